@@ -23,7 +23,7 @@ static void print(const json_t *tree) {
     printf("%s\n", text);
 }
 
-/* What is only known in the cluster is told by a word in its place. */
+/* Values that only the cluster knows are printed as placeholders. */
 static int print_pods(const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
                                              .port = JOB_PORT,
@@ -64,7 +64,7 @@ static int check(const char *file, bool show, bool pods, struct error *err) {
     return 0;
 }
 
-/* The help of --pods; owned. */
+/* The help of --pods; the caller frees it. */
 static char *about_pods(void) {
     char *all = x_strdup("Print the first pods that it would get, as JSON:");
     for (const struct kind_row *const *row = kind_rows; *row; row++) {

@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 enum {
-    TURN_MS = 10000,    /* the loop turns at least so often, for /healthz */
-    FINISH_MS = 800,    /* a stop waits so long for the writes that are under way, */
-    GIVE_BACK_MS = 800, /* and for the lease to be given back: less than 2 s together */
-    TROUBLE_MS = 3000,  /* a trouble that is gone sooner is none */
-    TOLD_MAX = 4096,    /* jobs whose last trouble is remembered, so that it is told once */
-    QUIET_FAILURES = 3, /* a conflict is no news before it has come so often in a row */
+    TURN_MS = 10000,    /* the loop runs at least this often, for /healthz */
+    FINISH_MS = 800,    /* how long a stop waits for the writes under way */
+    GIVE_BACK_MS = 800, /* and then for the release of the lease: less than 2 s together */
+    TROUBLE_MS = 3000,  /* an error that disappears within this time is not logged */
+    TOLD_MAX = 4096,    /* jobs whose last error is remembered, so that it is logged once */
+    QUIET_FAILURES = 3, /* a conflict is logged only after this many in a row */
 };
 
 static const char about[] =
@@ -43,7 +43,7 @@ static const char about[] =
 struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
     bool no_election;
-    bool is_usage; /* the error is about how we were called */
+    bool is_usage; /* the error is a wrong command line */
     struct job_options jobs;
     struct kind_set *kinds;
     int signal_fd;
@@ -52,10 +52,10 @@ struct replica {
     struct cluster *cluster;
     struct lease *lease;                             /* NULL: no election */
     struct controller *controller;                   /* NULL while another replica leads */
-    json_t *told;                                    /* job -> its last trouble */
-    char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as it was told last */
-    int64_t trouble_ms;                              /* since when there is one; 0: there is none */
-    char holder[256];                                /* of the lease, as it was told last */
+    json_t *told;                                    /* job -> its last logged error */
+    char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as last logged */
+    int64_t trouble_ms; /* since when there is an error; 0: there is none */
+    char holder[256];   /* of the lease, as last logged */
     bool is_ready, is_listed;
     int64_t lead_ms; /* since when it leads */
 };
@@ -149,7 +149,7 @@ static int start(struct replica *replica, struct error *err) {
                       &replica->lease, err);
 }
 
-/* A trouble is told once for each job, and again when it is another one. */
+/* Logs an error once for each job, and again when it changes. */
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
     struct replica *replica = context;
@@ -158,7 +158,7 @@ static void report(void *context, const char *key, const struct error *err, int6
     bool is_other = !last || strcmp(last, err->text) != 0;
     enum log_level level = is_other || is_new ? LOG_WARNING : LOG_DEBUG;
     if (err->kind == ERROR_CONFLICT && failures < QUIET_FAILURES) {
-        level = LOG_DEBUG; /* somebody wrote first: the next pass sees it */
+        level = LOG_DEBUG; /* another writer was first: the next pass sees its version */
     } else {
         if (json_object_size(replica->told) >= TOLD_MAX) {
             json_object_clear(replica->told);
@@ -190,7 +190,8 @@ static void tell_holder(struct replica *replica) {
     }
 }
 
-/* A stream that breaks is opened anew at once, which is no news; what stays is told, once. */
+/* A broken stream is opened again at once and not logged; an error that persists is logged, once.
+ */
 static void tell_trouble(struct replica *replica, const char *text) {
     int64_t now_ms = clock_monotonic_ms();
     if (!*text) {
@@ -218,7 +219,7 @@ static void log_after(const struct replica *replica, const char *what) {
     log_pairs(LOG_INFO, what, "after", took, NULL);
 }
 
-/* What keeps us from the cluster is told when it changes. */
+/* Logs changes of the errors that separate us from the cluster. */
 static void check_cluster_problems(struct replica *replica) {
     tell_holder(replica);
     const struct error *trouble = kube_trouble(replica->cluster);
@@ -263,7 +264,7 @@ static int wait_for_work(struct replica *replica, struct error *err) {
     return 0;
 }
 
-/* Until a signal (0) or until the lease or the cluster is lost (-1). */
+/* Runs until a signal arrives (0), or until the lease or the cluster is lost (-1). */
 static int run(struct replica *replica, struct error *err) {
     struct cluster *cluster = replica->cluster;
     if (replica->lease) {
@@ -295,8 +296,8 @@ static int run(struct replica *replica, struct error *err) {
     return 0;
 }
 
-/* The lease is given back when nothing of ours is under way any more: the next leader's world has
- * one writer. What takes too long is dropped with the connection, and the lease runs out. */
+/* Releases the lease when none of our writes is under way any more, so that the next leader is the
+ * only writer. Writes that take too long are dropped with the connection, and the lease expires. */
 static void finish(struct replica *replica) {
     struct cluster *cluster = replica->cluster;
     struct error ignored = {0};

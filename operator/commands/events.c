@@ -21,7 +21,7 @@ static const struct command_help help = {
     .words_max = 1,
 };
 
-/* Events have two sets of time fields, by who wrote them. */
+/* Events have two sets of time fields, depending on their writer. */
 static const char *time_of(const json_t *event) {
     const char *const paths[] = {"lastTimestamp", "series.lastObservedTime", "eventTime",
                                  "firstTimestamp"};
@@ -52,7 +52,7 @@ static bool is_of_job(const json_t *event, const char *job) {
     if (kinds_find(kind)) {
         return strcmp(name, job) == 0;
     }
-    /* A pod that is gone still has events, so its name is all there is to go by. */
+    /* A deleted pod still has events, so only its name identifies it. */
     const char *rest = remote_short_name(name, job);
     return strcmp(kind, "Pod") == 0 && rest != name &&
            (text_starts(rest, "coordinator-") || text_starts(rest, "worker-") ||
@@ -103,7 +103,7 @@ static int show(struct remote *remote, const char *name, struct error *err) {
         return 0;
     }
     free(found);
-    AUTO(tree_freep) json_t *job = NULL; /* no such job, or nothing to tell of it? */
+    AUTO(tree_freep) json_t *job = NULL; /* distinguishes a missing job from a job without events */
     if (remote_job(remote, name, &job, err) < 0) {
         return -1;
     }

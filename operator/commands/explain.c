@@ -16,7 +16,7 @@ static int explain(struct error *err) {
         if (kinds_schema(*row, &schema, err) < 0 || reference_page(schema, &text, err) < 0) {
             return -1;
         }
-        /* A pager that was left has seen enough. */
+        /* Closing the pager early is not an error. */
         if (((row != kind_rows && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
              fflush(stdout) != 0) &&
             errno != EPIPE) {

@@ -12,7 +12,7 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, NAME_MAX_BYTES = 45 };
 
-/* The kind that jobs of another system become. */
+/* The kind that imports jobs of another system. */
 static const struct kind_row *find_row(void) {
     const struct kind_row *const *row = kind_rows;
     while (*row && !(*row)->import) {
@@ -51,7 +51,7 @@ static int import(const struct kind_row *row, const char *path, const char *give
         row->import(job, given ? given : standard, &text, err) < 0) {
         return error_context(err, "%s", path);
     }
-    /* What comes out is what a cluster takes, or nothing does. */
+    /* The result must be a manifest that a cluster accepts. */
     if (resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
         return error_context(err, "%s", path);
     }

@@ -33,7 +33,7 @@ static const struct command_help help = {
 
 struct request {
     struct remote_options where;
-    const char *name, *state; /* state: of a local run; NULL: a cluster's */
+    const char *name, *state; /* state: the folder of a local run; NULL: a cluster */
     bool follow, previous, coordinator;
     int64_t worker; /* -1: all */
     int64_t tail;   /* -1: all */
@@ -54,9 +54,9 @@ struct stream {
     const char *short_name; /* in pod */
     struct client_call *call;
     struct stream_lines lines;
-    char last[40]; /* when the last line was written, as the node says it: "2026-...Z" */
+    char last[40]; /* the time of the last line, as written by the node: "2026-...Z" */
     bool was_read, is_over;
-    bool is_resumed; /* lines up to `last` were shown before */
+    bool is_resumed; /* lines up to `last` were printed before */
     struct error err;
 };
 
@@ -86,8 +86,8 @@ static void show(const struct stream *stream, const char *text, size_t size) {
     logs_line(stream->short_name, text, size, stream->reader->is_terminal);
 }
 
-/* A line is "2026-11-21T04:00:00.123456789Z text". Times of one node are of one form, so they are
- * compared as texts. */
+/* A line is "2026-11-21T04:00:00.123456789Z text". All times of a node have the same form, so they
+ * are compared as texts. */
 static int on_line(void *context, const char *text, size_t size, struct error *err) {
     struct stream *stream = context;
     (void)err;
@@ -118,7 +118,7 @@ static void on_end(void *context, const struct client_answer *answer) {
     stream->call = NULL;
     stream->was_read = true;
     stream->is_resumed = *stream->last;
-    if (stream->lines.half.size) { /* a log may end without a line's end */
+    if (stream->lines.half.size) { /* a log may end without a line break */
         struct error ignored = {0};
         int shown = on_line(stream, stream->lines.half.data, stream->lines.half.size, &ignored);
         (void)shown;
@@ -168,10 +168,10 @@ static bool has_log(const json_t *pod) {
     return pod_phase_agent_state(pod, "running") || pod_phase_agent_state(pod, "terminated");
 }
 
-/* Of the pods of one role and index only the newest attempt, unless earlier ones are asked for. */
+/* For each role and index only the newest attempt, unless earlier ones are asked for. */
 static bool is_wanted(const struct request *request, const json_t *pods, const json_t *pod) {
     struct pod_phase phase = pod_phase_read(pod);
-    bool is_coordinator = phase.index < 0; /* a gang has none */
+    bool is_coordinator = phase.index < 0; /* a gang has no coordinator */
     if ((request->coordinator && !is_coordinator) ||
         (request->worker >= 0 && phase.index != request->worker)) {
         return false;
@@ -218,7 +218,7 @@ static size_t count_open(const struct reader *reader) {
     return count;
 }
 
-/* A stream that ended while its pod went on is opened again, from where it was. */
+/* Opens ended streams of running pods again, at their last position. */
 static int open_streams(struct reader *reader, const json_t *pods, struct error *err) {
     size_t i;
     json_t *pod;
@@ -252,7 +252,7 @@ static int turn(struct reader *reader, int64_t wait_ms, struct error *err) {
     return 0;
 }
 
-/* All pods, one after the other, so that their lines are together. */
+/* Prints the logs of all pods, one after the other, so that the lines of a pod are together. */
 static int print_all(struct reader *reader, const json_t *pods, struct error *err) {
     size_t i;
     json_t *pod;
@@ -283,7 +283,7 @@ static int print_all(struct reader *reader, const json_t *pods, struct error *er
     return 0;
 }
 
-/* Until the job has ended, or is gone, and every log was read to its end. */
+/* Follows the logs until the job has ended or was deleted, and every log was read to its end. */
 static int follow_all(struct reader *reader, struct error *err) {
     for (;;) {
         AUTO(tree_freep) json_t *job = NULL;
@@ -319,7 +319,7 @@ static int read_logs(struct remote *remote, const struct request *request, struc
     AUTO(tree_freep) json_t *job = NULL;
     int result = remote_pods(remote, request->name, &pods, err);
     if (result == 0 && json_array_size(pods) == 0) {
-        result = remote_job(remote, request->name, &job, err); /* is there such a job at all? */
+        result = remote_job(remote, request->name, &job, err); /* does the job exist? */
     }
     if (result == 0) {
         result = request->follow ? follow_all(&reader, err) : print_all(&reader, pods, err);

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 /* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log; of a gang
- * JOB-INDEX.log, JOB-INDEX-ATTEMPT.log */
+ * JOB-INDEX.log, JOB-INDEX-ATTEMPT.log. */
 struct log_file {
     char *name;     /* the pod's */
-    size_t job_len; /* of its job's, in name */
+    size_t job_len; /* length of the job's name, a prefix of `name` */
     int index;      /* -1: the coordinator's */
     int attempt;
 };
@@ -32,7 +32,7 @@ static void log_files_release(struct log_files *files) {
     free(files->items);
 }
 
-/* A job may itself be called x-worker-1: the last of its kind is ours. */
+/* A job's own name may be x-worker-1: only the last occurrence separates it. */
 static const char *find_last(const char *text, const char *part) {
     const char *last = NULL;
     for (const char *at = text; (at = strstr(at, part)); at++) {
@@ -46,7 +46,7 @@ static void set_name(struct log_file *file, const char *text, const char *rest) 
     file->name = x_strndup(text, strlen(text) - strlen(".log"));
 }
 
-/* "-INDEX.log" or "-INDEX-ATTEMPT.log": a later attempt alone bears its number, from 2. */
+/* "-INDEX.log" or "-INDEX-ATTEMPT.log": only attempts from 2 on have a number. */
 static bool read_member(const char *text, const char *rest, struct log_file *ret_file) {
     struct log_file found = {.attempt = 1};
     int used = 0;
@@ -61,7 +61,7 @@ static bool read_member(const char *text, const char *rest, struct log_file *ret
     return true;
 }
 
-/* Of the two jobs that "a-1-2.log" may be of (a, a-1) the one whose first pod is there. */
+/* "a-1-2.log" may belong to two jobs (a, a-1): it belongs to the one whose first pod has a log. */
 static bool find_member(const char *folder, const char *file, struct log_file *ret_file) {
     for (const char *rest = file + strlen(file); rest > file; rest--) {
         AUTO(text_freep) char *job = x_strndup(file, (size_t)(rest - file));
@@ -132,7 +132,7 @@ static int find_files(const char *folder, const char *job, struct log_files *fil
     return 0;
 }
 
-/* Of one role and index only the newest attempt, unless earlier ones are asked for. */
+/* For each role and index only the newest attempt, unless earlier ones are asked for. */
 static bool is_wanted(const struct log_files *files, size_t i, const struct logs_choice *choice) {
     const struct log_file *file = &files->items[i];
     bool is_newest = i + 1 == files->count || files->items[i + 1].index != file->index;

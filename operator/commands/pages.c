@@ -58,7 +58,7 @@ static void *serve(void *context) {
     while (!atomic_load(&pages->is_over) &&
            server_service(pages->server, SERVICE_MS, &ignored) == 0) {
     }
-    return NULL; /* probes that find nobody restart us */
+    return NULL; /* without answers to its probes the kubelet restarts us */
 }
 
 static int listen_at(struct pages *pages, const char *bind, struct error *err) {

@@ -78,7 +78,8 @@ int remote_get(struct remote *remote, const struct rest_place *place, const char
     return 0;
 }
 
-/* A list's continue token is base64, whose signs mean something else in a query. */
+/* A list's continue token is base64, whose characters +, / and = have another meaning in a query.
+ */
 static char *quote_query(const char *text) {
     AUTO(text_freep) char *quoted = x_calloc(strlen(text) * 3 + 1, 1);
     char *at = quoted;
@@ -122,8 +123,8 @@ int remote_list(struct remote *remote, const struct rest_place *place, const cha
 }
 
 int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct error *err) {
-    struct error first = {
-        0}; /* the one that is told: which one may not get before what is not there */
+    /* The error to report: a missing permission comes before a missing job. */
+    struct error first = {0};
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         const struct rest_place place = {
             .api_version = (*row)->loop->api_version, .kind = (*row)->loop->name, .name = name};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Wires the local cluster, the controller and the kinds, and stays until the job has ended. */
+/* Connects the local cluster, the controller and the kinds, and waits until the job has ended. */
 #include "operator/commands/run.h"
 
 #include "lib/cgroup.h"
@@ -31,7 +31,7 @@
 enum {
     WORKERS_MAX = 1024,
     REDRAW_MS = 500,
-    LEAVE_MS = 1000, /* for pods to end by themselves when the job has ended */
+    LEAVE_MS = 1000, /* for pods to end by themselves after the job has ended */
     STOP_MS = 5000,  /* for pods to end after SIGTERM */
     FAILURES_MAX = 6 /* passes in a row, about 3 s */
 };
@@ -42,12 +42,12 @@ struct run {
     const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
     int64_t workers, gpus;
-    struct gpus *machine_gpus; /* where the kind can use them */
+    struct gpus *machine_gpus; /* if the kind can use them */
     bool keep, restart, restart_by_old_name, once;
-    bool is_usage; /* what failed is the user's to correct: exit code 2 */
+    bool is_usage; /* the user can correct the error: exit code 2 */
     const struct kind_row *row;
 
-    json_t *object;  /* the manifest; after the start, as last seen in the cluster */
+    json_t *object;  /* the manifest; after the start, the object as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
     json_t *secret_objects;
     struct job_options kind_options;
@@ -60,14 +60,14 @@ struct run {
     struct controller *controller;
     struct progress progress;
     bool is_series;                    /* it makes runs, until Ctrl-C */
-    struct run_series series;          /* what is shown of them */
-    struct error failure;              /* of the controller, for good */
+    struct run_series series;          /* how they are shown */
+    struct error failure;              /* of the controller, permanent */
     char *failed_pod[2];               /* the last coordinator and the last worker that failed */
     int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
     int signals;
 };
 
-/* 1: the help was asked for and printed. */
+/* 1: the help was printed. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err) {
     AUTO(run_help_release) struct run_help texts = {0};
     run_help_make(&texts);
@@ -141,7 +141,7 @@ static bool can_use_gpus(const struct kind_row *row) {
     return row->local.fit_gpus;
 }
 
-/* An option that only some kinds have. */
+/* Refuses an option that only some kinds have. */
 static int check_option(struct run *run, const char *option, bool is_given, kinds_filter *has,
                         struct error *err) {
     if (!is_given || has(run->row)) {
@@ -176,7 +176,7 @@ static int check_kind(struct run *run, struct error *err) {
 
 static int load(struct run *run, struct error *err) {
     if (resource_load_today(run->file, &run->object, err) < 0) {
-        run->is_usage = true; /* even if it is not there or cannot be read */
+        run->is_usage = true; /* also when it is missing or unreadable */
         return -1;
     }
     if (check_kind(run, err) < 0) {
@@ -197,7 +197,8 @@ static struct volume_places places_of(const struct run *run) {
                                   .state_folder = run->state_folder};
 }
 
-/* Keys of spec.stores lie in a folder here, as in a pod, and the pods inherit where. */
+/* Keys of spec.stores are in a folder here, as in a pod; the pods inherit the variable with its
+ * path. */
 static int find_stores(const struct run *run, struct error *err) {
     const json_t *stores = json_object_get(tree_get(run->object, run->row->local.within), "stores");
     const char *given = run->stores ? run->stores : getenv(STORES_FOLDER);
@@ -220,7 +221,8 @@ static int find_stores(const struct run *run, struct error *err) {
     return 0;
 }
 
-/* Before any process starts, so that a missing folder is one line and exit code 2. */
+/* Checks before any process starts, so that a missing folder is a one-line error and exit code 2.
+ */
 static int find_volumes(struct run *run, struct error *err) {
     if (find_stores(run, err) < 0) {
         return -1;
@@ -279,7 +281,7 @@ static int open_signals(struct run *run, struct error *err) {
 static int start(struct run *run, struct error *err) {
     const struct kind_local *local = &run->row->local;
     int processors = cgroup_usable_processors(NULL);
-    bool has_gpus = false; /* for each worker its own */
+    bool has_gpus = false; /* each worker has GPUs of its own */
     run->kind_options.folders = run->folders;
     if (run->once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
         return -1;
@@ -325,9 +327,9 @@ static bool is_worker(const json_t *pod) {
     return role && strcmp(json_string_value(role), "worker") == 0;
 }
 
-/* Remembers which pods failed last: by the time the job fails, they may be deleted. */
+/* Remembers which pods failed last, because they may be deleted before the job fails. */
 static void note_failed_pods(struct run *run) {
-    const char *last[2] = {"", ""}; /* times, which sort as texts */
+    const char *last[2] = {"", ""}; /* times in a format that sorts as text */
     AUTO(tree_freep)
     json_t *pods = cache_owned(controller_cache(run->controller), "Pod", find_job(run));
     size_t i;
@@ -345,7 +347,7 @@ static void note_failed_pods(struct run *run) {
     }
 }
 
-/* What the job has made as it is, before any of it is told to go. */
+/* Reads the jobs that the job has made, before any of them is deleted. */
 static void read_made(struct run *run) {
     if (!run->stop_ms) {
         run_made_update(&run->made, run->cluster, controller_cache(run->controller), find_job(run),
@@ -353,7 +355,8 @@ static void read_made(struct run *run) {
     }
 }
 
-/* SIGTERM to every pod, by way of the cluster: what the job owns goes with it. */
+/* Sends SIGTERM to every pod by deleting the job in the cluster: the objects that it owns are
+ * deleted with it. */
 static void stop(struct run *run) {
     if (run->stop_ms == 0) {
         run->stop_ms = clock_monotonic_ms();
@@ -378,7 +381,7 @@ static void take_signals(struct run *run) {
     }
 }
 
-/* Brings the run to its end: the job ended or failed, then its pods. True while it goes on. */
+/* Ends the run: first the job ends or fails, then its pods. True while the run goes on. */
 static bool goes_on(struct run *run) {
     int64_t now_ms = clock_monotonic_ms();
     bool is_over = run->signals || run->failure.kind || run->end_ms;
@@ -398,7 +401,7 @@ static bool goes_on(struct run *run) {
     return true;
 }
 
-/* The status is kept in run->object, because the job is deleted before its pods have ended. */
+/* Copies the status to run->object, because the job is deleted before its pods have ended. */
 static void read_status(struct run *run) {
     const json_t *status = json_object_get(find_job(run), "status");
     if (!status || run->end_ms) {
@@ -436,8 +439,8 @@ static int watch(struct run *run, struct error *err) {
     return 0;
 }
 
-/* The log of the pod that the job failed by, where its kind knows which: of its attempts the last.
- */
+/* Finds the log of the pod that made the job fail, if its kind can name it: the last attempt of
+ * that index. */
 static void note_failed_index(struct run *run) {
     if (!run->row->local.failed_index) {
         return;
@@ -477,7 +480,7 @@ static int finish(struct run *run) {
                             .page_label = made ? made->page_label : NULL,
                             .print_success = run->row->local.print_success,
                             .elapsed_ms = run->end_ms - run->start_ms};
-    if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
+    if (run->end_ms) { /* a Ctrl-C after the end has no effect */
         return ending_print(&ending);
     }
     if (run->signals) {
@@ -493,7 +496,7 @@ static int finish(struct run *run) {
 static void release(struct run *run) {
     controller_free(run->controller);
     if (run->cluster) {
-        run->cluster->ops->free(run->cluster); /* kills what still runs */
+        run->cluster->ops->free(run->cluster); /* kills running pods */
     }
     gpus_free(run->machine_gpus);
     if (run->state_folder && !run->keep) {
@@ -502,7 +505,7 @@ static void release(struct run *run) {
         int removed = file_remove_tree(pods, &ignored);
         (void)removed;
         if (!run->state_option) {
-            rmdir(run->state_folder); /* only an empty one goes: nothing was started */
+            rmdir(run->state_folder); /* only an empty folder is removed: nothing was started */
         }
     }
     run_series_release(&run->series);

@@ -29,7 +29,7 @@ static bool has_secrets(const struct kind_row *row) {
     return row->local.has_secrets;
 }
 
-/* *text and a formatted piece behind it. */
+/* Appends a formatted text to *text. */
 static void append(char **text, const char *format, ...) PRINTF_LIKE(2, 3);
 static void append(char **text, const char *format, ...) {
     va_list arguments;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole, where the cache keeps less of those that have ended. */
+/* The complete objects, because the cache keeps less of finished ones. */
 static json_t *find_made(const struct cluster *cluster, const struct cache *cache,
                          const json_t *job, const char *kind) {
     const char *namespace = tree_text(job, "metadata.namespace", "default");
@@ -45,7 +45,7 @@ void run_made_update(struct run_made *made, const struct cluster *cluster,
     char *table = NULL;
     AUTO(tree_freep) json_t *all = kind ? find_made(cluster, cache, job, kind->kind) : NULL;
     if (json_array_size(all) == 0) {
-        return; /* it was refused, or nothing has begun */
+        return; /* it was refused, or has not begun */
     }
     if (kind->page) {
         write_page(made, kind, job, all, folder);

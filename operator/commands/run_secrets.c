@@ -12,7 +12,7 @@ static int read_value(const char *path, json_t **ret_value, struct error *err) {
     char *text = NULL;
     size_t size = 0;
     if (file_read(path, VALUE_MAX, &text, &size, err) < 0) {
-        err->kind = ERROR_INVALID; /* the user's to give */
+        err->kind = ERROR_INVALID; /* the user has to give it */
         return -1;
     }
     size -= size > 0 && text[size - 1] == '\n';
@@ -22,7 +22,7 @@ static int read_value(const char *path, json_t **ret_value, struct error *err) {
     return *ret_value ? 0 : error_set(err, ERROR_INVALID, "%s is no UTF-8 text", path);
 }
 
-/* The one of that name; made where there is none yet. Borrowed. */
+/* The secret of that name; creates it if it is missing. Borrowed. */
 static json_t *secret_of(json_t *secrets, const json_t *object, const char *name) {
     size_t i;
     json_t *secret;

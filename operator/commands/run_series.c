@@ -27,7 +27,7 @@ static void tell_end(struct run_series *series, const json_t *run) {
     ending.name = name;
     ending.spec = json_object_get(run, "spec");
     ending.status = status;
-    ending.elapsed_ms = MAX(end_ms - start_ms, 1000); /* known to the second */
+    ending.elapsed_ms = MAX(end_ms - start_ms, 1000); /* times have a resolution of one second */
     run_series_clear(series);
     ending_print(&ending);
     json_object_set_new(series->told, name, json_true());
@@ -44,7 +44,7 @@ static void show_run(struct run_series *series, const json_t *run, int64_t now_m
     progress_show(&series->progress, json_object_get(run, "status"), now_ms);
 }
 
-/* Once for each time that it is waited for. */
+/* Prints the reason for waiting once for each due time. */
 static void tell_waiting(struct run_series *series, const json_t *job) {
     const json_t *condition = progress_condition(json_object_get(job, "status"));
     const char *reason = tree_text(condition, "reason", "");

@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ~/.local/state/windlass/NAME-20261121-040000; when two start in one second, one gets -2. */
+/* ~/.local/state/windlass/NAME-20261121-040000; when two runs start in the same second, one gets
+ * -2. */
 static int make_default(const char *name, char **ret_folder, struct error *err) {
     const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (!(base && *base == '/') && !(home && *home)) {

@@ -22,7 +22,7 @@ enum { WATCH_MS = 1000, BAR = 10, KINDS_MAX = 16 };
 struct request {
     struct remote_options where;
     bool watch;
-    const char *output; /* NULL: for people, else "html" */
+    const char *output; /* NULL: for people; otherwise "html" */
     const char *name;   /* NULL: all jobs */
 };
 
@@ -68,7 +68,7 @@ enum cell {
     AT_MESSAGE
 };
 
-/* Without the namespace when it is one for all. */
+/* The namespace column is omitted when all rows have the same one. */
 static void add_row(struct table *table, const json_t *job, bool all, int64_t now_ms) {
     const json_t *status = json_object_get(job, "status");
     AUTO(text_freep) char *bar = progress_cell(status);
@@ -120,13 +120,13 @@ static void print_table(struct table **table) {
     *table = table_new();
 }
 
-/* What somebody may not see is named, with the server's words, which name the verb; the rest is
- * shown. */
+/* Names the kinds that the user may not list, with the server's message, which has the verb; the
+ * rest is shown. */
 static void tell_denied(const char *kind, const char *what, const struct error *why) {
     fprintf(stderr, "windlass status: %ss are not %s: %s\n", kind, what, why->text);
 }
 
-/* told, by kind: of which that was said. */
+/* told: the kinds for which the message was printed. */
 static void tell_denied_once(size_t kind, const char *what, const struct error *why, bool *told) {
     if (!told[kind]) {
         tell_denied(kind_rows[kind]->loop->name, what, why);
@@ -134,8 +134,8 @@ static void tell_denied_once(size_t kind, const char *what, const struct error *
     told[kind] = true;
 }
 
-/* Of all kinds that one may list; an earlier version of Windlass has installed the first one alone.
- * told: tell_denied_once's. */
+/* Lists the jobs of all kinds that the user may list. An earlier version of Windlass has installed
+ * only the first kind. told: as in tell_denied_once. */
 static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct error *err) {
     struct error denied[KINDS_MAX] = {0};
     bool is_any_listed = false;
@@ -159,7 +159,7 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct err
                        : -1;
         }
     }
-    if (!is_any_listed) { /* not even the first kind: it is there, or that was said */
+    if (!is_any_listed) { /* the first kind is missing, too, and this was not reported yet */
         *err = denied[0];
         return -1;
     }
@@ -175,7 +175,7 @@ struct follower {
     bool all, has_news;
     struct table *table;
     json_t *versions;
-    bool told[KINDS_MAX]; /* that it is denied, by kind */
+    bool told[KINDS_MAX]; /* kinds for which the denial was printed */
 };
 
 static int list_once(struct remote *remote, struct follower *follower, struct error *err) {
@@ -205,7 +205,7 @@ static void hear(void *context, enum cluster_event event, const json_t *job) {
     }
 }
 
-/* -1: none of the kinds may be watched, or there are no jobs here at all. */
+/* -1: the user may not watch any of the kinds, or the cluster does not have them. */
 static int check_watches(struct watch *const *watches, size_t count, bool *told,
                          struct error *err) {
     size_t denied = 0;
@@ -229,7 +229,7 @@ static int check_watches(struct watch *const *watches, size_t count, bool *told,
     return denied == count ? -1 : 0;
 }
 
-/* Until something is refused for good; never ends well. */
+/* Runs until a permanent refusal; never returns success. */
 static int follow_list(struct remote *remote, struct follower *follower, struct error *err) {
     struct watch *watches[KINDS_MAX] = {NULL};
     size_t count = 0;
@@ -283,7 +283,7 @@ static int show_list(struct remote *remote, const struct request *request, struc
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
-/* Of a job that makes runs: the last ones. */
+/* The last runs of a job that makes runs. */
 static void print_runs(const json_t *status) {
     static const char *const head[] = {"RUN", "STATE", "DUE", "DONE", "TOOK", "OUTPUT"};
     const json_t *runs = json_object_get(status, "runs");
@@ -328,7 +328,7 @@ static void print_outputs(const json_t *status) {
     }
 }
 
-/* What the job has made of another kind; an array, owned. */
+/* The jobs of another kind that the job has made; an array, owned. */
 static int read_made(struct remote *remote, const json_t *job, json_t **ret_made,
                      struct error *err) {
     const struct kind *kind = kinds_find(kinds_of(job)->made->kind)->loop;
@@ -336,7 +336,7 @@ static int read_made(struct remote *remote, const json_t *job, json_t **ret_made
     return remote_made(remote, &place, tree_text(job, "metadata.name", ""), ret_made, err);
 }
 
-/* Those as a table; that one may not see them is said, and no failure. */
+/* Prints them as a table. A missing permission is reported and is not an error. */
 static int print_made(struct remote *remote, const json_t *job, struct error *err) {
     const struct kind_made *kind = kinds_of(job)->made;
     AUTO(tree_freep) json_t *made = NULL;
@@ -417,7 +417,7 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     return 0;
 }
 
-/* Until the end; what fails on the way is asked again, unless only a person can help. */
+/* Follows the job until its end. Errors are retried, unless only a person can fix them. */
 static int follow_job(struct remote *remote, const struct request *request, json_t **ret_job,
                       struct error *err) {
     struct progress progress;
@@ -463,7 +463,7 @@ static int show_job(struct remote *remote, const struct request *request, int *r
     return 0;
 }
 
-/* Help: "of a KIND its trials, ..." of those kinds that have more to show; owned. */
+/* For the help: "of a KIND its trials, ..." of the kinds that show more than pods; owned. */
 static char *about_made(void) {
     char *all = x_strdup("");
     for (const struct kind_row *const *row = kind_rows; *row; row++) {

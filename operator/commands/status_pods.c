@@ -22,7 +22,7 @@ static const char *const stage_names[] = {
     [POD_PHASE_DEAD] = "Failed",
 };
 
-/* What people do about a pod's reason. %s: the pod. */
+/* The remedy for each reason of a pod. %s: the pod. */
 static const struct advice {
     const char *reason, *text;
 } advices[] = {

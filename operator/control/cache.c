@@ -9,13 +9,13 @@
 
 enum { KINDS_MAX = 16, BUCKETS_FIRST = 64 };
 
-/* One object: one allocation, in a chain of each table. */
+/* One object: a single allocation, linked into one chain of each table. */
 struct entry {
     struct entry *next_by_id, *next_by_job;
     uint64_t version; /* resourceVersion */
-    uint64_t stamp;   /* of the change that made it */
+    uint64_t stamp;   /* of the change that created it */
     uint32_t id_hash, job_hash, uid_hash;
-    uint32_t round;                    /* of the listing that named it last */
+    uint32_t round;                    /* of the listing that last contained it */
     uint32_t name_at, job_at, tree_at; /* in texts; the namespace is at 0 */
     uint32_t size;                     /* of texts */
     uint8_t kind;
@@ -32,8 +32,8 @@ struct cached_kind {
 struct cache {
     struct cached_kind kinds[KINDS_MAX];
     size_t kind_count;
-    struct entry **by_id, **by_job; /* chains; an entry without a job is in no chain by job */
-    size_t bucket_count;            /* of each, a power of two */
+    struct entry **by_id, **by_job; /* chains; an entry without a job is not in by_job */
+    size_t bucket_count;            /* of each table, a power of two */
     size_t count, bytes;
     uint64_t stamp; /* of the last change */
 };
@@ -99,7 +99,7 @@ static uint32_t hash_text(uint32_t hash, const char *text) {
     for (; *text; text++) {
         hash = (hash ^ (unsigned char)*text) * 16777619u;
     }
-    return (hash ^ 0xff) * 16777619u; /* "ab" "c" is not "a" "bc" */
+    return (hash ^ 0xff) * 16777619u; /* "ab" "c" and "a" "bc" differ */
 }
 
 static uint32_t hash_of(uint8_t kind, const char *namespace, const char *name) {
@@ -126,7 +126,7 @@ static bool is_at(const struct entry *entry, uint8_t kind, const char *namespace
            strcmp(entry->texts + entry->name_at, name) == 0;
 }
 
-/* Where the pointer to it stands; *result is NULL when there is none. */
+/* The pointer that links the entry; *result is NULL when there is none. */
 static struct entry **find_link(const struct cache *cache, uint8_t kind, const char *namespace,
                                 const char *name) {
     uint32_t hash = hash_of(kind, namespace, name);
@@ -164,7 +164,7 @@ static void grow(struct cache *cache) {
     free(old);
 }
 
-/* Takes it out of the tables; the caller frees it. */
+/* Removes it from the tables; the caller frees it. */
 static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
     struct entry *entry = *link;
     *link = entry->next_by_id;
@@ -180,7 +180,7 @@ static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
     return entry;
 }
 
-/* What the key says already is not kept twice. */
+/* Removes the fields that the key has already. */
 static json_t *strip(const json_t *object, cache_transform *transform) {
     static const char *const known[] = {"name", "namespace", "resourceVersion", "managedFields"};
     json_t *kept = transform ? transform(object) : json_copy((json_t *)object);
@@ -232,7 +232,7 @@ static json_t *read_entry(const struct cache *cache, const struct entry *entry) 
     const struct cached_kind *kind = &cache->kinds[entry->kind];
     json_t *object =
         json_loadb(entry->texts + entry->tree_at, entry->size - entry->tree_at, 0, NULL);
-    assert(object); /* our own text */
+    assert(object); /* the text was written by us */
     json_t *metadata = json_object_get(object, "metadata");
     json_object_set_new(metadata, "name", json_string(entry->texts + entry->name_at));
     json_object_set_new(metadata, "namespace", json_string(entry->texts));
@@ -253,7 +253,7 @@ static json_t *read_entry(const struct cache *cache, const struct entry *entry) 
     return object;
 }
 
-/* The answer to a write and the event of an earlier change may come in any order. */
+/* The answer to a write and the event of an earlier change may arrive in any order. */
 static bool is_older(const json_t *object, const struct entry *known) {
     return hash_text(0, tree_text(object, "metadata.uid", "")) == known->uid_hash &&
            strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) < known->version;
@@ -326,7 +326,8 @@ static void drop(struct cache *cache, const json_t *object) {
     }
 }
 
-/* What the listing did not name went away while nobody told us. */
+/* Removes the objects that the listing does not contain: they were deleted while the watch was
+ * interrupted. */
 static void end_listing(struct cache *cache, struct cached_kind *kind, cluster_listener *gone,
                         void *context) {
     AUTO(tree_freep) json_t *lost = json_array();

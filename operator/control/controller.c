@@ -23,10 +23,10 @@ enum {
     RECONCILES_PER_STEP = 64,
     REST_MS = 50,
     RUSH_WRITES = 64,
-    WRITES_MAX = 512, /* under way: of one namespace 128, so that one in which every request hangs
-                         keeps only its own jobs waiting; beyond it no pass is begun */
+    WRITES_MAX = 512, /* under way: of one namespace 128, so that a namespace in which every request
+                         hangs delays only its own jobs; above it no pass begins */
     COUNT_EVERY_MS = 100,
-    RUSH_JOB_MS = 5, /* about what a job costs the API server: so long one that waits delays all */
+    RUSH_JOB_MS = 5, /* approximate cost of a job for the API server: the delay per waiting job */
     RUSH_MIN_MS = 1000,
     RUSH_MAX_MS = 60000,
 };
@@ -37,26 +37,27 @@ struct controller {
     void *states[KINDS_MAX];
     size_t kind_count;
     struct cache *cache;
-    struct queue *queue;     /* keys "Kind namespace/name" */
-    json_t *watched;         /* kind -> true */
-    void *batches;           /* tsearch tree by key */
-    size_t pending;          /* writes under way, */
-    struct fair_queue *fair; /* the same by namespace, and the keys whose namespace has no room */
-    json_t *parked;          /* key -> itself, an item of fair */
-    json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
-                        one of that name that was deleted meanwhile */
+    struct queue *queue; /* keys "Kind namespace/name" */
+    json_t *watched;     /* kind -> true */
+    void *batches;       /* tsearch tree by key */
+    size_t pending;      /* writes under way */
+    struct fair_queue
+        *fair;       /* the same by namespace, and the keys that wait for room in their namespace */
+    json_t *parked;  /* key -> itself, an item of fair */
+    json_t *written; /* "Kind namespace/name" of an object that is being written -> null, or the uid
+                        of an object of that name that was deleted meanwhile */
     void *listings;  /* tsearch tree by key */
     struct poller *poller;
-    int epoll_fd; /* the cluster's descriptor and the questions' */
+    int epoll_fd; /* the descriptors of the cluster and the poller */
     uint64_t random;
-    bool was_busy; /* memory of many passes is still ours */
-    size_t due;    /* keys that wait for a reconcile pass, as of counted_ms */
+    bool was_busy; /* memory of many passes was not released yet */
+    size_t due;    /* keys that wait for a reconcile pass, counted at counted_ms */
     int64_t counted_ms;
     controller_report *report;
     void *report_context;
 };
 
-/* Whether a reconcile pass that failed so is worth another without a change of the resource. */
+/* Whether a failed reconcile pass is retried without a change of the resource. */
 static const bool retried[] = {
     [ERROR_NONE] = false,     [ERROR_INVALID] = false,     [ERROR_NOT_FOUND] = true,
     [ERROR_CONFLICT] = true,  [ERROR_GONE] = true,         [ERROR_DENIED] = true,
@@ -191,7 +192,7 @@ size_t controller_pending(const struct controller *controller) {
     return controller ? controller->pending : 0;
 }
 
-/* but: that key is looked at anyway; NULL: none is. */
+/* but: a key that is reconciled anyway and need not be queued; NULL: none. */
 static void queue_one(struct controller *controller, const json_t *named, const char *name,
                       const char *namespace, const char *but) {
     size_t index;
@@ -202,7 +203,7 @@ static void queue_one(struct controller *controller, const json_t *named, const 
     }
 }
 
-/* The object, if it is a resource, and the resources that own it. */
+/* Queues the object, if it is a resource, and the resources that own it. */
 static void queue_all(struct controller *controller, const json_t *object, const char *but) {
     const char *namespace = tree_text(object, "metadata.namespace", "default");
     size_t i;
@@ -222,7 +223,7 @@ static char *identity(const json_t *object) {
                   tree_text(object, "metadata.name", ""));
 }
 
-/* Before the cache takes it in. */
+/* Counts the change before the cache stores it. */
 static void count_change(const struct controller *controller, const json_t *object) {
     AUTO(tree_freep)
     json_t *before = cache_find(controller->cache, tree_text(object, "kind", ""),
@@ -242,7 +243,7 @@ static void hear(void *context, enum cluster_event event, const json_t *object) 
     struct controller *controller = context;
     if (event == CLUSTER_APPLIED) {
         if (cache_knows(controller->cache, object)) {
-            return; /* our own write, mostly: who made it reconciles again when it is done */
+            return; /* mostly our own write: its batch reconciles again when it is done */
         }
         count_change(controller, object);
     }
@@ -263,8 +264,8 @@ static int draw_jitter(struct controller *controller) {
     return (int)((controller->random >> 33) % (2 * QUEUE_JITTER_EVEN + 1));
 }
 
-/* The one place that turns a kind of error into what happens next. After a write that failed there
- * is always another pass: the kind knows by then, and says so in the status. */
+/* The only place that maps a kind of error to the next step. A failed write is always followed by
+ * another pass, because the kind then reports it in the status. */
 static void settle(struct controller *controller, const char *key, const struct error *err,
                    bool of_write) {
     int failures = queue_failures(controller->queue, key) + 1;
@@ -276,7 +277,7 @@ static void settle(struct controller *controller, const char *key, const struct 
     controller->report(controller->report_context, key, err, retry_ms, failures);
 }
 
-/* A pass and its writes went well. */
+/* A pass and its writes succeeded. */
 static void succeed(struct controller *controller, const char *key, int64_t again_ms) {
     queue_forget(controller->queue, key);
     if (again_ms > 0) {
@@ -309,7 +310,8 @@ static void land(void *context, struct write_batch *batch) {
     write_batch_free(batch);
 }
 
-/* The cache gets what was stored ahead of its event, unless it was deleted in between. */
+/* Stores the written object in the cache before its event arrives, unless it was deleted in
+ * between. */
 static void take_in(struct controller *controller, const json_t *object, const json_t *stored) {
     AUTO(text_freep) char *id = identity(object);
     const char *gone = json_string_value(json_object_get(controller->written, id));
@@ -325,7 +327,7 @@ static void take_in(struct controller *controller, const json_t *object, const j
 static void note_failure(struct write_batch *batch, const struct write_batch_item *write,
                          const struct error *err) {
     if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
-        return; /* the resource was deleted: its event says so */
+        return; /* the resource was deleted: its event reports that */
     }
     if (!batch->err.kind || (!retried[batch->err.kind] && retried[err->kind])) {
         batch->err = *err;
@@ -350,7 +352,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     fair_queue_end(controller->fair, batch->namespace);
     controller->pending--;
     take_in(controller, write->object, stored);
-    queue_all(controller, stored, batch->key); /* its event will be no news */
+    queue_all(controller, stored, batch->key); /* its event will be ignored as known */
     if (kind->wrote) {
         const char *name = strchr(batch->key, '/') + 1;
         struct written written = {batch->namespace, name, write->verb, write->object, stored, err};
@@ -375,7 +377,7 @@ static void on_listed(void *context, const json_t *stored, const struct error *e
     struct listing *listing = context;
     struct controller *controller = listing->controller;
     const struct kind *kind = controller->kinds[listing->kind];
-    (void)err; /* then stored is NULL */
+    (void)err; /* on errors stored is NULL */
     if (kind->listed) {
         const char *space = strchr(listing->key, ' '), *slash = strchr(listing->key, '/');
         AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
@@ -417,7 +419,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
                       &listener, controller);
 }
 
-/* One namespace's rush, or its hanging, is not another's. */
+/* A rush or a hanging webhook in one namespace does not affect others. */
 static int64_t rush_ms(const struct controller *controller, const char *namespace) {
     int64_t all_ms = (int64_t)controller->due * RUSH_JOB_MS;
     return fair_queue_running(controller->fair, namespace) < RUSH_WRITES
@@ -427,7 +429,7 @@ static int64_t rush_ms(const struct controller *controller, const char *namespac
 
 static void reconcile_one(struct controller *controller, const char *key) {
     struct write_batch *under_way = find_batch(controller, key);
-    if (under_way) { /* a world older than its own writes would be looked at */
+    if (under_way) { /* the cache is older than the writes under way */
         under_way->is_due = true;
         return;
     }
@@ -473,12 +475,12 @@ static void reconcile_one(struct controller *controller, const char *key) {
     }
 }
 
-/* Before everything is listed, what is there would look missing and be made twice. */
+/* Before everything is listed, existing objects would look missing and be created twice. */
 static bool may_reconcile(const struct controller *controller) {
     return cache_is_complete(controller->cache) && controller->pending < WRITES_MAX;
 }
 
-/* Whose namespace has no room waits for it, in order. */
+/* A key whose namespace has no room waits in a queue. */
 static bool park(struct controller *controller, const char *key) {
     const char *space = strchr(key, ' '), *slash = strchr(key, '/');
     AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
@@ -494,7 +496,7 @@ static bool park(struct controller *controller, const char *key) {
     return true;
 }
 
-/* The next key that is due and whose namespace has room; NULL: none. The caller frees. */
+/* The next key that is due and whose namespace has room; NULL: none. The caller frees it. */
 static char *take_key(struct controller *controller) {
     const json_t *item = fair_queue_take(controller->fair);
     char *key = item ? x_strdup(json_string_value(item)) : NULL;
@@ -532,7 +534,7 @@ int controller_idle_ms(struct controller *controller) {
     return (int)MAX(0, MIN(left_ms, INT_MAX));
 }
 
-/* After a rush, what it took goes back to the system. */
+/* Returns memory to the system after a rush. */
 static void rest(struct controller *controller, int idle_ms) {
     if (controller->pending >= RUSH_WRITES) {
         controller->was_busy = true;
@@ -542,7 +544,7 @@ static void rest(struct controller *controller, int idle_ms) {
     }
 }
 
-/* Counting walks over all of them: not after every event. */
+/* Counts rarely, because counting visits all keys. */
 static void count_due(struct controller *controller) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms - controller->counted_ms >= COUNT_EVERY_MS ||

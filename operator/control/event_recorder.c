@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events for people, as a kind asks for them (controller.h). */
+/* Events for people, as requested by a kind (controller.h). */
 #include "operator/control/controller.h"
 
 #include "lib/digest.h"
@@ -10,7 +10,7 @@
 
 enum { NOTE_MAX = 1000 /* bytes of an Event's note, of 1024 */, INSTANCE_MAX = 128 };
 
-/* The API takes 1 KiB; whole characters of UTF-8. */
+/* Truncates to the API's limit of 1 KiB, at whole UTF-8 characters. */
 static json_t *cut_note(const char *note) {
     size_t size = strnlen(note, NOTE_MAX);
     while (size > 0 && note[size] && ((unsigned char)note[size] & 0xc0) == 0x80) {
@@ -19,7 +19,7 @@ static json_t *cut_note(const char *note) {
     return json_stringn(note, size);
 }
 
-/* Of this controller: its pod's name on a cluster. */
+/* The identity of this controller: on a cluster its pod's name. */
 static const char *instance_name(void) {
     const char *name = getenv("HOSTNAME");
     return name && *name && strlen(name) <= INSTANCE_MAX ? name : "windlass";

@@ -12,19 +12,19 @@
 
 enum {
     GAP_MS = 1000 / POLLER_PER_SECOND,
-    BURST_MS = 5 * GAP_MS, /* so many may start at once after a pause */
+    BURST_MS = 5 * GAP_MS, /* this many requests may start at once after a pause */
     OTHERS = POLLER_PER_SECOND - POLLER_FIRST,
-    TURNS = POLLER_FIRST / OTHERS, /* of those that come first, to one of the others */
+    TURNS = POLLER_FIRST / OTHERS, /* requests with priority per other request */
 };
 static_assert(TURNS * OTHERS == POLLER_FIRST, "turns are whole");
 
-/* Those that come first, and the others. */
+/* With priority, and without. */
 enum rank { RANK_FIRST, RANK_OTHER, RANK_COUNT };
 
 struct question {
     struct poller *poller;
     char *key, *url, *certificate_pem;
-    char *answer; /* NULL: none, or the last one failed */
+    char *answer; /* NULL: none, or the last request failed */
     int failures;
     int64_t asked_ms;
     enum rank rank;
@@ -35,9 +35,9 @@ struct poller {
     struct http *http;
     struct queue *due[RANK_COUNT];
     size_t count[RANK_COUNT];
-    int turns;             /* that RANK_FIRST had in a row while others waited */
+    int turns;             /* requests of RANK_FIRST in a row while others waited */
     void *table;           /* tsearch tree of questions by key */
-    int64_t paid_until_ms; /* up to when the rate is used up */
+    int64_t paid_until_ms; /* the rate is used up to this time */
     poller_listener *listener;
     void *context;
 };
@@ -80,7 +80,7 @@ int poller_open(poller_listener *listener, void *context, struct poller **ret_po
 
 void poller_free(struct poller *poller) {
     if (poller) {
-        http_free(poller->http); /* drops the calls that know the questions */
+        http_free(poller->http); /* drops the calls, which refer to the questions */
         tdestroy(poller->table, question_free);
         for (int rank = 0; rank < RANK_COUNT; rank++) {
             queue_free(poller->due[rank]);
@@ -101,7 +101,7 @@ void poller_forget(struct poller *poller, const char *key) {
     }
 }
 
-/* What stands in the other queue still is passed over there. */
+/* An old entry in the other queue is ignored there. */
 static void set_rank(struct question *question, enum rank rank) {
     struct poller *poller = question->poller;
     if (question->rank != rank) {
@@ -142,7 +142,7 @@ size_t poller_count(const struct poller *poller) {
     return poller->count[RANK_FIRST] + poller->count[RANK_OTHER];
 }
 
-/* What the other rank does not want of its share is this one's. */
+/* The unused share of one rank is available to the other. */
 int64_t poller_interval_ms(const struct poller *poller, bool is_first) {
     enum rank rank = is_first ? RANK_FIRST : RANK_OTHER;
     size_t first = poller->count[RANK_FIRST], others = poller->count[RANK_OTHER];
@@ -156,7 +156,7 @@ static void note(struct question *question, const char *body) {
     bool is_new = body && (!question->answer || strcmp(question->answer, body) != 0);
     int64_t every_ms = poller_interval_ms(poller, question->rank == RANK_FIRST);
     int64_t now_ms = clock_monotonic_ms();
-    int64_t due_ms = question->asked_ms + every_ms; /* however long the answer took */
+    int64_t due_ms = question->asked_ms + every_ms; /* independent of how long the answer took */
     if (body) {
         question->failures = 0;
     } else {
@@ -171,7 +171,8 @@ static void note(struct question *question, const char *body) {
     }
 }
 
-/* Whatever is no sound answer: the coordinator may be starting, gone or cut off. */
+/* Called also for errors and invalid answers: the coordinator may be starting, gone or unreachable.
+ */
 static void on_answer(void *context, const struct http_answer *answer, bool is_sent,
                       const struct error *err) {
     struct question *question = context;
@@ -195,7 +196,7 @@ static void ask(struct poller *poller, struct question *question) {
     }
 }
 
-/* Whose turn it is; the key is the caller's, NULL: none is due. */
+/* The key to poll next, of the rank whose turn it is; owned by the caller; NULL: none is due. */
 static char *take_due(struct poller *poller, int64_t now_ms, enum rank *ret_rank) {
     bool waits = queue_next_ms(poller->due[RANK_OTHER]) <= now_ms;
     enum rank rank = waits && poller->turns >= TURNS ? RANK_OTHER : RANK_FIRST;
@@ -221,7 +222,7 @@ int poller_step(struct poller *poller, struct error *err) {
             break;
         }
         struct question *question = find(poller, key);
-        /* It may have been forgotten, asked anew since, or be in the other queue now. */
+        /* It may have been removed, added again, or moved to the other queue meanwhile. */
         if (question && !question->call && question->rank == rank) {
             poller->paid_until_ms = MAX(poller->paid_until_ms, now_ms) + GAP_MS;
             ask(poller, question);

@@ -9,16 +9,17 @@ enum { DELAY_FIRST_MS = 50, DELAY_MAX_MS = 60000 };
 struct entry {
     char *key;
     int64_t due_ms;
-    uint64_t order; /* equal times come out in the order they went in */
+    uint64_t order; /* equal times are taken in insertion order */
 };
 
-/* A binary heap by (due_ms, order). A key that was moved to an earlier time leaves its old entry
- * behind; `due` says which entry counts, the others are dropped when they come to the top. */
+/* A binary heap by (due_ms, order). A key that was moved to an earlier time leaves its old entry in
+ * the heap. `due` has the valid entry of each key; other entries are dropped when they reach the
+ * top. */
 struct queue {
     struct entry *heap;
     size_t count, capacity;
     uint64_t next_order;
-    json_t *due;      /* key -> order of the entry that counts */
+    json_t *due;      /* key -> order of its valid entry */
     json_t *times;    /* key -> due_ms of that entry */
     json_t *failures; /* key -> failures in a row */
 };
@@ -112,7 +113,7 @@ void queue_forget(struct queue *queue, const char *key) {
     json_object_del(queue->failures, key);
 }
 
-/* Drops what was moved, so that the top of the heap counts. */
+/* Drops invalid entries until the top of the heap is valid. */
 static void settle(struct queue *queue) {
     while (queue->count) {
         const json_t *order = json_object_get(queue->due, queue->heap[0].key);
@@ -138,7 +139,7 @@ char *queue_take(struct queue *queue, int64_t now_ms) {
     return key;
 }
 
-/* In a heap nothing below an entry is due earlier. */
+/* In a heap, the entries below an entry are never due earlier. */
 static size_t count_due(const struct queue *queue, size_t at, int64_t now_ms) {
     if (at >= queue->count || queue->heap[at].due_ms > now_ms) {
         return 0;

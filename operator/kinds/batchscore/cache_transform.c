@@ -15,7 +15,7 @@ static void merge(json_t *kept, const char *name, json_t *fields_new) {
     json_decref(fields_new);
 }
 
-/* Of a run that is over: what its series says of it. */
+/* Keeps the fields of a finished run that its series reports. */
 static void keep_run(json_t *kept, const json_t *run) {
     static const char *const spec[] = {"output", NULL};
     static const char *const status[] = {"items", "startTime", NULL};

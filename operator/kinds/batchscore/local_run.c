@@ -24,7 +24,7 @@ int64_t batchscore_fit(json_t *spec, int64_t asked, int processors) {
     return count;
 }
 
-/* What the driver makes: on Linux, and in WSL 2. */
+/* The driver's device files: on Linux, and in WSL 2. */
 static bool has_gpu(void) {
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
@@ -61,7 +61,7 @@ bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *
     return is_enough;
 }
 
-/* The page that people read, beside the summary. */
+/* Prints the path of the report for people, next to the summary. */
 static void print_report(const struct ending *ending) {
     AUTO(text_freep)
     char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));

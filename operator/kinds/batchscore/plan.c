@@ -33,7 +33,7 @@ static void release(struct plan *plan) {
     batchscore_spec_release(&plan->spec);
 }
 
-/* It is the first member. */
+/* The job_plan is the first member. */
 static struct plan *plan_of(struct job_plan *job) {
     return (struct plan *)job;
 }
@@ -44,7 +44,7 @@ static const struct plan *plan_seen(const struct job_plan *job) {
 
 static void read_pods(struct job_plan *job) {
     struct plan *plan = plan_of(job);
-    /* One that has begun goes on as what it was, and says that its spec was changed. */
+    /* A job that has begun keeps its nature, and reports that its spec was changed. */
     plan->is_series =
         series_is(job->observed->object) && !tree_get(job->observed->object, "status.credentials");
     plan_read_pods(plan);
@@ -106,7 +106,7 @@ static bool is_running(const struct job_plan *job) {
     return plan_has_running_worker(plan_seen(job));
 }
 
-/* A series never ends; what the cluster will not take stalls it. */
+/* A series never ends; when the cluster refuses a write, it stalls. */
 static void plan_runs(struct plan *plan) {
     struct conditions *conditions = &plan->job.conditions;
     plan_series(plan);

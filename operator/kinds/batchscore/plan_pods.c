@@ -9,18 +9,18 @@
 #include <string.h>
 
 enum {
-    FAILURES_MAX_EARLY = 3, /* deaths that end the job while no mini-batch has been done, */
-    FAILURES_MAX = 10,      /* and later: of the coordinator, or of each worker */
-    OUT_OF_MEMORY_MIN = 2,  /* of workers, before it is told as the job's state */
-    REST_MS = 5000,  /* a worker that was told "done" while work seems left: progress may be old */
-    DEAF_MS = 30000, /* a coordinator that has run so long without an answer cannot be reached */
-    CREATES_MAX = 100, /* pods made by one pass: a job of a thousand must not need all memory */
+    FAILURES_MAX_EARLY = 3, /* deaths that end the job before a mini-batch is done */
+    FAILURES_MAX = 10,      /* and afterwards: of the coordinator, or of each worker */
+    OUT_OF_MEMORY_MIN = 2,  /* workers, before the job's state reports it */
+    REST_MS = 5000,    /* a worker was sent "done" while work seems left: progress may be old */
+    DEAF_MS = 30000,   /* a coordinator that has run this long without an answer is unreachable */
+    CREATES_MAX = 100, /* pods created per pass, which limits the memory for a job of a thousand */
 };
 
 /* One index of a worker: all pods that have had it. */
 struct slot {
     struct pod_phase newest; /* stage is meaningful when attempt > 0 */
-    int deaths;              /* by the program's own doing */
+    int deaths;              /* by the program's own failure */
     bool alive;
 };
 
@@ -65,8 +65,8 @@ void plan_verdict(struct plan *plan) {
     }
 }
 
-/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its termination
- * message. */
+/* The coordinator is unreachable, because of a NetworkPolicy or because the controller is outside
+ * the cluster. Its state is unknown until its termination message. */
 static bool is_deaf(struct plan *plan) {
     const struct pod_phase *coordinator = plan->coordinator;
     if (!coordinator || coordinator->stage != POD_PHASE_RUNNING || !coordinator->running_ms ||
@@ -105,14 +105,14 @@ static void coordinator_runs(struct plan *plan) {
             conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, states[i].reason, "%.400s",
                            *message ? message : states[i].message);
         } else if (!*state && strcmp(states[i].reason, tree_text(before, "reason", "")) == 0) {
-            /* One answer that did not come is no news. */
+            /* A single missing answer is not reported. */
             conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, states[i].reason, "%.400s",
                            tree_text(before, "message", ""));
         }
     }
 }
 
-/* A coordinator that may still run, though its pod is dead or leaving; NULL: there is none. */
+/* A coordinator that may still run, although its pod is dead or leaving; NULL: none. */
 static const struct pod_phase *find_lingering(const struct plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         if (plan_is_coordinator(&plan->job.phases[i]) && !plan->job.phases[i].is_gone) {
@@ -122,8 +122,8 @@ static const struct pod_phase *find_lingering(const struct plan *plan) {
     return NULL;
 }
 
-/* Where the storage would let two coordinators write, a lost one has to be certainly gone. True
- * when nothing may be made for now. */
+/* When the storage would let two coordinators write, a lost one must certainly be gone first. True:
+ * nothing may be created for now. */
 static bool wait_for_old(struct plan *plan) {
     const struct pod_phase *old = plan->excludes ? NULL : find_lingering(plan);
     if (!old) {
@@ -141,7 +141,7 @@ static bool wait_for_old(struct plan *plan) {
     return true;
 }
 
-/* The newest coordinator is dead, and not by its own verdict. */
+/* The newest coordinator is dead, and did not end with a verdict. */
 static void replace_coordinator(struct plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     int failures = plan->coordinator_failures;
@@ -166,8 +166,8 @@ static void replace_coordinator(struct plan *plan) {
     }
 }
 
-/* Decides what the job is at by its coordinator, and makes one when there is none. True when one is
- * there for workers to find. */
+/* Sets the job's condition from its coordinator, and creates a coordinator when there is none. True
+ * when workers can connect to one. */
 static bool plan_coordinator(struct plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     if (!newest) {
@@ -223,7 +223,7 @@ static struct slot *fold_slots(const struct plan *plan) {
     return slots;
 }
 
-/* The model, an operator, the code: what every worker will die of. NULL when that is not so. */
+/* A failure that every worker will have (the model, an operator, the code). NULL: there is none. */
 static const struct pod_phase *hopeless(const struct plan *plan, const struct slot *slots) {
     const struct pod_phase *last = NULL, *last_any = NULL;
     int verdicts = 0;
@@ -270,7 +270,7 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
     if (slot->alive || slot->deaths >= failures_max(plan)) {
         return false;
     }
-    int64_t due_ms = 0; /* leaving: its leases go back, another may take its place */
+    int64_t due_ms = 0; /* leaving: its leases are returned, another pod may take its place */
     if (slot->newest.stage == POD_PHASE_SUCCEEDED) {
         due_ms = slot->newest.over_ms + REST_MS;
     } else if (slot->newest.stage == POD_PHASE_DEAD) {
@@ -292,7 +292,7 @@ bool plan_has_running_worker(const struct plan *plan) {
     return false;
 }
 
-/* Work runs out: who does not even run yet is not needed any more. */
+/* Little work is left: workers that do not run yet are no longer needed. */
 static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
         if (slots[i].alive && slots[i].newest.stage == POD_PHASE_WAITING) {
@@ -302,7 +302,8 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     }
 }
 
-/* spec.workers.max was lowered: the last ones go, and their mini-batches to others. */
+/* spec.workers.max was lowered: the last workers are deleted, and their mini-batches go to others.
+ */
 static void drop_surplus(struct plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
@@ -313,8 +314,9 @@ static void drop_surplus(struct plan *plan) {
     }
 }
 
-/* What the cluster took away has no log worth keeping. But until its replacement is there it alone
- * knows which attempt that is: writes of one pass may be refused or cut short between any two. */
+/* Deletes pods that the cluster removed, whose logs are not worth keeping. But until its
+ * replacement exists, such a pod is the only record of its attempt, because any write of a pass may
+ * be refused or lost. */
 static void drop_taken_away(struct plan *plan, const struct slot *slots) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
@@ -352,7 +354,8 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
     }
 }
 
-/* A job whose coordinator runs and whose workers all wait, or die of one thing, is not running. */
+/* A job whose coordinator runs, but whose workers all wait or all die of the same cause, is not
+ * running. */
 static void tell_about_workers(struct plan *plan, int wanted) {
     const struct pod_phase *waiting = NULL, *killed = NULL;
     int killed_count = 0;

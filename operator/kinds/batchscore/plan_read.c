@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What plan knows of a job's pods before it decides anything. */
+/* Reads the state of a job's pods before plan decides. */
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
@@ -12,7 +12,7 @@ bool plan_is_coordinator(const struct pod_phase *phase) {
     return role && strcmp(role, "coordinator") == 0;
 }
 
-/* As the coordinator says, lately or ever, else as the volume's kind suggests. */
+/* As reported by the coordinator, now or earlier; otherwise the default for the volume's kind. */
 static bool read_excludes(const struct plan *plan) {
     const json_t *object = plan->job.observed->object;
     const json_t *told = json_object_get(plan->job.observed->progress, "exclusive");
@@ -21,8 +21,8 @@ static bool read_excludes(const struct plan *plan) {
                                  : batchscore_excludes(json_object_get(object, "spec"));
 }
 
-/* The newest speaks for the job. An older one that ends with a verdict was taken for lost and came
- * back: that is no failure of those that came after it. */
+/* The newest coordinator counts. An older one that ends with a verdict was considered lost and came
+ * back: this is not a failure of the later ones. */
 static void count_failures(struct plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
@@ -37,7 +37,7 @@ static void count_failures(struct plan *plan) {
     }
 }
 
-/* Pods of a job that has become a series, or is none any more. */
+/* Pods from before the job became a series, or stopped being one. */
 static bool is_of_other_kind(const struct plan *plan, const json_t *pod) {
     const char *role = owned_label(pod, LABEL_ROLE);
     return (role && strcmp(role, ROLE_WATCH) == 0) != plan->is_series;

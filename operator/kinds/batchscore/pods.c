@@ -28,8 +28,8 @@ static json_t *container(const struct batchscore_spec *spec, const char *subcomm
                      "securityContext", pod_secure());
 }
 
-/* The user's program in the user's image, started by our shim, which the agent's image brings. It
- * may write in /tmp alone. */
+/* Runs the user's program in the user's image, started by our shim, which comes from the agent's
+ * image. The program can write only to /tmp. */
 static void run_command(const struct batchscore_spec *spec, json_t *pod) {
     json_t *agent = json_array_get(tree_get(pod, "spec.containers"), 0), *value;
     const char *name;
@@ -42,7 +42,7 @@ static void run_command(const struct batchscore_spec *spec, json_t *pod) {
     pod_install_shim(&spec->job, pod);
 }
 
-/* What the role asks for, and the user's templates over all. */
+/* Applies the role's settings, and then the user's templates. */
 static json_t *finish(const struct batchscore_spec *spec, const struct batchscore_role *role,
                       json_t *pod_new) {
     json_t *pod_spec = json_object_get(pod_new, "spec");
@@ -52,9 +52,8 @@ static json_t *finish(const struct batchscore_spec *spec, const struct batchscor
     return pod_new;
 }
 
-/* A job's GPUs are dear, and its coordinator needs none: it keeps off nodes that have some. And as
- * all workers would wait for its replacement, a cluster that tidies up its nodes leaves it there.
- */
+/* The coordinator does not need GPUs, so it prefers nodes without them. As all workers would wait
+ * for its replacement, a cluster that consolidates its nodes must not evict it. */
 static void place_coordinator(const struct batchscore_spec *spec, json_t *pod_new) {
     static const char *const gpu_labels[] = {"nvidia.com/gpu.present",
                                              "kubernetes.azure.com/accelerator", "accelerator"};

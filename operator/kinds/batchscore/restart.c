@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* VOLUME/path -> its folder here; NULL: it is in no volume. The caller frees. */
+/* VOLUME/path -> its folder on this machine; NULL: it is not in a volume. The caller frees it. */
 static char *folder_of(const char *spec_path, const json_t *folders) {
     AUTO(text_freep) char *volume = x_strndup(spec_path, strcspn(spec_path, "/"));
     const char *folder = json_string_value(json_object_get(folders, volume));
@@ -20,7 +20,7 @@ static char *folder_of(const char *spec_path, const json_t *folders) {
     return folder ? file_join(folder, rest + (*rest == '/')) : NULL;
 }
 
-/* A coordinator holds its run's lock as long as it lives (agent/store/path_lock.h). */
+/* A coordinator holds its run's lock while it is alive (agent/store/path_lock.h). */
 static int check_nobody_lives(const char *memory, int *ret_fd, struct error *err) {
     AUTO(text_freep) char *path = file_join(memory, "lock");
     *ret_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -48,7 +48,7 @@ int restart_forget(const json_t *object, const json_t *folders, struct error *er
                          spec.output_path, spec.job.run);
     }
     AUTO(text_freep) char *memory = x_printf("%s/.windlass/%s", output, spec.job.run);
-    AUTO(fd_closep) int lock_fd = -1; /* held until all is gone */
+    AUTO(fd_closep) int lock_fd = -1; /* held until everything is removed */
     if (access(memory, F_OK) < 0 && errno == ENOENT) {
         return 0;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules between the fields of a BatchScore: each stands in crds/batchscore.yaml as CEL, too, in
- * the same words. */
+/* The rules between the fields of a BatchScore. crds/batchscore.yaml has each as CEL with the same
+ * message. */
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/template.h"
 
@@ -23,7 +23,7 @@ static int check_paths(const json_t *spec, struct error *err) {
     return 0;
 }
 
-/* Where something is written. */
+/* Checks a field with a path to write to. */
 static int check_written(const json_t *spec, const char *field, const char *what, const char *need,
                          struct error *err) {
     static const char *const inputs[] = {"input.files.path", "input.table.path", "input.npy.path"};
@@ -77,7 +77,7 @@ static int check_command(const json_t *spec, struct error *err) {
     return job_check_environment(spec, "scorer.command.environment", err);
 }
 
-/* What is for pictures. A spec with its defaults has preprocess, which then asks for nothing. */
+/* Refuses the fields for images. A spec with its defaults has preprocess with no effect. */
 static int check_no_pictures(const json_t *onnx, struct error *err) {
     const json_t *given = json_object_get(onnx, "preprocess");
     if (json_object_get(given, "width") || json_object_get(given, "height") ||
@@ -95,7 +95,7 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
                             "type: Classes");
 }
 
-/* Columns are found by their names. */
+/* Columns are identified by their names. */
 static int check_columns(const json_t *spec, struct error *err) {
     const json_t *table = tree_get(spec, "input.table");
     if (!table) {

@@ -12,15 +12,15 @@
 
 enum {
     MARK_BYTES = 16,
-    FUTURE_MS = 24 * 3600 * 1000, /* a run that was due then was due by a clock that was wrong */
+    FUTURE_MS = 24 * 3600 * 1000, /* a run that was due later than this was due by a wrong clock */
 };
 
 struct series {
     struct plan *plan;
     json_t *lines;         /* status.runs, owned by the outcome */
-    const json_t *current; /* a run that is not over; NULL: none */
-    int64_t last_ms;       /* when the newest was due; 0: there was none */
-    const char *mark;      /* what it was about; "" */
+    const json_t *current; /* an unfinished run; NULL: none */
+    int64_t last_ms;       /* when the newest was due; 0: there is none */
+    const char *mark;      /* its mark; "" */
 };
 
 static bool is_leaving(const json_t *run) {
@@ -40,7 +40,7 @@ static void read_runs(struct series *series) {
     series->mark = tree_text(newest, "mark", "");
 }
 
-/* Of runs that are over the last ten stay, with their pods' logs; their results always do. */
+/* Deletes all but the last ten finished runs, with their pods' logs; their results always stay. */
 static void drop_old(const struct series *series) {
     const json_t *runs = series->plan->runs;
     for (size_t i = 0; i < json_array_size(runs); i++) {
@@ -102,8 +102,8 @@ static void start_run(struct series *series, const struct series_start *start) {
 
 /* ---- schedule ------------------------------------------------------------------------------- */
 
-/* Fire times before the job was there, or was suspended, are nobody's; a clock that was far ahead
- * is not believed. */
+/* Due times before the job was created or resumed do not start runs. A time far in the future came
+ * from a wrong clock and is ignored. */
 static int64_t base_of(const struct series *series) {
     const struct plan *plan = series->plan;
     int64_t begun_ms = clock_parse(tree_text(plan->job.observed->object, "status.startTime", ""));
@@ -175,7 +175,7 @@ static void tell_armed(struct series *series) {
     say(series->plan, "Armed", text);
 }
 
-/* Words of a pod that has seen something. False: they are none. */
+/* Reads the message of a watcher that has found something. False: it is not valid. */
 static bool take_words(struct series *series, const struct pod_phase *watcher) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
@@ -245,7 +245,7 @@ static void tell_waiting(struct series *series, const struct pod_phase *watcher)
     }
 }
 
-/* One pod waits for run `number`. Those of other numbers, and of another spec, go. */
+/* One pod waits for run `number`. Pods of other numbers, or of another spec, are deleted. */
 static const struct pod_phase *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
     const struct pod_phase *newest = NULL;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
@@ -302,7 +302,7 @@ static void plan_watch(struct series *series) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* What the series says may change goes to the run that is under way. */
+/* Applies mutable fields of the series to the current run. */
 static void follow(const struct series *series) {
     json_t *changes = is_leaving(series->current)
                           ? NULL
@@ -312,7 +312,7 @@ static void follow(const struct series *series) {
     }
 }
 
-/* One event for each run that has come to its end. */
+/* Sends one event for each run that has ended. */
 static void tell_ends(const struct series *series) {
     const json_t *before = tree_get(series->plan->job.observed->object, "status.runs");
     for (size_t i = 0; i < json_array_size(series->lines); i++) {

@@ -21,7 +21,7 @@ bool series_is_run(const json_t *object) {
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* NULL: somebody took it away. Owned. */
+/* NULL: the annotation was removed. Owned. */
 static json_t *read_start(const json_t *run) {
     const char *text = owned_annotation(run, ANNOTATION_RUN);
     struct error ignored = {0};
@@ -51,7 +51,8 @@ static json_t *line_of(const json_t *run) {
     json_object_set_new(line, "name", json_string(tree_text(run, "metadata.name", "")));
     json_object_set_new(line, "state", json_string(tree_text(condition, "reason", "Pending")));
     copy(line, "output", run, "spec.output.path");
-    if (conditions_is_finished(run)) { /* not before: a series says when something happens */
+    if (conditions_is_finished(
+            run)) { /* only final results: a series reports events, not progress */
         int64_t start_ms = clock_parse(tree_text(run, "status.startTime", ""));
         int64_t end_ms = clock_parse(tree_text(run, "status.completionTime", ""));
         bool is_known = start_ms > 0 && end_ms >= start_ms;
@@ -76,7 +77,7 @@ static const json_t *find_line(const json_t *lines, int64_t number) {
     return NULL;
 }
 
-/* Newest first; a number that is there is left as it is. */
+/* Newest first; an existing number is left unchanged. */
 static void put_line(json_t *lines, json_t *line_new) {
     int64_t number = tree_integer(line_new, "number", 0);
     size_t at = 0;
@@ -104,7 +105,7 @@ json_t *series_lines(const json_t *object, const json_t *runs) {
         const json_t *old = json_array_get(before, i);
         bool is_here = find_line(lines, tree_integer(old, "number", 0)) != NULL;
         json_t *line = json_copy((json_t *)old);
-        if (!is_here && !is_over(old)) { /* somebody deleted it while it ran */
+        if (!is_here && !is_over(old)) { /* the run was deleted before its end */
             json_object_set_new(line, "state", json_string("Deleted"));
             json_object_set_new(line, "seconds", json_integer(0));
         }
@@ -140,7 +141,7 @@ json_t *series_refused(const struct series_start *start, const char *problem) {
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-/* As long a name as there may be (45), and never the one of another series' run. */
+/* The name has at most 45 characters, and never equals that of another series' run. */
 static char *name_of(const json_t *object, int64_t number) {
     const char *name = tree_text(object, "metadata.name", "");
     char hex[65];
@@ -171,7 +172,7 @@ static void set_input(json_t *spec, const char *input) {
     }
 }
 
-/* RUN8 tells runs of one spec from those of another; TIME one run from the next. */
+/* RUN8 separates runs of different specs; TIME separates runs of the same spec. */
 static int set_output(const struct job_options *options, json_t *run, int64_t time_ms,
                       struct error *err) {
     struct batchscore_spec spec;
@@ -213,7 +214,7 @@ int series_make_run(const json_t *object, const struct job_options *options,
     return 0;
 }
 
-/* Puts `path` of one into `changes` where the other has something else. */
+/* Copies `path` of `ours` to `changes` where `theirs` has another value. */
 static void compare(const json_t *ours, const json_t *theirs, const char *name, json_t *changes) {
     json_t *wanted = json_object_get(ours, name);
     if (wanted && !json_equal(wanted, json_object_get(theirs, name))) {

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* What may change while the job runs: the rule at the root of the definition has all others. */
+/* The fields that may change while the job runs; the rule at the root of the definition has all
+ * others. */
 static const char *const mutable_fields[] = {
     "suspend",     "activeDeadlineSeconds", "ttlSecondsAfterFinished",
     "workers.min", "workers.max",           NULL};

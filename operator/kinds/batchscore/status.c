@@ -6,7 +6,7 @@
 
 enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, FAILED_LOG_MAX = 1024 };
 
-/* A coordinator that replaces another knows of nothing while it lists: what was done stays. */
+/* A replacement coordinator reports no counts while it lists: the earlier counts stay. */
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
     static const char *const counters[] = {"total", "done", "failed", "retried"};
     const json_t *from = json_object_get(progress, name);
@@ -53,7 +53,7 @@ static void copy_outputs(json_t *status, const json_t *progress) {
     json_decref(list);
 }
 
-/* Only what the schema knows, in the form it wants: the coordinator is another program. */
+/* Copies only fields of the schema, with valid values: the coordinator is another program. */
 static void copy_progress(json_t *status, const json_t *progress) {
     copy_counters(status, progress, "miniBatches");
     copy_counters(status, progress, "items");

@@ -11,7 +11,7 @@ enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20 };
 const char *const work_modes[] = {"PerFile", "AppendRow", "SummaryOnly"};
 static_assert(ARRAY_LEN(work_modes) == OUTPUT_MODE_COUNT, "one name per mode");
 
-/* "10MB" -> 10485760; the schema has bounded the digits. */
+/* "10MB" -> 10485760; the schema limits the digits. */
 static int64_t bytes_of(const char *text) {
     static const char units[] = "KMG";
     char *end;
@@ -31,7 +31,7 @@ static void put_size(json_t *work, const json_t *spec) {
     } else if (tree_get(spec, "input.table")) {
         json_object_set_new(work, "miniBatchBytes",
                             json_integer(text ? bytes_of(text) : MINI_BATCH_BYTES));
-    } else { /* "8" and 8 are the same */
+    } else { /* "8" and 8 are equal */
         int64_t items = text   ? strtol(text, NULL, 10)
                         : size ? json_integer_value(size)
                                : MINI_BATCH_ITEMS;
@@ -63,7 +63,7 @@ json_t *work_of(const json_t *spec) {
 
 /* ---- RUN ---- */
 
-/* "$(NAME)" stands in a text of the tree. */
+/* Whether a text of the tree contains "$(NAME)". */
 static bool mentions(const json_t *tree, const char *reference) {
     const char *key;
     json_t *child;
@@ -80,7 +80,7 @@ static bool mentions(const json_t *tree, const char *reference) {
     return json_is_string(tree) && strstr(json_string_value(tree), reference);
 }
 
-/* The volume holds something that the results come from, or the results. */
+/* Whether the volume has inputs or outputs of the results. */
 static bool is_named(const struct batchscore_spec *spec, const struct volume *volume) {
     static const char *const parts[] = {"input.", "scorer.", "output."};
     for (const char *const *field = batchscore_path_fields; *field; field++) {
@@ -104,7 +104,7 @@ void work_run(const struct batchscore_spec *spec, const json_t *folders, char re
     json_object_del(command, "processesPerWorker");
     json_object_del(command, "initTimeoutSeconds");
     if (strcmp(tree_text(scorer, "onnx.precision", ""), "FP32") == 0) {
-        json_object_del(json_object_get(scorer, "onnx"), "precision"); /* as without it */
+        json_object_del(json_object_get(scorer, "onnx"), "precision"); /* FP32 is the default */
     }
     AUTO(tree_freep) json_t *what = json_pack("{s:O?, s:{}}", "scorer", scorer, "volumes");
     for (size_t i = 0; i < ARRAY_LEN(copied); i++) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of a trial that is over: what its Sweep judges and ranks it by. */
+/* Keeps the fields of a finished trial by which its Sweep judges and ranks it. */
 static json_t *keep_trial(const json_t *trial) {
     static const char *const annotations[] = {ANNOTATION_TRIAL, NULL};
     static const char *const more[] = {"objective", "startTime", NULL};

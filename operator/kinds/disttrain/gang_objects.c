@@ -10,7 +10,7 @@
 enum { UID_SHOWN = 8 };
 
 static const struct {
-    const char *api_version; /* of the PodGroup; NULL: there is none */
+    const char *api_version; /* of the PodGroup; NULL: the scheduler has none */
     const char *needs;
 } schedulers[] = {
     [GANG_NONE] = {NULL, ""},
@@ -95,9 +95,9 @@ void gang_mark(const struct disttrain_spec *spec, const char *group, json_t *pod
     }
 }
 
-/* ---- Kueue's ---- */
+/* ---- Kueue ---- */
 
-/* With the job's uid: pods of an earlier job of this name may still be there. */
+/* The name contains the job's uid, because pods of an earlier job of this name may still exist. */
 char *gang_group(const struct disttrain_spec *spec, int attempt) {
     return x_printf("%s-%.*s-%d", spec->job.name, UID_SHOWN,
                     tree_text(spec->job.object, "metadata.uid", "none"), attempt);

@@ -13,7 +13,7 @@ int64_t disttrain_failed_index(const json_t *status) {
     return tree_integer(status, "restarts.last.index", 0);
 }
 
-/* What it was tuned for, or the names of what there is instead. */
+/* Prints the value of the objective, or the names of the metrics that exist instead. */
 static void print_objective(const struct ending *ending) {
     const char *name = tree_text(ending->spec, "metrics.objective", NULL);
     const char *best = tree_text(ending->status, "objective.best", NULL);
@@ -34,7 +34,7 @@ static void print_objective(const struct ending *ending) {
     putchar('\n');
 }
 
-/* Its program has said all else. */
+/* The program itself has printed the rest. */
 void disttrain_print_success(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
     int64_t restarts = tree_integer(ending->status, "restarts.counted", 0) +
@@ -73,7 +73,7 @@ void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbe
     if (step > 0) {
         numbers->rate = tree_text(status, "samplesPerSecond", NULL);
     }
-    if (wanted <= 0) { /* no hub has said anything yet */
+    if (wanted <= 0) { /* the hub has not reported anything yet */
         return;
     }
     if (step < 0) {

@@ -24,7 +24,7 @@ static void release(struct gang *gang) {
     disttrain_spec_release(&gang->spec);
 }
 
-/* It is the first member. */
+/* The job_plan is the first member. */
 static struct gang *gang_of(struct job_plan *job) {
     return (struct gang *)job;
 }
@@ -46,14 +46,14 @@ static int read_spec(struct job_plan *job, struct error *err) {
     return 0;
 }
 
-/* One that has no pods waits for nothing. */
+/* A gang without pods is not waiting. */
 static void clean_up(struct job_plan *job, bool succeeded, bool all) {
     struct gang *gang = gang_of(job);
     gang_clean_up(gang, succeeded, all);
     gang->wait = (struct gang_wait){0};
 }
 
-/* As far as the hub has told, now or ever. */
+/* The steps that the hub has reported, now or earlier. */
 static int64_t steps(const struct gang *gang) {
     return tree_integer(gang->job.progress, "step",
                         tree_integer(gang->job.observed->object, "status.step", 0));
@@ -76,7 +76,7 @@ static void suspend(struct job_plan *job) {
     }
 }
 
-/* By spec.stop, and behind every end that is there already. */
+/* By spec.stop, unless the job has already ended in another way. */
 static bool is_stopped(struct gang *gang) {
     struct conditions *conditions = &gang->job.conditions;
     const char *why = tree_text(gang->job.observed->object, "spec.stop", NULL);
@@ -110,7 +110,7 @@ static bool is_running(const struct job_plan *job) {
     return gang_is_running(gang_seen(job));
 }
 
-/* Nothing is made of it, and nothing is over either: a later version starts it. */
+/* The job is not started, and not failed either: a later version can start it. */
 static void refuse(struct gang *gang) {
     struct conditions *conditions = &gang->job.conditions;
     conditions_set(conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", gang->not_yet);

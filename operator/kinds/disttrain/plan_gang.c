@@ -8,15 +8,16 @@
 #include <string.h>
 
 enum {
-    CREATES_MAX = 100, /* pods made by one pass: a gang of a thousand must not need all memory */
-    REST_MS = 5000,   /* a member that was told "done" while the hub lives: its answer may be old */
-    ANEW_MS = 300000, /* what Kueue has not marked is made anew: it may be installed by now */
-    LOST_MS = 15000,  /* no member is lost before it has run so long: one of that name was, which
-                         somebody has deleted by force */
+    CREATES_MAX = 100, /* pods created per pass, which limits the memory for a gang of a thousand */
+    REST_MS = 5000,    /* a member was sent "done" while the hub lives: its answer may be old */
+    ANEW_MS =
+        300000, /* pods that Kueue has not marked are created again: it may be installed by now */
+    LOST_MS = 15000, /* a member that has run for less is not the lost one, which was an earlier pod
+                        of that name that a user deleted by force */
     EXIT_FAILED = 1,
     EXIT_INVALID = 2,
-    EXIT_LATER = 3,  /* of no doing of its own: it gave way, or nobody was there to lead it */
-    EXIT_TOLD = 130, /* by a signal: its machine is shut down, say */
+    EXIT_LATER = 3,  /* not by its own failure: it gave way, or there was no hub */
+    EXIT_TOLD = 130, /* by a signal, for example because its machine shuts down */
 };
 
 /* ---- what is there ---- */
@@ -48,7 +49,7 @@ bool gang_is_running(const struct gang *gang) {
     return gang->hub && gang->hub->stage == POD_PHASE_RUNNING;
 }
 
-/* It ended by what it did itself, and another would do the same. */
+/* It ended by its own failure, and another pod would fail in the same way. */
 static bool counts(const struct pod_phase *phase) {
     return phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
            phase->exit_code != EXIT_LATER && phase->exit_code != EXIT_TOLD;
@@ -81,7 +82,7 @@ static struct place *fold_places(const struct gang *gang) {
 /* ---- how it ended ---- */
 
 static void succeed(struct gang *gang) {
-    /* An older answer's message may say what was in the way before. */
+    /* The message of an older answer may describe an earlier obstacle. */
     const json_t *progress = gang->job.progress;
     bool is_last = strcmp(tree_text(progress, "state", ""), "Succeeded") == 0;
     const char *message = is_last ? tree_text(progress, "message", "") : "";
@@ -110,7 +111,7 @@ static void fail_of_memory(struct gang *gang, const struct pod_phase *phase) {
         phase->name);
 }
 
-/* Restarts are the hub's to count, but not those of a pod that dies with all that is in it. */
+/* The hub counts restarts, but it cannot count those of a pod that dies with its agent. */
 static void fail_of_deaths(struct gang *gang, const struct pod_phase *phase) {
     AUTO(text_freep) char *words = plan_termination_message(phase);
     if (plan_ran_out_of_memory(phase)) {
@@ -120,7 +121,7 @@ static void fail_of_deaths(struct gang *gang, const struct pod_phase *phase) {
     }
 }
 
-/* Of the hubs that there have been, whether their pods are still there to tell or not. */
+/* The highest attempt of the hub so far, including hubs whose pods are gone. */
 int gang_known_attempt(const struct gang *gang) {
     return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
 }
@@ -134,13 +135,14 @@ static struct restarts restarts_of(const struct gang *gang) {
                                   tree_integer(object, "status.restarts.disrupted", 0)),
         .objective = tree_get(progress, "objective") ?: tree_get(object, "status.objective")};
     if (gang->hub && !pod_phase_is_alive(gang->hub)) {
-        /* Its own end is one more, unless nothing ran any more: it has counted that itself. */
+        /* The hub's own end is one more, unless nothing ran any more: it has counted that itself.
+         */
         const char *state = tree_text(progress, "state", "");
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
         told.counted += counts(gang->hub);
         told.disrupted += !counts(gang->hub) && ran;
     } else if (!gang->hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
-        told.disrupted++; /* somebody deleted it, and all that it was known by */
+        told.disrupted++; /* the pod was deleted, and its record with it */
     }
     return told;
 }
@@ -167,7 +169,7 @@ json_t *gang_last(const struct gang *gang) {
     return last;
 }
 
-/* What it said last counts more than its exit code, which is the command's own. */
+/* Its last message takes precedence over its exit code, which is the command's. */
 static bool has_failed(const struct gang *gang) {
     const struct pod_phase *hub = gang->hub;
     return hub && hub->stage == POD_PHASE_DEAD &&
@@ -175,8 +177,8 @@ static bool has_failed(const struct gang *gang) {
             strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
 }
 
-/* Whose log says more: the newest pod of the index that the hub blames. What ranks of mpirun say
- * comes out of the command, which is the hub's. */
+/* The pod whose log shows the cause: the newest pod of the index that the hub reports. Output of
+ * mpirun's ranks appears in the command's log, which is the hub's. */
 static const struct pod_phase *culprit(const struct gang *gang, const char *reason) {
     bool is_mpirun = gang->spec.command && gang->spec.launcher == LAUNCHER_MPI;
     int64_t index = tree_integer(gang->job.progress, "restarts.last.index", 0);
@@ -235,8 +237,8 @@ static bool is_lost(const json_t *lost, const char *name) {
     return false;
 }
 
-/* The hub knows of pods that run and answer nobody, by name: until it has heard their successors,
- * these have another one. */
+/* The hub reports, by name, pods that run but do not answer. Their successors have other names, so
+ * an old report does not concern them. */
 static void drop_lost(struct gang *gang, struct place *places) {
     const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
     for (int i = 0; i < gang->spec.workers; i++) {
@@ -259,7 +261,8 @@ bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int6
            gang->job.now_ms >= phase->born_ms + after_ms;
 }
 
-/* What waits in a group of Kueue's that is over, or where there was no Kueue, waits for ever. */
+/* Pods that wait in a group of Kueue's that is over, or from before Kueue was installed, would wait
+ * for ever. */
 static void drop_stuck(struct gang *gang, struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
@@ -275,8 +278,9 @@ static void drop_stuck(struct gang *gang, struct place *places) {
     }
 }
 
-/* A second hub is made only when the first is gone, so that an old gang is dead before a new one
- * starts; a member's place is free as soon as it leaves: whoever has the higher attempt counts. */
+/* A second hub is created only when the first is gone, so that an old gang is dead before a new one
+ * starts. A member's place is free as soon as it leaves, because the pod with the higher attempt
+ * counts. */
 static bool may_start(struct gang *gang, const struct place *place) {
     const struct pod_phase *newest = &place->newest;
     if (newest->attempt == 0) {
@@ -289,7 +293,7 @@ static bool may_start(struct gang *gang, const struct place *place) {
     if (newest->stage == POD_PHASE_SUCCEEDED) {
         due_ms = newest->over_ms + REST_MS;
     } else if (newest->stage == POD_PHASE_DEAD) {
-        struct pod_phase dead = *newest; /* who is told to leave at once may be there again */
+        struct pod_phase dead = *newest; /* a pod that a signal ended may be replaced at once */
         dead.exit_code = dead.exit_code == EXIT_TOLD ? -1 : dead.exit_code;
         due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
@@ -297,14 +301,15 @@ static bool may_start(struct gang *gang, const struct place *place) {
     return gang->job.now_ms >= due_ms;
 }
 
-/* Which pod of that place comes next. Members never go back to a hub of a lower attempt than they
- * have seen, even when nothing is left of that one. */
+/* The attempt of the next pod in that place. Members never return to a hub with a lower attempt
+ * than they have seen, even when that pod is gone. */
 static int next_attempt(const struct gang *gang, const struct place *place, int index) {
     int known = index == 0 ? gang_known_attempt(gang) : 0;
     return MAX(place->newest.attempt, known) + 1;
 }
 
-/* Kueue's, that the next pods join: of those that live, else another. The caller's. */
+/* The group in Kueue that the next pods join: that of living pods, or a new one. The caller frees
+ * it. */
 static char *choose_group(const struct gang *gang, const struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const char *group = places[i].is_alive ? gang_group_of(places[i].newest.pod) : NULL;
@@ -315,8 +320,8 @@ static char *choose_group(const struct gang *gang, const struct place *places) {
     return gang_group(&gang->spec, next_attempt(gang, &places[0], 0));
 }
 
-/* What the scheduler wants to be there before the pods. False: not yet; why not, if that is known,
- * is what the job says unless it runs. */
+/* Creates the object that the scheduler requires before the pods. False: it does not exist yet; the
+ * reason, if known, becomes the job's condition unless it runs. */
 static bool has_object(struct gang *gang) {
     struct job_plan *job = &gang->job;
     AUTO(tree_freep) json_t *object = gang_object(&gang->spec, job->observed->service);
@@ -363,9 +368,10 @@ static void make_missing(struct gang *gang, struct place *places) {
     }
 }
 
-/* What the cluster took away has no log worth keeping, and what still runs in a place that another
- * has (its deletion was refused or lost) is in the way. But until its replacement is there it alone
- * knows which attempt that is: writes of one pass may be refused or cut short between any two. */
+/* Deletes pods that the cluster removed, whose logs are not worth keeping, and pods that still run
+ * in a place that was given to another (their deletion was refused or lost). But until its
+ * replacement exists, such a pod is the only record of its attempt, because any write of a pass may
+ * be refused or lost. */
 static void drop_replaced(struct gang *gang, const struct place *places) {
     for (size_t i = 0; i < gang->job.phase_count; i++) {
         const struct pod_phase *phase = &gang->job.phases[i];
@@ -392,7 +398,7 @@ void gang_pods(struct gang *gang) {
     free(places);
 }
 
-/* Kueue keeps what was deleted and never ran for as long as it knows of the group. */
+/* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
 static void let_go(struct job_plan *job, const struct pod_phase *phase) {
     const char *group = gang_group_of(phase->pod);
     if (gang_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {

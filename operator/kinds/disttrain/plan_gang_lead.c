@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where fewer than all may start (spec.minWorkers), the cluster chooses who gets the nodes that
- * there are, and knows nothing of NAME-0, without which nobody starts. So no more than minWorkers
- * are made before it has a node (a gang scheduler counts so many, and places all of them or none);
- * and where its successor finds none, because another took what it left, one of the others makes
- * room.
+/* Where fewer than all may start (spec.minWorkers), the cluster chooses which pods get the
+ * available nodes, and it does not know that no gang starts without NAME-0. So at most minWorkers
+ * pods are created before NAME-0 has a node (a gang scheduler counts that many, and places all of
+ * them or none). When the successor of NAME-0 finds no node, because another pod took its place,
+ * one of the others makes room.
  *
- * Kueue wants to see all of a group before it lets any go, so there all are made at once. */
+ * Kueue requires all pods of a group before it releases any, so for Kueue all are created at once.
+ */
 #include "operator/kinds/disttrain/plan_gang.h"
 
 enum {
-    ROOM_MS = 20000, /* so long it may be the scheduler's own delay: it tries again after 10 s */
-    ROOM_AGAIN_MS = 60000, /* the same where a place is free that NAME-0 could take by now ... */
-    ROOM_WINDOW_MS = 5000, /* ... each time for so long: see room_due_ms */
+    ROOM_MS = 20000, /* until then it may be the scheduler's own delay: it tries again after 10 s */
+    ROOM_AGAIN_MS = 60000, /* the same when a free place exists that NAME-0 could take by now ... */
+    ROOM_WINDOW_MS = 5000, /* ... each time for this long: see room_due_ms */
 };
 
 static bool has_node(const struct pod_phase *phase) {
@@ -32,7 +33,7 @@ bool gang_may_come(const struct gang *gang, const struct place *places, int inde
     return index == 0 || !gang_lacks_lead(gang, places) || others < gang->spec.min_workers - 1;
 }
 
-/* Who has no node is in the way of NAME-0 wherever one gets free. */
+/* A pod without a node competes with NAME-0 for every node that becomes free. */
 static void dismiss_waiting(struct gang *gang, struct place *places, int others) {
     for (int i = gang->spec.workers - 1; i > 0 && others > gang->spec.min_workers - 1; i--) {
         if (places[i].is_alive && places[i].newest.is_unscheduled) {
@@ -50,9 +51,10 @@ static void dismiss_one(struct gang *gang, struct place *places) {
     gang_dismiss(gang, &places[i]);
 }
 
-/* When the next makes room. A pod that is gone leaves no trace of when: were it only so long since
- * NAME-0's birth, the next would go in the very pass that sees the last one gone, before the
- * scheduler has. So each whole minute has a short while in which one goes. */
+/* When the next pod makes room. A deleted pod leaves no record of its time. With only the time
+ * since NAME-0's creation, the next pod would be deleted in the very pass that sees the last one
+ * gone, before the scheduler has used the room. So each full minute has a short window in which one
+ * pod is deleted. */
 static int64_t room_due_ms(const struct pod_phase *hub, bool is_free, int64_t now_ms) {
     int64_t minutes = (now_ms - hub->born_ms) / ROOM_AGAIN_MS;
     int64_t due_ms = hub->born_ms + minutes * ROOM_AGAIN_MS;
@@ -77,7 +79,7 @@ void gang_make_room(struct gang *gang, struct place *places) {
     }
     int64_t due_ms = room_due_ms(hub, is_free, gang->job.now_ms);
     if (others < gang->spec.min_workers || is_leaving) {
-        return; /* nobody is to spare, or one makes room already */
+        return; /* there is no pod to spare, or one makes room already */
     }
     plan_wake(&gang->job, due_ms);
     if (gang->job.now_ms < due_ms) {

@@ -13,7 +13,7 @@ enum { TEXT_MAX = 1 << 20, LINE_MAX_BYTES = 400, WORKERS_MAX = 1000 };
 
 /* ---- notes ---- */
 
-/* One line: what comes out of the file must not end a comment. */
+/* Replaces line breaks: text of the file must not end a comment. */
 static json_t *line_of(const char *format, va_list arguments) {
     struct error tidy = {0};
     char text[LINE_MAX_BYTES];
@@ -34,7 +34,7 @@ void import_note(struct import *import, const char *field, const char *format, .
     va_end(arguments);
     for (size_t i = 0; i < json_array_size(lines); i++) {
         if (json_equal(json_array_get(lines, i), line)) {
-            return; /* two mounts of one account */
+            return; /* two mounts have the same account */
         }
     }
     json_array_append(lines, line);
@@ -49,7 +49,7 @@ void import_leave_out(struct import *import, const char *format, ...) {
 
 /* ---- container ---- */
 
-/* "16gb" -> "16Gi"; owned; NULL: it is none. */
+/* "16gb" -> "16Gi"; owned; NULL: not a size. */
 static char *size_of(const char *docker) {
     char *unit;
     long number = strtol(docker, &unit, 10);
@@ -108,7 +108,7 @@ static void set_variable(struct import *import, const char *name, const char *va
     json_object_set_new(environment, name, json_string(value));
 }
 
-/* A folder with an id; what lies in no volume stays what it was, a variable. */
+/* Adds a folder with an id; a path outside the volumes stays a variable. */
 static void add_folder(struct import *import, const char *field, const char *id, const char *path) {
     AUTO(text_freep) char *place = import_path(import, path);
     bool is_input = strcmp(field, "inputs") == 0;
@@ -161,7 +161,7 @@ static void take_variables(struct import *import) {
     }
 }
 
-/* Their values are not copied, wherever they stand. */
+/* The values of secrets are never copied. */
 static void take_secrets(struct import *import) {
     const json_t *list = json_object_get(import->properties, "secrets");
     AUTO(text_freep) char *secret = x_printf("%s-secrets", import->name);
@@ -199,7 +199,7 @@ static void take_logs(struct import *import) {
     }
 }
 
-/* "7.00:00:00", days before the dot; -1: not understood. */
+/* "7.00:00:00", days before the dot; -1: invalid. */
 static int64_t seconds_of(const char *text) {
     int days = 0, hours, minutes, seconds, used = 0;
     const char *time = strchr(text, '.') ? strchr(text, '.') + 1 : text;
@@ -225,7 +225,7 @@ static void take_limits(struct import *import) {
     }
 }
 
-/* What nobody here has asked for. */
+/* Reports the fields that the import does not know. */
 static void look_for_others(struct import *import) {
     static const char *const known[] = {
         "nodeCount",        "mountVolumes",        "containerSettings",     "jobPreparation",
@@ -266,7 +266,7 @@ static int put_lines(struct buffer *text, const json_t *lines, const char *inden
     return 0;
 }
 
-/* JSON is YAML; a list of fields gets a line each. */
+/* JSON is valid YAML; a list of objects gets a line for each. */
 static int put_field(struct buffer *text, const char *name, const json_t *value,
                      struct error *err) {
     bool is_list = json_is_array(value) && json_is_object(json_array_get(value, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What Batch AI mounted below $AZ_BATCHAI_MOUNT_ROOT and $AZ_BATCHAI_JOB_MOUNT_ROOT becomes volumes
- * at /mnt/PATH, which is where both variables point. */
+/* Batch AI's mounts below $AZ_BATCHAI_MOUNT_ROOT and $AZ_BATCHAI_JOB_MOUNT_ROOT become volumes at
+ * /mnt/PATH; both variables are set to that folder. */
 #include "operator/kinds/disttrain/import/import_job.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static char *volume_name(const struct import *import, const char *path) {
     for (char *at = name; *at; at++) {
         *at = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '-';
     }
-    if (text_starts(name, "windlass-")) { /* ours */
+    if (text_starts(name, "windlass-")) { /* reserved for our volumes */
         name[0] = 'v';
     }
     name[MIN(strlen(name), (size_t)NAME_MAX_BYTES - 4)] = 0;
@@ -34,7 +34,7 @@ static char *volume_name(const struct import *import, const char *path) {
     return TAKE(name);
 }
 
-/* Without slashes around it, and none twice; owned. */
+/* Removes leading, trailing and repeated slashes; owned. */
 static char *clean(const char *path) {
     char *made = x_strdup(path), *to = made;
     for (const char *at = path; *at; at++) {
@@ -49,7 +49,7 @@ static char *clean(const char *path) {
     return made;
 }
 
-/* Takes the source over: {"azureFile": {...}}. Borrowed: the volume's name. */
+/* Takes the source over: {"azureFile": {...}}. Returns the volume's name, borrowed. */
 static const char *add_volume(struct import *import, const char *path, json_t *source_new) {
     AUTO(text_freep) char *where = clean(path);
     AUTO(text_freep) char *name = volume_name(import, where);
@@ -69,7 +69,7 @@ static const char *add_volume(struct import *import, const char *path, json_t *s
     return tree_text(volume, "name", "");
 }
 
-/* A claim of the volume's own name: what it is, only people know. */
+/* A claim with the volume's own name; the user has to create it. */
 static const char *add_claim(struct import *import, const char *path) {
     AUTO(text_freep) char *where = clean(path);
     AUTO(text_freep) char *name = volume_name(import, where);
@@ -77,7 +77,7 @@ static const char *add_claim(struct import *import, const char *path) {
                       json_pack("{s:{s:s}}", "persistentVolumeClaim", "claimName", name));
 }
 
-/* The account's key stays where it is: a Secret has to be made of it. */
+/* The account's key is not copied: the user has to make a Secret of it. */
 static char *note_account(struct import *import, const char *account) {
     char *secret = x_printf("%s-%s", import->name, account);
     import_note(import, "volumes",
@@ -156,7 +156,7 @@ void import_mounts(struct import *import) {
     }
 }
 
-/* What follows a mount root; NULL: it does not begin with one. */
+/* The rest of the path after a mount root; NULL: it does not begin with one. */
 static const char *below_root(const char *path) {
     static const char *const roots[] = {"$AZ_BATCHAI_MOUNT_ROOT/", "${AZ_BATCHAI_MOUNT_ROOT}/",
                                         "$AZ_BATCHAI_JOB_MOUNT_ROOT/",
@@ -185,7 +185,7 @@ char *import_path(struct import *import, const char *path) {
             rest = where + length;
         }
     }
-    if (!found) { /* the cluster's */
+    if (!found) { /* mounted by the cluster */
         AUTO(text_freep) char *first = x_strndup(where, strcspn(where, "/"));
         const char *made = add_claim(import, first);
         import_note(import, "volumes",

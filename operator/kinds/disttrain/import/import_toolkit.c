@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each toolkit of Batch AI knew how to start its program; here that becomes a command. Lines were
- * read by a shell there, and are here, too. */
+/* Each toolkit of Batch AI knew how to start its program; this file converts that to a command. A
+ * shell read the command lines there, and does here, too. */
 #include "operator/kinds/disttrain/import/import_job.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void set_line(struct import *import, const char *field, const char *line)
     json_object_set_new(import->spec, field, json_pack("[s, s, s]", "bash", "-c", line));
 }
 
-/* As many processes as it asks for, a node each where it does not, each in a shell of its own. */
+/* As many processes as requested, or one per node, each in a shell of its own. */
 static void by_mpirun(struct import *import, const json_t *settings, const char *line) {
     int64_t processes = MAX(tree_integer(settings, "processCount", nodes(import)), 1);
     json_object_set_new(import->spec, "command",
@@ -43,7 +43,7 @@ static void take_python(struct import *import, const json_t *settings) {
     by_mpirun(import, settings, line);
 }
 
-/* The number behind -np or -n; 0: there is none. */
+/* The number after -np or -n; 0: there is none. */
 static int64_t find_processes(const char *line) {
     static const char *const flags[] = {" -np ", " -n ", " --np "};
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
@@ -77,7 +77,7 @@ static void take_mpi(struct import *import, const json_t *settings) {
     by_mpirun(import, settings, tree_text(settings, "commandLine", ""));
 }
 
-/* CNTK's and Caffe's own languages have programs of their own. */
+/* CNTK and Caffe run configurations in languages of their own, with their own programs. */
 static void take_configured(struct import *import, const json_t *settings, const char *format) {
     if (json_object_get(settings, "pythonScriptFilePath")) {
         take_python(import, settings);
@@ -112,7 +112,8 @@ static void take_pytorch(struct import *import, const json_t *settings) {
                 "AZ_BATCHAI_PYTORCH_INIT_METHOD as before");
 }
 
-/* Its master was one more process, and parameter servers others: here all are workers. */
+/* TensorFlow's master was a separate process, and so were parameter servers: here all are workers.
+ */
 static void take_tensorflow(struct import *import, const json_t *settings) {
     bool has_master = json_object_get(settings, "masterCommandLineArgs") != NULL;
     bool has_workers = json_object_get(settings, "workerCommandLineArgs") != NULL;
