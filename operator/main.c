@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* windlass: one word chooses a command; everything else is the command's. */
+/* windlass: the first word selects a command; the rest are the command's arguments. */
 #include "lib/base.h"
 #include "operator/commands/check.h"
 #include "operator/commands/controller.h"
@@ -30,7 +30,7 @@ static const struct command {
     {"import", "a job.json of Azure Batch AI becomes a manifest", import_command},
 };
 
-/* As a plug-in of kubectl the program has another name. */
+/* The program's name as a plug-in of kubectl. */
 static char plugin_name[] = "kubectl windlass";
 
 static bool is_plugin(const char *path) {
@@ -60,7 +60,8 @@ static void print_help(FILE *stream, const char *program) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe is an error, not our end */
+    signal(SIGPIPE,
+           SIG_IGN); /* a write to a closed pipe is an error and must not end the process */
     setlocale(LC_CTYPE, "");
     const char *program = is_plugin(argv[0]) ? plugin_name : "windlass";
     const char *word = argc > 1 ? argv[1] : NULL;

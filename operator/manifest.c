@@ -13,13 +13,13 @@ struct builder {
     const char *name;
     json_t *anchors; /* of the document: name -> tree */
     json_t *lines;
-    size_t nodes;  /* made so far, in all documents */
-    size_t copied; /* bytes that aliases have copied */
+    size_t nodes;  /* created so far, in all documents */
+    size_t copied; /* bytes copied by aliases */
 };
 
-/* Where a node stands in its document. */
+/* The position of a node in its document. */
 struct place {
-    const char *field; /* NULL when its name is too long to be told */
+    const char *field; /* NULL when its name is too long for messages */
     int depth;
     int line;
 };
@@ -62,7 +62,7 @@ static int count_node(struct builder *builder, size_t line, struct error *err) {
     return 0;
 }
 
-/* Adds up what a copy of the tree costs and how deep it is. Trees here have at most
+/* Adds up the cost of a copy of the tree, and finds its depth. Trees here have at most
  * MANIFEST_NODES_MAX nodes and MANIFEST_DEPTH_MAX levels. */
 static void weigh(const json_t *tree, int depth, size_t *nodes, size_t *bytes, int *deepest) {
     *nodes += 1;
@@ -143,7 +143,7 @@ static int build_sequence(struct builder *builder, const struct place *place, js
     }
 }
 
-/* Leaves the key's text in *ret_key (owned). */
+/* Stores the key's text in *ret_key (owned). */
 static int read_key(const struct builder *builder, const yaml_event_t *event, const json_t *object,
                     char **ret_key, struct error *err) {
     size_t line = event->start_mark.line + 1;

@@ -6,7 +6,7 @@
 
 enum { WORD_MAX = 64 };
 
-/* Levenshtein's distance, letters of another case being equal. Both at most WORD_MAX long. */
+/* Levenshtein distance, ignoring case. Both texts have at most WORD_MAX characters. */
 static size_t distance(const char *a, const char *b) {
     size_t row[WORD_MAX + 1];
     size_t length = strlen(b);
@@ -26,7 +26,7 @@ static size_t distance(const char *a, const char *b) {
     return row[length];
 }
 
-/* "batchSize" for "miniBatchSize": a whole part of the name. */
+/* "batchSize" for "miniBatchSize": the word is part of the name. */
 static size_t unlikeness(const char *word, const char *key) {
     bool part = strlen(word) >= 4 && strcasestr(key, word) != NULL;
     return part ? MIN(1, distance(word, key)) : distance(word, key);

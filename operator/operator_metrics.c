@@ -136,8 +136,7 @@ static void observe(enum family family, double value, const char *one, const cha
     metrics_observe(metrics, family, MAX(value, 0), values);
 }
 
-/* Rates are taken of series that begin with 0, so those with few values are there from the start.
- */
+/* Rates need series that begin with 0, so series with few label values exist from the start. */
 static void make(void) {
     metrics = metrics_new(families, FAMILY_COUNT);
     static const char *const results[] = {"done", "failed", "retried"};
@@ -165,7 +164,7 @@ static bool is_final(const json_t *condition) {
     return strcmp(status, "True") == 0 || strcmp(status, "False") == 0;
 }
 
-/* Counters of a job may start anew with its coordinator: only what rises is counted. */
+/* Counters of a job may start again with a new coordinator: only increases are counted. */
 static void count_rise(enum family family, const json_t *before, const json_t *after,
                        const char *path, const char *result) {
     int64_t risen = tree_integer(after, path, 0) - tree_integer(before, path, 0);
@@ -174,7 +173,7 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
-/* True: it has ended with this change. */
+/* True: the job has ended with this change. */
 static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     const char *kind = tree_text(after, "kind", "");
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
@@ -182,7 +181,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
     const json_t *was = object_condition(json_object_get(before, "status"), "Succeeded"),
                  *is = object_condition(json_object_get(after, "status"), "Succeeded");
     if (is_final(was)) {
-        return false; /* little is known of what has ended, and nothing of it moves on */
+        return false; /* the cache keeps little of finished jobs, and they do not change */
     }
     if (is && !was) {
         add(JOBS_CREATED, 1, kind, NULL, NULL);
@@ -204,7 +203,7 @@ static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms
     return is_final(is);
 }
 
-/* The class is what took the pod away, else how its container ended. */
+/* The class is the disruption of the pod, or else how its container ended. */
 static void count_pod(const json_t *before, const json_t *after) {
     const char *failed = "Failed";
     if (strcmp(tree_text(after, "status.phase", ""), failed) != 0 ||

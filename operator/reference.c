@@ -28,7 +28,7 @@ static void put_number(struct page *page, const char *before, const json_t *numb
     }
 }
 
-/* "|" ends a cell, also inside code. */
+/* "|" ends a cell, even inside code. */
 static void put_cell(struct page *page, const char *text) {
     for (; *text; text++) {
         char letter[3] = {*text == '|' ? '\\' : *text, *text == '|' ? '|' : 0, 0};
@@ -96,7 +96,7 @@ static bool is_required(const json_t *parent, const char *key) {
     return false;
 }
 
-/* The rules of a field and of what is in it. prefix names the field. */
+/* Writes the rules of a field and of its content. prefix names the field. */
 static void put_rules(struct page *page, const json_t *schema, const char *prefix) {
     const json_t *rules = json_object_get(schema, "x-kubernetes-validations");
     for (size_t i = 0; i < json_array_size(rules); i++) {

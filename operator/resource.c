@@ -46,7 +46,7 @@ static int check_made(const json_t *object, const struct kind_row *row, struct e
     return kinds_made_schema(row, &made, err) < 0 ? -1 : row->made->check(object, made, err);
 }
 
-/* Fills defaults in and checks, in the order of an API server. */
+/* Fills in defaults and checks, in the order of an API server. */
 static int admit(json_t *object, bool today, struct error *err) {
     AUTO(schema_freep) struct schema *schema = NULL;
     const struct kind_row *row = NULL;

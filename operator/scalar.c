@@ -33,7 +33,7 @@ bool scalar_is_ambiguous(const char *text) {
     bool octal = digits[0] == '0' && digits[1] && is_all(digits, "0123456789_");
     bool binary = text_starts(digits, "0b") && is_all(digits + 2, "01_");
     octal = octal || (text_starts(digits, "0o") && is_all(digits + 2, "01234567_"));
-    /* 1_000 is a number there and text here. */
+    /* 1_000 is a number in YAML 1.1 and text here. */
     bool grouped = *digits >= '0' && *digits <= '9' && strchr(digits, '_') &&
                    is_all(digits, "0123456789_.eE+-");
     return octal || binary || grouped;

@@ -18,7 +18,7 @@ struct schema {
 static int check_value(const json_t *schema, const json_t *value, const char *field,
                        struct error *err);
 
-/* Long texts are shortened in messages. */
+/* Messages truncate long texts. */
 #define TEXT_SHOWN "%.60s"
 
 static const char *type_name(const json_t *value) {
@@ -107,7 +107,7 @@ static int check_enum(const json_t *schema, const json_t *value, const char *fie
                      json_is_string(value) ? json_string_value(value) : "?", list);
 }
 
-/* K8s counts characters, not bytes. */
+/* Kubernetes counts characters, not bytes. */
 static int64_t character_count(const char *text) {
     int64_t count = 0;
     for (; *text; text++) {
@@ -121,7 +121,7 @@ static int check_pattern(const json_t *schema, const char *text, const char *fie
     const char *pattern = tree_text(schema, "pattern", NULL);
     regex_t regex;
     if (!pattern || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        return 0; /* schema_parse has tried every pattern */
+        return 0; /* schema_parse has compiled every pattern */
     }
     bool fits = regexec(&regex, text, 0, NULL, 0) == 0;
     regfree(&regex);
@@ -166,7 +166,7 @@ static int check_number(const json_t *schema, const json_t *value, const char *f
     return 0;
 }
 
-/* x-kubernetes-list-type map (by its keys) and set (by value). */
+/* Checks x-kubernetes-list-type map (by its keys) and set (by value). */
 static int check_duplicates(const json_t *schema, const json_t *list, const char *field,
                             struct error *err) {
     const char *list_type = tree_text(schema, "x-kubernetes-list-type", "atomic");
@@ -303,7 +303,7 @@ static int check_value(const json_t *schema, const json_t *value, const char *fi
     }
 }
 
-/* What every object has. The schema says nothing but what a name must look like. */
+/* Checks what every object has. The schema only restricts the name. */
 static int check_metadata(const struct schema *schema, const json_t *metadata, struct error *err) {
     static const char *const known[] = {
         "name",
@@ -360,7 +360,7 @@ int schema_check(const struct schema *schema, const json_t *object, struct error
     return check_metadata(schema, metadata, err);
 }
 
-/* As an API server does: an empty value stands for none, unless the schema says it may be empty. */
+/* Like an API server: a null is removed, unless the schema allows null. */
 static void drop_nulls(const json_t *properties, const json_t *additional, json_t *object) {
     const char *key;
     json_t *child;
@@ -406,7 +406,7 @@ void schema_fill_defaults(const struct schema *schema, json_t *object) {
     fill(schema->root, object);
 }
 
-/* A keyword, and whether it says something that check or fill must know. */
+/* A keyword, and whether check or fill must handle it. */
 static const struct {
     const char *name;
     bool subschemas; /* an object of schemas */
@@ -503,7 +503,7 @@ int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struc
     if (understand(root, "", err) < 0) {
         return -1;
     }
-    /* check_metadata knows what else an object's metadata has. */
+    /* check_metadata checks the other fields of an object's metadata. */
     json_object_set_new(metadata, "x-kubernetes-preserve-unknown-fields", json_true());
     struct schema *schema = x_calloc(1, sizeof *schema);
     *schema = (struct schema){json_incref(tree), root, x_printf("%s/%s", group, version), kind};

@@ -159,7 +159,7 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct err
                        : -1;
         }
     }
-    if (!is_any_listed) { /* the first kind is missing, too, and this was not reported yet */
+    if (!is_any_listed) { /* the first kind exists, and was denied */
         *err = denied[0];
         return -1;
     }

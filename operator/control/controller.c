@@ -37,13 +37,12 @@ struct controller {
     void *states[KINDS_MAX];
     size_t kind_count;
     struct cache *cache;
-    struct queue *queue; /* keys "Kind namespace/name" */
-    json_t *watched;     /* kind -> true */
-    void *batches;       /* tsearch tree by key */
-    size_t pending;      /* writes under way */
-    struct fair_queue
-        *fair;       /* the same by namespace, and the keys that wait for room in their namespace */
-    json_t *parked;  /* key -> itself, an item of fair */
+    struct queue *queue;     /* keys "Kind namespace/name" */
+    json_t *watched;         /* kind -> true */
+    void *batches;           /* tsearch tree by key */
+    size_t pending;          /* writes under way */
+    struct fair_queue *fair; /* the same by namespace, and the keys that wait for room */
+    json_t *parked;          /* key -> itself, an item of fair */
     json_t *written; /* "Kind namespace/name" of an object that is being written -> null, or the uid
                         of an object of that name that was deleted meanwhile */
     void *listings;  /* tsearch tree by key */

@@ -26,7 +26,7 @@ static int add(struct kind_set *set, const struct kind_row *row, const struct jo
         if (kinds_made_schema(row, &set->schemas[at], err) < 0) {
             return -1;
         }
-        /* On this machine a pod's image is not looked at. */
+        /* On this machine a pod's image is ignored. */
         set->makers[at] =
             (struct maker_options){.made = set->schemas[at], .jobs = is_local ? NULL : jobs};
         set->kinds[at].options = &set->makers[at];
@@ -38,7 +38,7 @@ int kind_set_new(const struct kind_row *only, const struct job_options *jobs,
                  struct kind_set **ret_set, struct error *err) {
     struct kind_set *set = x_calloc(1, sizeof *set);
     int result = 0;
-    if (only && only->made) { /* what is made goes first: it is watched as what it is */
+    if (only && only->made) { /* the kind that it makes comes first: it is watched as that kind */
         result = add(set, kinds_find(only->made->kind), jobs, true, err);
     }
     if (only && result == 0) {

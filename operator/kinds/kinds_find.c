@@ -33,7 +33,7 @@ const char *kinds_first(void) {
     return kind_rows[0]->loop->name;
 }
 
-/* The format with the name in the place of its %s; owned. */
+/* The format with the name in place of %s; owned. */
 static char *fill_in(const char *format, const char *name) {
     const char *mark = strstr(format, "%s");
     assert(mark);

@@ -14,7 +14,7 @@ struct client_call {
     struct client_call *next, **link;
     const char *verb;
     int64_t started_ms;
-    struct http_call *http; /* NULL: waits for a credential or for its error to be told */
+    struct http_call *http; /* NULL: waits for a credential, or for its error to be reported */
     char *method, *path, *content_type, *body;
     int timeout_ms, silence_ms;
     bool is_text, is_brief, is_repeated;
@@ -29,8 +29,8 @@ struct client {
     struct loop *loop;
     struct credential *credential;
     struct client_call *calls;
-    struct loop_timer flush; /* sends what waits */
-    bool is_doubtful;        /* a call timed out: connections that stand may be dead */
+    struct loop_timer flush; /* sends waiting calls */
+    bool is_doubtful;        /* a call timed out: open connections may be dead */
 };
 
 int client_error(int status, const json_t *tree, struct error *err) {
@@ -170,7 +170,7 @@ struct client_call *client_start(struct client *client, const struct client_requ
     return call;
 }
 
-/* Tells how a call ended; it is gone when that returns. */
+/* Reports how a call ended; the call is freed when this returns. */
 static void finish(struct client_call *call, struct client_answer *answer, struct error *err) {
     if (err->kind) {
         error_context(err, "%s %.*s", call->method, (int)strcspn(call->path, "?"), call->path);

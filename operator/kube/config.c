@@ -32,9 +32,9 @@ void config_freep(struct config **config) {
     *config = NULL;
 }
 
-/* ---- several files become one ---- */
+/* ---- merging files ---- */
 
-/* Fields that name a file, each relative to the kubeconfig it stands in. */
+/* Fields that name a file, relative to the kubeconfig that contains them. */
 static const char *const file_fields[] = {"certificate-authority", "client-certificate",
                                           "client-key", "tokenFile"};
 
@@ -52,7 +52,7 @@ static void make_files_whole(json_t *body, const char *folder) {
     }
     json_t *exec = json_object_get(body, "exec");
     const char *command = tree_text(exec, "command", "");
-    if (strchr(command, '/')) { /* one without a slash is looked for in the PATH */
+    if (strchr(command, '/')) { /* a command without a slash is searched in the PATH */
         make_whole(exec, "command", folder);
     }
 }
@@ -114,7 +114,7 @@ int config_merge(json_t *merged, const char *name, const char *text, const char 
 
 /* ---- the chosen context ---- */
 
-/* FIELD-data (base64) or the file FIELD; NULL when there is neither. */
+/* FIELD-data (base64) or the file FIELD; NULL when neither is set. */
 static int read_pem(const json_t *body, const char *field, char **ret_pem, struct error *err) {
     AUTO(text_freep) char *data_field = x_printf("%s-data", field);
     const char *data = json_string_value(json_object_get(body, data_field));
@@ -169,7 +169,7 @@ static int take_cluster(struct config *config, const json_t *cluster, struct err
     return 0;
 }
 
-/* What kubectl once took and a program should not guess at. */
+/* Fields that kubectl once accepted and that are not supported here. */
 static const struct {
     const char *field, *advice;
 } refused[] = {
@@ -244,7 +244,7 @@ int config_choose(const json_t *merged, const char *name, const char *context,
     return 0;
 }
 
-/* ---- where configurations are ---- */
+/* ---- locations of configurations ---- */
 
 int config_from_pod(const char *folder, const char *host, const char *port,
                     struct config **ret_config, struct error *err) {
@@ -277,7 +277,7 @@ static int merge_file(json_t *merged, const char *path, struct error *err) {
     return config_merge(merged, path, text, *folder ? folder : ".", err);
 }
 
-/* The files of $KUBECONFIG that exist, as kubectl has it. */
+/* The existing files of $KUBECONFIG, as in kubectl. */
 static int merge_files(json_t *merged, const char *list, struct error *err) {
     size_t found = 0;
     for (const char *rest = list; *rest;) {

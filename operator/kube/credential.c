@@ -21,8 +21,8 @@ struct credential {
     struct loop *loop;
     void (*changed)(void *context);
     void *context;
-    struct credential_said said; /* the plug-in's, or the token file's */
-    unsigned number;             /* counts what was had; 0: nothing yet */
+    struct credential_said said; /* from the plug-in or the token file */
+    unsigned number;             /* counts the credentials so far; 0: none yet */
     bool is_stale;               /* it was refused */
     int64_t read_ms;             /* of the token file */
     /* the plug-in */
@@ -31,7 +31,7 @@ struct credential {
     struct loop_watch pid_watch, pipe_watch;
     struct loop_timer deadline;
     struct buffer output;
-    int64_t renew_ms; /* wall time; 0: when it is refused */
+    int64_t renew_ms; /* wall time; 0: only when it is refused */
     struct error failure;
     int64_t failed_ms;
 };
@@ -149,7 +149,8 @@ static void end_plugin(struct credential *credential, int *ret_status) {
         loop_remove(credential->loop, &credential->pid_watch);
     }
     if (credential->pid) {
-        kill(-credential->pid, SIGKILL); /* it has ended, or its time has: nothing may linger */
+        kill(-credential->pid,
+             SIGKILL); /* it has ended, or its time has: its processes must not stay */
         while (waitpid(credential->pid, ret_status, 0) < 0 && errno == EINTR) {
         }
     }
@@ -248,8 +249,8 @@ static void on_deadline(void *context) {
     credential->changed(credential->context);
 }
 
-/* Our environment with the plug-in's over it; an array of borrowed and owned texts in one json
- * list, so that one release frees all. */
+/* Our environment with the plug-in's variables over it: an array of borrowed and owned texts in one
+ * json list, so that one release frees all. */
 static char **make_environment(const struct config *config, json_t *texts) {
     AUTO(text_freep) char *info = credential_exec_info(config);
     const json_t *own = json_object_get(config->exec, "env");
@@ -294,7 +295,8 @@ static char **make_words(const json_t *exec) {
     return words;
 }
 
-/* stdout is ours; stderr is the terminal's (kubelogin shows the code to type there) or nobody's. */
+/* stdout is a pipe to us; stderr is the terminal (where kubelogin shows its code), or is discarded.
+ */
 static int spawn(const struct config *config, int out, pid_t *ret_pid) {
     AUTO(tree_freep) json_t *texts = json_array();
     char **variables = make_environment(config, texts), **words = make_words(config->exec);
@@ -386,7 +388,7 @@ static enum credential_state get_from_file(struct credential *credential, struct
     struct error read_err = {0};
     if (file_read(credential->config->token_file, CONFIG_FILE_MAX, &text, &size, &read_err) < 0) {
         if (credential->number || credential->config->token) {
-            return CREDENTIAL_READY; /* the last one may still do */
+            return CREDENTIAL_READY; /* the last token may still be valid */
         }
         *err = read_err;
         error_context(err, "%s: token", credential->config->name);

@@ -32,11 +32,13 @@ static enum election_act next_of_leader(struct election *election, int64_t now_m
         election->is_lost = true;
         return ELECTION_STEP_DOWN;
     }
-    if (!election->is_known) { /* a renewal failed: what is there now? */
+    if (!election->is_known) { /* a renewal failed: read the current state */
         *ret_due_ms = MIN(election->acted_ms + ELECTION_POLL_MS, give_up_ms);
         return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
     }
-    bool is_late = election->acted_ms > election->renewed_ms; /* known since, but not renewed */
+    bool is_late =
+        election->acted_ms >
+        election->renewed_ms; /* the state is known again, but the lease is not renewed */
     *ret_due_ms = MIN(election->acted_ms + ELECTION_RENEW_MS, give_up_ms);
     return now_ms < *ret_due_ms && !is_late ? ELECTION_WAIT : ELECTION_UPDATE;
 }

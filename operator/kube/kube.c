@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One write, in line, under way, or between two tries: then it holds up nobody else. */
+/* One write: queued, under way, or between two tries; then it does not block others. */
 struct write {
     struct kube *kube;
     struct write *next, **link; /* in kube->writes */
     char *namespace;
     enum cluster_verb verb;
     struct write_request request;
-    json_t *object;           /* while its answer will be brief */
-    struct client_call *call; /* while it is under way */
+    json_t *object;           /* if the answer will be brief */
+    struct client_call *call; /* while the write is under way */
     struct loop_timer timer;
     struct backoff backoff;
     int tries;
-    struct error refusal; /* it never was a request */
+    struct error refusal; /* the error of an invalid write, which has no request */
     cluster_done *done;
     void *context;
 };
@@ -38,11 +38,11 @@ struct kube {
     struct watch *watches[KUBE_WATCHES_MAX];
     size_t watch_count;
     struct write *writes;
-    struct fair_queue *fair;    /* by namespace: the line, and who is under way */
-    struct loop_timer start;    /* writes that can start */
-    cluster_listener *listener; /* of the wait that runs */
+    struct fair_queue *fair;    /* by namespace: the queue, and the writes under way */
+    struct loop_timer start;    /* starts queued writes */
+    cluster_listener *listener; /* of the current wait */
     void *listener_context;
-    bool has_told; /* anything, in this wait */
+    bool has_told; /* something was reported in this wait */
 };
 
 static struct kube *kube_of(const struct cluster *cluster) {
@@ -190,7 +190,7 @@ static void kube_write(struct cluster *cluster, enum cluster_verb verb, const js
 
 /* ---- lists ---- */
 
-/* "a=b,c=d" as a value of a query. The caller frees. */
+/* "a=b,c=d" as a value of a query. The caller frees it. */
 static char *escape_query(const char *text) {
     static const char digits[] = "0123456789ABCDEF";
     char *escaped = x_malloc(3 * strlen(text) + 1), *to = escaped;
@@ -207,7 +207,7 @@ static char *escape_query(const char *text) {
     return escaped;
 }
 
-/* Goes the way of a write that can be repeated. */
+/* Handled like a write that can be repeated. */
 static void kube_list(struct cluster *cluster, const json_t *like, const char *fields,
                       cluster_done *done, void *context) {
     struct kube *kube = kube_of(cluster);

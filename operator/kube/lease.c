@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { REQUEST_MS = 3000 }; /* so that a leader has two chances before it must give up */
+enum { REQUEST_MS = 3000 }; /* so that a leader has two tries before it must step down */
 
 struct lease {
     struct election election;
@@ -104,7 +104,8 @@ static void tell(struct lease *lease) {
     }
 }
 
-/* Also runs while a request is under way: a leader must give up in time, answer or not. */
+/* Runs also during a request, because a leader must step down in time, with or without an answer.
+ */
 static void go_on(void *context) {
     struct lease *lease = context;
     if (lease->is_leaving) {
@@ -188,7 +189,7 @@ void lease_give_back(struct lease *lease, int timeout_ms) {
     struct error ignored = {0};
     lease->is_leaving = true;
     loop_unset(lease->loop, &lease->timer);
-    /* A renewal under way would make the version we have a stale one. */
+    /* A renewal under way would make our version stale. */
     while (lease->call && (now_ms = clock_monotonic_ms()) < end_ms &&
            loop_wait(lease->loop, (int)(end_ms - now_ms), &ignored) >= 0) {
     }

@@ -13,8 +13,8 @@ enum { EVENTS_MAX = 16 };
 
 struct loop {
     struct http *http;
-    struct loop_timer *timers; /* a few dozen at most: no order is kept */
-    int64_t armed_ms;          /* INT64_MAX: not */
+    struct loop_timer *timers; /* a few dozen at most, unsorted */
+    int64_t armed_ms;          /* INT64_MAX: not armed */
     int epoll, timer;
 };
 
@@ -93,7 +93,7 @@ void loop_set(struct loop *loop, struct loop_timer *timer, int64_t delay_ms) {
     }
 }
 
-/* The descriptor stays armed: firing for nothing once is cheaper than arming it twice. */
+/* The descriptor stays armed: one unnecessary wake-up is cheaper than arming it twice. */
 void loop_unset(struct loop *loop, struct loop_timer *timer) {
     (void)loop;
     if (timer->link) {
@@ -129,7 +129,7 @@ static void fire_due(struct loop *loop) {
         return;
     }
     if (read(loop->timer, &fired, sizeof fired) < 0 && errno == EAGAIN) {
-        return; /* due, but the clock of the kernel has not said so: it will */
+        return; /* due, but the kernel's timer has not fired yet: it will */
     }
     struct loop_timer *timer;
     while ((timer = find_due(loop, now_ms))) {

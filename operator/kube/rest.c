@@ -6,7 +6,7 @@
 
 enum { PIECE_MAX = 253 };
 
-/* Kinds whose plural no rule gives. */
+/* Kinds with an irregular plural. */
 static const char *const irregular[][2] = {{"Endpoints", "endpoints"}};
 
 static const char *const without_namespace[] = {

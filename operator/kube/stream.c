@@ -36,7 +36,7 @@ int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
         if (line_size && piece(context, line, line_size, err) < 0) {
             return -1;
         }
-        buffer_release(&lines->half); /* one large line must not hold its memory for ever */
+        buffer_release(&lines->half); /* one large line must not keep its memory */
         data++;
         size--;
     }
@@ -74,7 +74,7 @@ static bool is_between_items(const struct stream_items *items) {
     return items->is_in_items && items->depth == 2 && !items->is_in_text;
 }
 
-/* Text inside quotes in one go: most bytes are there. Returns how many. */
+/* Handles text inside quotes at once, because most bytes are there. Returns the number of bytes. */
 static size_t skip_text(struct stream_items *items, const char *data, size_t size) {
     size_t i = 0;
     while (i < size && items->is_in_text) {
@@ -90,7 +90,7 @@ static size_t skip_text(struct stream_items *items, const char *data, size_t siz
     return i;
 }
 
-/* One byte outside quotes: where are we afterwards? */
+/* One byte outside quotes: updates the state. */
 static int step(struct stream_items *items, char byte, struct error *err) {
     switch (byte) {
     case '"':
@@ -115,7 +115,7 @@ static int step(struct stream_items *items, char byte, struct error *err) {
     return 0;
 }
 
-/* The byte between two items: a comma, space, the bracket that ends them, or the first of an item.
+/* The byte between two items: a comma, a space, the closing bracket, or the first byte of an item.
  */
 static int step_between(struct stream_items *items, char byte, struct error *err) {
     if (byte == '{') {
@@ -132,7 +132,8 @@ static int step_between(struct stream_items *items, char byte, struct error *err
                : error_set(err, ERROR_INVALID, "the list has items that are no objects");
 }
 
-/* Bytes up to where the place changes: the end of an item, the start of `items`, or of the data. */
+/* Bytes up to a change of state: the end of an item, the start of `items`, or the end of the data.
+ */
 static int feed_run(struct stream_items *items, const char *data, size_t size, size_t *ret_used,
                     struct error *err) {
     bool was_in_items = items->is_in_items;
@@ -143,7 +144,7 @@ static int feed_run(struct stream_items *items, const char *data, size_t size, s
             i += skip_text(items, data + i, size - i);
             continue;
         }
-        if (data[i] == '[' && items->depth == 1) { /* its key must be in the envelope */
+        if (data[i] == '[' && items->depth == 1) { /* the envelope must end with its key */
             if (buffer_append(into, data + kept, i - kept, err) < 0) {
                 return -1;
             }
@@ -208,9 +209,8 @@ static void drop_managed_fields(json_t *object) {
     json_object_del(json_object_get(object, "metadata"), "managedFields");
 }
 
-/* Where the value of metadata.managedFields stands in an object's text; NULL: not found. In a text
- * between quotes the key's own quotes have backslashes before them; behind `spec` it is a user's.
- */
+/* The position of the value of metadata.managedFields in an object's text; NULL: not found. Inside
+ * a text the key's quotes are escaped with backslashes; after `spec` it is a user's key. */
 static const char *find_managed_fields(const char *text, size_t size, const char **ret_end) {
     static const char key[] = "\"managedFields\":", spec[] = "\"spec\":";
     const char *found = memmem(text, size, key, sizeof key - 1);
@@ -231,7 +231,7 @@ json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_probl
     size_t before = (size_t)(value - text), after = size - (size_t)(end - text);
     AUTO(text_freep) char *shorter = x_malloc(before + 1 + after);
     memcpy(shorter, text, before);
-    shorter[before] = '0'; /* the key stays, and is dropped with the rest */
+    shorter[before] = '0'; /* the key stays, and is removed with the other metadata */
     memcpy(shorter + before + 1, end, after);
     return json_loadb(shorter, before + 1 + after, JSON_ALLOW_NUL, ret_problem);
 }

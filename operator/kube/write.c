@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is made is checked strictly: a field that a user's template has wrong is refused with its
- * name, where the server can (from 1.25 on; older ones take no notice and drop it). */
+/* Creations are validated strictly: a wrong field in a user's template is refused with its name,
+ * where the server supports it (from 1.25 on; older ones ignore the option and drop the field). */
 static const struct {
     const char *verb, *method, *content_type, *part, *query;
     bool is_named; /* the path ends with the object's name */
@@ -22,7 +22,7 @@ static const struct {
     [CLUSTER_DELETE] = {"delete", "DELETE", "application/json", NULL, "", true},
 };
 
-/* The object without what the server would ignore or, in an apply, take for a claim. */
+/* The object without fields that the server would ignore or, in an apply, record as owned by us. */
 static char *body_of_object(const json_t *object) {
     AUTO(tree_freep) json_t *body = json_copy((json_t *)object);
     json_t *metadata = json_copy(json_object_get(object, "metadata"));
@@ -32,9 +32,9 @@ static char *body_of_object(const json_t *object) {
     return json_dumps(body, JSON_COMPACT);
 }
 
-/* Of an update of the status the server takes nothing else; whose it is and the version it was made
- * from are compared. A patch would have the server write, change and read the whole object once
- * more. */
+/* The server ignores other fields in an update of the status, and compares the uid and the
+ * resourceVersion. A patch would make the server read, change and write the whole object once more.
+ */
 static char *body_of_status(const json_t *object) {
     static const char *const known[] = {"name", "namespace", "uid", "resourceVersion"};
     AUTO(tree_freep)
@@ -76,8 +76,8 @@ static char *make_body(enum cluster_verb verb, const json_t *object) {
     return NULL;
 }
 
-/* Kinds to which the server adds nothing that the next step needs. Half of the answer to a pod is
- * what we said ourselves, and it would be made and read for every pod of a thousand. */
+/* Kinds to which the server adds nothing that the next step needs. Half of the answer to a pod
+ * repeats the request, and it would be generated and parsed for every pod of a thousand. */
 static bool is_brief(enum cluster_verb verb, const char *kind) {
     return verb == CLUSTER_CREATE &&
            (strcmp(kind, "Pod") == 0 || strcmp(kind, "Secret") == 0 || strcmp(kind, "Event") == 0);
@@ -131,21 +131,21 @@ void write_request_release(struct write_request *request) {
     *request = (struct write_request){0};
 }
 
-/* An apply to an object of that name that has another uid. */
+/* An apply to an object of that name with another uid. */
 static bool has_other_uid(const struct client_answer *answer) {
     return answer->status == 422 &&
            strcmp(tree_text(answer->tree, "details.causes[0].field", ""), "metadata.uid") == 0;
 }
 
-/* A delete, and the object of that name has another uid: the one that was meant is gone. The
- * sentence changed between 1.20 and 1.36. */
+/* A delete where the object of that name has another uid: the intended one is gone. The message
+ * changed between 1.20 and 1.36. */
 static bool was_another(const struct client_answer *answer) {
     const char *sentence = tree_text(answer->tree, "message", "");
     return answer->status == 409 &&
            (strstr(sentence, "UID in precondition") || strstr(sentence, "UID in the precondition"));
 }
 
-/* An update of what is gone, told by 1.20 as one of what has another uid: none. */
+/* An update of a deleted object, which 1.20 reports as one with another uid: none. */
 static bool was_none(const struct client_answer *answer) {
     return answer->status == 409 &&
            text_ends(tree_text(answer->tree, "message", ""), "UID in object meta: ");
@@ -157,7 +157,7 @@ static bool may_help_to_wait(enum cluster_verb verb, const struct client_answer 
     case ERROR_UNAVAILABLE:
     case ERROR_TIMEOUT:
         return true;
-    case ERROR_CONFLICT: /* a delete without a resourceVersion met another writer */
+    case ERROR_CONFLICT: /* a delete without a resourceVersion conflicted with another writer */
         return verb == CLUSTER_DELETE;
     default:
         return false;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One process' arguments and environment may be 2 MiB on Linux, one text of them 128 KiB. */
+/* On Linux the arguments and environment of a process are limited to 2 MiB, one text to 128 KiB. */
 enum { TEXT_MAX = 128 << 10 };
 
 static const char *const inherited[] = {"PATH",
@@ -72,7 +72,7 @@ void environment_release(struct environment *environment) {
     *environment = (struct environment){0};
 }
 
-/* As Kubernetes: an unknown $(NAME) and a lonely $ stay as they are. */
+/* As in Kubernetes, an unknown $(NAME) and a single $ stay unchanged. */
 static int expand(const struct environment *environment, const char *text, char **ret_text,
                   struct error *err) {
     AUTO(buffer_release) struct buffer out;
@@ -182,7 +182,7 @@ static int add_words(struct environment *environment, const json_t *container, s
     return 0;
 }
 
-/* What the container does not define itself; $(NAME) does not see these. */
+/* Adds variables that the container does not define itself; $(NAME) cannot refer to them. */
 static void inherit(struct environment *environment) {
     for (char **at = environ; *at; at++) {
         size_t length = strcspn(*at, "=");

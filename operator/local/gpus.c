@@ -8,7 +8,7 @@
 
 struct gpus {
     size_t count;
-    char *names[GPUS_MAX]; /* an index or an id, as CUDA takes them */
+    char *names[GPUS_MAX]; /* an index or an id, as in CUDA_VISIBLE_DEVICES */
     const void *holders[GPUS_MAX];
 };
 
@@ -18,7 +18,7 @@ static void add(struct gpus *gpus, const char *name, size_t size) {
     }
 }
 
-/* As CUDA reads it: what stands behind a negative index is not seen. */
+/* Follows CUDA: GPUs after a negative index are invisible. */
 static void read_list(struct gpus *gpus, const char *list) {
     for (const char *at = list; *at && *at != '-'; at += *at == ',') {
         size_t size = strcspn(at, ",");
@@ -27,7 +27,7 @@ static void read_list(struct gpus *gpus, const char *list) {
     }
 }
 
-/* /dev/nvidia0, not /dev/nvidiactl; their order does not matter, their numbers do. */
+/* /dev/nvidia0, but not /dev/nvidiactl. Only their number matters, not their order. */
 static void look(struct gpus *gpus) {
     static const char start[] = "/dev/nvidia";
     glob_t found = {0};

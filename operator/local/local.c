@@ -22,17 +22,17 @@
 
 struct running {
     struct pod *pod;
-    json_t *object; /* as it was when it started; names it */
+    json_t *object; /* as it was at the start; identifies it */
 };
 
-/* A socket that is bound and never listens: nobody is given the port by chance, and a program that
- * sets SO_REUSEADDR, as servers do, can still listen there, again and again. */
+/* A socket that is bound and never listens. The kernel does not assign its port to others, and a
+ * program that sets SO_REUSEADDR, as servers do, can still listen there, any number of times. */
 struct reservation {
     char *uid; /* of the Service */
     int fd;
 };
 
-/* How a write ended; wait tells the one who asked. */
+/* How a write ended; wait reports it to the caller of the write. */
 struct result {
     cluster_done *done;
     void *context;
@@ -52,16 +52,16 @@ struct local {
     struct result *results; /* in the order of the writes */
     size_t result_count;
     int epoll_fd;
-    int event_fd;     /* readable while there is something to tell or to start */
+    int event_fd;     /* readable while there is something to report or to start */
     int timer_fd;     /* the next SIGKILL */
-    bool has_pending; /* there may be pods that are not started yet */
+    bool has_pending; /* some pods may not be started yet */
 };
 
 static struct local *local_of(struct cluster *cluster) {
     return (struct local *)cluster;
 }
 
-/* Sets the descriptors that wait_fd watches to what is to be done. */
+/* Sets the descriptors that wait_fd watches according to the pending work. */
 static void arm(struct local *local) {
     uint64_t one = 1, old;
     ssize_t ignored = read(local->event_fd, &old, sizeof old);
@@ -92,8 +92,8 @@ static int reserve_port(struct local *local, const char *uid, int *ret_port, str
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int on = 1;
-    /* Bound without SO_REUSEADDR, so that the port is really free; set afterwards, so that the
-     * server may bind to it, too. */
+    /* Bound without SO_REUSEADDR, so that the port is really free; the option is set afterwards, so
+     * that the server may bind to it, too. */
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 ||
         getsockname(fd, (struct sockaddr *)&address, &size) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) {
@@ -120,7 +120,7 @@ static void give_back_port(struct local *local, const char *uid) {
     }
 }
 
-/* A new Service gets an address; its first port becomes one that is free here. */
+/* Gives a new Service an address, and its first port a free port of this machine. */
 static int place_service(struct local *local, json_t **service, struct error *err) {
     if (tree_text(*service, "spec.clusterIP", NULL)) {
         return 0;
@@ -140,7 +140,7 @@ static int place_service(struct local *local, json_t **service, struct error *er
     return 0;
 }
 
-/* The ports of a Service stay what place_service made them; a Pod's spec never changes. */
+/* A Service keeps the ports that place_service has set; a Pod's spec never changes. */
 static json_t *admissible(const json_t *object, const json_t *old, struct error *err) {
     json_t *wanted = json_deep_copy(object);
     if (old && strcmp(tree_text(object, "kind", ""), "Service") == 0) {
@@ -187,7 +187,7 @@ static int apply(struct local *local, const json_t *object, json_t **ret_stored,
     return 0;
 }
 
-/* Events (of events.k8s.io) are for people who watch a cluster; nobody can see them here. */
+/* Events (of events.k8s.io) are for people who watch a cluster; here they are dropped. */
 static int create(struct local *local, const json_t *object, json_t **ret_stored,
                   struct error *err) {
     if (strcmp(tree_text(object, "kind", ""), "Event") == 0) {
@@ -210,7 +210,7 @@ static struct running *find_running(struct local *local, const char *uid) {
     return NULL;
 }
 
-/* Borrows object, which stays alive as long as the caller holds it. */
+/* Borrows object, which stays valid as long as the caller holds it. */
 static void delete_one(struct local *local, const json_t *object) {
     const char *uid = tree_text(object, "metadata.uid", "");
     struct running *running = find_running(local, uid);
@@ -227,7 +227,7 @@ static void delete_one(struct local *local, const json_t *object) {
     }
 }
 
-/* An object's owner is always older than it, so there are no circles. */
+/* An object's owner is always older than the object, so there are no cycles. */
 static void delete_with_owned(struct local *local, const json_t *object) {
     AUTO(tree_freep)
     json_t *owned = objects_select(local->objects, NULL, tree_text(object, "metadata.uid", ""));
@@ -247,7 +247,7 @@ static void delete (struct local *local, const json_t *object) {
     }
 }
 
-/* Carried out at once; only the answer waits. */
+/* Carried out at once; only the answer is delayed. */
 static void local_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                         cluster_done *done, void *context) {
     struct local *local = local_of(cluster);
@@ -276,7 +276,7 @@ static void local_write(struct cluster *cluster, enum cluster_verb verb, const j
     arm(local);
 }
 
-/* Nothing is here that is not watched. */
+/* Returns an empty list: here all objects are watched. */
 static void local_list(struct cluster *cluster, const json_t *like, const char *fields,
                        cluster_done *done, void *context) {
     struct local *local = local_of(cluster);
@@ -288,7 +288,7 @@ static void local_list(struct cluster *cluster, const json_t *like, const char *
     arm(local);
 }
 
-/* A done may write again: that is told of by the next wait. */
+/* A done may write again: the next wait reports that result. */
 static void tell_results(struct local *local) {
     struct result *results = TAKE(local->results);
     size_t count = local->result_count;
@@ -301,7 +301,7 @@ static void tell_results(struct local *local) {
     free(results);
 }
 
-/* metadata.labels has keys with dots, which tree_get cannot reach. */
+/* metadata.labels has keys with dots, which tree_get cannot read. */
 static bool is_watched(const struct local *local, const json_t *object) {
     const json_t *label = json_object_get(local->watches, tree_text(object, "kind", ""));
     return json_is_null(label) || (label && (json_object_get(tree_get(object, "metadata.labels"),
@@ -371,7 +371,7 @@ static void start_pods(struct local *local) {
     }
 }
 
-/* Nobody who is alive has left what has no other parent than us. */
+/* Our other children are orphans: no living pod owns them. */
 static void end_orphans(const struct local *local) {
     pid_t *pods = x_calloc(local->running_count + 1, sizeof *pods);
     for (size_t i = 0; i < local->running_count; i++) {
@@ -403,7 +403,8 @@ static void collect_pods(struct local *local) {
             pod_kill(one.pod);
         }
     }
-    if (count) { /* before anybody hears that a pod has ended: no round meets another */
+    if (count) { /* before the end of a pod is reported: no round meets processes of an earlier one
+                  */
         end_orphans(local);
     }
     for (size_t i = 0; i < count; i++) {

@@ -11,7 +11,7 @@
 struct objects {
     json_t *table;  /* "Kind namespace/name" -> object */
     json_t *events; /* array of {"event": n, "object": {}}, oldest first */
-    size_t told;    /* events before this index are told already */
+    size_t told;    /* events before this index were reported */
     int64_t version;
 };
 
@@ -75,7 +75,7 @@ bool objects_next_event(struct objects *objects, enum cluster_event *ret_event,
     return true;
 }
 
-/* Puts every field of `from` into `into`; objects field by field, everything else as a whole. */
+/* Puts every field of `from` into `into`; objects field by field, other values as a whole. */
 static void merge(json_t *into, const json_t *from) {
     const char *key;
     json_t *value;
@@ -100,7 +100,7 @@ static json_t *store(struct objects *objects, json_t *object) {
     return object;
 }
 
-/* Everything but metadata and status, for generation. */
+/* Compares everything but metadata and status, for generation. */
 static bool specs_equal(const json_t *a, const json_t *b) {
     AUTO(tree_freep) json_t *one = json_copy((json_t *)a);
     AUTO(tree_freep) json_t *other = json_copy((json_t *)b);

@@ -42,7 +42,7 @@ static bool is_pod(const pid_t *pods, size_t count, pid_t pid) {
     return false;
 }
 
-/* How many there were: their children are ours next. */
+/* Returns how many were killed: their children become ours next. */
 static int kill_once(const pid_t *pods, size_t count) {
     DIR *entries = opendir("/proc");
     int found = 0;

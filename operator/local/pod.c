@@ -28,16 +28,16 @@ struct pod {
     pid_t pid;
     int fd; /* pidfd */
     int64_t grace_ms, kill_at_ms;
-    struct gpus *gpus; /* of which it holds some, perhaps; NULL: none */
+    struct gpus *gpus; /* of which the pod may hold some; NULL: none */
     char started_at[21], finished_at[21];
     bool ended;
     int wait_status;
 };
 
-/* What the child needs; made before the fork, because after it only system calls are safe. */
+/* The child's data, prepared before the fork, because after it only system calls are safe. */
 struct launch {
     struct environment environment;
-    char *program; /* a path, or a word to look for in PATH */
+    char *program; /* a path, or a name to search in PATH */
     char *folder, *log_path, *message_path;
     rlim_t memory_max; /* bytes; RLIM_INFINITY: none */
 };
@@ -86,7 +86,7 @@ static int find_folders(const json_t *object, const struct pod_settings *setting
     json_t *volume;
     json_array_foreach(tree_get(object, "spec.volumes"), i, volume) {
         AUTO(text_freep) char *folder = NULL;
-        /* Stores' keys lie where WINDLASS_STORES_FOLDER says, and this machine knows its users. */
+        /* Stores' keys are in WINDLASS_STORES_FOLDER, and this machine has a passwd file. */
         if (json_object_get(volume, "secret") || json_object_get(volume, "downwardAPI")) {
             continue;
         }
@@ -98,7 +98,7 @@ static int find_folders(const json_t *object, const struct pod_settings *setting
     return 0;
 }
 
-/* A quantity of Kubernetes: 512Mi, 1.5G, 4096. 0 when it is none. */
+/* A quantity of Kubernetes: 512Mi, 1.5G, 4096. 0 when it is invalid. */
 static rlim_t quantity_bytes(const json_t *quantity) {
     if (json_is_integer(quantity)) {
         return (rlim_t)MAX(0, json_integer_value(quantity));
@@ -133,7 +133,8 @@ static int prepare_limits(const json_t *container, struct launch *launch, struct
     return 0;
 }
 
-/* Where they are parted, and as many are left; else all that this machine has are seen. */
+/* Reserves GPUs if they are divided among pods and enough are free; otherwise the pod sees all GPUs
+ * of this machine. */
 static void take_gpus(struct pod *pod, const json_t *container, struct gpus *gpus,
                       struct launch *launch) {
     const char *count = json_string_value(
@@ -170,18 +171,18 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     environment_set(&launch->environment, "WINDLASS_THREADS", threads);
     environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
     environment_set(&launch->environment, "HOSTNAME", name);
-    /* Of a gang's pod: its own files, and how long it has from SIGTERM on. */
+    /* For a gang's pod: its own temporary files, and its time after SIGTERM. */
     AUTO(text_freep) char *grace = x_printf("%d", LOCAL_GRACE_S);
     environment_set(&launch->environment, "WINDLASS_FOLDER", launch->folder);
     environment_set(&launch->environment, "WINDLASS_GRACE", grace);
-    /* As /tmp of a pod: whatever kills it, what it leaves there goes with it. */
+    /* Like a pod's /tmp: it is removed with the pod, whatever kills the pod. */
     environment_set(&launch->environment, "TMPDIR", launch->folder);
-    /* Who stands for the address that spot machines are told at. */
+    /* A replacement for the address where Azure announces the removal of spot machines. */
     const char *events = getenv("WINDLASS_EVENTS");
     if (events && tree_find(json_object_get(container, "env"), "name", "WINDLASS_EVENTS")) {
         environment_set(&launch->environment, "WINDLASS_EVENTS", events);
     }
-    /* Here the agent does what the shim does in a container of the user's. */
+    /* Here the agent does the work of the shim in a container of the user's image. */
     const char *program = launch->environment.words[0];
     bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");
     if (strcmp(program, "windlass-trainer") == 0) {
@@ -190,11 +191,11 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
         launch->program =
             is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
     }
-    unlink(launch->message_path); /* of an earlier pod of that name */
+    unlink(launch->message_path); /* from an earlier pod of that name */
     return file_make_folders(launch->folder, err);
 }
 
-/* In the child, up to exec. Says why not through the pipe. */
+/* Runs in the child, up to exec. Reports an error through the pipe. */
 static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe_fd) {
     sigset_t none;
     sigemptyset(&none);
@@ -211,7 +212,7 @@ static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe
         (launch->memory_max == RLIM_INFINITY || setrlimit(RLIMIT_DATA, &limit) == 0) &&
         prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
         if (getppid() != parent) {
-            _exit(127); /* it died before the line above */
+            _exit(127); /* the parent died before the line above */
         }
         execvpe(launch->program, launch->environment.words, launch->environment.variables);
     }
@@ -235,7 +236,7 @@ static int spawn(const struct launch *launch, struct pod *pod, struct error *err
     if (pid == 0) {
         become(launch, parent, writer);
     }
-    setpgid(pid, pid); /* both do it, so that it is done whoever runs first */
+    setpgid(pid, pid); /* both processes call it, so that it is done whichever runs first */
     fd_closep(&writer);
     int why = 0;
     ssize_t got;
@@ -334,10 +335,11 @@ void pod_kill(struct pod *pod) {
 
 bool pod_has_ended(struct pod *pod) {
     siginfo_t info = {0};
-    /* First only look: while the leader is a zombie, nobody else can get its group's number. */
+    /* First only look: while the leader is a zombie, its group's number cannot be reused. */
     if (!pod->ended && waitid(P_PIDFD, (id_t)pod->fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == pod->pid) {
-        kill(-pod->pid, SIGKILL); /* what it left behind ends with it, as in a container */
+        kill(-pod->pid,
+             SIGKILL); /* remaining processes of the group end with it, as in a container */
         waitpid(pod->pid, &pod->wait_status, 0);
         pod->ended = true;
         clock_format(clock_wall_ms(), pod->finished_at);
@@ -356,7 +358,7 @@ static size_t read_end(const char *path, char *text, size_t room) {
     return (size_t)MAX(0, size);
 }
 
-/* The termination message, as text that JSON can hold. NULL when there are none. */
+/* The termination message, as text that JSON can hold. NULL when there is none. */
 static json_t *read_message(const struct pod *pod, int exit_code) {
     char text[MESSAGE_MAX];
     size_t size = read_end(pod->message_path, text, sizeof text);
@@ -370,7 +372,7 @@ static json_t *read_message(const struct pod *pod, int exit_code) {
         text[i] = text[i] ? text[i] : ' ';
     }
     json_t *message = json_stringn(text, size);
-    for (size_t i = 0; !message && i < size; i++) { /* bytes that are no UTF-8 */
+    for (size_t i = 0; !message && i < size; i++) { /* bytes that are not UTF-8 */
         text[i] = (unsigned char)text[i] < 128 ? text[i] : '?';
     }
     return message ? message : json_stringn(text, size);

@@ -24,7 +24,7 @@ static const char *find_given(const struct volume_places *places, const char *na
     return NULL;
 }
 
-/* Absolute, so that it holds in the working folder of a pod, too. */
+/* Makes the path absolute, so that it is also valid in the working folder of a pod. */
 static int finish(const char *path, char **ret_folder, struct error *err) {
     char *folder = realpath(path, NULL);
     if (!folder) {

@@ -49,7 +49,7 @@ void ending_print_made(const struct ending *ending) {
     ending_print_page(ending);
 }
 
-/* Indented, and with nothing that a terminal would obey. */
+/* Indents the text, and removes control characters. */
 static void print_lines(FILE *to, const char *text) {
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
@@ -79,7 +79,7 @@ static void print_success(const struct ending *ending) {
     fflush(stdout);
 }
 
-/* The last lines of a log, so that the cause is in sight. */
+/* Prints the last lines of a log, to show the cause. */
 static void print_tail(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file) {
@@ -104,12 +104,12 @@ static void print_tail(const char *path) {
     print_lines(stderr, text + start);
 }
 
-/* What people do about it, by the reason of the condition. */
+/* The remedy for each reason of the condition. */
 static const struct advice {
     const char *reason, *text;
     int exit_code;
-    bool is_workers; /* the worker's log is the one to look at */
-    bool shows_log;  /* the message may not hold the cause */
+    bool is_workers; /* the worker's log is the relevant one */
+    bool shows_log;  /* the message may lack the cause */
 } advices[] = {
     {"SpecInvalid", "correct the manifest and run again", 2, false, false},
     {"InputInvalid", "correct the input, or its path in the manifest, and run again", 2, false,
@@ -175,7 +175,7 @@ int ending_print(const struct ending *ending) {
 void ending_print_interrupted(const struct ending *ending) {
     AUTO(text_freep) char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
     AUTO(text_freep) char *parts = file_join(output, ".windlass");
-    /* Files are results as soon as they are done; a video's parts wait for the join. */
+    /* Finished files are results at once; a video's parts need the join. */
     const char *kept = tree_get(ending->spec, "input.video") ? parts : output;
     int64_t done = tree_integer(ending->status, "items.done", 0);
     int64_t total = tree_integer(ending->status, "items.total", 0);

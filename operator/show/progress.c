@@ -31,7 +31,7 @@ void progress_init(struct progress *progress, const char *name, const char *unit
     };
 }
 
-/* Appends; what has no room is cut. */
+/* Appends; text that does not fit is truncated. */
 static void add(char text[static 512], const char *format, ...) PRINTF_LIKE(2, 3);
 static void add(char text[static 512], const char *format, ...) {
     size_t used = strlen(text);
@@ -104,7 +104,7 @@ void progress_line(const struct progress *progress, const json_t *status, int64_
     }
 }
 
-/* "[=====>     ]" of that many columns. */
+/* "[=====>     ]" with that many columns. */
 static void draw_bar(int64_t done, int64_t total, int columns, char *text) {
     int inside = columns - 2;
     int full = total > 0 ? (int)(done * inside / total) : 0;
@@ -126,7 +126,7 @@ enum part {
     PART_COUNT
 };
 
-/* In the order of their importance. */
+/* In order of importance. */
 static void fill_parts(const struct progress *progress, const struct progress_numbers *numbers,
                        int64_t now_ms, char parts[static PART_COUNT][512]) {
     if (numbers->total > 0) {
@@ -170,7 +170,8 @@ void progress_bar(const struct progress *progress, const json_t *status, int64_t
     fill_parts(progress, &numbers, now_ms, parts);
     text[0] = 0;
     add(text, "%-8s", progress_state(status));
-    /* The last columns stay empty: some terminals wrap when they are written, and ^C goes there. */
+    /* The last columns stay empty: some terminals wrap when they are written, and ^C is printed
+     * there. */
     int room = MAX(0, MIN(columns, COLUMNS_MAX) - 3);
     int used = (int)strlen(text);
     for (size_t i = 0; i < PART_COUNT; i++) {
@@ -200,10 +201,10 @@ static int terminal_columns(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-/* One write per line, so that nothing flickers. */
+/* One write per line, to avoid flicker. */
 static void put(const char *text) {
     ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-    (void)ignored; /* nowhere to tell that standard error is gone */
+    (void)ignored; /* an error of standard error cannot be reported */
 }
 
 static void show_on_terminal(struct progress *progress, const json_t *status, int64_t now_ms) {
@@ -222,7 +223,7 @@ static void show_on_terminal(struct progress *progress, const json_t *status, in
 
 static void show_as_lines(struct progress *progress, const json_t *status, int64_t now_ms) {
     char text[512], news[512], line[sizeof text + 1];
-    struct progress timeless = *progress; /* that time goes by is no news */
+    struct progress timeless = *progress; /* elapsed time alone is not news */
     timeless.start_ms = -1;
     const char *state = progress_state(status);
     struct progress_numbers numbers = read_numbers(progress, status);

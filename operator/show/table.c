@@ -40,7 +40,7 @@ void table_free(struct table *table) {
     free(table);
 }
 
-/* Characters of UTF-8: bytes that do not continue one. */
+/* Counts characters of UTF-8: bytes that are not continuation bytes. */
 static size_t count_characters(const char *text) {
     size_t count = 0;
     for (; *text; text++) {
@@ -81,7 +81,7 @@ static void put(struct buffer *text, const char *bytes, size_t size) {
     (void)result;
 }
 
-/* At most so many characters of it. */
+/* Writes at most `room` characters of the cell. */
 static size_t put_cell(struct buffer *text, const char *cell, size_t room) {
     size_t size = 0, characters = 0;
     while (cell[size]) {

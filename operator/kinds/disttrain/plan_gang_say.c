@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a gang that is under way says of itself: its hub's words, else who is missing, and why. */
+/* The conditions of a gang that is under way: its hub's message, or the missing pods and the
+ * reason. */
 #include "operator/kinds/disttrain/gang_objects.h"
 #include "operator/kinds/disttrain/plan_gang.h"
 #include "operator/kinds/job/plan_phases.h"
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEAF_MS = 30000 }; /* a hub that has run so long without an answer cannot be reached */
+enum { DEAF_MS = 30000 }; /* a hub that has run this long without an answer is unreachable */
 
-/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its termination
- * message. */
+/* The hub is unreachable, because of a NetworkPolicy or because the controller is outside the
+ * cluster. Its state is unknown until its termination message. */
 static bool is_deaf(struct gang *gang) {
     const struct pod_phase *hub = gang->hub;
     if (!hub->running_ms || gang->job.progress ||
@@ -47,13 +48,14 @@ static void tell_hub(struct gang *gang) {
             conditions_set(conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
                            *message ? message : states[i][1]);
         } else if (!*state && strcmp(states[i][0], tree_text(before, "reason", "")) == 0) {
-            conditions_set(conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
-                           tree_text(before, "message", "")); /* one lost answer is no news */
+            conditions_set(
+                conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
+                tree_text(before, "message", "")); /* a single missing answer is not reported */
         }
     }
 }
 
-/* The first that waits, those with a reason before others. NULL: none waits. */
+/* The first pod that waits, preferably one with a reason. NULL: none waits. */
 static const struct pod_phase *find_waiting(const struct gang *gang, const struct place *places,
                                             int *ret_running) {
     const struct pod_phase *waiting = NULL;
@@ -69,7 +71,7 @@ static const struct pod_phase *find_waiting(const struct gang *gang, const struc
     return waiting;
 }
 
-/* Kueue keeps them back: until their turn, or because nobody has told it of them. */
+/* Kueue holds the pods back: until their turn, or because Kueue does not know them. */
 static bool tell_turn(struct gang *gang, const struct pod_phase *waiting) {
     struct conditions *conditions = &gang->job.conditions;
     if (gang_is_unseen(gang, waiting, GANG_UNSEEN_MS)) {
@@ -83,7 +85,7 @@ static bool tell_turn(struct gang *gang, const struct pod_phase *waiting) {
         return false;
     }
     if (!gang_is_managed(waiting->pod)) {
-        return true; /* its webhook may mark it yet */
+        return true; /* its webhook may still mark it */
     }
     conditions_set(
         conditions, CONDITIONS_UNDER_WAY, "WaitingForQueue",
@@ -94,7 +96,7 @@ static bool tell_turn(struct gang *gang, const struct pod_phase *waiting) {
     return true;
 }
 
-/* Kueue counts a pod on a node that nobody hears, and would delete its successor. */
+/* Kueue counts a pod on an unreachable node, and would delete its successor. */
 static bool tell_old_pod(struct gang *gang, const struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
@@ -111,7 +113,7 @@ static bool tell_old_pod(struct gang *gang, const struct place *places) {
     return false;
 }
 
-/* There is no node for that one, and because of that nothing starts, or nobody else is made. */
+/* Reports that this pod has no node, so that nothing starts, or no other pod is created. */
 static void tell_missing(struct gang *gang, const struct place *places,
                          const struct pod_phase *waiting, int running) {
     struct conditions *conditions = &gang->job.conditions;
@@ -133,7 +135,7 @@ static void tell_missing(struct gang *gang, const struct place *places,
     }
 }
 
-/* While the program does not run, who is missing is what there is to say. */
+/* While the program does not run, the message names the missing pods. */
 static void tell_waiting(struct gang *gang, const struct place *places) {
     int running;
     const struct pod_phase *waiting = find_waiting(gang, places, &running);
@@ -148,7 +150,7 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
     }
 }
 
-/* Whoever comes back from spec.suspend, or comes again, starts, and nothing went wrong. */
+/* A gang that returns from spec.suspend, or tries again, is starting; nothing failed. */
 bool gang_was_waiting(const struct gang *gang) {
     static const char *const reasons[] = {"Suspended", "Pending", "GangIncomplete"};
     const json_t *before = conditions_find(gang->job.observed->object, "Succeeded");
@@ -195,7 +197,7 @@ static int64_t told_number(const struct gang *gang, const char *name) {
                         tree_integer(gang->job.observed->object, path, -1));
 }
 
-/* ": loss 0.31", ", accuracy 0.9"; "" where the hub has not told it. The caller's. */
+/* ": loss 0.31", ", accuracy 0.9"; "" when the hub has not reported it. The caller frees it. */
 static char *told_figure(const struct gang *gang, const char *name, const char *before) {
     AUTO(text_freep) char *path = x_printf("status.%s", name);
     const char *text =
@@ -205,7 +207,7 @@ static char *told_figure(const struct gang *gang, const char *name, const char *
     return *text && !*end ? x_printf("%s %s %.4g", before, name, figure) : x_strdup("");
 }
 
-/* "3 epochs, 120 steps". The caller's. */
+/* "3 epochs, 120 steps". The caller frees it. */
 static char *how_far(const struct gang *gang) {
     int64_t epoch = told_number(gang, "epoch"), step = told_number(gang, "step");
     AUTO(text_freep)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spec.startDeadlineSeconds: two jobs that hold some of their nodes each would wait for each
- * other's for ever. So a gang that holds some and is not whole by then lets all go, and comes again
- * after another while than the others. What the next pass must know is in the status first, and
- * done then: whichever write is lost, no pods are made meanwhile. */
+/* spec.startDeadlineSeconds: two jobs that each hold some of their nodes would wait for each
+ * other's nodes for ever. So a gang that holds some nodes and is incomplete at the deadline
+ * releases all of them, and tries again after a pause that differs from the other gangs'. The
+ * status records each step before the step is carried out, so that no pods are created meanwhile,
+ * whichever write is lost. */
 #include "operator/kinds/disttrain/plan_gang.h"
 
 #include "lib/digest.h"
@@ -28,7 +29,7 @@ static bool is_there(const struct pod_phase *newest) {
            (newest->stage == POD_PHASE_RUNNING || newest->stage == POD_PHASE_SUCCEEDED);
 }
 
-/* As many as may start, with the one that leads. */
+/* As many pods as may start, with NAME-0 among them. */
 static bool is_whole(const struct gang *gang, const struct place *places) {
     int there = 0;
     for (int i = 0; i < gang->spec.workers; i++) {
@@ -37,7 +38,7 @@ static bool is_whole(const struct gang *gang, const struct place *places) {
     return is_there(&places[0].newest) && there >= gang->spec.min_workers;
 }
 
-/* Who waits in a queue, or for its first node, takes nothing from anybody. */
+/* A pod that waits in a queue, or for its first node, does not take a node from others. */
 static bool holds_nodes(const struct gang *gang, const struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
@@ -49,7 +50,7 @@ static bool holds_nodes(const struct gang *gang, const struct place *places) {
     return false;
 }
 
-/* By chance, and the same whoever asks: a plan throws no dice. */
+/* Varies between jobs, but is the same at each call: a plan uses no randomness. */
 static int64_t pause_ms(const struct gang *gang) {
     char hex[65], head[9] = "";
     AUTO(text_freep)

@@ -13,7 +13,7 @@
 #define VOLUME_SHARED_MEMORY "windlass-shm"
 #define VOLUME_PASSWD "windlass-passwd"
 
-/* The agent answers within seconds unless it hangs; then its container is ended and replaced. */
+/* The agent answers within seconds unless it hangs; then its container is killed and replaced. */
 enum { ALIVE_PERIOD_S = 10, ALIVE_TIMEOUT_S = 5, ALIVE_FAILURES = 3, GRACE_MAX_S = 86400 };
 
 static void add_number(json_t *environment, const char *name, int64_t value) {
@@ -45,7 +45,7 @@ static void add_member(const struct endpoint *endpoint, json_t *environment) {
     pod_add_value(environment, "WINDLASS_HUB_SHA256", endpoint->certificate_sha256);
 }
 
-/* Ours, then the user's: these may name volumes. */
+/* Our variables, then the user's, which may refer to volumes. */
 static json_t *environment_of(const struct disttrain_spec *spec, const struct endpoint *endpoint,
                               const char *pod_name, int index, int attempt,
                               const struct restarts *restarts) {
@@ -98,22 +98,23 @@ static void add_shared_memory(const struct disttrain_spec *spec, json_t *pod) {
     pod_add_mount(json_object_get(agent, "volumeMounts"), VOLUME_SHARED_MEMORY, "/dev/shm");
 }
 
-/* ---- who the program is ---- */
+/* ---- the program's user ---- */
 
 static const json_t *find_agent(const json_t *pod) {
     return tree_find(tree_get(pod, "spec.containers"), "name", "agent");
 }
 
-/* As whom the agent runs when templates are through; -1: only the image knows. */
+/* The user that the agent runs as, templates included; -1: only the image defines it. */
 static int64_t run_as(const json_t *pod, const char *field) {
     AUTO(text_freep) char *path = x_printf("securityContext.%s", field);
     int64_t own = tree_integer(find_agent(pod), path, -1);
     return own >= 0 ? own : tree_integer(json_object_get(pod, "spec"), path, -1);
 }
 
-/* Programs ask who they are (Open MPI 4 ends, Python's getpass fails where nobody knows), and no
- * image knows our user. The shell is bash, whether there is one or not: for it Open MPI sends plain
- * words, which we split ourselves. Not where a template takes the user away, or mounts its own. */
+/* Programs look up their user (without an entry Open MPI 4 ends and Python's getpass fails), and
+ * images do not have our user. The shell is bash, whether it is installed or not: for bash Open MPI
+ * sends plain words, which we split ourselves. The file is omitted when a template removes the user
+ * or mounts its own. */
 static void add_passwd(json_t *pod) {
     static const char *const others = "root:x:0:0:root:/root:/bin/bash\n"
                                       "nobody:x:65534:65534:nobody:/nonexistent:/bin/bash\n";
@@ -139,7 +140,7 @@ static void add_passwd(json_t *pod) {
                                     "/etc/passwd", "subPath", "passwd", "readOnly", true));
 }
 
-/* A pod is not told how long it has between SIGTERM and SIGKILL. */
+/* A pod cannot read the time between its SIGTERM and SIGKILL, so a variable has it. */
 static void add_grace(json_t *pod) {
     const json_t *grace = tree_get(pod, "spec.terminationGracePeriodSeconds");
     if (json_is_integer(grace)) {
@@ -160,7 +161,8 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     char text[16];
     snprintf(text, sizeof text, "%d", index);
     json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX, json_string(text));
-    /* Whoever goes stops all the others: a cluster that tidies up its nodes leaves them there. */
+    /* The end of one pod stops all the others, so a cluster that consolidates its nodes must not
+     * evict it. */
     json_object_set_new(metadata, "annotations",
                         json_pack("{s:s, s:s}", "cluster-autoscaler.kubernetes.io/safe-to-evict",
                                   "false", "karpenter.sh/do-not-disrupt", "true"));

@@ -13,7 +13,7 @@ static bool is_hub(const json_t *pod) {
     return index && strcmp(index, "0") == 0;
 }
 
-/* It has pods, and so needs credentials. */
+/* A job with pods needs credentials. */
 static bool begins(const json_t *object, const struct job_options *options) {
     (void)options;
     struct error ignored = {0};
@@ -26,7 +26,7 @@ static int plan(const struct reconcile *request, const struct job_observed *obse
     return disttrain_plan(&all, request->wall_ms, ret_plan, err);
 }
 
-/* A Sweep may stop it by its next report. */
+/* A Sweep may stop it after its next report. */
 static bool is_first(const json_t *object) {
     return tree_get(object, "spec.metrics.objective") != NULL;
 }

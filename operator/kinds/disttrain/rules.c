@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules between the fields of a DistTrain: each stands in crds/disttrain.yaml as CEL, too, in
- * the same words, but for the places of a trainer's data, which are many: those are ours alone.
- * A trainer's fields and their bounds are those that agent/train reads; what depends on the data or
- * the model (its channels, the least side of a ResNet) is the agent's to refuse. */
+/* The rules between the fields of a DistTrain. crds/disttrain.yaml has each as CEL with the same
+ * message, except those about the paths of a trainer's data, which are too many for CEL. A
+ * trainer's fields and their bounds are those that agent/train reads. The agent itself checks
+ * values that depend on the data or the model (its channels, the minimum side of a ResNet). */
 #include "operator/kinds/disttrain/spec.h"
 
 #include "lib/text/pattern.h"
@@ -133,7 +133,7 @@ static bool begins_with_an_output(const json_t *spec, const char *path) {
     return false;
 }
 
-/* What a pattern may be no rule of CEL can say: its expressions are others. */
+/* CEL cannot check a pattern, because its regular expressions have another syntax. */
 static int check_metrics(const json_t *spec, struct error *err) {
     const char *pattern = tree_text(spec, "metrics.pattern", NULL);
     const char *file = tree_text(spec, "metrics.file", NULL);
@@ -180,15 +180,15 @@ static int check_source(const json_t *spec, const char *which, struct error *err
     return classes == 10 || classes == 100 ? 0 : job_refuse(err, at, "must be 10 or 100");
 }
 
-/* A number with a point is a text; its form is the schema's. */
+/* A number with a decimal point is a text; the schema checks its form. */
 static double number(const json_t *json) {
     return strtod(json_string_value(json) ? json_string_value(json) : "0", NULL);
 }
 
-/* The bounds that the agent has (agent/train/optimizer.c, rate.c, augment.c). */
+/* The agent's bounds (agent/train/optimizer.c, rate.c, augment.c). */
 static int check_numbers(const json_t *spec, struct error *err) {
     static const struct {
-        const char *field; /* one, or a list of them */
+        const char *field; /* a number, or a list of numbers */
         double least, most;
         const char *sentence;
     } rows[] = {
@@ -303,7 +303,8 @@ static int check_logs(const json_t *spec, struct error *err) {
                : job_check_written(spec, "logs.path", "logs need one", err);
 }
 
-/* Two pods of one node would share what MPI's shared memory is named by. */
+/* Two pods with the host's IPC namespace on one node would use the same names for MPI's shared
+ * memory. */
 static int check_template(const json_t *spec, struct error *err) {
     if (tree_bool(spec, "template.spec.hostIPC", false)) {
         return job_refuse(err, "template.spec.hostIPC",

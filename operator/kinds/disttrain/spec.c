@@ -12,7 +12,8 @@ static_assert(ARRAY_LEN(disttrain_launchers) == LAUNCHER_COUNT, "one name per la
 const char *const disttrain_gangs[] = {"None", "PodGroup", "Volcano", "Kueue"};
 static_assert(ARRAY_LEN(disttrain_gangs) == GANG_COUNT, "one name per scheduler");
 
-/* What may change while the job runs: the rule at the root of the definition has all others. */
+/* The fields that may change while the job runs; the rule at the root of the definition has all
+ * others. */
 static const char *const mutable_fields[] = {"suspend",
                                              "stop",
                                              "activeDeadlineSeconds",
@@ -21,8 +22,8 @@ static const char *const mutable_fields[] = {"suspend",
                                              "restart.maxRestarts",
                                              NULL};
 
-/* Of a command spec.image is the program's and ours is the controller's; a trainer may name its own
- * instead of the controller's. */
+/* With a command, spec.image is the program's image, and ours is the controller's; a trainer may
+ * name an image of its own instead of the controller's. */
 static void read_images(const struct job_options *options, struct disttrain_spec *spec) {
     static const struct job_options none = {0};
     const struct job_options *given = options ? options : &none;

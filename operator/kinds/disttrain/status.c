@@ -24,7 +24,7 @@ static void copy_text(json_t *to, const json_t *from, const char *name, size_t m
     }
 }
 
-/* Numbers of an object, into one of that name; what is not told stays. */
+/* Copies numbers of an object to the object of that name; missing ones stay unchanged. */
 static void copy_numbers(json_t *status, const json_t *progress, const char *name,
                          const char *const *numbers) {
     const json_t *from = json_object_get(progress, name);
@@ -71,7 +71,7 @@ static void copy_outputs(json_t *status, const json_t *progress) {
     }
 }
 
-/* As a whole: it is one text of the hub's. */
+/* Copied as a whole, because it is one text of the hub's. */
 static void copy_objective(json_t *status, const json_t *progress) {
     static const char *const numbers[] = {"reports", "step", "otherReports"};
     static const char *const texts[] = {"last", "best", "mean"};
@@ -104,7 +104,7 @@ static void copy_objective(json_t *status, const json_t *progress) {
     json_object_set_new(status, "objective", to);
 }
 
-/* Only what the schema knows, in the form it wants: the hub is another program. */
+/* Copies only fields of the schema, with valid values: the hub is another program. */
 static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",

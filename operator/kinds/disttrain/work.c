@@ -11,8 +11,8 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
     }
 }
 
-/* The agent must know which variables are the user's, whose $VAR it replaces, and which are nobody
- * else's to see. */
+/* The agent must know which variables are the user's: it expands their $VAR, and which of them are
+ * secret. */
 static void name_variables(json_t *work, const json_t *spec) {
     json_t *environment = json_array(), *secrets = json_array();
     const json_t *given = json_object_get(spec, "secrets");
@@ -65,7 +65,7 @@ json_t *work_of_disttrain(const json_t *spec) {
     return work;
 }
 
-/* "$(NAME)" or a path NAME/... stands in a text of the tree. */
+/* Whether a text of the tree contains "$(NAME)" or is a path NAME/... */
 static bool mentions(const json_t *tree, const char *name) {
     const char *key;
     json_t *child;

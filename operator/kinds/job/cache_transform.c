@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Shares the values, which never change. */
+/* Shares the values, because they never change. */
 static void copy(json_t *to, const json_t *from, const char *const *fields) {
     for (; *fields; fields++) {
         json_object_set(to, *fields, json_object_get(from, *fields));
@@ -72,7 +72,7 @@ static json_t *keep_conditions(const json_t *pod) {
     return kept;
 }
 
-/* The agent's alone, without its name. */
+/* Only the agent's status, without its name. */
 static json_t *keep_container_status(const json_t *pod) {
     static const char *const fields[] = {"state", NULL};
     const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
@@ -85,7 +85,7 @@ static json_t *keep_init_trouble(const json_t *pod) {
     return init ? json_pack("[o]", transform_pick(init, fields)) : json_array();
 }
 
-/* What is asked of a pod that waits for its turn with others, and of no other. */
+/* Fields that are needed only of a pod that waits in a group of Kueue. */
 static void keep_turn(json_t *kept, const json_t *pod) {
     static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_MANAGED};
     static const char *const spec[] = {"nodeName", "schedulingGates"};
@@ -148,13 +148,14 @@ json_t *job_transform_owned(const json_t *object) {
     return is_pod ? keep_pod(object) : keep_service(object);
 }
 
-/* While a new generation is to be acknowledged, the whole status is needed: it is written anew. */
+/* While a new generation must be acknowledged, the whole status is needed, because it is written
+ * again. */
 bool job_is_settled(const json_t *job) {
     return conditions_is_finished(job) && tree_integer(job, "metadata.generation", 0) ==
                                               tree_integer(job, "status.observedGeneration", -1);
 }
 
-/* A run of a series is owned, too. */
+/* A run of a series has an owner, too. */
 static json_t *keep_metadata(const json_t *object, const char *const *annotations) {
     static const char *const fields[] = {"uid", "generation", "deletionTimestamp", NULL};
     const json_t *metadata = json_object_get(object, "metadata");

@@ -13,7 +13,7 @@ static_assert(ARRAY_LEN(state_names) == CONDITIONS_FAILED + 1, "one name per sta
 
 void conditions_set(struct conditions *conditions, enum conditions_state state, const char *reason,
                     const char *format, ...) {
-    struct error text = {0}; /* cuts and tidies: one line of UTF-8 */
+    struct error text = {0}; /* truncates and cleans: one line of UTF-8 */
     char message[sizeof conditions->message];
     va_list arguments;
     va_start(arguments, format);
@@ -42,7 +42,7 @@ bool conditions_is_finished(const json_t *object) {
     if (strcmp(status, "True") == 0) {
         return true;
     }
-    /* A spec that was wrong may have been corrected since; nothing ran yet. */
+    /* An invalid spec may have been corrected since; nothing ran before. */
     bool corrected = strcmp(tree_text(condition, "reason", ""), "SpecInvalid") == 0 &&
                      tree_integer(condition, "observedGeneration", 0) !=
                          tree_integer(object, "metadata.generation", 0);
@@ -59,8 +59,8 @@ struct condition {
     const char *type, *status, *reason, *message;
 };
 
-/* Puts the condition where the one of its type was, or at the end; those of others (of a queue,
- * say) stay. */
+/* Replaces the condition of that type, or appends it; conditions of other writers (a queue, for
+ * example) stay. */
 static void set_condition(json_t *status, const struct condition *condition, int64_t generation,
                           int64_t now_ms) {
     json_t *made = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", condition->type, "status",
@@ -125,8 +125,8 @@ static struct condition stalled(const struct conditions *conditions) {
     return condition;
 }
 
-/* Stalled and Suspended appear when they are True for the first time: their absence says the same
- * as False (kstatus), and every status is written, stored and sent to all who watch. */
+/* Stalled and Suspended are added when they are True for the first time. Their absence means False
+ * (kstatus), and a longer status costs more to write, store and send to all watchers. */
 static bool is_due(const json_t *status, const struct condition *condition) {
     bool is_rare =
         strcmp(condition->type, "Stalled") == 0 || strcmp(condition->type, "Suspended") == 0;
@@ -151,7 +151,7 @@ static void set_conditions(json_t *status, const struct conditions *conditions, 
     }
 }
 
-/* The clock of a suspended job stands: it starts anew when it goes on, as a Job's does. */
+/* A suspended job has no startTime; it is set again when the job resumes, like a Job's. */
 static void set_times(json_t *status, const struct conditions *conditions, int64_t now_ms) {
     if (conditions->state != CONDITIONS_UNDER_WAY) {
         set_time(status, "completionTime", now_ms);

@@ -41,8 +41,9 @@ bool credentials_read(const json_t *kept, struct credentials *ret_credentials) {
     return from != NULL;
 }
 
-/* Whether the Secret is stored is known only of a clear yes; then nobody here needs it any more.
- * After a clear no the same one can be tried again, after anything else it has to be another. */
+/* Only a successful answer shows that the Secret is stored; the controller then forgets its
+ * content. After a definite refusal the same Secret can be written again; after any other failure
+ * it needs another name. */
 void credentials_note(json_t *kept, const struct written *written) {
     json_t *credentials = json_object_get(kept, "credentials");
     if (strcmp(tree_text(credentials, "secret", ""),

@@ -47,7 +47,8 @@ static json_t *labels(const json_t *object, const char *job, const char *role) {
                      "windlass");
 }
 
-/* Objects go with the resource that owns them. Without a uid it is stored nowhere yet. */
+/* Objects are deleted with the resource that owns them. A resource without a uid is not stored yet.
+ */
 json_t *owned_metadata(const json_t *object, const char *name, const char *role) {
     const char *job = tree_text(object, "metadata.name", "");
     json_t *made = json_pack("{s:s, s:s, s:o}", "name", name, "namespace",

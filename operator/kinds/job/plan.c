@@ -48,7 +48,7 @@ void plan_wake(struct job_plan *plan, int64_t at_ms) {
 
 static json_t *add_event(struct job_plan *plan, const char *type, const char *reason,
                          const char *format, va_list arguments) {
-    struct conditions note; /* cut and tidied the same way */
+    struct conditions note; /* truncated and cleaned the same way */
     char text[sizeof note.message];
     vsnprintf(text, sizeof text, format, arguments);
     conditions_set(&note, CONDITIONS_UNDER_WAY, reason, "%s", text);
@@ -93,7 +93,7 @@ void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    "%.400s; more is in the log of pod %.80s", cause, phase->name);
 }
 
-/* One event for each pod that is replaced: what became of it. */
+/* One event for each pod that is replaced, with its end. */
 static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
                           const json_t *pod_new) {
     const char *next = tree_text(pod_new, "metadata.name", "");
@@ -113,7 +113,8 @@ static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
                *phase->reason ? ": " : "", phase->reason, next);
 }
 
-/* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
+/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
+ */
 void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                    int deaths) {
     json_t *metadata = json_object_get(pod_new, "metadata");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan_decide.h"
 
-/* What a job that has ended leaves: the logs that tell why, for a while. */
+/* A job that has ended keeps, for a while, the logs that explain its end. */
 static void decide_finished(struct job_plan *job, const struct plan_ops *ops) {
     bool succeeded = false, is_over = plan_is_over(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
@@ -48,7 +48,7 @@ static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, j
         plan_pin(job);
     }
     if (ops->divert && ops->divert(job, is_known)) {
-        /* decided */
+        /* the kind has decided */
     } else if (is_known) {
         decide_under_way(job, ops, &needs);
     } else {
@@ -58,7 +58,8 @@ static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, j
         ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
     }
     plan_conclude(job);
-    /* specHash in the status closes the spec: one that was changed before can still be put back. */
+    /* A specHash in the status fixes the spec; a spec that was changed before that can still be
+     * restored. */
     bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
     *ret_result = plan_result(job, ops->status(job, is_open ? job->stored : object), needs);
     return 0;

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* /progress JSON, or the end of a log: then the last line that says something. NULL: nothing does.
- */
+/* /progress JSON's message, or the end of a log: its last line with text. NULL: there is none. */
 char *plan_find_message(const struct pod_phase *phase) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
@@ -24,13 +23,13 @@ char *plan_find_message(const struct pod_phase *phase) {
     while (start > phase->message && start[-1] != '\n') {
         start--;
     }
-    if (start < end && *start != '{') { /* JSON that was cut short says nothing to people */
+    if (start < end && *start != '{') { /* truncated JSON is of no use to people */
         return x_strndup(start, (size_t)(end - start));
     }
     return NULL;
 }
 
-/* How it ended, at least. */
+/* The same, or at least how the pod ended. */
 char *plan_termination_message(const struct pod_phase *phase) {
     char *words = plan_find_message(phase);
     if (words) {
@@ -47,8 +46,8 @@ bool plan_ran_out_of_memory(const struct pod_phase *phase) {
     return phase->stage == POD_PHASE_DEAD && strcmp(phase->reason, "OOMKilled") == 0;
 }
 
-/* A pod that goes with another Secret than the job's belongs to nobody: its Service was deleted and
- * made anew, or a controller that made it was replaced before it could say so. */
+/* A pod that uses another Secret than the job's does not belong to the job: its Service was deleted
+ * and created again, or it was made by a controller that was replaced before it could record it. */
 static bool is_stray(const struct job_plan *plan, const json_t *pod) {
     const char *theirs = owned_annotation(pod, ANNOTATION_SECRET);
     const char *ours = tree_text(plan->observed->object, "status.credentials.secret", NULL);
@@ -90,7 +89,7 @@ void plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
     }
 }
 
-/* A node's clock may be minutes off: what waits for time to pass goes by ours. */
+/* A node's clock may be wrong by minutes, so delays are measured with ours. */
 int64_t plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase) {
     const json_t *seen = json_object_get(plan->observed->ended, phase->name);
     return json_is_integer(seen) ? json_integer_value(seen) : MIN(phase->ended_ms, plan->now_ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The steps that the plans of all kinds have in common. */
+/* The steps that the plans of all kinds share. */
 #include "operator/kinds/job/plan.h"
 
 #include "lib/time/clock.h"
@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job: no lost wake-up stops it for good */
+enum {
+    AGAIN_MAX_MS = 60000
+}; /* for an unfinished job: a lost wake-up never stops it permanently */
 
 static int64_t time_of(const struct job_plan *plan, const char *path, int64_t fallback) {
     const char *text = tree_text(plan->observed->object, path, NULL);
@@ -37,7 +39,7 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
     }
 }
 
-/* One step towards credentials that are known to be in the cluster. True when they are. */
+/* One step towards credentials that are confirmed in the cluster. True when they are. */
 static bool credentials(struct job_plan *plan, const char **ret_needs) {
     const struct job_observed *observed = plan->observed;
     const json_t *object = observed->object, *service = observed->service;
@@ -46,7 +48,8 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     bool placed = endpoint_read(service, &plan->endpoint);
     conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
     if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
-        /* Pods are made only when the Secret is known to be there: where there is one, it is. */
+        /* Pods are created only after the Secret is confirmed; so if there is a pod, the Secret
+         * exists. */
         bool created = tree_bool(object, "status.credentials.created", false) ||
                        has_pods(plan, recorded) ||
                        (fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0);
@@ -57,14 +60,16 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     }
     const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
     if (named && !placed && strcmp(named, recorded) == 0) {
-        return false; /* its address comes */
+        return false; /* its address is not set yet */
     }
-    if (!fresh || fresh->is_confirmed) { /* confirmed, and its Service is gone: so is the Secret */
+    if (!fresh ||
+        fresh->is_confirmed) { /* its Service is gone, and the cluster deletes the Secret with it */
         *ret_needs = "Credentials";
         return false;
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
-    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
+    bool says_nothing =
+        !tree_get(object, "status.credentials"); /* the Service does not name it either */
     AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {
@@ -78,7 +83,7 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     return false;
 }
 
-/* ---- what could not be made ---- */
+/* ---- write failures ---- */
 
 static const struct {
     const char *why, *reason, *said;
@@ -110,7 +115,7 @@ bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
     return false;
 }
 
-/* The gravest trouble with what is to be made becomes what the job says. */
+/* Reports the most severe write failure as the job's condition. */
 void plan_report_write_failures(struct job_plan *plan, bool is_running) {
     size_t worst = 0; /* of trouble_kinds, from 1 */
     AUTO(text_freep) char *what = NULL;
@@ -127,7 +132,7 @@ void plan_report_write_failures(struct job_plan *plan, bool is_running) {
             }
         }
     }
-    /* A job that runs with less than it could have runs. */
+    /* A job that runs with fewer pods than wanted is running. */
     if (worst == 0 || (!trouble_kinds[worst - 1].fails && is_running)) {
         return;
     }
@@ -143,9 +148,10 @@ void plan_report_write_failures(struct job_plan *plan, bool is_running) {
     }
 }
 
-/* ---- a definition that is older than this program ---- */
+/* ---- an outdated definition ---- */
 
-/* Of what would be recorded now. Once told, it holds until the field is seen in the status. */
+/* The first field, of those that would be recorded now, that the definition drops. Once reported,
+ * this holds until the field is seen in the status. */
 static const char *find_dropped(const struct job_plan *plan) {
     const json_t *object = plan->stored;
     const char *told = tree_text(conditions_find(object, "Stalled"), "reason", "");
@@ -160,8 +166,9 @@ static const char *find_dropped(const struct job_plan *plan) {
     return conditions_dropped(asked, object);
 }
 
-/* What is not stored would be made anew by every pass, so nothing is made. The status is asked for
- * as if all were well: so the first write that the definition has a place for ends this. */
+/* The plan creates nothing, because each pass would create again what the status cannot record. It
+ * asks for the status as if the definition were current, so that the first write under a new
+ * definition ends this state. */
 bool plan_is_outdated(struct job_plan *plan) {
     const char *dropped = find_dropped(plan);
     if (!dropped) {
@@ -179,9 +186,9 @@ bool plan_is_outdated(struct job_plan *plan) {
     return true;
 }
 
-/* ---- a spec that was changed ---- */
+/* ---- a changed spec ---- */
 
-/* A server without CEL lets a change of what has started through; half of it is never used. */
+/* A server without CEL accepts a change of a started job; the change is never applied in part. */
 bool plan_spec_changed(const struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const char *stored = tree_text(object, "status.specHash", NULL);
@@ -189,7 +196,7 @@ bool plan_spec_changed(const struct job_plan *plan) {
         (plan->spec && strcmp(stored, plan->spec->hash) == 0)) {
         return false;
     }
-    /* When nobody wrote it, the definition has got a new default, say. */
+    /* With the same generation, a new default in the definition has changed it. */
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     return strcmp(stalled, "SpecChanged") == 0 ||
            tree_integer(object, "metadata.generation", 0) !=
@@ -208,9 +215,9 @@ static void keep_going(struct job_plan *plan) {
         "again");
 }
 
-/* A job ends with what it began with: another controller's default image, or its way to name the
- * folder of the parts, is for jobs that begin with it. Pods of two versions need not understand
- * each other. */
+/* A job keeps the run and image that it began with: another controller's default image, or its rule
+ * for the name of the parts' folder, is only for new jobs. Pods of two versions may be
+ * incompatible. */
 void plan_pin(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const char *run = tree_text(object, "status.run", "");
@@ -228,7 +235,7 @@ void plan_pin(struct job_plan *plan) {
 
 /* ---- time ---- */
 
-/* True once spec.activeDeadlineSeconds are over; how_far: what is said of it. */
+/* True once spec.activeDeadlineSeconds have passed; how_far: its part of the message. */
 static bool is_too_late(struct job_plan *plan, const char *how_far) {
     int64_t limit_s = tree_integer(plan->observed->object, "spec.activeDeadlineSeconds", 0);
     if (limit_s <= 0) {

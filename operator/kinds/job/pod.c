@@ -8,16 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The image's files belong to root; the agent is nobody special. */
+/* The image's files belong to root; the agent runs as an unprivileged user. */
 enum { AGENT_USER = 65532 };
 
 /* The label of a spot node of AKS, and the key of its taint. */
 #define LABEL_SPOT "kubernetes.azure.com/scalesetpriority"
 
-/* Who has it gets a token of its service account for Azure, by the webhook of workload identity. */
+/* A pod with it gets a token of its service account for Azure, from the webhook of workload
+ * identity. */
 #define LABEL_IDENTITY "azure.workload.identity/use"
 
-/* Of our own making: /windlass and /tmp. */
+/* Our own volumes: /windlass and /tmp. */
 #define VOLUME_OWN "windlass-shim"
 #define VOLUME_SCRATCH "windlass-tmp"
 
@@ -36,7 +37,7 @@ void pod_add_field(json_t *environment, const char *name, const char *path) {
                                                  "fieldRef", "fieldPath", path));
 }
 
-/* $(X) in a value stands for a variable, $$ for $: a spec must arrive as it is. */
+/* In a value $(X) refers to a variable and $$ means $; a spec must arrive unchanged. */
 static char *escape_dollars(const char *text) {
     char *escaped = x_malloc(2 * strlen(text) + 1), *to = escaped;
     for (; *text; text++) {

@@ -21,7 +21,7 @@ const json_t *pod_phase_agent_state(const json_t *pod, const char *state) {
     return json_object_get(json_object_get(agent, "state"), state);
 }
 
-/* An init container of a pod whose agent has not begun: one that failed, or cannot begin itself. */
+/* An init container that failed or cannot start, in a pod whose agent has not started. */
 static const json_t *find_init_trouble(const json_t *pod) {
     const json_t *list = tree_get(pod, "status.initContainerStatuses");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -46,16 +46,16 @@ static int64_t time_of(const json_t *tree, const char *path) {
     return MAX(time_ms, 0);
 }
 
-/* The node refused it before anything was started. */
+/* The node refused the pod before anything was started. */
 static bool was_turned_away(const json_t *pod) {
     const char *reason = tree_text(pod, "status.reason", "");
     return text_starts(reason, "OutOf") || strcmp(reason, "NodeAffinity") == 0 ||
            strcmp(reason, "UnexpectedAdmissionError") == 0;
 }
 
-/* The kubelet took it away, for its machine's sake. From 1.26 on the condition says so; before, the
- * reason alone, and of an eviction the message: a pod that has filled its own volumes is evicted,
- * too. */
+/* The kubelet removed the pod for the sake of its node. From 1.26 on the condition shows this.
+ * Before, only the reason does, and for an eviction the message: a pod that has filled its own
+ * volumes is evicted, too. */
 static bool was_disrupted(const json_t *pod) {
     static const char *const reasons[] = {"NodeLost", "NodeShutdown", "Preempting", "Shutdown",
                                           "Terminated"};
@@ -87,7 +87,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct pod_p
     if (succeeded && !terminated) {
         phase->stage = POD_PHASE_SUCCEEDED;
     } else if (!terminated || disrupted || (deleted && code > 2)) {
-        /* Evicted, preempted, deleted, its node is gone: nothing of this is the program's doing. */
+        /* Evicted, preempted, deleted, or its node is gone: not the program's failure. */
         phase->stage = POD_PHASE_DEAD;
         phase->exit_code = -1;
         phase->reason = tree_text(pod, "status.reason", "");
@@ -97,7 +97,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct pod_p
         phase->exit_code = (int)(code & 255);
         phase->reason = tree_text(terminated, "reason", "");
         phase->message = tree_text(terminated, "message", "");
-        if (strcmp(tree_text(pod, "status.reason", ""), "Evicted") == 0) { /* for its own doing */
+        if (strcmp(tree_text(pod, "status.reason", ""), "Evicted") == 0) { /* by its own failure */
             phase->reason = "Evicted";
             phase->message =
                 *phase->message ? phase->message : tree_text(pod, "status.message", "");
@@ -184,7 +184,8 @@ int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths) {
     if (phase->stage == POD_PHASE_DEAD && phase->exit_code < 0) {
         int64_t pause_ms = pod_phase_back_off_ms(phase->attempt);
         int64_t spaced_ms = phase->born_ms + pause_ms;
-        if (phase->over_ms > 0) { /* it was born before it ended, whatever its node's clock says */
+        if (phase->over_ms >
+            0) { /* it was created before it ended, whatever its node's clock says */
             spaced_ms = MIN(spaced_ms, phase->over_ms + pause_ms);
         }
         due_ms = MAX(due_ms, spaced_ms);

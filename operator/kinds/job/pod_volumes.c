@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The agent reads it by its group (fsGroup), nobody changes it. */
+/* The agent reads it through its group (fsGroup); the files are read-only. */
 enum { SECRET_MODE = 0440 };
 
 /* The volume with the key or SAS of a store's account; NULL when it has no Secret. */
@@ -33,7 +33,7 @@ json_t *pod_mounts(const struct job_spec *spec) {
     return list;
 }
 
-/* Options of a mount in one text; "" when there are none. */
+/* The options of a mount as one text; "" when there are none. */
 static char *join_options(const json_t *list, const char *separator) {
     char *joined = x_strdup("");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -49,9 +49,10 @@ static json_t *csi(const char *driver, bool read_only, json_t *attributes_new) {
                      attributes_new);
 }
 
-/* The driver reads an inline volume's Secret by name, in the pod's namespace, and its account's
- * name from there; nodePublishSecretRef it does not read for those. What is written by one node
- * must be seen by the others at once, so nothing about files is cached unless nobody writes. */
+/* The driver reads an inline volume's Secret by name, from the pod's namespace, and takes the
+ * account's name from it; it ignores nodePublishSecretRef for such volumes. Files written on one
+ * node must be visible on the others at once, so files and attributes are cached only for read-only
+ * volumes. */
 static json_t *blobfuse(const struct volume *volume) {
     static const char *const copied[][2] = {{"container", "containerName"},
                                             {"secretName", "secretName"},

@@ -12,17 +12,18 @@
 
 enum {
     PROGRESS_MAX_BYTES = 64 << 10,
-    APPLIED_MS = 60000, /* so long what nobody watches is taken to be there */
+    APPLIED_MS = 60000, /* unwatched objects are assumed to exist for this time after an apply */
 };
 
 /* Kept between passes: "namespace/name" -> {"uid", "wroteMs": the last status,
- * "credentials": see struct credentials, until they are in use,
- * "refused": {"count": in a row, "untilMs": nothing is made before}, while there is one,
- * "ended": {POD NAME: when it was first seen to have ended, wall clock},
- * "dropped": the field of the status that was not stored, while there is one,
- * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
- * "applied": {"KIND NAME": when it last went well, of those that nobody watches},
- * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
+ *    "credentials": see struct credentials, until they are in use,
+ *    "refused": {"count": in a row, "untilMs": end of the pause}, while there is one,
+ *    "ended": {POD NAME: when it was first seen to have ended, wall clock},
+ *    "dropped": the field of the status that was not stored, if any,
+ *    "mounts": {POD NAME: the kubelet's message}, "mountsMs": when they were requested,
+ *    "applied": {"KIND NAME": time of the last success, for unwatched objects},
+ *    "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}.
+ */
 struct state {
     json_t *jobs;
 };
@@ -39,7 +40,7 @@ void job_state_free(void *opaque) {
     free(state);
 }
 
-/* Borrowed; made when there is none yet, or one of an earlier job of that name. */
+/* Borrowed; created when there is none yet, or only that of an earlier job of that name. */
 static json_t *find_kept(struct state *state, const struct reconcile *request) {
     AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
     json_t *kept = json_object_get(state->jobs, key);
@@ -67,8 +68,8 @@ static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
     return false;
 }
 
-/* The hub's last answer, owned by the caller. NULL when there is no sound one: it may be
- * starting, gone or cut off, and plan goes by the pods then. */
+/* The hub's last answer, owned by the caller. NULL when there is no valid one: the hub may be
+ * starting, gone or unreachable, and plan then uses only the pods. */
 static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request,
                             const json_t *service, const json_t *pods) {
     const char *ip = tree_text(service, "spec.clusterIP", NULL);
@@ -103,7 +104,7 @@ static void note_applied(json_t *kept, const json_t *object) {
     json_object_set_new(applied, name, json_integer(clock_monotonic_ms()));
 }
 
-/* Of those, what is new enough. */
+/* Removes applied objects that are too old. */
 static void forget_applied(const json_t *kept, int64_t now_ms) {
     json_t *applied = json_object_get(kept, "applied"), *since;
     const char *name;
@@ -166,7 +167,7 @@ void job_make_all(struct reconcile *request, const json_t *kept, json_t *create)
     write_all(request, CLUSTER_CREATE, create);
 }
 
-/* By its name alone, as there is none in the cache. */
+/* Identified by name alone, because the cache does not have it. */
 static json_t *unwatched(const struct reconcile *request, const json_t *named) {
     return json_pack("{s:O, s:O, s:{s:O, s:s}}", "apiVersion", json_object_get(named, "apiVersion"),
                      "kind", json_object_get(named, "kind"), "metadata", "name",
@@ -188,8 +189,8 @@ void job_delete_all(struct reconcile *request, const json_t *plan) {
     }
 }
 
-/* News of a status that was put off come with it, those of an object that is not made not at all.
- */
+/* Sends the events of a status with its write, also when that was postponed; events of objects that
+ * are not created are dropped. */
 static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
     const json_t *create = json_object_get(plan, "create");
     size_t i;
@@ -207,7 +208,7 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
 
 /* ---- one pass ---- */
 
-/* By our clock; of pods that are still there. */
+/* By our clock; for existing pods only. */
 static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
     const json_t *before = json_object_get(kept, "ended");
     json_t *ended = json_object();
@@ -222,7 +223,7 @@ static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
     json_object_set_new(kept, "ended", ended);
 }
 
-/* Plan would only say that it needs them, as of every job that begins. */
+/* Avoids a first plan whose only result, for every job that begins, would be that it needs them. */
 static bool needs_credentials(const struct job_ops *ops, const json_t *kept,
                               const struct job_observed *observed) {
     const json_t *object = observed->object;
@@ -270,7 +271,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
         forget(state, request);
-        return 0; /* the cluster takes away what it owns */
+        return 0; /* the cluster deletes the objects that it owns */
     }
     json_t *kept = find_kept(state, request);
     if (tree_bool(object, "status.credentials.created", false)) {

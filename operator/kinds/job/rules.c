@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules between the fields that all kinds of jobs have: each stands in crds/ as CEL, too, in
- * the same words. */
+/* The rules between the fields that all kinds of jobs share. crds/ has each as CEL with the same
+ * message. */
 #include "operator/kinds/job/spec.h"
 
 #include <stdlib.h>

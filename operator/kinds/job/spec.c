@@ -65,7 +65,7 @@ int job_bounded(const json_t *spec, const char *path, int fallback, int max) {
     return (int)MAX(MIN(value, max), 0);
 }
 
-/* Takes "a.b" away. */
+/* Removes "a.b". */
 static void drop_field(json_t *tree, const char *path) {
     const char *dot = strrchr(path, '.');
     AUTO(text_freep) char *parent = dot ? x_strndup(path, (size_t)(dot - path)) : NULL;
@@ -134,8 +134,8 @@ void job_spec_release(struct job_spec *spec) {
     *spec = (struct job_spec){0};
 }
 
-/* By which fields a volume of that kind is told from another. Names of claims and Secrets mean
- * something in their namespace alone. */
+/* The fields that identify a volume of that kind. Names of claims and Secrets are unique only in
+ * their namespace. */
 static const struct {
     const char *fields[3];
     bool in_namespace;

@@ -16,7 +16,7 @@ char *spec_snapshot_write(const struct job_spec *spec) {
     return tree_canonical(begun);
 }
 
-/* NULL unless it is whole; owned by the caller. */
+/* NULL unless it is complete; owned by the caller. */
 static json_t *read_begun(const json_t *service) {
     const char *text = owned_annotation(service, ANNOTATION_SPEC_SNAPSHOT);
     struct error ignored = {0};

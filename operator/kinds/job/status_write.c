@@ -8,15 +8,15 @@
 #include <string.h>
 
 enum {
-    STATUS_EVERY_MS = 1000, /* counters and words */
-    PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
+    STATUS_EVERY_MS = 1000, /* counters and messages */
+    PROBE_EVERY_MS = 60000, /* a status that the cluster stores only in part */
 };
 
 void status_write_requeue(struct reconcile *request, int64_t left_ms) {
     request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
 }
 
-/* What people and tools wait for: not the words, not the counters. */
+/* Changes that people and tools wait for: neither messages nor counters. */
 static bool is_transition(const json_t *before, const json_t *status) {
     const json_t *list = json_object_get(status, "conditions");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -33,23 +33,23 @@ static bool is_transition(const json_t *before, const json_t *status) {
     return false;
 }
 
-/* On this the safety of the next coordinator depends, and whoever makes it may be another
- * controller: the output's storage turned out not to keep two coordinators apart. */
+/* The output's storage turned out not to prevent two coordinators from writing. The safety of the
+ * next coordinator, which another controller may create, depends on this. */
 static bool warns(const json_t *before, const json_t *status) {
     return json_is_false(json_object_get(status, "exclusive")) &&
            !json_is_false(json_object_get(before, "exclusive"));
 }
 
-/* By this a Sweep decides whether the job goes on; there are 48 such times at most. */
+/* A Sweep decides by this whether the job goes on; it happens at most 48 times. */
 static bool has_grown(const json_t *before, const json_t *status) {
     return strcmp(tree_text(before, "objective.at", ""), tree_text(status, "objective.at", "")) !=
            0;
 }
 
-/* How long the new status can wait. Counters and words: a second after the last. In a rush all can
- * but the end of the job and another Secret's name, on which more depends; the first one's name,
- * and all that the job began with, stands in its Service. What an old definition drops is only
- * tried now and then. */
+/* How long the new status can wait. Counters and messages: until a second after the last write. In
+ * a rush everything can wait, except the end of the job and a new Secret's name, on which other
+ * writes depend; the first Secret's name, and the record of what the job began with, are on its
+ * Service. A status with a field that an old definition drops is retried only rarely. */
 static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
                            const json_t *before, const json_t *status) {
     bool is_probe = tree_text(kept, "dropped", NULL) != NULL;

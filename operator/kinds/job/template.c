@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The lists of a pod's spec that have a key, and by which. NULL: entries are appended. */
+/* The lists of a pod's spec that have a key, with the key. NULL: entries are appended. */
 static const struct {
     const char *list, *key;
 } lists[] = {
@@ -32,7 +32,7 @@ static const json_t *named(const json_t *list, const char *name) {
     return entry_of(list, "name", value);
 }
 
-/* Entries without their key, or of another form, could not be merged. */
+/* Entries without a key, or of another form, cannot be merged. */
 static int check_list(const json_t *list, const char *key, const char *field, struct error *err) {
     if (!json_is_array(list)) {
         return error_set(err, ERROR_INVALID, "%s: must be a list", field);
@@ -66,7 +66,7 @@ static bool is_our_variable(const json_t *spec, const char *name) {
            named(json_object_get(spec, "volumes"), name);
 }
 
-/* A mount of ours has the place of a volume of the spec, or lies in our folder. */
+/* Whether the path is that of a volume of the spec, or is in our folder. */
 static bool is_our_mount(const json_t *spec, const char *path) {
     const json_t *volumes = json_object_get(spec, "volumes");
     if (strcmp(path, "/windlass") == 0 || text_starts(path, "/windlass/")) {
@@ -217,7 +217,7 @@ static void merge_object(json_t *target, const json_t *patch) {
     }
 }
 
-/* By these labels the controller finds its pods and tells them apart. */
+/* The controller finds and distinguishes its pods by these labels. */
 static bool is_our_label(const char *name) {
     return text_starts(name, "windlass.dev/");
 }

@@ -42,7 +42,7 @@ static void tell_unscheduled(const struct waiting *waiting, struct conditions *c
                    waiting->running, waiting->wanted, words);
 }
 
-/* The registry's words come with ErrImagePull; the ImagePullBackOff that follows has none. */
+/* The registry's message comes with ErrImagePull; the ImagePullBackOff that follows has none. */
 static void tell_image(const struct waiting *waiting, struct conditions *conditions) {
     const struct pod_phase *phase = waiting->phase;
     const char *before = tree_text(waiting->before, "message", "");

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    TAKEN_MS = 5000,       /* so long, what we made ourselves may stay unseen */
-    REFUSED_MIN_MS = 1000, /* after a refusal nothing is made for so long, doubling */
+    TAKEN_MS = 5000,       /* our own objects may be missing from the cache for this long */
+    REFUSED_MIN_MS = 1000, /* the pause of creations after a refusal, doubling */
     REFUSED_MAX_MS = 60000,
 };
 
@@ -30,12 +30,12 @@ static void note_trouble(json_t *kept, const char *prefix, const struct written 
                                   written->err->text, "sinceMs", (json_int_t)since_ms));
 }
 
-/* A quota is refused for as long as others fill it, and each try costs the cluster. */
+/* A quota refuses objects until others are deleted, and each try costs the cluster. */
 static void note_refusal(json_t *kept, const struct error *err) {
     const json_t *refused = json_object_get(kept, "refused");
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < tree_integer(refused, "untilMs", 0)) {
-        return; /* it was refused in this pass */
+        return; /* refused in the same pass */
     }
     if (!err) {
         json_object_del(kept, "refused");
@@ -65,8 +65,8 @@ void write_failures_note_change(json_t *kept, const struct written *written) {
     note_trouble(kept, WRITE_FAILURES_CHANGE, &ended);
 }
 
-/* The name is taken: by what we made (its event is under way), by what is left of an earlier job,
- * or by a stranger, whom the cache does not know unless he carries our label. */
+/* The name is taken: by our own object (its event is not here yet), by an object of an earlier job,
+ * or by a foreign object, which the cache has only if it carries our label. */
 static const char *who_took_it(const struct reconcile *request, const char *what,
                                const json_t *trouble) {
     const char *space = strchr(what, ' ');
@@ -108,7 +108,7 @@ json_t *write_failures_of(const struct reconcile *request, const json_t *kept) {
             why = "Refused";
             break;
         default:
-            break; /* the cluster is in trouble, not the object */
+            break; /* the cluster has a problem, not the object */
         }
         if (why) {
             json_object_set_new(

@@ -10,10 +10,10 @@ json_t *sweep_transform(const json_t *object) {
     }
     json_t *kept = job_transform(object, annotations);
     json_t *objective = tree_get(object, "spec.objective");
-    if (!job_is_settled(object)) { /* what is registered is named by it (registrar.h) */
+    if (!job_is_settled(object)) { /* the registered version's name depends on it (registrar.h) */
         json_object_set(tree_part(kept, "metadata"), "creationTimestamp",
                         tree_get(object, "metadata.creationTimestamp"));
-    } else if (objective) { /* a warmStart is held against it */
+    } else if (objective) { /* a Sweep with warmStart compares it */
         json_object_set(tree_part(kept, "spec"), "objective", objective);
     }
     return kept;

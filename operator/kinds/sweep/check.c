@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules between the fields of a Sweep: each stands in crds/sweep.yaml as CEL, too, in the same
- * words, but for what is said of spec.trial and of a choice that stands there twice. */
+/* The rules between the fields of a Sweep. crds/sweep.yaml has each as CEL with the same message,
+ * except those about spec.trial and about duplicate choices. */
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/sweep/spec.h"
 

@@ -27,7 +27,7 @@ static int add_registrar(const struct sweep_spec *spec, const struct schema *tra
     return 0;
 }
 
-/* Those of its first trial. */
+/* The pods of its first trial. */
 static int pods(const json_t *object, const struct endpoint *endpoint, const struct schema *made,
                 json_t **ret_pods, struct error *err) {
     struct sweep_spec spec;

@@ -18,7 +18,7 @@ int64_t sweep_fit(json_t *spec, int64_t asked, int processors) {
     return trials * workers;
 }
 
-/* Its progress is "3/40"; what failed is part of the detail. */
+/* Its progress is "3/40"; failures are part of the detail. */
 void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers) {
     if (!tree_get(status, "trials")) {
         return;

@@ -15,7 +15,7 @@ void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, c
                                                   reason, "note", note, "of", of));
 }
 
-/* ---- what stands in its way ---- */
+/* ---- obstacles ---- */
 
 static void keep_going(struct sweep_plan *plan, const char *stalled, const char *why) {
     const json_t *before = conditions_find(plan->observed->object, "Succeeded");
@@ -24,7 +24,7 @@ static void keep_going(struct sweep_plan *plan, const char *stalled, const char 
     conditions_stall(&plan->conditions, stalled, why);
 }
 
-/* What is said of an object that could not be made, by why. */
+/* The reason and advice for a write failure. */
 static const struct failure_row {
     const char *why, *reason, *advice;
     bool stalls;
@@ -46,7 +46,8 @@ static const struct failure_row *find_failure_row(const char *why) {
     return NULL;
 }
 
-/* The first of what could not be made. kind: "Pod ", of what is to be made now. */
+/* Reports the first write failure. kind: "Pod ", the kind of the objects that are to be created
+ * now. */
 static void report_write_failures(struct sweep_plan *plan, const char *kind) {
     const char *name;
     json_t *failure;
@@ -64,7 +65,7 @@ static void report_write_failures(struct sweep_plan *plan, const char *kind) {
     }
 }
 
-/* The first of the changes that is wanted now, and was refused when it was asked for. */
+/* Reports the first change that is wanted now and was refused before. */
 static void tell_refused_change(struct sweep_plan *plan) {
     for (size_t i = 0; i < json_array_size(plan->apply); i++) {
         const char *name = tree_text(json_array_get(plan->apply, i), "metadata.name", "");
@@ -112,7 +113,7 @@ static void under_way(struct sweep_plan *plan) {
     enum sweep_end end = sweep_end_of(plan);
     if (end == SWEEP_GOES_ON) {
         go_on(plan);
-    } else if (plan->running > 0) { /* done, and one runs: it was not seen when that was said */
+    } else if (plan->running > 0) { /* the end was decided before a running trial was seen */
         sweep_stop_all(plan, why[end]);
         conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Stopping",
                        "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
@@ -125,7 +126,7 @@ static void under_way(struct sweep_plan *plan) {
     }
 }
 
-/* The name of one whose values are another metric's, or are better where ours are worse. */
+/* The name of a warm-start Sweep with another metric or the opposite goal. */
 static const char *other_objective(const struct sweep_plan *plan) {
     const json_t *ours = tree_get(plan->observed->object, "spec.objective");
     static const char *const fields[] = {"metric", "goal"};
@@ -154,7 +155,7 @@ static void refuse_other(struct sweep_plan *plan, const char *name) {
     plan->again_ms = MISSING_AGAIN_MS;
 }
 
-/* False: nothing is to be made of it. */
+/* False: the Sweep must not create anything. */
 static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     const char *other = other_objective(plan);
@@ -179,7 +180,7 @@ static bool may_begin(struct sweep_plan *plan) {
     return true;
 }
 
-/* Where nobody wrote it the definition has got a new default, say. */
+/* With the same generation, a new default in the definition has changed it. */
 static bool is_changed(const struct sweep_plan *plan, const char *hash) {
     const json_t *object = plan->observed->object;
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 static json_t *tell_best(const struct trial_row *best) {
     char text[SPACE_NUMBER_MAX], last[SPACE_NUMBER_MAX] = "nan";
@@ -20,7 +20,8 @@ static json_t *tell_best(const struct trial_row *best) {
                      strcmp(last, text) == 0 ? NULL : last, "values", best->values);
 }
 
-/* The best stays when its trial goes; and while it is registered, whatever comes late. */
+/* The best trial stays when its object is deleted; during registration it is fixed, even if a
+ * better one ends late. */
 static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *best) {
     int64_t registered = plan->registrar.attempt > 0 ? plan->registrar.index : -1;
     const struct trial_row *chosen = sweep_find_row(plan->observed, registered);
@@ -117,7 +118,8 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
         size_t room = sizeof values - sizeof ", ..." - used;
         int length = snprintf(values + used, room, "%s%s=%s", used ? ", " : "", name,
                               json_string_value(value));
-        if (length < 0 || (size_t)length >= room) { /* half a number would be another one */
+        if (length < 0 ||
+            (size_t)length >= room) { /* a truncated number would be a different one */
             snprintf(values + used, sizeof values - used, "%s...", used ? ", " : "");
             break;
         }
@@ -162,7 +164,7 @@ static bool was_cut_short(const struct sweep_plan *plan) {
 }
 
 enum sweep_end sweep_end_of(struct sweep_plan *plan) {
-    bool is_registering = sweep_is_registering(plan); /* then, whatever maxTrials became */
+    bool is_registering = sweep_is_registering(plan); /* if so, a new maxTrials has no effect */
     bool have_all_ended = plan->next >= sweep_trials(&plan->spec) && plan->running == 0;
     if (plan->failed > plan->spec.max_failed && !is_registering) {
         return SWEEP_FAILED;

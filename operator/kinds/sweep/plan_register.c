@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of a Sweep that has spec.register: the best one's model is copied by a pod, and only then
- * it has succeeded. Two such pods at once would write the same bytes, so one on a lost node need
- * not be waited for. */
+/* The end of a Sweep with spec.register: a pod copies the best trial's model, and only then the
+ * Sweep has succeeded. Two such pods at the same time would write the same bytes, so a replacement
+ * need not wait for one on a lost node. */
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/plan_phases.h"
@@ -13,10 +13,10 @@
 
 enum {
     ATTEMPTS_MAX = 3,
-    EXIT_FINAL = 2,     /* another try would end the same */
-    START_MINUTES = 30, /* that a pod may take to start: a cluster that has to get a node */
-    START_MS = START_MINUTES * 60 * 1000, /* first needs some ten */
-    RUN_HOURS = 2,                        /* that it may run: a mount that hangs has no end */
+    EXIT_FINAL = 2,                       /* another try would end the same way */
+    START_MINUTES = 30,                   /* for a pod to start: a cluster that has to add a node */
+    START_MS = START_MINUTES * 60 * 1000, /* needs about ten */
+    RUN_HOURS = 2,                        /* for a pod to run: a hanging mount would never end */
     RUN_MS = RUN_HOURS * 60 * 60 * 1000,
 };
 
@@ -35,7 +35,7 @@ void sweep_read_registrar(struct sweep_plan *plan) {
     }
     struct pod_phase *newest = &plan->registrar;
     plan->register_deaths = newest->attempt > 0 ? MAX(deaths, pod_phase_deaths(newest)) : 0;
-    /* A node whose clock is ahead would have us wait for it. */
+    /* A node whose clock is ahead would delay the replacement. */
     newest->over_ms = newest->ended_ms <= plan->now_ms ? newest->ended_ms : 0;
 }
 
@@ -78,7 +78,7 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
     say(plan, how, why);
 }
 
-/* The next attempt, when it is due. */
+/* Creates the next attempt when it is due. */
 static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
     if (plan->now_ms >= due_ms) {
         make(plan, "is registered anew: ", why);
@@ -101,14 +101,14 @@ static void died(struct sweep_plan *plan) {
     }
 }
 
-/* Why it does not start, and what to do; the caller frees. */
+/* Why the pod does not start, and the remedy; the caller frees it. */
 static char *why_waiting(const struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
     struct waiting waiting = {.phase = newest,
                               .is_placed_lately =
                                   newest->placed_ms > 0 &&
                                   plan->now_ms < newest->placed_ms + WAITING_CONFIG_MS};
-    if (newest->is_unscheduled) { /* no worker, as waiting_tell has it */
+    if (newest->is_unscheduled) { /* it is not a worker, so waiting_tell's text does not apply */
         const char *words = *newest->message ? newest->message : newest->reason;
         int length = (int)strlen(words) - text_ends(words, ".");
         return x_printf("no node for pod %s: %.*s", newest->name, MIN(length, 200), words);
@@ -118,8 +118,8 @@ static char *why_waiting(const struct sweep_plan *plan) {
     return x_strdup(told.message);
 }
 
-/* What keeps it may be mended, and then it starts by itself; but somebody has to hear of it in the
- * end. */
+/* The obstacle may be removed, and the pod then starts by itself; but after the time limit the
+ * Sweep has to report it. */
 static void waits(struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
     AUTO(text_freep) char *cause = why_waiting(plan);
@@ -139,7 +139,7 @@ static void waits(struct sweep_plan *plan) {
     say(plan, "is to be registered: ", why);
 }
 
-/* Since when it runs, or was made, where that is not known; 0: neither is. */
+/* When it started, or was created if that is not known; 0: neither is known. */
 static int64_t run_since_ms(const struct pod_phase *phase) {
     return phase->running_ms > 0 ? phase->running_ms : phase->born_ms;
 }
@@ -149,7 +149,7 @@ static bool has_run_long(const struct sweep_plan *plan, const struct pod_phase *
     return phase->stage == POD_PHASE_RUNNING && since_ms > 0 && plan->now_ms >= since_ms + RUN_MS;
 }
 
-/* Its copy is read and summed again, so it may take long, but not for ever. */
+/* The copy is read again to verify its checksum, so it may take long, but not without limit. */
 static void runs(struct sweep_plan *plan) {
     int64_t since_ms = run_since_ms(&plan->registrar);
     char since[21];
@@ -180,7 +180,8 @@ static void leaves(struct sweep_plan *plan) {
     }
 }
 
-/* It would register what its Sweep says could not be registered; and what hangs has no end. */
+/* The pod would register a model after its Sweep reported that this failed; and a hanging pod never
+ * ends. */
 void sweep_clear(struct sweep_plan *plan) {
     const json_t *pods = plan->observed->pods;
     for (size_t i = 0; i < json_array_size(pods); i++) {

@@ -8,7 +8,7 @@
 
 /* ---- changes ---- */
 
-/* All that we ever say of it stands in it each time: what is not mentioned any more would go. */
+/* Each apply contains all fields that we ever set: a field that is missing would be removed. */
 static void change(struct sweep_plan *plan, const struct trial_row *row, const char *stop) {
     json_t *change = json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{s:b, s:s*}}", "apiVersion",
                                schema_api_version(plan->observed->train), "kind",
@@ -27,7 +27,7 @@ void sweep_stop_all(struct sweep_plan *plan, const char *why) {
     }
 }
 
-/* ---- what is hopeless, what waits ---- */
+/* ---- early stopping, suspend ---- */
 
 void sweep_judge(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
@@ -41,8 +41,8 @@ void sweep_judge(struct sweep_plan *plan) {
     for (size_t i = 0; i < seen->count && plan->spec.rule.kind != RULE_NONE; i++) {
         const struct trial_row *row = &seen->rows[i];
         char why[RULE_WHY_MAX];
-        /* (One that is woken in this pass is judged in the next: one word a pass to
-         * each.) */
+        /* (A trial that is resumed in this pass is judged in the next: one change per pass and
+         * trial.) */
         if (row->state == TRIAL_RUNNING && !row->stop && !row->is_suspended &&
             rule_stops(&plan->spec.rule, plan->spec.goal, trials, count, i, why)) {
             change(plan, row, why);
@@ -52,7 +52,7 @@ void sweep_judge(struct sweep_plan *plan) {
     free(trials);
 }
 
-/* Those that the Sweep's own suspend concerns; whoever is told to stop is not woken for it. */
+/* Applies the Sweep's own suspend to its trials; a trial that has to stop is not resumed first. */
 void sweep_suspend(struct sweep_plan *plan) {
     for (size_t i = 0; i < plan->observed->count; i++) {
         const struct trial_row *row = &plan->observed->rows[i];
@@ -62,7 +62,7 @@ void sweep_suspend(struct sweep_plan *plan) {
     }
 }
 
-/* ---- new ones ---- */
+/* ---- new trials ---- */
 
 static struct bayes_trial known(const struct sweep_plan *plan, const struct trial_row *row) {
     struct bayes_trial trial = {.score = goal_score(plan->spec.goal, row->best),
@@ -78,7 +78,7 @@ static void think(const struct sweep_plan *plan, int64_t index, double *units) {
     for (size_t i = 0; i < seen->warm_count; i++) {
         if (seen->warm[i].is_placed) {
             trials[count] = known(plan, &seen->warm[i]);
-            count += !trials[count].is_running; /* what others still run says nothing */
+            count += !trials[count].is_running; /* the reports of running trials are not used */
         }
     }
     for (size_t i = 0; i < seen->count; i++) {
@@ -112,7 +112,7 @@ void sweep_make(struct sweep_plan *plan) {
     for (int64_t index = plan->next; index < total && room > 0; index++) {
         double units[SPACE_PARAMETERS_MAX];
         if (sweep_find_row(plan->observed, index)) {
-            continue; /* one before it was refused, or is not seen yet */
+            continue; /* an earlier one was refused, or is not seen yet */
         }
         if (is_bayes && json_array_size(plan->create) > 0) {
             plan->has_more = true;

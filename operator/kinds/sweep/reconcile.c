@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECONCILE_EVERY_MS = 100 }; /* each change of each trial asks for a reconcile pass */
+enum { RECONCILE_EVERY_MS = 100 }; /* at least: each change of each trial asks for a pass */
 
-/* Of one Sweep, kept between passes. */
+/* The data of one Sweep between passes. */
 struct sweep {
     struct sweep *next;
     char *key, *uid; /* "namespace/name" */
     json_t *kept;    /* write_failures.h, status_write.h */
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
-    int64_t thought_ns; /* of each of those that the last pass asked for */
+    int64_t thought_ns; /* for each trial that the last pass created */
     enum algorithm algorithm;
     struct trials own;
-    struct trials warm; /* of all in spec.warmStart, as they were when it began */
+    struct trials warm; /* of all Sweeps in spec.warmStart, as they were when it began */
     bool is_warm_read;
     char *warm_missing;
     json_t *warm_objectives; /* plan.h */
@@ -86,7 +86,7 @@ static void forget(struct state *state, const struct reconcile *request) {
     }
 }
 
-/* Made where there is none, or one of an earlier Sweep of that name. */
+/* Created when there is none, or only that of an earlier Sweep of that name. */
 static struct sweep *kept_of(struct state *state, const struct reconcile *request) {
     const char *uid = tree_text(request->object, "metadata.uid", "");
     struct sweep *sweep = *find(state, request->namespace, request->name);
@@ -105,20 +105,20 @@ static struct sweep *kept_of(struct state *state, const struct reconcile *reques
     return sweep;
 }
 
-/* ---- what is seen ---- */
+/* ---- observed state ---- */
 
-/* Indexes of several sweeps are the same: rows go into one list, whatever their index. */
+/* Indexes of several sweeps overlap, so the rows go into one list, whatever their index. */
 static void add_warm(struct trials *warm, struct trials *from) {
     if (from->count > 0) {
         warm->rows = x_realloc_array(warm->rows, warm->count + from->count, sizeof *warm->rows);
         memcpy(warm->rows + warm->count, from->rows, from->count * sizeof *from->rows);
         warm->count += from->count;
-        from->count = 0; /* they are warm's now */
+        from->count = 0; /* warm owns them now */
     }
     trials_release(from);
 }
 
-/* Until it has begun, as spec.warmStart may still be changed. */
+/* Only until it has begun, because spec.warmStart may still change. */
 static void read_warm(struct sweep *sweep, const struct reconcile *request,
                       const struct sweep_spec *spec) {
     free(TAKE(sweep->warm_missing));
@@ -140,7 +140,7 @@ static void read_warm(struct sweep *sweep, const struct reconcile *request,
     sweep->is_warm_read = tree_text(request->object, "status.specHash", NULL) != NULL;
 }
 
-/* True: it was looked at just now, and is again soon. */
+/* True: a pass was made just now, and another is due soon. */
 static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     int64_t left_ms = sweep->reconciled_ms + RECONCILE_EVERY_MS - request->monotonic_ms;
     if (left_ms > 0) {
@@ -156,7 +156,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     struct sweep_spec spec;
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
-    bool is_over = conditions_is_finished(request->object); /* nobody looks at its rows */
+    bool is_over = conditions_is_finished(request->object); /* its rows are not needed */
     bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
     if (is_readable) {
         sweep->algorithm = spec.algorithm;
@@ -195,7 +195,7 @@ static size_t count_trials(const json_t *create) {
     return count;
 }
 
-/* How long each of the trials that are asked for now was thought of. */
+/* The time that the search took for each of the trials that are created now. */
 static void note_thought(struct sweep *sweep, const json_t *plan, int64_t took_ns) {
     size_t count = count_trials(json_object_get(plan, "create"));
     sweep->thought_ns = count > 0 ? took_ns / (int64_t)count : 0;
@@ -224,7 +224,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     (void)err;
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
         forget(state, request);
-        return 0; /* the cluster takes away what it owns */
+        return 0; /* the cluster deletes the objects that it owns */
     }
     struct sweep *sweep = kept_of(state, request);
     if (is_too_soon(sweep, request)) {
@@ -239,7 +239,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     note_thought(sweep, plan, took_ns);
     sweep->running = tree_integer(plan, "status.trials.running", 0);
     tell_running(state);
-    if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was held back */
+    if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was postponed */
         status_write_requeue(request, RECONCILE_EVERY_MS);
     }
     const json_t *apply = json_object_get(plan, "apply");
@@ -263,7 +263,7 @@ static void wrote(void *opaque, const struct written *written) {
     status_note(sweep->kept, written);
     if (written->verb == CLUSTER_CREATE) {
         write_failures_note(sweep->kept, written);
-        /* What is refused is thought of again. */
+        /* A refused trial is suggested again, and counted then. */
         if (!written->err && strcmp(tree_text(written->object, "kind", ""), "DistTrain") == 0) {
             operator_metrics_suggestions(sweep_algorithms[sweep->algorithm], 1, sweep->thought_ns);
         }
@@ -274,7 +274,7 @@ static void wrote(void *opaque, const struct written *written) {
 
 static const char *const owned[] = {"v1 Pod", NULL};
 
-/* A trial as its Sweep sees it: one that told no value is of no use to it. */
+/* Counts a trial by its Sweep's rules: one without a value has failed. */
 static void job_ended(const json_t *object) {
     if (strcmp(tree_text(object, "metadata.ownerReferences[0].kind", ""), sweep_kind.name) != 0) {
         return;

@@ -14,7 +14,7 @@
 
 enum { UID_SHOWN = 8 };
 
-/* ---- from where, to where ---- */
+/* ---- source and destination ---- */
 
 static int refuse_output(struct error *err, const char *sentence) {
     return error_set(err, ERROR_INVALID, "spec.register.output: %s", sentence);
@@ -64,7 +64,7 @@ char *registrar_place(const struct sweep_spec *spec) {
     return x_printf("%s/%s/%s", tree_text(spec->registered, "path", ""), spec->name, version);
 }
 
-/* ---- what is known of a model ---- */
+/* ---- the model's metadata ---- */
 
 static void copy(json_t *to, const json_t *from, const char *const *fields) {
     for (; *fields; fields++) {
@@ -72,8 +72,8 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
     }
 }
 
-/* What was run. Not the environment: what differs between trials stands in the parameters, and what
- * else people put there is not for everybody who reads a registry. */
+/* The program. The environment is omitted: the parameters have the differences between trials, and
+ * other variables may not be meant for all readers of a registry. */
 static json_t *code_of(const struct disttrain_spec *trial) {
     static const char *const fields[] = {"launcher", "prepare", "command", NULL};
     json_t *code = json_pack("{s:s}", "image", trial->program_image ?: trial->job.image);
@@ -88,7 +88,7 @@ static json_t *code_of(const struct disttrain_spec *trial) {
     return code;
 }
 
-/* Of what: paths, and which volumes they lie in. */
+/* The input paths, and the identities of their volumes. */
 static json_t *data_of(const struct disttrain_spec *trial) {
     static const char *const fields[] = {"inputs", "volumes", NULL};
     json_t *data = json_object();
@@ -108,7 +108,7 @@ static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain
                      data_of(trial));
 }
 
-/* WINDLASS_SPEC, as agent/commands/register.h has it. */
+/* WINDLASS_SPEC, in the format of agent/commands/register.h. */
 static int work_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
                    const json_t *best, json_t **ret_work, struct error *err) {
     const char *from;
@@ -133,12 +133,12 @@ static json_t *container(const struct job_spec *job, const json_t *work, const c
                      "securityContext", pod_secure());
 }
 
-/* No GPUs, no gang, none of the user's program: our image, beside what the trial wrote. */
+/* A pod without GPUs, gang or the user's program: our image, with access to the trial's output. */
 static json_t *make_pod(const struct sweep_spec *spec, const struct disttrain_spec *trial,
                         const struct job_options *jobs, const json_t *work, int64_t index,
                         int attempt, int deaths) {
     struct job_spec job = trial->job;
-    job.object = spec->object; /* whose pod it is */
+    job.object = spec->object; /* the owner of the pod */
     job.name = spec->name;
     job.image = jobs && jobs->agent_image ? jobs->agent_image : JOB_AGENT_IMAGE;
     AUTO(text_freep)
@@ -165,7 +165,7 @@ int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
     json_t *object = trial_of_values(spec, train, index, json_object_get(best, "values"));
     AUTO(disttrain_spec_release) struct disttrain_spec trial = {0};
     AUTO(tree_freep) json_t *work = NULL;
-    /* What we say of owner and labels is no manifest's. */
+    /* Our own owner and labels would not be valid in a manifest. */
     json_object_set_new(object, "metadata",
                         json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);

@@ -18,7 +18,7 @@ static double read_number(const json_t *trial, const char *path) {
     return text && end != text && !*end && isfinite(value) ? value : NAN;
 }
 
-/* Users of others lost days on a metric that had another name. */
+/* A misspelled metric name must be reported: users of other systems lost days by it. */
 static char *missing(const json_t *trial, const char *metric) {
     const json_t *objective = tree_get(trial, "status.objective");
     const json_t *others = json_object_get(objective, "others");
@@ -51,7 +51,7 @@ static void read_end(const json_t *trial, const char *metric, struct trial_row *
         row->failure = row->is_silent ? missing(trial, metric) : NULL;
     } else if (strcmp(reason, "Stopped") == 0) {
         row->state = TRIAL_STOPPED;
-        free(row->stop); /* of the spec of one that is over nothing is kept */
+        free(row->stop); /* the spec of a finished trial is not kept */
         row->stop = x_strdup(tree_text(condition, "message", ""));
     } else {
         row->state = TRIAL_FAILED;

@@ -31,7 +31,7 @@ static bool counts(const struct rule *rule, const struct rule_trial *trial) {
     return trial->is_running || rule->kind != RULE_TRUNCATION || !rule->excludes_finished;
 }
 
-/* The others' rows at so many reports; how many. */
+/* Fills in the rows of the others after k reports, and returns their number. */
 static size_t table(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
                     size_t count, size_t which, int64_t reports, struct rule_row *rows) {
     size_t used = 0;

@@ -10,7 +10,7 @@ double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct 
         best = fmax(best, others[i].best);
     }
     if (isinf(best)) {
-        return best; /* nobody has a number */
+        return best; /* no trial has a number */
     }
     double share =
         goal == GOAL_MAXIMIZE ? rule->slack_factor / (1 + rule->slack_factor) : rule->slack_factor;

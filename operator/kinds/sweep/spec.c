@@ -10,7 +10,8 @@
 const char *const sweep_algorithms[] = {"Random", "Grid", "Bayesian"};
 static_assert(ARRAY_LEN(sweep_algorithms) == ALGORITHM_COUNT, "one name per algorithm");
 
-/* What may change while it runs: the rule at the root of the definition has all others. */
+/* The fields that may change while it runs; the rule at the root of the definition has all others.
+ */
 static const char *const mutable_fields[] = {
     "suspend", "maxTrials", "maxConcurrentTrials", "maxFailedTrials", "activeDeadlineSeconds",
     NULL};

@@ -78,9 +78,9 @@ bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
     return true;
 }
 
-/* ---- is it one? ---- */
+/* ---- check ---- */
 
-/* What the Sweep says itself. */
+/* Refuses fields that the Sweep itself sets. */
 static int check_own(const json_t *trial, struct error *err) {
     static const struct {
         const char *field, *sentence;
@@ -101,7 +101,7 @@ static int check_own(const json_t *trial, struct error *err) {
     return 0;
 }
 
-/* A program may read PARAM_NAME, and nobody can see that; a trainer has nothing but its spec. */
+/* A command may read PARAM_NAME, which cannot be checked; a trainer has only its spec. */
 static int check_use(const struct sweep_spec *spec, struct error *err) {
     for (int i = 0; i < spec->space.count; i++) {
         const char *name = spec->space.at[i].name;
@@ -154,7 +154,7 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
     AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units);
     AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
     struct error problem = {0};
-    /* What we say of owner and labels is no manifest's. */
+    /* Our own owner and labels would not be valid in a manifest. */
     json_object_set_new(object, "metadata",
                         json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);
@@ -164,7 +164,8 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
     return check_register(spec, json_object_get(object, "spec"), err);
 }
 
-/* The points of one parameter, from the middle of all. Of what has no ends the middle alone. */
+/* The points of one parameter, from the middle of all parameters. A distribution without ends has
+ * only the middle. */
 static int check_parameter(const struct sweep_spec *spec, const struct schema *train, int which,
                            struct error *err) {
     const struct parameter *parameter = &spec->space.at[which];

@@ -14,11 +14,11 @@ void trials_release(struct trials *trials) {
     *trials = (struct trials){0};
 }
 
-/* Where a row of that index is, or would be. */
+/* The position of the row of that index, or where to insert it. */
 static size_t place(const struct trials *trials, int64_t index) {
     size_t low = 0, high = trials->count;
     if (high > 0 && trials->rows[high - 1].index < index) {
-        return high; /* the usual one is new */
+        return high; /* the usual case: a new trial */
     }
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -48,7 +48,7 @@ static void put(struct trials *trials, struct trial_row row) {
     trials->count++;
 }
 
-/* Only by its name it is that trial: an annotation anybody can write. */
+/* Only the name identifies the trial: any user can write the annotation. */
 static bool is_named(const json_t *owner, const struct trial_row *row) {
     AUTO(text_freep)
     char *name =
@@ -80,7 +80,7 @@ void trials_update(struct trials *trials, const struct cache *cache, const json_
     if (trials->count + trials->others == count) {
         return;
     }
-    trials_release(trials); /* some went */
+    trials_release(trials); /* some were deleted */
     AUTO(tree_freep)
     json_t *all = cache_owned_since(cache, "DistTrain", owner, &trials->stamp, &count);
     read_changed(trials, owner, spec, all);

@@ -10,21 +10,23 @@
 #include <string.h>
 
 enum {
-    KNOWN_MIN = 3, /* fewer results say nothing */
+    KNOWN_MIN = 3, /* fewer results are not enough for a model */
     CANDIDATES = 1024,
-    WALKS = 10,        /* from so many of the best candidates, and from the best trial, */
-    WALK_STEPS = 8,    /* in steps of 0.1, 0.05 ... of each parameter's range */
-    CANDIDATE_SEED = 1 /* the candidates of each index are shifted otherwise */
+    WALKS = 10,     /* from the best of the candidates, and from the best trial */
+    WALK_STEPS = 8, /* in steps of 0.1, 0.05 ... of each parameter's range */
+    CANDIDATE_SEED =
+        1 /* so that the candidates of each index are shifted differently from the first points */
 };
-#define SAME 1e-9   /* units nearer than that are the same */
-#define FAR_WORSE 5 /* times as far from the median as the best one: no worse is told apart */
+#define SAME 1e-9   /* units that differ by less are equal */
+#define FAR_WORSE 5 /* limits bad scores to this many times the distance between median and best   \
+                     */
 
 static_assert((int)SPACE_PARAMETERS_MAX <= (int)GAUSSIAN_DIMENSIONS_MAX,
               "a dimension for each parameter");
 
 struct candidate {
     double units[SPACE_PARAMETERS_MAX];
-    double worth; /* expected improvement; -1: it is there already */
+    double worth; /* expected improvement; -1: the point exists already */
 };
 
 struct looking {
@@ -43,7 +45,7 @@ static bool is_known(const struct bayes_trial *trial) {
     return !trial->is_running && isfinite(trial->score);
 }
 
-/* ---- what was seen ---- */
+/* ---- observations ---- */
 
 static int by_score(const void *left, const void *right) { /* best first, then oldest first */
     const struct bayes_trial *a = *(const struct bayes_trial *const *)left,
@@ -57,7 +59,7 @@ static int by_age(const void *left, const void *right) { /* newest first */
     return (a < b) - (a > b);
 }
 
-/* Those that are looked at, best first: all, or the best half and of the others the newest. */
+/* Chooses the observations, best first: all, or the best half and the newest of the others. */
 static size_t choose(const struct looking *looking, const struct bayes_trial **chosen) {
     size_t known = 0;
     for (size_t i = 0; i < looking->count; i++) {
@@ -74,8 +76,8 @@ static size_t choose(const struct looking *looking, const struct bayes_trial **c
     return known;
 }
 
-/* To a mean of 0 and a deviation of 1. One training that went to pieces must not flatten all
- * others: the worst are as bad as FAR_WORSE says. scores: best first but for the newer half. */
+/* Scales to a mean of 0 and a deviation of 1. A single diverged training must not flatten all
+ * others, so bad scores are limited by FAR_WORSE. scores: best first except for the newer half. */
 static void standardise(double *scores, size_t count) {
     double median = scores[MIN(count / 2, (size_t)GAUSSIAN_SEEN_MAX / 2 - 1)], best = scores[0];
     double least = best > median ? median - FAR_WORSE * (best - median) : -INFINITY;
@@ -101,7 +103,7 @@ static struct gaussian_shape shape_of(const struct space *space) {
     return shape;
 }
 
-/* False: too little is known. */
+/* False: there are too few observations. */
 static bool conclude(struct looking *looking) {
     size_t dimensions = (size_t)looking->space->count;
     const struct bayes_trial **chosen = x_calloc(looking->count + 1, sizeof *chosen);
@@ -128,7 +130,7 @@ static bool conclude(struct looking *looking) {
     return known >= KNOWN_MIN;
 }
 
-/* ---- where to look ---- */
+/* ---- candidates ---- */
 
 static bool is_there(const struct looking *looking, const double *units) {
     for (size_t i = 0; i < looking->count; i++) {
@@ -144,7 +146,7 @@ static bool is_there(const struct looking *looking, const double *units) {
     return false;
 }
 
-/* Units become those of the values that they stand for. */
+/* Replaces units by those of the values that they map to. */
 static void judge(const struct looking *looking, struct candidate *candidate) {
     space_snap(looking->space, candidate->units);
     if (is_there(looking, candidate->units)) {
@@ -158,7 +160,7 @@ static void judge(const struct looking *looking, struct candidate *candidate) {
                            : fmax(gain, 0);
 }
 
-/* One step of a parameter there or back: at least to its next value. */
+/* One step of a parameter in either direction: at least to its next value. */
 static bool step(const struct looking *looking, struct candidate *at, int parameter, double size) {
     double count = (double)looking->space->at[parameter].count;
     bool moved = false;
@@ -192,7 +194,7 @@ static int by_worth(const void *left, const void *right) {
     return (a < b) - (a > b);
 }
 
-/* The whole space where it is small, else Sobol's points. */
+/* The whole space if it is small, otherwise Sobol points. */
 static size_t candidates(const struct looking *looking, uint64_t seed, int64_t index,
                          struct candidate *list) {
     int64_t size = space_size(looking->space);
@@ -208,7 +210,7 @@ static size_t candidates(const struct looking *looking, uint64_t seed, int64_t i
     return count;
 }
 
-/* From the best trial no step is forbidden: it is worth nothing itself. */
+/* Every step from the best trial is an improvement, because its own point is not a candidate. */
 static struct candidate at_best(const struct looking *looking) {
     const struct bayes_trial *best = NULL;
     for (size_t i = 0; i < looking->count; i++) {
@@ -243,7 +245,8 @@ void bayes_point(const struct space *space, uint64_t seed, int64_t index,
     bool found =
         index >= bayes_first(space) && conclude(&looking) && improve(&looking, seed, index, units);
     gaussian_free(looking.belief);
-    /* The next one in line that nobody has tried: in the beginning, and where all is tried. */
+    /* The next point of the sequence that was not tried: for the first trials, and when no
+     * candidate is new. */
     struct points points;
     points_init(&points, space, size > 0 ? SEARCH_RANDOM : SEARCH_SOBOL, seed);
     for (int64_t i = 0; !found && i < (size > 0 ? size : 1); i++) {

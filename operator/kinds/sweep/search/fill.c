@@ -10,7 +10,7 @@ enum { TTL_SECONDS = 3600 };
 
 /* ---- $(NAME) ---- */
 
-/* The next $(NAME) at or behind `at` that is not escaped: its "$", and in *ret_end what is behind
+/* The next $(NAME) from `at` on that is not escaped: its "$", and in *ret_end the position after
  * its ")". NULL: there is none. */
 static const char *next_reference(const char *at, const char **ret_end) {
     while ((at = strchr(at, '$'))) {
@@ -25,13 +25,13 @@ static const char *next_reference(const char *at, const char **ret_end) {
     return NULL;
 }
 
-/* The value of the reference; NULL: it is no parameter's. Borrowed. */
+/* The value of the reference; NULL: it is not a parameter. Borrowed. */
 static const char *value_of(const char *reference, const char *end, const json_t *values) {
     AUTO(text_freep) char *name = x_strndup(reference + 2, (size_t)(end - reference) - 3);
     return json_string_value(json_object_get(values, name));
 }
 
-/* Into out, or, where that is NULL, nowhere; how many bytes. */
+/* Copies to out, or only counts when out is NULL; returns the number of bytes. */
 static size_t put(char *out, size_t at, const char *text, size_t length) {
     if (out) {
         memcpy(out + at, text, length);
@@ -58,8 +58,8 @@ static json_t *replace(const char *text, const json_t *values) {
     return json_stringn(out, size);
 }
 
-/* The value in the type that is wanted there; what is none of it stays a text, and the schema will
- * say so. */
+/* The value in the schema's type. A value that is not of that type stays a text, and the schema
+ * check reports it. */
 static json_t *typed(const char *value, const json_t *schema) {
     const char *type = tree_text(schema, "type", "string");
     bool is_open = tree_bool(schema, "x-kubernetes-int-or-string", false);

@@ -11,9 +11,9 @@ enum { ROWS_MAX = GAUSSIAN_SEEN_MAX + GAUSSIAN_RUNNING_MAX, LENGTHS = 10, NOISES
 struct gaussian {
     struct gaussian_shape shape;
     struct gaussian_settings settings;
-    size_t seen, rows; /* observations; and those that are expected, behind them */
+    size_t seen, rows; /* observations; and with expected points, which follow them */
     double *points;    /* [ROWS_MAX, dimensions] */
-    double *factor;    /* [ROWS_MAX, ROWS_MAX] of which the lower triangle: L, L L' = m + noise */
+    double *factor;    /* [ROWS_MAX, ROWS_MAX], lower triangle: L, L L' = m + noise */
     double *weights;   /* [seen]: (m + noise)^-1 values */
     double amplitude, log_likelihood;
 };
@@ -36,8 +36,8 @@ static double matern(double distance_square, double length) {
     return (1 + t + t * t / 3) * exp(-t);
 }
 
-/* row of L for a point with covariances `row` to those before it and `own` to itself, in place;
- * false: what is left of `own` is nothing. */
+/* Computes in place the row of L for a point with covariances `row` to the points before it and
+ * `own` to itself. False: the remainder of `own` is zero or negative. */
 static bool factor_row(const double *factor, size_t at, double *row, double own) {
     for (size_t i = 0; i < at; i++) {
         const double *other = factor + i * ROWS_MAX;
@@ -52,7 +52,7 @@ static bool factor_row(const double *factor, size_t at, double *row, double own)
     return own > 1e-14;
 }
 
-/* L L' weights = values, and what the likelihood needs of it. */
+/* Solves L L' weights = values, and computes the likelihood. */
 static void solve(struct gaussian *gaussian, const double *values) {
     size_t n = gaussian->seen;
     double *x = gaussian->weights, logs = 0, fit = 0;
@@ -72,7 +72,8 @@ static void solve(struct gaussian *gaussian, const double *values) {
         }
         x[i] /= gaussian->factor[i * ROWS_MAX + i];
     }
-    /* The likeliest amplitude is values' (m + noise)^-1 values / n; all values 0: any will do. */
+    /* The maximum-likelihood amplitude is values' (m + noise)^-1 values / n; if all values are 0,
+     * any amplitude fits. */
     gaussian->amplitude = fit > 0 ? fit / (double)n : 1;
     gaussian->log_likelihood = -0.5 * (double)n * (log(gaussian->amplitude) + log(2 * M_PI)) -
                                logs - 0.5 * fit / gaussian->amplitude;
@@ -143,11 +144,11 @@ struct gaussian *gaussian_new(const struct gaussian_shape *shape, const double *
     return gaussian;
 }
 
-/* Both fall in equal ratios; the last of each can always be calculated with. */
+/* Geometric series; the last of each is always numerically stable. */
 static struct gaussian_settings setting(const struct gaussian_shape *shape, int which) {
     static const double noises[NOISES] = {1e-6, 1e-4, 1e-3, 1e-2, 1e-1};
     double longest = 2.5 * sqrt(shape->dimensions);
-    int length = which / NOISES; /* 0 is the longest */
+    int length = which / NOISES; /* index 0 is the longest */
     return (struct gaussian_settings){longest * pow(0.02, length / (LENGTHS - 1.0)),
                                       noises[which % NOISES]};
 }
@@ -205,7 +206,7 @@ static void covariances(const struct gaussian *gaussian, const double *point, do
     }
 }
 
-/* A value that is what was expected has no weight: the weights stay. */
+/* An expected value equals its prediction, so its weight is 0 and the other weights stay. */
 void gaussian_expect(struct gaussian *gaussian, const double *point) {
     if (gaussian->rows - gaussian->seen == GAUSSIAN_RUNNING_MAX) {
         return;

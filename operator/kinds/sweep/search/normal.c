@@ -8,11 +8,11 @@ double normal_density(double x) {
 }
 
 double normal_below(double x) {
-    return erfc(-x * M_SQRT1_2) / 2; /* erf would leave nothing of the lower tail's digits */
+    return erfc(-x * M_SQRT1_2) / 2; /* erf would lose the digits of the lower tail */
 }
 
-/* A first guess (Abramowitz and Stegun, 26.2.23: to 4.5e-4) and Halley's steps, each of which
- * triples the digits. In the lower half, where shares are exact. */
+/* A first approximation (Abramowitz and Stegun, 26.2.23: to 4.5e-4) and Halley's steps, each of
+ * which triples the number of digits. Computed in the lower half, where shares are exact. */
 static double quantile_below(double share) {
     double t = sqrt(-2 * log(share));
     double x = (2.515517 + t * (0.802853 + t * 0.010328)) /

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-/* Of each dimension but the first (van der Corput's): a primitive polynomial over GF(2) of that
- * degree, the coefficients between its first and last one as bits, and the first odd numbers m. */
+/* For each dimension except the first (van der Corput's): a primitive polynomial over GF(2) of that
+ * degree, its inner coefficients as bits, and the first odd numbers m. */
 static const struct {
     uint8_t degree, inner, m[7];
 } rows[SOBOL_DIMENSIONS_MAX - 1] = {

@@ -31,7 +31,7 @@ static bool is_rounded(enum expression expression) {
            expression == EXPRESSION_QNORMAL || expression == EXPRESSION_QLOGNORMAL;
 }
 
-/* Of a text itself, of an integer in `number`. */
+/* The text itself, or an integer formatted in `number`. */
 static const char *choice_text(const json_t *choice, char number[static SPACE_NUMBER_MAX]) {
     if (json_is_string(choice)) {
         return json_string_value(choice);
@@ -40,7 +40,7 @@ static const char *choice_text(const json_t *choice, char number[static SPACE_NU
     return number;
 }
 
-/* The place of a choice's text in its list; -1: it is not there. */
+/* The index of a choice's text in its list; -1: not found. */
 static int64_t find_choice(const struct parameter *parameter, const char *text) {
     for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
         char number[SPACE_NUMBER_MAX];
@@ -67,11 +67,11 @@ static int by_text(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Sorted: this is read in each pass over a Sweep, and there may be 32 lists of 256. */
+/* Sorted, because each pass over a Sweep reads it, and there may be 32 lists of 256. */
 static bool has_same_twice(const json_t *choices) {
     char numbers[SPACE_CHOICES_MAX][SPACE_NUMBER_MAX];
     const char *texts[SPACE_CHOICES_MAX];
-    size_t count = MIN(json_array_size(choices), SPACE_CHOICES_MAX); /* the schema's bound */
+    size_t count = MIN(json_array_size(choices), SPACE_CHOICES_MAX); /* the schema's maximum */
     for (size_t i = 0; i < count; i++) {
         texts[i] = choice_text(json_array_get(choices, i), numbers[i]);
     }
@@ -84,7 +84,7 @@ static bool has_same_twice(const json_t *choices) {
     return false;
 }
 
-/* A choice that is there twice would be drawn twice as often, and be one point as two. */
+/* A duplicate choice would be drawn twice as often, and two points would be the same. */
 static int read_choices(const json_t *choices, const char *field, struct parameter *parameter,
                         struct error *err) {
     parameter->choices = choices;
@@ -175,7 +175,7 @@ static int read_one(const json_t *json, size_t index, struct parameter *paramete
 int space_read(const json_t *parameters, struct space *ret_space, struct error *err) {
     struct space space = {0};
     for (size_t i = 0; i < json_array_size(parameters); i++) {
-        assert(space.count < SPACE_PARAMETERS_MAX); /* the schema's bound */
+        assert(space.count < SPACE_PARAMETERS_MAX); /* the schema's maximum */
         if (read_one(json_array_get(parameters, i), i, &space.at[space.count++], err) < 0) {
             return -1;
         }
@@ -206,7 +206,7 @@ static double middle(int64_t value, int64_t count) {
     return ((double)value + 0.5) / (double)count;
 }
 
-/* Mixed radix, the last parameter fastest. */
+/* Mixed radix, the last parameter varies fastest. */
 static void number_units(const struct space *space, int64_t number, double *units) {
     for (int i = space->count - 1; i >= 0; i--) {
         units[i] = middle(number % space->at[i].count, space->at[i].count);
@@ -275,7 +275,8 @@ void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
     if (value == 0) {
         value = 0; /* not -0 */
     }
-    bool is_whole = value == round(value) || fabs(value) >= 1e14; /* 15 digits: no point left */
+    bool is_whole =
+        value == round(value) || fabs(value) >= 1e14; /* at 15 digits there is no decimal point */
     snprintf(text, SPACE_NUMBER_MAX, is_whole ? "%.0f" : "%.15g", value);
 }
 
@@ -302,7 +303,7 @@ json_t *space_values(const struct space *space, const double *units) {
     return values;
 }
 
-/* A whole text that is a number. */
+/* Accepts only texts that are entirely a number. */
 static bool read_number(const char *text, double *ret_value) {
     char *end;
     double value = strtod(text, &end);

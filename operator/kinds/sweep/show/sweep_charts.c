@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A chart's own units; a page shows them as wide as there is room. */
+/* Units of a chart; a page scales it to the available width. */
 enum {
     WIDE = 1000,
     HIGH = 300,
@@ -14,12 +14,13 @@ enum {
     RIGHT = 30,
     TOP = 12,
     BOTTOM = 26,
-    EDGE = 6,      /* between the outmost numbers and the frame */
-    LETTER = 9,    /* a capital is about so wide, */
-    ROW = 16,      /* a line of text so high */
+    EDGE = 6,      /* between the outermost numbers and the frame */
+    LETTER = 9,    /* approximate width of a capital letter */
+    ROW = 16,      /* height of a line of text */
     AXIS_MIN = 110 /* from one parameter to the next */
 };
-#define LOGARITHMIC_FROM 100 /* the metric, from such a ratio of the most to the least */
+#define LOGARITHMIC_FROM 100 /* logarithmic from this ratio of the largest to the smallest metric  \
+                              */
 
 static const char *const state_names[] = {"running", "completed", "stopped", "failed"};
 _Static_assert(ARRAY_LEN(state_names) == SWEEP_STATES, "a name for each state");
@@ -36,7 +37,7 @@ const struct sweep_trial *sweep_drawn(const struct sweep_facts *facts,
     size_t first = count > SWEEP_HTML_LINES_MAX ? count - SWEEP_HTML_LINES_MAX : 0;
     if (first + i < count) {
         const struct sweep_trial *trial = &facts->trials[first + i];
-        return trial == best ? &facts->trials[count] : trial; /* passed over here */
+        return trial == best ? &facts->trials[count] : trial; /* drawn last */
     }
     return first + i == count ? best : NULL;
 }
@@ -81,7 +82,7 @@ static void add_title(struct page *page, const struct sweep_facts *facts,
 struct scale {
     double least, most;
     bool is_logarithmic, is_known; /* is_known: there is a number */
-    bool is_counted;               /* whole numbers have ticks alone */
+    bool is_counted;               /* ticks only at whole numbers */
     double from, to;               /* in the chart's units */
 };
 
@@ -93,7 +94,7 @@ static void widen(struct scale *scale, double value) {
     }
 }
 
-/* One that went to pieces makes all others one line, unless the scale is logarithmic. */
+/* On a linear scale one diverged trial would compress all others to a single line. */
 static void settle(struct scale *scale) {
     scale->is_logarithmic = scale->least > 0 && scale->most / scale->least >= LOGARITHMIC_FROM;
 }
@@ -111,7 +112,7 @@ static double place(const struct scale *scale, double value) {
 
 enum { TICKS_MAX = 40 };
 
-/* Multiples of 1, 2 or 5 times a power of ten, three to six of them. */
+/* Three to six multiples of 1, 2 or 5 times a power of ten. */
 static int ticks_linear(const struct scale *scale, double *ticks) {
     double width = scale->most - scale->least;
     if (!(width > 0)) {
@@ -128,12 +129,12 @@ static int ticks_linear(const struct scale *scale, double *ticks) {
         if (k * step > scale->most + 1e-9 * step) {
             break;
         }
-        ticks[count++] = k == 0 ? 0 : k * step; /* no -0 */
+        ticks[count++] = k == 0 ? 0 : k * step; /* avoids -0 */
     }
     return count;
 }
 
-/* Powers of ten, and between them 2 and 5 where they are few. */
+/* Powers of ten; if they are few, also 2 and 5 times them. */
 static int ticks_of(const struct scale *scale, double *ticks) {
     double decades = scale->is_logarithmic ? log10(scale->most / scale->least) : 0;
     if (decades < 1.2) {
@@ -153,7 +154,7 @@ static int ticks_of(const struct scale *scale, double *ticks) {
     return count;
 }
 
-/* wide: in units; what is wider than a page is scrolled. */
+/* wide: in units; a chart that is wider than the page scrolls. */
 static void open_svg(struct page *page, const char *label, int wide) {
     page_add(page, "<div class=\"chart\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\"",
              wide, HIGH, label);
@@ -180,7 +181,7 @@ static void add_axes(struct page *page, const struct scale *x, const struct scal
     }
 }
 
-/* The better the more it is seen: 0 to 1. */
+/* The opacity of a line, 0 to 1: better trials are more visible. */
 static double share_of(const struct sweep_facts *facts, const struct scale *y, double value) {
     double share = (place(y, value) - y->from) / (y->to - y->from);
     return isfinite(share) ? facts->is_minimized ? 1 - share : share : 0.5;
@@ -215,7 +216,8 @@ static void add_curve(struct page *page, const struct curve *curve, const struct
     page_add(page, curve->count == 1 ? "h3\">" : "\">");
 }
 
-/* The best so far of every trial, over its steps where all points have one, else its reports. */
+/* The best so far of every trial, over its steps if all points have them, otherwise over its
+ * reports. */
 static void add_curves(struct page *page, const struct sweep_facts *facts,
                        const struct sweep_trial *best) {
     struct scale x = {.from = LEFT, .to = WIDE - RIGHT, .is_counted = true},
@@ -256,7 +258,7 @@ static bool is_better(const struct sweep_facts *facts, double a, double b) {
     return isfinite(a) && (!isfinite(b) || (facts->is_minimized ? a < b : a > b));
 }
 
-/* How the best one came about: what each trial reached, and the best of these so far. */
+/* How the best value was reached: the result of each trial, and the best so far. */
 static void add_ahead(struct page *page, const struct sweep_facts *facts,
                       const struct sweep_trial *winner) {
     struct scale x = {.from = LEFT, .to = WIDE - RIGHT, .is_counted = true},
@@ -300,7 +302,7 @@ static void add_ahead(struct page *page, const struct sweep_facts *facts,
 
 /* ---- parallel coordinates ------------------------------------------------------------------- */
 
-/* One parameter. Numbers have their scale, texts a place each, as they come. */
+/* One parameter. Numbers have a scale; each text has a position, in order of appearance. */
 struct axis {
     struct scale scale;
     bool is_number;
@@ -366,7 +368,7 @@ static void add_axis(struct page *page, const struct axis *axis, double gap) {
         add_tick(page, axis, ticks[i]);
         page_add(page, "%.4g</text>", ticks[i]);
     }
-    size_t each = axis->count / 14 + 1; /* so many of them have room */
+    size_t each = axis->count / 14 + 1; /* every each-th label has room */
     for (size_t i = 0; !axis->is_number && i < axis->count; i += each) {
         add_tick(page, axis, (double)i);
         page_text(page, axis->texts[i], (size_t)(gap / LETTER));
@@ -374,7 +376,7 @@ static void add_axis(struct page *page, const struct axis *axis, double gap) {
     }
 }
 
-/* Where a chart's axes and their names go. */
+/* The layout of a chart's axes and their names. */
 struct frame {
     int wide, rows; /* rows: of names, one or two */
     double gap;     /* from one axis to the next */
@@ -391,8 +393,8 @@ static struct frame make_frame(const struct sweep_facts *facts) {
     return frame;
 }
 
-/* Long names take turns in two rows; what has no room there either is cut, and whole in its title.
- */
+/* Long names alternate between two rows; a name that still does not fit is truncated, and complete
+ * in its title. */
 static void add_name(struct page *page, const struct frame *frame, const struct axis *axis,
                      size_t k, size_t last, const char *name) {
     bool is_first = k == 0, is_last = k == last;

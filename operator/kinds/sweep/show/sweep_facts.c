@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a trial's facts are borrowed from. */
+/* The owner of a trial's data. */
 struct source {
     struct trial_row row;
     const char **values;
@@ -22,7 +22,7 @@ struct sweep_view {
     struct sweep_facts facts;
     const char *parameters[SPACE_PARAMETERS_MAX];
     bool is_logarithmic[SPACE_PARAMETERS_MAX];
-    struct source *sources; /* by rising index */
+    struct source *sources; /* by ascending index */
     size_t count;
     struct sweep_trial *trials; /* one for each source */
     const struct sweep_trial *failed;
@@ -34,7 +34,7 @@ static int compare_sources(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* Why one has ended that has not completed; the caller frees. */
+/* Why a trial ended without completing; the caller frees it. */
 static char *message_of(const json_t *trial, const struct trial_row *row) {
     const json_t *condition = progress_condition(json_object_get(trial, "status"));
     const char *text = row->state == TRIAL_FAILED    ? row->failure
@@ -49,7 +49,7 @@ static void add_source(struct sweep_view *view, const json_t *trial) {
         return;
     }
     AUTO(text_freep) char *name = trial_name(&view->spec, source.row.index);
-    if (strcmp(name, source.row.name) != 0) { /* an annotation anybody can write */
+    if (strcmp(name, source.row.name) != 0) { /* any user can write the annotation */
         trial_row_release(&source.row);
         return;
     }

@@ -82,7 +82,7 @@ static void add_row(struct page *page, const struct sweep_facts *facts,
     page_add(page, "</td></tr>");
 }
 
-/* By number; of too many the newest, and the best one in front. */
+/* By index; if there are too many, the newest, and the best one first. */
 static void add_rows(struct page *page, const struct sweep_facts *facts,
                      const struct sweep_trial *best) {
     size_t count = facts->trial_count;
@@ -106,7 +106,7 @@ static void add_rows(struct page *page, const struct sweep_facts *facts,
     page_add(page, "</tbody></table></div>");
 }
 
-/* What there is of, and how many. */
+/* The states that occur, with their counts. */
 static void add_legend(struct page *page, const struct sweep_facts *facts,
                        const struct sweep_trial *best) {
     static const enum sweep_trial_state order[] = {SWEEP_COMPLETED, SWEEP_RUNNING, SWEEP_STOPPED,

@@ -10,9 +10,9 @@
 static const char *const state_names[] = {"Running", "Completed", "Stopped", "Failed"};
 _Static_assert(ARRAY_LEN(state_names) == SWEEP_STATES, "a name for each state");
 
-enum { TERMINAL_DIGITS = 4 }; /* a line has room for more values then */
+enum { TERMINAL_DIGITS = 4 }; /* so that a line has room for more values */
 
-/* "######......": of those of the one that has most. */
+/* "######......": the number of reports relative to the largest. */
 static void draw_bar(int64_t reports, int64_t most, char bar[static SWEEP_BAR + 1]) {
     int64_t full = most > 0 ? (int64_t)((double)reports / (double)most * SWEEP_BAR + 0.5) : 0;
     full = MIN(MAX(full, reports > 0), SWEEP_BAR);
