@@ -60,8 +60,7 @@ static void print_help(FILE *stream, const char *program) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE,
-           SIG_IGN); /* a write to a closed pipe is an error and must not end the process */
+    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe is only an error */
     setlocale(LC_CTYPE, "");
     const char *program = is_plugin(argv[0]) ? plugin_name : "windlass";
     const char *word = argc > 1 ? argv[1] : NULL;

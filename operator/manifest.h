@@ -10,8 +10,7 @@
 
 enum {
     MANIFEST_BYTES_MAX = 1 << 20,
-    MANIFEST_NODES_MAX =
-        20000, /* after aliases are expanded, against exponential expansion ("billion laughs") */
+    MANIFEST_NODES_MAX = 20000, /* with aliases expanded: limits exponential expansion */
     MANIFEST_DEPTH_MAX = 32,
     MANIFEST_DOCUMENTS_MAX = 16,
 };

@@ -20,8 +20,8 @@ void operator_metrics_queue(size_t depth);
 
 /* A trial has ended: "completed", "stopped" or "failed". */
 void operator_metrics_trial_ended(const char *outcome);
-/* Trials that were made and have not ended. That algorithm thought of so many trials that were
- * made, one at least, and took so long. */
+/* running: trials that were made and have not ended. count (at least one): trials suggested by that
+ * algorithm that were made; took_ns: the time that it took. */
 void operator_metrics_trials(int64_t running);
 void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t took_ns);
 

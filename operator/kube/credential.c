@@ -149,8 +149,7 @@ static void end_plugin(struct credential *credential, int *ret_status) {
         loop_remove(credential->loop, &credential->pid_watch);
     }
     if (credential->pid) {
-        kill(-credential->pid,
-             SIGKILL); /* it has ended, or its time has: its processes must not stay */
+        kill(-credential->pid, SIGKILL); /* ended or timed out: no process may stay */
         while (waitpid(credential->pid, ret_status, 0) < 0 && errno == EINTR) {
         }
     }

@@ -36,9 +36,7 @@ static enum election_act next_of_leader(struct election *election, int64_t now_m
         *ret_due_ms = MIN(election->acted_ms + ELECTION_POLL_MS, give_up_ms);
         return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
     }
-    bool is_late =
-        election->acted_ms >
-        election->renewed_ms; /* the state is known again, but the lease is not renewed */
+    bool is_late = election->acted_ms > election->renewed_ms; /* read again, but not renewed */
     *ret_due_ms = MIN(election->acted_ms + ELECTION_RENEW_MS, give_up_ms);
     return now_ms < *ret_due_ms && !is_late ? ELECTION_WAIT : ELECTION_UPDATE;
 }

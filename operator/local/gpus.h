@@ -18,5 +18,4 @@ size_t gpus_count(const struct gpus *gpus); /* 0 for NULL */
 /* Reserves count free GPUs for the holder, until gpus_give: "0,1". NULL: too few are free, or count
  * is 0. The caller frees the text. */
 char *gpus_take(struct gpus *gpus, size_t count, const void *holder);
-void gpus_give(struct gpus *gpus,
-               const void *holder); /* all GPUs of the holder; there may be none */
+void gpus_give(struct gpus *gpus, const void *holder); /* all of the holder's, if any */

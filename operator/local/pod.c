@@ -338,8 +338,7 @@ bool pod_has_ended(struct pod *pod) {
     /* First only look: while the leader is a zombie, its group's number cannot be reused. */
     if (!pod->ended && waitid(P_PIDFD, (id_t)pod->fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == pod->pid) {
-        kill(-pod->pid,
-             SIGKILL); /* remaining processes of the group end with it, as in a container */
+        kill(-pod->pid, SIGKILL); /* the rest of its group, as in a container */
         waitpid(pod->pid, &pod->wait_status, 0);
         pod->ended = true;
         clock_format(clock_wall_ms(), pod->finished_at);

@@ -51,8 +51,7 @@ static json_t *line_of(const json_t *run) {
     json_object_set_new(line, "name", json_string(tree_text(run, "metadata.name", "")));
     json_object_set_new(line, "state", json_string(tree_text(condition, "reason", "Pending")));
     copy(line, "output", run, "spec.output.path");
-    if (conditions_is_finished(
-            run)) { /* only final results: a series reports events, not progress */
+    if (conditions_is_finished(run)) { /* a series reports results, not progress */
         int64_t start_ms = clock_parse(tree_text(run, "status.startTime", ""));
         int64_t end_ms = clock_parse(tree_text(run, "status.completionTime", ""));
         bool is_known = start_ms > 0 && end_ms >= start_ms;

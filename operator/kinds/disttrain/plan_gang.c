@@ -10,8 +10,7 @@
 enum {
     CREATES_MAX = 100, /* pods created per pass, which limits the memory for a gang of a thousand */
     REST_MS = 5000,    /* a member was sent "done" while the hub lives: its answer may be old */
-    ANEW_MS =
-        300000, /* pods that Kueue has not marked are created again: it may be installed by now */
+    ANEW_MS = 300000,  /* pods without Kueue's mark are created again: it may be installed now */
     LOST_MS = 15000, /* a member that has run for less is not the lost one, which was an earlier pod
                         of that name that a user deleted by force */
     EXIT_FAILED = 1,

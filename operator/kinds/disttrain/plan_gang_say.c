@@ -48,9 +48,9 @@ static void tell_hub(struct gang *gang) {
             conditions_set(conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
                            *message ? message : states[i][1]);
         } else if (!*state && strcmp(states[i][0], tree_text(before, "reason", "")) == 0) {
-            conditions_set(
-                conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
-                tree_text(before, "message", "")); /* a single missing answer is not reported */
+            /* A single missing answer is not reported. */
+            conditions_set(conditions, CONDITIONS_UNDER_WAY, states[i][0], "%.400s",
+                           tree_text(before, "message", ""));
         }
     }
 }

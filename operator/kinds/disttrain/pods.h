@@ -13,8 +13,8 @@
 
 /* What a pod gets to know about earlier pods. */
 struct restarts {
-    int64_t counted,
-        disrupted; /* restarts of the gang, by earlier hubs: a new hub continues these counts */
+    /* Restarts of the gang, by earlier hubs: a new hub continues these counts. */
+    int64_t counted, disrupted;
     const json_t *objective; /* the reported values of spec.metrics, for the next hub; NULL: none */
     bool is_memory; /* its predecessor, agent included, was killed because it ran out of memory:
                        only this pod can report it to the hub */

@@ -85,8 +85,7 @@ struct job_plan {
 };
 
 enum {
-    PLAN_LOST_MS =
-        60000, /* after its grace period: a pod that still exists then is on a lost node */
+    PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
     PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    AGAIN_MAX_MS = 60000
-}; /* for an unfinished job: a lost wake-up never stops it permanently */
+enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job, in case a wake-up was lost */
 
 static int64_t time_of(const struct job_plan *plan, const char *path, int64_t fallback) {
     const char *text = tree_text(plan->observed->object, path, NULL);
@@ -62,14 +60,12 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     if (named && !placed && strcmp(named, recorded) == 0) {
         return false; /* its address is not set yet */
     }
-    if (!fresh ||
-        fresh->is_confirmed) { /* its Service is gone, and the cluster deletes the Secret with it */
+    if (!fresh || fresh->is_confirmed) { /* confirmed, and deleted with its Service */
         *ret_needs = "Credentials";
         return false;
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
-    bool says_nothing =
-        !tree_get(object, "status.credentials"); /* the Service does not name it either */
+    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
     AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {

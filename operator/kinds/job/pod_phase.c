@@ -184,8 +184,7 @@ int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths) {
     if (phase->stage == POD_PHASE_DEAD && phase->exit_code < 0) {
         int64_t pause_ms = pod_phase_back_off_ms(phase->attempt);
         int64_t spaced_ms = phase->born_ms + pause_ms;
-        if (phase->over_ms >
-            0) { /* it was created before it ended, whatever its node's clock says */
+        if (phase->over_ms > 0) { /* created before that, whatever its node's clock says */
             spaced_ms = MIN(spaced_ms, phase->over_ms + pause_ms);
         }
         due_ms = MAX(due_ms, spaced_ms);

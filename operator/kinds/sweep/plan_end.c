@@ -118,8 +118,7 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
         size_t room = sizeof values - sizeof ", ..." - used;
         int length = snprintf(values + used, room, "%s%s=%s", used ? ", " : "", name,
                               json_string_value(value));
-        if (length < 0 ||
-            (size_t)length >= room) { /* a truncated number would be a different one */
+        if (length < 0 || (size_t)length >= room) { /* never a truncated number */
             snprintf(values + used, sizeof values - used, "%s...", used ? ", " : "");
             break;
         }

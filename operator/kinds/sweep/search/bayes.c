@@ -12,14 +12,12 @@
 enum {
     KNOWN_MIN = 3, /* fewer results are not enough for a model */
     CANDIDATES = 1024,
-    WALKS = 10,     /* from the best of the candidates, and from the best trial */
-    WALK_STEPS = 8, /* in steps of 0.1, 0.05 ... of each parameter's range */
-    CANDIDATE_SEED =
-        1 /* so that the candidates of each index are shifted differently from the first points */
+    WALKS = 10,        /* from the best of the candidates, and from the best trial */
+    WALK_STEPS = 8,    /* in steps of 0.1, 0.05 ... of each parameter's range */
+    CANDIDATE_SEED = 1 /* shifts the candidates differently from the first points */
 };
 #define SAME 1e-9   /* units that differ by less are equal */
-#define FAR_WORSE 5 /* limits bad scores to this many times the distance between median and best   \
-                     */
+#define FAR_WORSE 5 /* limits bad scores: times the distance from the median to the best */
 
 static_assert((int)SPACE_PARAMETERS_MAX <= (int)GAUSSIAN_DIMENSIONS_MAX,
               "a dimension for each parameter");

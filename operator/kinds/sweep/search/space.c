@@ -275,8 +275,7 @@ void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
     if (value == 0) {
         value = 0; /* not -0 */
     }
-    bool is_whole =
-        value == round(value) || fabs(value) >= 1e14; /* at 15 digits there is no decimal point */
+    bool is_whole = value == round(value) || fabs(value) >= 1e14; /* 15 digits: no point */
     snprintf(text, SPACE_NUMBER_MAX, is_whole ? "%.0f" : "%.15g", value);
 }
 
