@@ -12,7 +12,7 @@
 
 enum {
     MARK_BYTES = 16,
-    FUTURE_MS = 24 * 3600 * 1000, /* a run that was due later than this was due by a wrong clock */
+    FUTURE_MS = 24 * 3600 * 1000, /* a due time further ahead than this came from a wrong clock */
 };
 
 struct series {

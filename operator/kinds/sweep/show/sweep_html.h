@@ -26,7 +26,7 @@ struct sweep_trial {
     const char *name;
     enum sweep_trial_state state;
     struct curve curve;        /* as lib/curve.h reads it */
-    int64_t reports;           /* the number of reports, also when the curve was thinned */
+    int64_t reports;           /* all of them, not only those up to the last point */
     double best;               /* NAN: it has reported no number */
     const char *const *values; /* one for each parameter; NULL: unknown */
     const char *message;       /* why it was stopped or failed; NULL: none */
