@@ -11,8 +11,8 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
     }
 }
 
-/* The agent must know which variables are the user's: it expands their $VAR, and which of them are
- * secret. */
+/* The agent must know which variables are the user's, because it expands their $VAR, and which of
+ * them are secret. */
 static void name_variables(json_t *work, const json_t *spec) {
     json_t *environment = json_array(), *secrets = json_array();
     const json_t *given = json_object_get(spec, "secrets");

@@ -19,8 +19,7 @@ enum {
     ROW = 16,      /* height of a line of text */
     AXIS_MIN = 110 /* from one parameter to the next */
 };
-#define LOGARITHMIC_FROM 100 /* logarithmic from this ratio of the largest to the smallest metric  \
-                              */
+#define LOGARITHMIC_FROM 100 /* from this ratio of the largest to the smallest metric */
 
 static const char *const state_names[] = {"running", "completed", "stopped", "failed"};
 _Static_assert(ARRAY_LEN(state_names) == SWEEP_STATES, "a name for each state");
