@@ -1,12 +1,12 @@
 # Windlass: `make` builds build/windlass, windlass-agent, windlass-shim and windlass-trainer. `make help` lists the rest.
 #
 # CUDA=auto|0|1       build agent/engine/device/cuda with nvcc (auto: where a CUDA toolkit is found)
-# SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
+# SANITIZE=address,undefined | thread   an instrumented build in a separate folder
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
-# All processors, unless the caller says -j itself or is a make that shares its own.
+# Use all processors, unless the caller gives -j or is a make that shares its job slots.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -14,7 +14,7 @@ endif
 ##### what to build with #########################################################################
 CC := gcc
 CUDA ?= auto
-# The toolkit's root is the folder with nvcc, the headers (cuDNN's among them: both libraries are
+# The toolkit's root is the folder with nvcc, the headers (with cuDNN's; CUDA's libraries and cuDNN are
 # opened at run time) and the runtime: an nvcc on the PATH may be a wrapper or a link that lives
 # elsewhere, so it only gives one more place to look.
 CUDA_ROOTS := $(CUDA_HOME) /usr/local/cuda \
@@ -42,7 +42,7 @@ LIBS_CUDA = $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
 LIBS_AGENT_ALONE = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp
 LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
 LIBS_MPI = $(shell pkg-config --libs $(PACKAGES_MPI))
-# windlass-shim is fully static: archives, with all that these want (absent.c has what has no archive).
+# windlass-shim is fully static: it links archives and their dependencies (absent.c defines what no archive has).
 SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
@@ -55,11 +55,11 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthre
 	$(if $(WITH_CUDA),-DWITH_CUDA=1) $(DEFINES)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
-# The same inner loops three times; agent/engine/device/cpu/isa.c chooses at run time.
+# The same inner loops are compiled three times; agent/engine/device/cpu/isa.c chooses at run time.
 CFLAGS_agent_engine_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
-# Plain loops over bytes that only -O3 makes vectors of.
+# Plain loops over bytes, which only -O3 vectorizes.
 CFLAGS_agent_score_worker_pixels := -O3
 CFLAGS_agent_data_video_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
@@ -67,7 +67,7 @@ CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT
 CFLAGS_tests_unit_agent_data_image_test_jpeg_hardware := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
 CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
-# Code for Hopper; for all others from Turing on what their driver compiles when they start.
+# Machine code for Hopper; PTX for all others from Turing on, which their driver compiles at start.
 NVCCFLAGS := -O3 -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################
@@ -77,7 +77,7 @@ OPERATOR_SOURCES := $(call find_c,operator)
 AGENT_SOURCES := $(filter-out agent/engine/device/cuda/% agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))
 SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
-# What MPI is in, which windlass-agent and windlass-shim are not linked with.
+# The files that use MPI. windlass-agent and windlass-shim are not linked with MPI.
 MPI_SOURCES := agent/comm/mpi.c agent/trainer/registry.c
 TRAINER_SOURCES := $(call find_c,agent/trainer) agent/trainer/main.c agent/comm/mpi.c
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(shell find agent/engine/device/cuda -name "*.cu")))
@@ -111,7 +111,7 @@ $(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml
 
 ##### programs ###################################################################################
 .PHONY: all windlass agent shim trainer shim-archives
-# (What instruments a program comes as a shared library.)
+# (Sanitizers come as shared libraries.)
 all: windlass agent trainer $(if $(SANITIZE),,shim)
 windlass: $(BUILD)/windlass
 agent: $(BUILD)/windlass-agent
@@ -126,7 +126,7 @@ $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 $(BUILD)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
-# Of agent.a comes what its commands need. The linker warns about functions of glibc that load libraries
+# The linker takes from agent.a what the commands need. The linker warns about functions of glibc that load libraries
 # (libcurl and libwebsockets contain them; tests/e2e/score/test_shim.sh shows that they are not called): these
 # warnings are left out, and everything else that the linker reports is printed. Not --no-warnings, which also
 # hides undefined functions.
@@ -135,7 +135,7 @@ $(BUILD)/windlass-shim: $(call objects,$(SHIM_SOURCES)) $(OBJ)/agent.a $(OBJ)/li
 	@$(CC) -static-pie -Wl,-z,relro,-z,now -pthread $(LDFLAGS) -o $@ $^ \
 		-Wl,--start-group $(addprefix -l,$(SHIM_LIBRARIES)) -Wl,--end-group -lm 2>$@.log || { cat $@.log >&2; exit 1; }
 	@! grep -v -e "warning: Using '.*' in statically linked" -e ": in function " $@.log >&2
-# Where they are, for those who have to name their licences.
+# Prints where they are, for the list of licences.
 shim-archives:
 	@for name in $(SHIM_LIBRARIES); do $(CC) -print-file-name=lib$$name.a; done
 
@@ -168,14 +168,14 @@ $(BUILD)/tests/conformance/test_cluster: $(OBJ)/tests/conformance/test_cluster.c
 $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
-# What MPI is tested by: the suite for every comm, and benches.
+# Tests of MPI: the suite for every comm, and benchmarks.
 $(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device bench/allreduce bench/overlap): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
-# What these share: a real store whose calls go wrong by a seed.
+# Shared by these tests: a real store whose calls fail by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/log/test_commit unit/agent/score/coordinator/test_summary unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/input/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
-# A device whose memory is not the host's; libraries that stand in for NVIDIA's look it up.
+# A device with memory apart from the host's; stand-ins of NVIDIA's libraries look it up.
 $(BUILD)/tests/conformance/test_train_device $(BUILD)/tests/unit/agent/engine/run/test_session: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic
 .PHONY: fakegpu
@@ -183,7 +183,7 @@ fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1 old/libnc
 $(BUILD)/tests/fakegpu/%: tests/fakegpu/fakegpu.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -o $@ $< -ldl
-# Likewise for nvJPEG, which tests open by their folder.
+# Likewise for nvJPEG, which tests open by its folder.
 FAKEJPEG := $(addprefix $(BUILD)/tests/fakejpeg/,libnvjpeg.so.13 libcuda.so.1 old/libnvjpeg.so.13 old/libcuda.so.1)
 .PHONY: fakejpeg
 fakejpeg: $(FAKEJPEG)
@@ -194,15 +194,15 @@ $(BUILD)/tests/unit/agent/data/image/test_jpeg_hardware: | $(FAKEJPEG)
 $(BUILD)/tests/unit/agent/launch/gang/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
-# A mount that falls ill on command (tests/e2e/storage/test_fuse.sh).
+# A mount that fails on command (tests/e2e/storage/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $$(pkg-config --cflags fuse3) -o $@ $< $$(pkg-config --libs fuse3)
-$(BUILD)/tests/bench/scorer: $(OBJ)/tests/bench/scorer.c.o # a user's program: nothing of ours in it
+$(BUILD)/tests/bench/scorer: $(OBJ)/tests/bench/scorer.c.o # a user's program, without our code
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^
-# A windlass that knows one kind more: its table of kinds comes before the one of the archive. It is
-# beside windlass-agent, where `run` looks for that.
+# A windlass with one more kind: its table of kinds replaces the one in the archive. It is
+# beside windlass-agent, where `run` looks for the agent.
 WINDLASS_TOY := $(BUILD)/windlass-toy
 $(OBJ)/tests/kinds/toy/toy.c.o: tests/kinds/toy/toy.yaml
 $(WINDLASS_TOY): $(OBJ)/operator/main.c.o $(call objects,$(wildcard tests/kinds/toy/*.c)) \

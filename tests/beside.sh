@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make test` does beside the end-to-end scripts, with the processor time they leave: the unit tests under
-# ASan and UBSan, and at the same time the fuzzers and what runs under TSan.
+# `make test` runs this beside the end-to-end scripts, in the processor time they leave: the unit tests under
+# ASan and UBSan, and at the same time the fuzzers and the tests under TSan.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 mkdir -p build

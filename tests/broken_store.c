@@ -16,9 +16,9 @@ struct broken {
     struct store *inner;
     struct broken_options options;
     pthread_mutex_t lock;
-    uint64_t state; /* the rest under the lock */
+    uint64_t state; /* the lock guards the rest */
     int64_t calls, faults;
-    char *late_name; /* a write that is told to have failed and comes with the next call */
+    char *late_name; /* a write that was reported as failed; the next call does it */
     void *late_data;
     size_t late_size;
     enum store_put late_how;
@@ -37,12 +37,12 @@ static struct store *inner_of(const struct store *base) {
     return broken_of(base)->inner;
 }
 
-/* The lock is held. */
+/* Called with the lock held. */
 static void do_late(struct broken *store) {
     struct error ignored = {0};
     if (store->late_name && store_put(store->inner, store->late_name, store->late_data,
                                       store->late_size, store->late_how, &ignored) < 0) {
-        error_clear(&ignored); /* nobody waits for it */
+        error_clear(&ignored); /* no caller waits for its result */
     }
     free(TAKE(store->late_name));
     free(TAKE(store->late_data));
@@ -77,7 +77,7 @@ static int fail(const struct store *base, const char *name, struct error *err) {
                      base->path, name);
 }
 
-/* 0: the call is to be done. */
+/* Returns 0 if the call is to be done. */
 static int before_read(const struct store *base, const char *name, struct error *err) {
     bool is_absent = false;
     if (next(base, &is_absent) != FAULT_NONE) {
@@ -164,7 +164,7 @@ static int broken_remove(struct store *base, const char *name, struct error *err
     return fault == FAULT_NONE || fault == FAULT_TWICE ? result : fail(base, name, err);
 }
 
-/* Cut behind the names: whoever collects them must begin again. */
+/* The listing fails after the names: a caller that collects them must begin again. */
 static int broken_list(struct store *base, const char *prefix, const char *after, store_each *each,
                        void *context, struct error *err) {
     bool is_absent = false;

@@ -1,4 +1,4 @@
-/* cluster_write.h: a write to a cluster that waits for its end, for tests. */
+/* cluster_write.h: a write to a cluster that waits until it is done, for tests. */
 #pragma once
 
 #include "lib/time/clock.h"
@@ -20,7 +20,7 @@ static inline void cluster_write_done(void *context, const json_t *stored,
     }
 }
 
-/* What happens meanwhile goes to listener. *ret_stored is the caller's; ret_stored may be NULL. */
+/* Other events meanwhile go to listener. The caller owns *ret_stored; ret_stored may be NULL. */
 static inline int cluster_write(struct cluster *cluster, enum cluster_verb verb,
                                 const json_t *object, cluster_listener *listener, void *context,
                                 json_t **ret_stored, struct error *err) {

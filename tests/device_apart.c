@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum { ALIGNMENT = 64, GUARD = 64, POISON = 0xff, BLOCKS_MAX = 1 << 16, LATE_NS = 30000 };
-static const size_t region_bytes = (size_t)8 << 30; /* of addresses: what is freed is not reused */
+static const size_t region_bytes = (size_t)8 << 30; /* of addresses: freed ones are not reused */
 
 struct block {
     size_t start, size;
@@ -41,8 +41,8 @@ struct item {
 struct apart {
     struct device base;
     struct device *cpu;
-    char *face, *real;  /* what pointers show, never to be touched; where the bytes are */
-    atomic_size_t used; /* the reducer's thread looks at it, too */
+    char *face, *real;  /* the address that pointers have, never to be touched; where the bytes are */
+    atomic_size_t used; /* the reducer's thread reads it, too */
     size_t block_count;
     struct block *blocks;
     pthread_t thread;
@@ -50,7 +50,7 @@ struct apart {
     pthread_cond_t changed;
     struct item *first, **last;
     bool ends, is_busy;
-    struct error error; /* of a step, told by the next sync */
+    struct error error; /* of a step; the next sync reports it */
 };
 
 static struct apart *newest; /* for device_apart_real */
@@ -66,7 +66,7 @@ static bool is_apart(const struct apart *apart, const void *pointer) {
     return at >= apart->face && at < apart->face + region_bytes;
 }
 
-/* Where the bytes behind a pointer of the device's are. */
+/* The real address of the bytes of a device pointer. */
 static void *real(const struct apart *apart, const void *pointer, size_t size) {
     const char *at = pointer;
     if (size == 0 || !pointer) {
@@ -362,7 +362,7 @@ static const struct device_training_ops apart_training_ops = {.mark_new = apart_
                                                               .await = apart_await,
                                                               .copy_beside = apart_copy_beside};
 
-/* For what stands in for a library that knows the device's pointers (tests/fakegpu). */
+/* For stand-ins of libraries that know the device's pointers (tests/fakegpu). */
 void *device_apart_real(const void *pointer, size_t size) {
     return newest && is_apart(newest, pointer) ? real(newest, pointer, size)
                                                : (void *)(uintptr_t)pointer;

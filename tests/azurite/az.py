@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tests need of an account besides the store's own requests; keys come from FOLDER/accounts.
+"""Requests to an account that tests need and stores do not make; keys come from FOLDER/accounts.
 
     az.py FOLDER container ACCOUNT NAME               makes a container; one that is there is fine
     az.py FOLDER sas ACCOUNT CONTAINER RIGHTS SECONDS prints a SAS of that container

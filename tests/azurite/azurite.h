@@ -1,5 +1,6 @@
-/* azurite.h: a real Azurite for a test program, installed if it is missing, ended with the program.
- * The environment is set so that stores find it: az://films/tests/..., az://results/tests/... */
+/* azurite.h: a real Azurite for a test program, installed if it is missing. It ends with the
+ * program. The environment is set so that stores find it: az://films/tests/...,
+ * az://results/tests/... */
 #pragma once
 
 #include "lib/file.h"
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder it lies in (tests/azurite/start.sh), removed by azurite_stop; NULL: it does not start,
- * and the scripts have said why. */
+/* Its folder (tests/azurite/start.sh), which azurite_stop removes. NULL: it does not start, and the
+ * scripts have printed the reason. */
 static char *azurite_start(void) {
     char *folder =
         x_printf("%s/windlass-azurite-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
@@ -34,7 +35,7 @@ static char *azurite_start(void) {
         free(folder);
         return NULL;
     }
-    signal(SIGPIPE, SIG_IGN); /* as http.h wants it */
+    signal(SIGPIPE, SIG_IGN); /* as http.h requires */
     return folder;
 }
 

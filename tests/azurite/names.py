@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A name server: every name below windlass.test is 127.0.0.1, others are not there.
+"""A name server: every name below windlass.test is 127.0.0.1, other names do not exist.
 
     names.py FOLDER      listens on a free UDP port of 127.0.0.1, which it writes to FOLDER/names.port
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A real Azurite over TLS, in a folder of its own:
+# A real Azurite over TLS, in a separate folder:
 #   start.sh start FOLDER [PID]   starts it, with the accounts films and results and in each the container tests;
 #                                 prints the environment (NAME=VALUE lines) in which stores find it. It ends with PID.
-#   start.sh stop FOLDER          ends it; start goes on with its data, on the same port (other keys: remove
+#   start.sh stop FOLDER          ends it; start continues with its data, on the same port (other keys: remove
 #                                 FOLDER/accounts before)
 # FOLDER/{port,ca.crt,server.crt,server.key,accounts} and FOLDER/stores/ACCOUNT/azurestorageaccountkey, as a mounted
 # Secret. The certificate is for 127.0.0.1 and *.blob.windlass.test.
@@ -19,7 +19,7 @@ fi
 main=$("$here/get.sh")
 command -v openssl >/dev/null && command -v python3 >/dev/null || need_packages openssl python3
 cd "$folder"
-finish azurite KILL # one that still runs holds the port, and nobody would know it any more
+finish azurite KILL # one that still runs would hold the port without an owner
 authority windlass-test
 certificate server /CN=azurite "DNS:*.blob.windlass.test,DNS:login.windlass.test,IP:127.0.0.1"
 key() { head -c 64 /dev/urandom | base64 -w0; }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A store from the command line, for tests and benchmarks of what only whole programs show:
- *   store put|create PATH NAME <DATA     store get PATH NAME >DATA     store list PATH [PREFIX]
- *   store stat|remove PATH NAME          store probe PATH
- *   store hold PATH NAME SECONDS         gets it ten times a second, for so long, all with one
- * store store upload PATH NAME BYTES         writes so many bytes in pieces of 1 MiB store read
- * PATH NAME BYTES           reads the object in pieces of so many bytes; prints its CRC-32C store
- * fill PATH COUNT BYTES THREADS  so many objects, n/000000 ... store drain PATH COUNT THREADS gets
- * them all; prints the sum of their sizes store random PATH SEED OPERATIONS    any operation on
- * twenty names, checked against a model An error is one line on stderr; the exit code is its kind's
- * (lib/error.h). */
+/* A store from the command line, for tests and benchmarks that need whole programs:
+ *   store put|create PATH NAME <DATA
+ *   store get PATH NAME >DATA
+ *   store list PATH [PREFIX]
+ *   store stat|remove PATH NAME
+ *   store probe PATH
+ *   store hold PATH NAME SECONDS         gets the object ten times a second for SECONDS, all with
+ *                                        one store
+ *   store upload PATH NAME BYTES         writes BYTES bytes in pieces of 1 MiB
+ *   store read PATH NAME BYTES           reads the object in pieces of BYTES; prints its CRC-32C
+ *   store fill PATH COUNT BYTES THREADS  writes COUNT objects, n/000000 ...
+ *   store drain PATH COUNT THREADS       gets them all; prints the sum of their sizes
+ *   store random PATH SEED OPERATIONS    runs random operations on twenty names, checked against
+ *                                        a model
+ * An error is one line on stderr; the exit code is that of its kind (lib/error.h). */
 #include "agent/store/store.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
@@ -133,7 +138,8 @@ static int do_read(struct store *store, char **arguments, struct error *err) {
     return 0;
 }
 
-/* ---- many, by threads ----------------------------------------------------------------------- */
+/* ---- many objects, by threads
+ * ---------------------------------------------------------------------- */
 
 struct crowd {
     struct store *store;
@@ -196,14 +202,15 @@ static int do_drain(struct store *store, char **arguments, struct error *err) {
 
 /* ---- against a model ------------------------------------------------------------------------ */
 
-/* What the object must be: its bytes are one letter, repeated. Letter 0: there is none. */
+/* The expected object: one letter, repeated. Letter 0: the object does not exist. */
 struct model {
     char letter[NAMES];
     size_t size[NAMES];
 };
 
-/* All errors are wrong: what a fault makes doubtful the store has tried until it knew. But for
- * CONFLICT of what was created, which may be of its own lost answer. */
+/* Every error is a failure of the test: where a fault leaves the outcome open, the store retries
+ * until it knows. Exception: CONFLICT of a create, which may come from the create's own lost
+ * answer. */
 static int create(struct store *store, const char *name, struct model *model, int i, char letter,
                   size_t size, struct error *err) {
     AUTO(text_freep) char *data = x_malloc(size + 1);

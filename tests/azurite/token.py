@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The token endpoint of Entra ID, as far as workload identity asks for it, over TLS.
+"""The token endpoint of Entra ID, the part that workload identity uses, over TLS.
 
     token.py FOLDER      listens on a free port of 127.0.0.1, which it writes to FOLDER/token.port
 

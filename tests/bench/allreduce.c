@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Times the reducer, with the buckets of a network of so many megabytes, against one plain
- * MPI_Allreduce in place of the same bytes, by turns in one run (allreduce.sh). Each time is the
- * slowest rank's, from a barrier on. Rank 0 prints JSON. All sums are compared. */
+/* Times the reducer, with the buckets of a network of a given size in megabytes, against one plain
+ * MPI_Allreduce in place of the same bytes, alternating in one run (allreduce.sh). A time is that
+ * of the slowest rank, measured from a barrier. Rank 0 prints JSON. All sums are compared. */
 #include "tests/bench/ranks.h"
 
 #include <mpi.h>
@@ -23,8 +23,8 @@ static void by_reducer(struct reducer *reducer) {
     wait_for_all(reducer);
 }
 
-/* The plain call is made by the same thread: what is compared is buckets and turns, and nothing
- * that a switch between threads would cost one side alone. */
+/* The same thread makes the plain call: the comparison is about buckets and order, without the cost
+ * of switching threads, which only one side would have. */
 static double one(struct reducer *reducer, bool is_plain) {
     struct error err = {0};
     for (size_t i = 0; i < buckets.bytes / sizeof *values; i++) {
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     }
     double *ours = x_calloc((size_t)rounds, sizeof *ours),
            *plain = x_calloc((size_t)rounds, sizeof *plain);
-    one(reducer, true); /* pages, connections */
+    one(reducer, true); /* first use: pages, connections */
     one(reducer, false);
     for (int i = 0; i < rounds; i++) {
         bool plain_first = i % 2;

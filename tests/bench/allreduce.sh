@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sums of 100 MB among 4 ranks: the reducer, in the buckets that training has, beside one MPI_Allreduce in place of the
-# same bytes, by turns in one run (tests/bench/allreduce.c). Wanted: 0.97 of the plain call's rate.
+# Sums of 100 MB among 4 ranks: the reducer, with the buckets of training, against one MPI_Allreduce in place of the
+# same bytes, alternating in one run (tests/bench/allreduce.c). Goal: 0.97 of the plain call's rate.
 #   RANKS=4 MEGABYTES=100 ROUNDS=20
-# Prints a table, writes build/bench/allreduce.json. More ranks than processors: what it says then is little.
+# Prints a table, writes build/bench/allreduce.json. With more ranks than processors the figures mean little.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${RANKS:=4}" "${MEGABYTES:=100}" "${ROUNDS:=20}"
@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
 load=$(cut -d' ' -f1 /proc/loadavg)
 mpirun --oversubscribe --bind-to none -np "$RANKS" build/tests/bench/allreduce "$MEGABYTES" "$ROUNDS" >"$work/times"
-# Medians; and of rounds one by one, which says how much the machine's other work blurs it.
+# Medians over all rounds, and the ratio of each round, which shows the noise from the machine's other work.
 jq --arg cpu "$(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2 | xargs)" --argjson cores "$(nproc)" --arg load "$load" '
     def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
     . + {command: "tests/bench/allreduce.sh", cpu: $cpu, cores: $cores, load_before: ($load | tonumber),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# miniBatchSize auto against fixed sizes, with programs that need so many milliseconds of start-up for every mini-batch and
-# 1 ms for every item (both asleep: processors are not what is measured), two workers of 4 programs. Wanted: never more
-# than a few percent behind the best fixed size. Seconds from the first lease to the last result.
+# miniBatchSize auto against fixed sizes, with programs that need STARTS milliseconds for every mini-batch and
+# 1 ms for every item (both are sleeps: the processors are not measured), two workers with 4 programs each. Goal: never
+# more than a few percent behind the best fixed size. Measured: seconds from the first lease to the last result.
 #   ITEMS=20000; SIZES="1 10 100 1000"; STARTS="0 5 50": ms
 # Prints a table, writes build/bench/auto.json.
 set -eu

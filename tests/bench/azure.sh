@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# az:// beside curl on the same Azurite, over TLS: one object of BENCH_MIB (1024) written and read, and BENCH_FILES
-# (2000) small ones of 4 KB (BENCH_PARTS="large small"). By turns, BENCH_ROUNDS (3) times; the best of each counts.
-# "cpu" is the processor time of Azurite and client together: a second opinion on a busy machine. Prints a table,
-# writes build/bench/azure.json. curl writes the object in one request and reads it in one; small files it takes three
-# ways: a process each (BENCH_EACH=200 of them), one process with one connection, one with 16 at a time (-Z).
+# az:// against curl on the same Azurite, over TLS: one object of BENCH_MIB (1024) written and read, and BENCH_FILES
+# (2000) small ones of 4 KB (BENCH_PARTS="large small"). They alternate BENCH_ROUNDS (3) times; the best time of each
+# counts. "cpu" is the processor time of Azurite and client together: which is steadier on a busy machine. Prints a
+# table, writes build/bench/azure.json. curl writes the object in one request and reads it in one; it transfers small
+# files in three ways: a process for each (BENCH_EACH=200 of them), one process with one connection, one with 16 at a
+# time (-Z).
 set -eu
 cd "$(dirname "$0")/../.."
 make -s CC="${CC:-gcc}" build/tests/azurite/store
@@ -19,7 +20,7 @@ base=https://127.0.0.1:$(cat "$azurite/port")/films/tests/bench
 sas=$(python3 tests/azurite/az.py "$azurite" sas films tests rwdl 86400)
 head -c "${mib}M" /dev/urandom >"$work/large"
 head -c 4000 /dev/urandom >"$work/small"
-# The signature stays out of the arguments here, too.
+# The signature is not among the arguments here either.
 config() { # FILE put|get NAMES...
     local file=$1 what=$2
     shift 2
@@ -30,7 +31,7 @@ config() { # FILE put|get NAMES...
 }
 curl=(curl -sS --fail --cacert "$azurite/ca.crt" --http1.1 -o /dev/null)
 server_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$(cat "$azurite/pids/azurite.pid")/stat"; }
-seconds() { # COMMAND...: how long it takes, and the processor seconds of all
+seconds() { # COMMAND...: its duration, and the processor seconds of all processes
     local before=$(server_cpu)
     TIMEFORMAT='%R %U %S'
     { time "$@" >/dev/null 2>&3; } 3>&2 2>"$work/time"

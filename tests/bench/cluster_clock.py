@@ -29,7 +29,7 @@ class Api:
 
 
 class Way(threading.Thread):
-    """When a Service first led to its pod."""
+    """The time at which a Service first reached its pod."""
 
     def __init__(self, service):
         super().__init__(daemon=True)
@@ -50,7 +50,7 @@ class Way(threading.Thread):
 
 
 def seconds(text):
-    """Of "2026-11-21T10:44:14.123456789Z", or of containerd's "2026-11-21 10:44:14.123456789 +0000 UTC"."""
+    """The time in "2026-11-21T10:44:14.123456789Z", or of containerd's "2026-11-21 10:44:14.123456789 +0000 UTC"."""
     whole, fraction = re.match(r"(\d+-\d+-\d+[T ]\d+:\d+:\d+)\.?(\d*)", text).groups()
     parsed = datetime.datetime.strptime(whole.replace("T", " ") + " +0000", "%Y-%m-%d %H:%M:%S %z")
     return parsed.timestamp() + float("0." + (fraction or "0"))
@@ -67,7 +67,7 @@ def await_value(what, get):
 
 
 def line_time(job, pod, words):
-    """When the agent of pod JOB-POD... wrote the first line with these words, or None."""
+    """The time at which the agent of pod JOB-POD... wrote the first line with these words, or None."""
     for path in glob.glob("/var/log/pods/default_%s-%s*/*/0.log" % (job, pod)):
         for line in open(path):
             if words in line:
@@ -90,7 +90,7 @@ def requests(job):
 
 
 def covered(intervals, start, end):
-    """How much of start to end lies in one of the intervals."""
+    """How much of the time from start to end is in one of the intervals."""
     total, at = 0.0, start
     for a, b in sorted(intervals):
         a, b = max(a, at), min(b, end)
@@ -100,7 +100,8 @@ def covered(intervals, start, end):
 
 
 def container_starts(job, label, count):
-    """The pods' label -> time, when `count` of them have started; None while the kubelet has not told their containers' numbers."""
+    """The pods' label -> time, when `count` of them have started; None until the kubelet has reported their containers'
+    ids."""
     started = {}
     for pod in api.pods(job):
         id = pod["status"].get("containerStatuses", [{}])[0].get("containerID", "none://none").split("//")[1]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The controller beside kube-controller-manager's Job controller, on the same real API server (1.20, no limits of
+# The controller against kube-controller-manager's Job controller, on the same real API server (1.20, no limits of
 # its own): jobs to pods requested, memory, idle processor time, start to ready.
 #   JOBS=10000 FINISHED=10000 RUNNING=1000 WORKERS=1000    counts; JOBS_DEFAULT=200: for the manager's default limits
-# Every job has two pods. All are created before the one that is measured starts, so that nobody waits for the load.
+# Every job has two pods. All are created before the measured controller starts, so that neither waits for the load.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${JOBS:=1000}" "${FINISHED:=1000}" "${RUNNING:=100}" "${WORKERS:=1000}" "${JOBS_DEFAULT:=200}"
@@ -16,7 +16,7 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-# A server with nothing in it, so that nobody is measured beside what another left.
+# An empty server, so that no measurement includes the objects of an earlier one.
 fresh() {
     tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1 || true
     rm -rf "$api"
@@ -24,7 +24,7 @@ fresh() {
         --feature-gates=APIPriorityAndFairness=false >"$work/api.log"
     "$api/kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
     "$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
-    # By bearer token, as controllers have it in a cluster: a client's certificate is verified with every request.
+    # By bearer token, as controllers do in a cluster: a client's certificate would be verified with every request.
     "$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
     "$api/kubectl" config unset users.admin.client-certificate >/dev/null
     "$api/kubectl" config unset users.admin.client-key >/dev/null
@@ -36,7 +36,7 @@ since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.3f", (b - a) / 1e9 }'; 
 rate() { awk -v n="$1" -v s="$2" 'BEGIN { printf "%.1f", n / s }'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 controller() { # NAMESPACE: starts one; $pid, $port
-    : >"$work/log" # before: the port of an earlier one must not be read
+    : >"$work/log" # first: the port of an earlier one must not be read
     "$windlass" controller --kubeconfig "$api/kubeconfig" --no-leader-election --listen 127.0.0.1:0 --namespace "$1" 2>"$work/log" &
     pid=$!
     until port=$(sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/log") && [ -n "$port" ]; do sleep 0.002; done
@@ -47,7 +47,7 @@ manager() { # FLAGS
     tests/cluster/api-server.sh controller-manager "$api" "$@" >/dev/null
     manager_pid=$(cat "$api/pids/controller-manager.pid")
 }
-all() { # NAMESPACE PODS: seconds from $start until so many pods are there
+all() { # NAMESPACE PODS: seconds from $start until PODS pods exist
     local got
     got=$(load wait "$1" "$2" 3600)
     [ "$got" -ge "$2" ] || { echo "controller.sh: only $got of $2 pods in $1" >&2; exit 1; }
@@ -120,7 +120,7 @@ full_ready=$(since "$start")
 until grep -q ' listed ' "$work/log"; do sleep 0.01; done
 listed=$(since "$start")
 load wait memory $((RUNNING * 2)) 3600 >/dev/null
-# Words about the jobs follow their pods: idle is who asks nothing of the server for five seconds.
+# Status writes follow the pods: a controller is idle if it sends no request to the server for five seconds.
 requests() { curl -s "http://127.0.0.1:$port/metrics" | awk '/^windlass_apiserver_requests_total/ { n += $2 } END { printf "%.0f", n }'; }
 until last=$(requests) && sleep 5 && [ "$(requests)" = "$last" ]; do :; done
 busy() { cat /proc/$pid/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n }'; }

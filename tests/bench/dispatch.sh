@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mini-batches a second through the coordinator and two workers with an empty scorer (a program in C by scorer.command,
-# SummaryOnly, commits on, over TLS) beside dask.distributed, which does as many calls of an empty function with two
-# workers, on this machine, by turns. Wanted: 20,000 a second, 10 times dask, under 0.2 ms each.
+# SummaryOnly, commits on, over TLS) against dask.distributed, which makes as many calls of an empty function with two
+# workers, on this machine, alternating. Goals: 20,000 a second, 10 times dask, under 0.2 ms each.
 #   COUNT=20000: dask's calls; OURS=200000: our mini-batches, of one empty file each; ROUNDS=3: of ours, the median counts
 # Prints a table, writes build/bench/dispatch.json.
 set -eu
@@ -21,7 +21,7 @@ for round in $(seq "$ROUNDS"); do
     awk -v n="$OURS" -v s="$seconds" '{ printf "%.0f %.4f\n", n / s, ($1 + $2) * 1000 / n }' "$work/times" >>"$work/ours"
     [ "$round" -gt 1 ] || {
         echo "dask.distributed, $COUNT calls of an empty function, its ways one after the other:"
-        # Debian's python, which has Debian's packages, whatever else is called python3 here.
+        # Debian's python, which has Debian's packages; another python3 may come first in the PATH.
         /usr/bin/python3 tests/bench/dispatch_dask.py "$COUNT" "$work/dask.json"
     }
 done

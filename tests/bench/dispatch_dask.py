@@ -42,7 +42,7 @@ def certificate(folder):
 
 
 def measure(way, loop, number, times, tls=None):
-    """Seconds of each time, in one cluster."""
+    """The seconds of each repetition, in one cluster."""
     import dask
 
     dask.config.set({"distributed.admin.event-loop": loop, "distributed.worker.profile.enabled": False,
@@ -64,7 +64,7 @@ def measure(way, loop, number, times, tls=None):
 
 
 def apart(way, loop, number, times, tls=None):
-    """In a process of its own: a loop is chosen once in a process."""
+    """In a separate process: the event loop is chosen once per process."""
     call = json.dumps([way, loop, number, times, tls])
     output = subprocess.run([sys.executable, __file__, "--measure", call], check=True, stdout=subprocess.PIPE).stdout
     seconds = json.loads(output.splitlines()[-1])

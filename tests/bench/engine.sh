@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The engine against onnxruntime-node 1.30.0 in one run: a table and build/bench/engine.json.
-# THREADS=1 and ROUNDS=9 change the number of threads and of turns; ONLY=ResNet chooses.
+# THREADS=1 and ROUNDS=9 change the numbers of threads and of rounds; ONLY=ResNet selects networks.
 cd "$(dirname "$0")/../.." || exit 3
 set -e
 models=build/bench/models

@@ -12,7 +12,7 @@ WORKERS = 4
 
 
 def here(job):
-    """When the last worker registered; None while some have not."""
+    """When the last worker registered; None until all have."""
     times = [line_time(job, "0", "worker %d (" % index) for index in range(WORKERS)]
     return None if None in times else max(times)
 
@@ -53,7 +53,7 @@ def measure(number, manifest):
 
 
 manifest = json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-f", "examples/fashion-mnist/disttrain.yaml"))
-measure(0, manifest)  # not counted: the first pods of a node wait for more than later ones
+measure(0, manifest)  # not counted: the first pods of a node wait longer than later ones
 rows = [measure(number + 1, manifest) for number in range(rounds)]
 median = {key: statistics.median(row[key] for row in rows) * 1e3 for key in rows[0]}
 worst = {key: max(row[key] for row in rows) * 1e3 for key in rows[0]}

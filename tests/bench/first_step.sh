@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# From `kubectl apply` of examples/fashion-mnist to the first step that its four workers have taken together, on the one-node
-# cluster (tests/cluster/up.sh), and whose time it is: as first_worker.sh.
+# From `kubectl apply` of examples/fashion-mnist to the first step that its four workers take together, on the one-node
+# cluster (tests/cluster/up.sh), and which part took how long, as in first_worker.sh.
 #   ROUNDS=10
-# Needs root. One cluster per machine: it is started here and ended here.
+# Needs root. One cluster per machine: this script starts it and ends it.
 set -eu
 cd "$(dirname "$0")/../.."
 export AUDIT=yes

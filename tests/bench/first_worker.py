@@ -42,8 +42,8 @@ def measure(number, manifest):
             print("  %7.1f ms %s" % ((when - stored) * 1e3, name))
     kubectl("delete", "bs", job, "--wait=false")
     await_value("end of " + job, lambda: not api.pods(job))
-    # What the coordinator takes to start is ours, and so is what the worker needs once it has started and there is a
-    # way: the coordinator's start also counts where others took longer meanwhile.
+    # The coordinator's start counts as ours, and so does what the worker does once its container runs and the Service
+    # works. The coordinator's start counts even where other components took longer at the same time.
     prepared = max(both, way_open)
     row = {"kubectl": stored - start, "controller": requested - stored - answering, "apiServer": answering,
            "scheduler": bound - requested, "kubelet": both - bound, "way": prepared - both,
@@ -56,7 +56,7 @@ def measure(number, manifest):
 manifest = json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-f",
                               "examples/style-transfer/batchscore.yaml"))
 manifest["spec"]["workers"]["max"] = 1
-measure(0, manifest)  # not counted: the first pods of a node wait for more than later ones
+measure(0, manifest)  # not counted: the first pods of a node wait longer than later ones
 rows = [measure(number + 1, manifest) for number in range(rounds)]
 median = {key: statistics.median(row[key] for row in rows) * 1e3 for key in rows[0]}
 worst = {key: max(row[key] for row in rows) * 1e3 for key in rows[0]}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# From `kubectl apply` to the first worker that is connected, on the one-node cluster (tests/cluster/up.sh), and whose
-# time it is: the API server's audit log, containerd's events and the pods' logs say when each step was done.
+# From `kubectl apply` to the first connected worker, on the one-node cluster (tests/cluster/up.sh), and which part took
+# how long: the API server's audit log, containerd's events and the pods' logs say when each step was done.
 #   ROUNDS=20
-# Needs root. One cluster per machine: it is started here and ended here.
+# Needs root. One cluster per machine: this script starts it and ends it.
 set -eu
 cd "$(dirname "$0")/../.."
 export AUDIT=yes

@@ -4,7 +4,7 @@ folder_of_files() {
     mkdir -p "$1"
     (cd "$1" && seq -w 1 "$2" | xargs touch)
 }
-# scorer_job WORK FILES SIZE SLOTS [START_US ITEM_US]: through two workers, with SLOTS programs each. What it took is
+# scorer_job WORK FILES SIZE SLOTS [START_US ITEM_US]: runs a job on two workers with SLOTS programs each. Its times are
 # then in WORK/out/summary.json and WORK/out/mini_batches.csv, processor seconds (user, system) in WORK/times.
 scorer_job() {
     local work=$1 files=$2
@@ -31,7 +31,7 @@ M
         --volume program=build/tests/bench --state "$work/state" >"$work/log" 2>&1; } 2>"$work/times" ||
         { tail -20 "$work/log" >&2; return 1; }
 }
-# Seconds from the first lease to the last result, as the coordinator has them.
+# Seconds from the first lease to the last result, as the coordinator recorded them.
 scorer_seconds() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         { start = $at["startSeconds"]; end = start + $at["seconds"]; if (NR == 2 || start < first) first = start; if (end > last) last = end }

@@ -3,7 +3,7 @@
     load.py FOLDER batchscores NAMESPACE COUNT [finished|running]   one worker each
     load.py FOLDER jobs NAMESPACE COUNT                             Kubernetes' own, of two pods
     load.py FOLDER wide NAMESPACE WORKERS                           one BatchScore
-    load.py FOLDER wait NAMESPACE PODS SECONDS    until there are so many pods; prints how many there are"""
+    load.py FOLDER wait NAMESPACE PODS SECONDS    waits until there are PODS pods; prints the number"""
 import http.client, json, ssl, sys, threading, time
 
 folder, what, namespace, count = sys.argv[1:4] + [int(sys.argv[4])]

@@ -120,7 +120,7 @@ class Network:
 
 
 def johnson(path, seed, width=32):
-    """Fast style transfer (Johnson et al. 2016) with instance norm, as it is exported by PyTorch."""
+    """Fast style transfer (Johnson et al. 2016) with instance norm, as PyTorch exports it."""
     n = Network("TransformerNet", seed, 11)
     scales = n.constant([4], [1, 1, 2, 2])
     roi = n.constant([0], [])
@@ -156,7 +156,7 @@ def johnson(path, seed, width=32):
 
 
 def resnet50(path, seed):
-    """ResNet-50 v1.5: the stride of a stage's first block stands on its 3x3 convolution."""
+    """ResNet-50 v1.5: the 3x3 convolution of a stage's first block has the stride."""
     n = Network("ResNet-50", seed, 13)
 
     def conv_norm(x, channels_in, channels_out, kernel, stride=1, gain=2.0, scale=1.0):
@@ -187,7 +187,7 @@ def resnet50(path, seed):
 
 
 def squeezenet(path, seed):
-    """SqueezeNet 1.1 (Iandola et al. 2016); its dropout does nothing when it scores."""
+    """SqueezeNet 1.1 (Iandola et al. 2016); its dropout does nothing in inference."""
     n = Network("SqueezeNet", seed, 13)
 
     def conv(x, channels_in, channels_out, kernel, stride=1, pad=0):
@@ -237,11 +237,11 @@ def mobilenetv2(path, seed):
 
 
 def mlp(path, seed, sizes=(1024, 4096, 4096, 1000)):
-    """Dense layers: at batch 1 their weights are read for one row."""
+    """Dense layers: at batch 1 all weights are read for one row."""
     n = Network("MLP", seed, 13)
     x = "input"
     for index, (from_, to) in enumerate(zip(sizes, sizes[1:])):
-        bound = math.sqrt(6 / from_) / 2 ** 31  # evenly: 25 million gaussian numbers take long
+        bound = math.sqrt(6 / from_) / 2 ** 31  # uniform: 25 million gaussian numbers would take long
         numbers = array.array("i", n.random.randbytes(4 * from_ * to))
         n.parameters += from_ * to
         w = n.constant([to, from_], [bound * number for number in numbers])

@@ -27,7 +27,7 @@ def numbers(name, values):
 
 
 def grow(draw, rows, tree):
-    """Appends the tree's nodes by breadth: (tree, node, feature, threshold, true, false); leaves have no feature."""
+    """Appends the tree's nodes breadth-first: (tree, node, feature, threshold, true, false); leaves have no feature."""
     todo, count = [(0, 0)], 1
     while todo:
         node, depth = todo.pop(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a lease and a result cost on the wire: formatted and parsed, in messages of 1, 16 and 256.
- */
+/* The cost of a lease and a result on the wire: formatting and parsing, in messages of 1, 16 and
+ * 256. */
 #include "agent/score/wire/message.h"
 #include "lib/time/clock.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How much of the sums of ResNet-50's gradients the reducer hides behind computing (overlap.sh).
- * The computing is a sleep, as where each rank has a GPU, or "spin": so much time of a processor,
- * which also shows what the reducer's thread takes from it while it waits. A third of it is
- * forward, and gradients are made when backward's multiply-adds before them are done. By turns:
- * computing alone, sums behind it, sums beside it. Each time is the slowest rank's. Rank 0 prints
- * JSON. */
+/* How much of the time to sum ResNet-50's gradients the reducer hides behind computation
+ * (overlap.sh). The computation is a sleep, as where each rank has a GPU, or "spin": processor time,
+ * which also shows what the reducer's thread takes from it while it waits. A third of it is forward;
+ * a gradient is ready when the multiply-adds of backward before it are done. Three variants
+ * alternate: computation alone, sums after it, sums during it. A time is that of the slowest rank.
+ * Rank 0 prints JSON. */
 #include "tests/bench/ranks.h"
 #include "tests/resnet50.h"
 
@@ -18,7 +18,7 @@ enum mode { COMPUTE, OFF, ON, MODE_COUNT };
 static const char *const mode_names[MODE_COUNT] = {"compute_seconds", "off_seconds", "on_seconds"};
 
 static struct resnet50 net;
-static double *due_at; /* [buckets.count]: the share of backward's work */
+static double *due_at; /* [buckets.count]: the share of backward's work before it */
 static bool spins;
 
 static int64_t clock_ns(void) {
@@ -27,7 +27,7 @@ static int64_t clock_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* By this thread's clock: a sleep, or so much time of a processor. */
+/* A sleep, or processor time by this thread's clock. */
 static void compute_until(int64_t ns) {
     struct timespec until = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     while (spins && clock_ns() < ns) {
@@ -54,7 +54,7 @@ static double step(struct reducer *reducer, enum mode mode, double compute_s) {
     return most(reducer, seconds_since(start_ns));
 }
 
-/* When the last gradient of each bucket is made. */
+/* The time at which the last gradient of each bucket is ready. */
 static void plan(void) {
     resnet50_init(&net);
     buckets_plan(net.bytes, net.made_at, net.count, (size_t)64 << 20, &buckets);
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         fail(&err);
     }
     double *seconds = x_calloc((size_t)rounds * MODE_COUNT, sizeof *seconds);
-    step(reducer, OFF, 0.01); /* pages, connections */
+    step(reducer, OFF, 0.01); /* first use: pages, connections */
     for (int i = 0; i < rounds; i++) {
         for (int mode = 0; mode < MODE_COUNT; mode++) {
             seconds[mode * rounds + i] = step(reducer, (enum mode)mode, compute_s);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How much of the sums between 4 machines on 1 Gbit/s is hidden behind computing: ResNet-50's gradients, the reducer over
-# the real mpirun, each rank in a network namespace behind tc's tbf (tests/netns.bash). Three by turns: computing alone,
-# sums behind it (off), beside it (on); hidden = 1 - (on - compute) / (off - compute). The computing is a sleep
-# (tests/bench/overlap.c): four ranks' computing does not fit on two processors.
+# How much of the sums between 4 machines on 1 Gbit/s is hidden behind computation: ResNet-50's gradients, the reducer
+# over the real mpirun, each rank in a network namespace behind tc's tbf (tests/netns.bash). Three variants alternate:
+# computation alone (compute), sums after it (off), sums during it (on); hidden = 1 - (on - compute) / (off - compute).
+# The computation is a sleep (tests/bench/overlap.c): two processors are too few for four ranks.
 #   RANKS=4 RATE=1gbit COMPUTE_MS=1600 ROUNDS=5
-#   COMPUTE=spin: time of a processor instead, with no more RANKS than half the processors: sums want some, too
-# As root. Prints a table, writes build/bench/overlap.json.
+#   COMPUTE=spin: processor time instead; RANKS at most half the processors, as the sums need some, too
+# Needs root. Prints a table, writes build/bench/overlap.json.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/netns.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole demo beside the engine alone, how idle its workers were, and the agent's memory on 1080p video.
-# Prints two tables, writes build/bench/pipeline.json. BENCH_FRAMES (all): shorten the demo's clip.
+# The whole demo against the engine alone, the idle time of its workers, and the agent's memory on 1080p video.
+# Prints two tables, writes build/bench/pipeline.json. BENCH_FRAMES (default: all) shortens the demo's clip.
 set -eu
 cd "$(dirname "$0")/../.."
 mkdir -p build/bench/work
@@ -11,8 +11,8 @@ model=$example/data/model/starry.onnx
 $example/fetch.sh
 agent=build/windlass-agent
 
-# Engine alone, as the workers run it: one process a core, one thread each, side by side. Frames a
-# second of all, and processor milliseconds of a frame.
+# The engine alone, as the workers run it: one process per core, one thread each, at the same time. Prints frames a
+# second of all processes together, and processor milliseconds per frame.
 engine() {
     for i in $(seq "$cores"); do
         $agent model bench $model --shape image=1x3x720x1280 --threads 1 --runs 25 >"$work/engine.$i" &
@@ -33,7 +33,7 @@ TIMEFORMAT='%U %S'
 { time build/windlass run -f $example/batchscore.yaml --volume data="$work/data" --state "$work/state" \
     >"$work/run.log" 2>&1; } 2>"$work/times" || { tail -20 "$work/run.log"; exit 1; }
 end=$(date +%s.%N)
-# Once more, so that a machine that grew slower or faster meanwhile shows; their mean counts.
+# Measured again, to see whether the machine became slower or faster meanwhile; the mean of both counts.
 read -r fps_after ms_after < <(engine)
 frames=$(jq .items.done "$work/data/painted/summary.json")
 number() { awk "BEGIN { printf \"%.3f\", $1 }"; }
@@ -43,7 +43,7 @@ demo_fps=$(number "$frames / ($end - $start)")
 demo_ms=$(number "1000 * ($(tr ' ' + <"$work/times")) / $frames")
 ratio=$(number "$demo_fps / $engine_fps")
 ratio_processor=$(number "$engine_ms / $demo_ms")
-# Of the workers' time from their first lease to their last result (docs/report.md); wanted: under 0.03.
+# The idle share of the workers' time from first lease to last result (docs/report.md); goal: under 0.03.
 idle=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { busy += $at["busySeconds"]; idle += $at["idleSeconds"] } END { printf "%.4f", idle / (busy + idle) }' "$work/data/painted/workers.csv")
 echo
@@ -53,7 +53,7 @@ printf '%-44s %10.1f %10.1f %8s\n' "processor ms of a frame" "$demo_ms" "$engine
 printf '%-44s %10s\n' "idle share of the workers" "$idle"
 echo "(engine before and after: $fps_before and $fps_after frames a second)"
 
-# Memory: the largest agent process over a run on a 1080p clip, short and four times as long.
+# Memory: the largest agent process in a run on a 1080p clip, a short one and one four times as long.
 peak_mib() { # seconds of video
     mkdir -p "$work/big/media" && rm -rf "$work/big/painted" "$work/big/state"
     cp -r $example/data/model "$work/big/"

@@ -1,5 +1,5 @@
-/* ranks.h: what the benches of sums between ranks share (allreduce.c, overlap.c): one comm, one
- * plan of buckets, times that begin together and count until the slowest rank is done. */
+/* ranks.h: code shared by the benchmarks of sums between ranks (allreduce.c, overlap.c): one comm,
+ * one plan of buckets, times from a common start to the end of the slowest rank. */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -30,7 +30,7 @@ static int gather_most(struct comm *of, void *context, struct error *err) {
     return result;
 }
 
-/* Behind a barrier; the time at which it is over. */
+/* Waits at a barrier; returns the time after it. */
 static int64_t begin_ns(struct reducer *reducer) {
     struct error err = {0};
     if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
@@ -48,7 +48,7 @@ static void wait_for_all(struct reducer *reducer) {
     }
 }
 
-/* The slowest rank's. */
+/* The largest value over all ranks. */
 static double most(struct reducer *reducer, double seconds) {
     struct error err = {0};
     if (reducer_call(reducer, gather_most, &seconds, &err) < 0) {

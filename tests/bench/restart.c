@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a new coordinator waits for: PATH gets logs of COUNT... commits, and each is opened again.
+/* How long a new coordinator waits: PATH gets logs of COUNT... commits, and each is opened again.
  *   restart PATH COUNT...
- * Written through objects of our own format, 16 at a time, as a log would take days. */
+ * The commits are written directly as objects of our format, 16 at a time: through a log it would
+ * take days. */
 #include "agent/score/log/commit.h"
 #include "lib/time/clock.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRITERS = 16, CELLS = 40 /* of a commit: 200 mini-batches a second */ };
+enum { WRITERS = 16, CELLS = 40 /* per commit: 200 mini-batches a second */ };
 
 struct writing {
     struct store *store;

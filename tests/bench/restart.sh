@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long a coordinator that starts anew reads the commits of its run (tests/bench/restart.c): on a disk, on Azurite,
-# and on Azurite behind a proxy that waits for 10 ms before each answer, as a storage that is not on this machine does.
+# How long a restarted coordinator reads the commits of its run (tests/bench/restart.c): on a disk, on Azurite,
+# and on Azurite behind a proxy that waits for 10 ms before each answer, like a remote storage.
 #   BENCH_COMMITS="2000 20000"
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program for scorer.command that does nothing, as quickly as a program can:
+/* A program for scorer.command that does nothing, as fast as possible:
  *
- *     scorer [START_US ITEM_US]    sleeps so long for every mini-batch, and for every item in it
+ *     scorer [START_US ITEM_US]    sleeps START_US for every mini-batch and ITEM_US for every item
+ * in it
  *
- * Each item's result is null. It knows the lines that windlass writes, not JSON: an item is a
- * string or anything else without a comma, a brace or a bracket outside of strings. */
+ * Each item's result is null. It parses the lines that windlass writes, not JSON in general: an
+ * item is a string or anything else without a comma, a brace or a bracket outside of strings. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void flush(void) {
     output_size = 0;
 }
 
-/* Behind "items":[ up to its end. */
+/* The text after "items":[ up to its end. */
 static size_t count_items(const char *at, const char *end) {
     bool in_string = false;
     size_t count = at < end && *at != ']';
@@ -86,7 +87,7 @@ int main(int argument_count, char **arguments) {
     long long start_us = argument_count > 1 ? atoll(arguments[1]) : 0;
     long long item_us = argument_count > 2 ? atoll(arguments[2]) : 0;
     char *input = malloc(LINE_MAX_BYTES + READ_BYTES);
-    size_t held = 0; /* of a line that has not ended */
+    size_t held = 0; /* bytes of an incomplete line */
     while (input && held < LINE_MAX_BYTES) {
         ssize_t got = read(STDIN_FILENO, input + held, READ_BYTES);
         if (got <= 0) {

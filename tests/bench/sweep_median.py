@@ -1,4 +1,4 @@
-"""The table of sweep_median.sh, of what its runs left: sweep_median.py FOLDER AT_ONCE CURVES SEED..."""
+"""The table of sweep_median.sh, made from the files of its runs: sweep_median.py FOLDER AT_ONCE CURVES SEED..."""
 import glob
 import json
 import re
@@ -8,7 +8,7 @@ folder, at_once, curves, seeds = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys
 
 
 def sweep(name):
-    """What its trials have done, and what each of them said after each epoch."""
+    """The steps of its trials, and the metric that each reported after each epoch."""
     steps, epochs, said = 0, 0, []
     for path in sorted(glob.glob(f"{folder}/{name}/*-[0-9][0-9][0-9][0-9]-0.log")):
         with open(path, errors="replace") as file:
@@ -17,7 +17,7 @@ def sweep(name):
         left = re.findall(r"stopped on request; the checkpoint of step (\d+) is written", text)
         last = max([int(step) for step in left + [step for _, step, _ in reports]], default=0)
         if not left and "\nthe result: " not in text and reports:
-            # It was ended before it could say how far it was: no further than to the end of that epoch.
+            # It was ended before it could report its step, which is at most the end of that epoch.
             last = int(reports[-1][1]) + int(reports[0][1])
         steps += last
         epochs += last * int(reports[0][0]) / int(reports[0][1]) if reports else 0

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# What median stopping saves: examples/sweep/sweep.yaml (Fashion-MNIST, all pictures) as it is, and without earlyStopping:
-# the same trials, as Random gives the same points. Counted are the steps that trials have made, those after the last
-# report of a stopped one, too. Wanted: 25 % less, and the same best accuracy (HyperDrive's makers claim 25 to 35 %).
+# How much median stopping saves: examples/sweep/sweep.yaml (Fashion-MNIST, all pictures) as it is, and without
+# earlyStopping: the same trials, as Random gives the same points. It counts all steps of the trials, also those after
+# the last report of a stopped one. Goal: 25 % fewer steps, and the same best accuracy (HyperDrive's authors claim 25 to
+# 35 %).
 #   SEEDS="7": of spec.algorithm, two runs each; AT_ONCE=4: trials, as the manifest says (windlass run --workers)
-#   STATE=DIR: keeps all, and runs again only what is not there; CURVES=FILE: what each trial said without earlyStopping
-# Prints a table, writes build/bench/sweep_median.json. 20 minutes of two processors for each seed.
+#   STATE=DIR: keeps all files, and runs only what is missing; CURVES=FILE: the reports of each trial without
+# earlyStopping Prints a table, writes build/bench/sweep_median.json. It takes 20 minutes on two processors for each
+# seed.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${SEEDS:=7}" "${AT_ONCE:=4}"

@@ -22,7 +22,7 @@ def make(folder, batch, side):
     random = numpy.random.default_rng(7)
     numpy.save(os.path.join(folder, 'samples.npy'), random.standard_normal((batch, 3, side, side), numpy.float32))
     labels = random.integers(0, 1000, batch)
-    labels[0] = 999  # as many classes as the network has
+    labels[0] = 999  # the largest label: it sets the number of classes
     numpy.save(os.path.join(folder, 'labels.npy'), labels)
 
 
@@ -31,7 +31,7 @@ def attributes_of(onnx, node):
 
 
 def forward(functional, nodes, weights, values):
-    """The nodes that such a network has, each as PyTorch's users would call it."""
+    """The operators of such a network, each as a user of PyTorch would call it."""
     for op, name, inputs, attributes in nodes:
         x = [weights[i] if i in weights else values.get(i) for i in inputs]
         if op == 'Conv':
@@ -90,7 +90,7 @@ def processor_seconds(pid):
 
 
 def watch(command, environment, steps):
-    """Seconds a step, processor seconds a step, and the losses."""
+    """Returns seconds per step, processor seconds per step, and the losses."""
     process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
     began, ended, losses = None, None, []
     for line in process.stdout:
@@ -115,8 +115,8 @@ def trainer_environment(folder, batch, count, round_number):
 
 
 def same_work(ours, theirs):
-    """The first loss, and the second, which has seen the gradients: by then some relus' masks differ, and the two formats
-    of PyTorch part by 0.2 %."""
+    """Compares the first loss, and the second, which depends on the gradients: by then some relus' masks differ, and
+    PyTorch's own two memory formats differ by 0.2 %."""
     return abs(ours[0] - theirs[0]) <= 2e-4 * theirs[0] and abs(ours[1] - theirs[1]) <= 0.01 * theirs[1]
 
 

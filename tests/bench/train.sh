@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Images a second of training ResNet-50 in float32: windlass-trainer beside PyTorch (Debian's; its better memory format
-# counts), by turns in one run on the same processors: the same weights, batch, optimizer (tests/bench/train.py). Wanted:
-# 1.3 times PyTorch's.
+# Images a second of training ResNet-50 in float32: windlass-trainer against PyTorch (Debian's; its faster memory format
+# counts), alternating in one run on the same processors, with the same weights, batch, optimizer
+# (tests/bench/train.py). Goal: 1.3 times PyTorch's.
 #   BATCH=16 SIDE=224 STEPS=4 ROUNDS=3 THREADS=2
 # Prints a table, writes build/bench/train.json.
 set -eu

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Images a second of training ResNet-50 on one GPU: bfloat16 (channels last), TF32 and float32, beside PyTorch's autocast
-# with torch.compile where that is installed, by turns in one run on the same card. Wanted: PyTorch's; the record to know
-# is 7,950 a second on an H200. What runs is build/gpu, by `make gpu-build` here, or carried along to a bare machine.
+# Images a second of training ResNet-50 on one GPU: bfloat16 (channels last), TF32 and float32, against PyTorch's
+# autocast with torch.compile where it is installed, alternating in one run on the same card. Goal: PyTorch's rate; the
+# published record is 7,950 a second on an H200. It runs build/gpu, made by `make gpu-build` here, or copied to a bare
+# machine.
 #   BATCH=256 STEPS=30 ROUNDS=3
-# Prints a table, writes build/bench/train_gpu.json: the median of the rounds. Exit code 3: there is no GPU.
+# Prints a table, writes build/bench/train_gpu.json: the median of the rounds. Exit code 3: no GPU found.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 : "${BATCH:=256}" "${STEPS:=30}" "${ROUNDS:=3}"

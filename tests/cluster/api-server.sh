@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # A real kube-apiserver 1.20 on its own etcd, on free ports of 127.0.0.1, everything in one folder; no kubelet, no
-# scheduler: pods can be made and their status written, nothing runs them. Many can run at once (400 MB each).
+# scheduler: pods can be created and their status written, but nothing runs them. Many servers can run at once (400 MB
+# each).
 #   api-server.sh start FOLDER [OPTION...] [-- FLAG-OF-KUBE-APISERVER...]
-#       --controller-manager   also what `controller-manager FOLDER` does
+#       --controller-manager   also starts what `controller-manager FOLDER` starts
 #       --owner PID            end everything when that process is gone
-#     gives FOLDER/kubeconfig (administrator), FOLDER/token (the same by bearer token),
+#     makes FOLDER/kubeconfig (administrator), FOLDER/token (the same by bearer token),
 #     FOLDER/kubectl ARGUMENT..., FOLDER/curl PATH [curl's options], FOLDER/port
 #   api-server.sh controller-manager FOLDER [FLAG...]
 #       garbage collection by ownerReferences, Jobs, namespaces, service accounts. The collector looks for new kinds
 #       every 30 s: apply CRDs before this.
-#   api-server.sh restart FOLDER   the API server alone, cleanly; watches from before it get 410 Gone
-#   api-server.sh kill FOLDER      the API server alone, kill -9; `restart` brings it back on the same port
-#   api-server.sh pause FOLDER | resume FOLDER    it stops answering, connections stay
+#   api-server.sh restart FOLDER   restarts the API server alone, cleanly; watches from before it get 410 Gone
+#   api-server.sh kill FOLDER      ends the API server alone by kill -9; `restart` brings it back on the same port
+#   api-server.sh pause FOLDER | resume FOLDER    it stops answering, connections stay open
 #   api-server.sh compact FOLDER   etcd forgets every revision but the newest
 #   api-server.sh stop FOLDER
 set -euo pipefail

@@ -2,7 +2,7 @@
 # Builds apiextensions-apiserver, the half of kube-apiserver that serves custom resources (schemas,
 # defaults, CEL), from the Go sources in Debian sid. 4 to 6 minutes on 2 cores, once: the program is
 # kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/crd-server, and its path is printed. apt's own state is
-# left alone: lists, archives and unpacked sources lie in a folder that goes when it is built.
+# left alone: lists, archives and unpacked sources are in a folder that is removed after the build.
 # To build anew: remove that folder.
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass/crd-server

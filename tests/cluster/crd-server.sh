@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Starts a real API server for custom resources (build-crd-server.sh) on etcd, on free ports of
 # 127.0.0.1, everything in one folder:
-#   crd-server.sh start FOLDER     then FOLDER/curl PATH [curl's options] asks it as an administrator
+#   crd-server.sh start FOLDER     then FOLDER/curl PATH [curl's options] sends a request as an administrator
 #   crd-server.sh stop FOLDER
-# No Pods, Secrets or Namespaces there: schemas, defaults, CEL, status and watches are what it has.
+# It has schemas, defaults, CEL, status and watches, but no Pods, Secrets or Namespaces.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:?start or stop} folder=${2:?the folder}
@@ -79,7 +79,7 @@ SCRIPT
 chmod +x "$folder/curl"
 for _ in $(seq 300); do
     kill -0 "$(cat "$folder/server.pid")" 2>/dev/null || fail "the server ended: $(tail -1 "$folder/server.log")"
-    # /readyz as a whole waits for Services, which nobody serves here.
+    # /readyz as a whole waits for Services, which this server does not have.
     if [ "$("$folder/curl" /readyz/poststarthook/crd-informer-synced 2>/dev/null)" = ok ]; then exit 0; fi
     sleep 0.1
 done

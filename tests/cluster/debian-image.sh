@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# debian-image.sh NAME FILE PACKAGES: an image of Debian 12 with these packages (commas between them) and nothing of ours,
-# for a cluster that reaches no registry. Prints where its archive FILE lies, which is made once.
+# debian-image.sh NAME FILE PACKAGES: an image of Debian 12 with these packages (separated by commas) and none of our
+# files, for a cluster without a registry. Prints the path of its archive FILE, which is made once.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -10,7 +10,7 @@ if [ ! -f "$archive" ]; then
     mkdir -p "$cache/images"
     work=$(mktemp -d -p "$cache/images")
     trap 'rm -rf "$work"' EXIT
-    # shellcheck disable=SC2016 # the format's variables are apt's
+    # shellcheck disable=SC2016 # apt expands the format's variables
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
         sort -u >"$work/sources"
     say "making an image of Debian's $packages"

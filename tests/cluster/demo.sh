@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The demo on a real Kubernetes: the one-node cluster, the chart by helm, the example's manifest by kubectl as it is,
-# its end awaited, the video fetched into build/cluster-demo. `make cluster-demo` calls it.
+# The demo on a real Kubernetes: the one-node cluster, the chart by helm, the example's unchanged manifest by kubectl.
+# Waits for its end and copies the video to build/cluster-demo. `make cluster-demo` calls it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ends what up.sh started, and only that, and puts the host back as it was. What was built stays in the cache.
+# Ends only what up.sh started, and restores the host. Built programs stay in the cache.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 finish kubelet
 finish gpus
-# The pods, through containerd, so that shims, cgroups, mounts and network namespaces go with them.
+# Pods are removed through containerd, which also removes shims, cgroups, mounts and network namespaces.
 if running containerd; then
     each() { "${ctr[@]}" "$@" -q 2>/dev/null; }
     for task in $(each tasks ls); do "${ctr[@]}" tasks kill -s KILL "$task" >/dev/null 2>&1; done
@@ -29,8 +29,8 @@ finish containerd
 awk -v below="$folder/" 'index($2, below) == 1 { print $2 }' /proc/mounts | sort -r |
     while read -r mount; do umount "$mount" 2>/dev/null || umount -l "$mount"; done
 
-# The namespaces that CNI made, kube-proxy's and kubelet's chains, the bridge. Only lines that name KUBE- go: other
-# people's rules are loaded back as they were.
+# Removes the namespaces that CNI made, kube-proxy's and kubelet's chains, the bridge. Only lines with KUBE- are
+# removed: other rules are loaded back unchanged.
 for container in "$folder"/cni/state/windlass/10.*; do
     [ -f "$container" ] && rm -f "/var/lib/cni/results/windlass-$(head -1 "$container" | tr -d '\r')-eth0"
 done

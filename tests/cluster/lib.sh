@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# lib.sh: what the scripts of the test clusters share. Sourced.
+# lib.sh: functions shared by the scripts of the test clusters; sourced.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass
 bin=$cache/bin # build-kubernetes.sh and get-clients.sh fill it
 script=${0##*/}
@@ -7,7 +7,7 @@ script=${0##*/}
 fail() { echo "$script: $1" >&2; exit 3; }
 say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
 
-# The packages that are missing, in one go; nothing is asked of the network when all are there.
+# Installs the missing packages in one go; makes no request to the network when none is missing.
 need_packages() {
     local package missing=
     for package in "$@"; do
@@ -15,11 +15,11 @@ need_packages() {
     done
     [ -n "$missing" ] || return 0
     say "installing:$missing"
-    # shellcheck disable=SC2086 # the list is words
+    # shellcheck disable=SC2086 # the list is split into words
     "$(dirname "${BASH_SOURCE[0]}")/../../images/apt-install.sh" $missing || exit 3
 }
 
-# A port of 127.0.0.1 that nobody listens on, below the range that connections take by themselves.
+# A free port of 127.0.0.1, below the range of ephemeral ports.
 free_port() {
     local port
     for _ in $(seq 100); do
@@ -29,8 +29,8 @@ free_port() {
     return 1
 }
 
-# Certificates in the working folder: ca.crt and ca.key, and NAME.crt and NAME.key signed by it.
-# Names of a server always stand in subjectAltName: Go looks nowhere else.
+# Makes certificates in the working folder: ca.crt and ca.key, and NAME.crt and NAME.key signed by it.
+# The names of a server are always in subjectAltName: Go looks nowhere else.
 authority() {
     [ -f ca.crt ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 -days 3650 \
         -subj "/CN=$1" -keyout ca.key -out ca.crt 2>/dev/null
@@ -60,7 +60,7 @@ CONFIG
 }
 
 # Processes of the cluster in $folder: launch NAME COMMAND..., running NAME, finish NAME [SIGNAL [SECONDS]].
-# The mark in the environment tells ours from a stranger with a reused number; a zombie has none.
+# The mark in the environment distinguishes our process from another one with a reused id; a zombie has no mark.
 running() {
     local pid
     pid=$(cat "$folder/pids/$1.pid" 2>/dev/null) || return
@@ -71,7 +71,7 @@ launch() {
     shift
     mkdir -p "$folder/pids" "$folder/log"
     (
-        # Whoever holds a lock or a pipe open would hold it for as long as the cluster runs.
+        # A lock or a pipe that this process inherits would stay open as long as the cluster runs.
         for descriptor in /proc/self/fd/*; do
             descriptor=${descriptor##*/}
             [ "$descriptor" -le 2 ] || eval "exec $descriptor>&-"
@@ -92,17 +92,17 @@ finish() {
     fi
     rm -f "$folder/pids/$1.pid"
 }
-# end_with PID: when that process is gone, all of $folder's end, also where the folder is gone by then. The watcher has a
-# session of its own: what ends the script's process group must not end it first.
+# end_with PID: when that process has ended, all processes of $folder end, even if the folder is gone by then. The
+# watcher has a separate session: a signal to the script's process group must not end it first.
 end_with() {
-    # shellcheck disable=SC2016 # expanded by that shell
+    # shellcheck disable=SC2016 # that shell expands it
     setsid bash -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done
         for file in $(grep -lszxF "WINDLASS_CLUSTER=$2" /proc/[0-9]*/environ); do
             pid=${file#/proc/}
             kill -9 "${pid%/environ}"
         done' _ "$1" "$folder" >/dev/null 2>&1 </dev/null &
 }
-# wait_for SECONDS NAME COMMAND...: until it succeeds, unless the process ends or time runs out.
+# wait_for SECONDS NAME COMMAND...: waits until it succeeds, unless the process ends or time runs out.
 wait_for() {
     local end=$((SECONDS + $1)) name=$2
     shift 2

@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2034
-# own.sh: a one-node cluster for a script. Sourced, in the repository's root. Alone, a script starts it and ends it. In a run
-# of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones find it as it is, each in the namespace
-# $namespace that it has set before (default: default), and the runner ends it. Where there cannot be one it says so and ends
-# the script. One cluster per machine: it waits for another script's to end.
-# Afterwards: kubectl and helm mean that cluster and $namespace; $work is a folder that goes with the script.
+# own.sh: a one-node cluster for a script. Sourced, in the repository's root. A script that runs alone starts it and
+# ends it. In a run of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones use it, each in the
+# namespace $namespace that it has set before (default: default), and the runner ends it. If a cluster cannot run here
+# it says so and ends the script. One cluster per machine: it waits for another script's to end.
+# Afterwards: kubectl and helm mean that cluster and $namespace; $work is a folder that is removed with the script.
 . tests/cluster/lib.sh
 . tests/cluster/env.sh
 if [ "$(id -u)" != 0 ]; then echo "skip ${script%.sh}: the one-node cluster needs root"; exit 0; fi
 mkdir -p "$cache"
 exec 8>"$cache/cluster.lock"
 flock 8
-shared=${WINDLASS_SHARED:+$WINDLASS_SHARED/cluster} # this file is there while the run's cluster is
+shared=${WINDLASS_SHARED:+$WINDLASS_SHARED/cluster} # this file exists while the run's cluster does
 if running apiserver && [ ! -e "$shared" ]; then echo "skip ${script%.sh}: a cluster runs already (make cluster-down)"; exit 0; fi
 work=$(mktemp -d)
 : "${namespace:=default}"
@@ -34,7 +34,7 @@ export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
 [ "$namespace" = default ] || kubectl create namespace "$namespace" >/dev/null || exit 3
 kubectl config set-context --current --namespace="$namespace" >/dev/null
 export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
-# A chart that another script has left there is this one's, too.
+# A chart that another script has left installed is used again.
 install_chart() {
     [ "$(helm status windlass --namespace windlass -o json 2>/dev/null | jq -r .info.status)" != deployed ] || return 0
     helm install windlass charts/windlass --namespace windlass --create-namespace --set image.registry=localhost \
@@ -43,7 +43,7 @@ install_chart() {
     sed 's/^/# /' "$work/helm.out"
     return 1
 }
-# import ARCHIVE: an image that pods may have.
+# import ARCHIVE: makes an image available to pods.
 import() { "${ctr[@]}" images import --all-platforms=false "$1" >"$work/import" 2>&1 || { sed 's/^/# /' "$work/import"; return 1; }; }
 until_true() { # SECONDS COMMAND...
     local end=$((SECONDS + $1))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds a pod's network namespace: waits until it is told to end, and reaps orphans.
+// Holds a pod's network namespace: waits for a signal to end, and reaps orphans.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

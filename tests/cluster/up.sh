@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A real one-node Kubernetes 1.20 on this machine: etcd, kube-apiserver, controller-manager, scheduler, kubelet,
 # kube-proxy, containerd. `make cluster-up` calls it; down.sh ends it. Builds and installs what is missing (the first
-# time 15 minutes, then 10 s), loads our images, and ends with the lines that a user needs.
+# time 15 minutes, then 10 s), loads our images, and ends by printing what a user needs.
 # Needs root and Debian 12. One cluster per machine: kubelet's folders and the ports are fixed. There is no DNS, and
 # pods have no way out of this machine.
-#   GPUS=8             so many made-up nvidia.com/gpu on the node (they compute nothing)
+#   GPUS=8             the number of made-up nvidia.com/gpu on the node (they compute nothing)
 #   COMPACTION=30s     how often the API server compacts etcd (default 5m)
 #   AUDIT=yes          the API server writes every request into log/audit.log of the cluster's folder
 #   CLUSTER_IMAGES=no  without our own images
@@ -80,7 +80,7 @@ trap 'code=$?; [ $code = 0 ] || echo "$script: failed; the logs are in $folder/l
 for name in net.ipv4.ip_forward net.ipv4.conf.all.route_localnet net.bridge.bridge-nf-call-iptables kernel.panic \
     kernel.panic_on_oops kernel.keys.root_maxkeys kernel.keys.root_maxbytes vm.overcommit_memory \
     net.netfilter.nf_conntrack_tcp_timeout_established net.netfilter.nf_conntrack_tcp_timeout_close_wait; do
-    # kubelet and kube-proxy set these; down.sh puts them back.
+    # kubelet and kube-proxy set these sysctls; down.sh puts them back.
     if value=$(sysctl -n $name 2>/dev/null); then echo "$name=$value"; fi
 done >"$folder/sysctl.before"
 modprobe -a br_netfilter overlay 2>/dev/null || true # built in on some kernels
@@ -90,7 +90,7 @@ sysctl -qw net.bridge.bridge-nf-call-iptables=1 2>/dev/null ||
 ip link show "$bridge" >/dev/null 2>&1 || ip link add "$bridge" type bridge
 ip addr replace $gateway/16 dev "$bridge"
 ip link set "$bridge" up
-ip route replace $service_network dev "$bridge" # so that no service address matches the default route
+ip route replace $service_network dev "$bridge" # so that no address of a service matches the default route
 
 ##### certificates ####################################################################################################
 cd "$folder/pki"
@@ -109,10 +109,10 @@ for user in admin controller-manager scheduler proxy kubelet; do
     kubeconfig https://127.0.0.1:6443 "$folder/pki" $user >"users/$user"
 done
 cp users/admin kubeconfig
-rm -rf ~/.kube/cache/discovery/127.0.0.1_6443 # what kubectl remembers of the last cluster
+rm -rf ~/.kube/cache/discovery/127.0.0.1_6443 # kubectl's cache of the last cluster
 
 ##### containerd and the pods' network. Pods get a route to services only #############################################
-# restrict_oom_score_adj: without CAP_SYS_RESOURCE no sandbox would start.
+# restrict_oom_score_adj: without CAP_SYS_RESOURCE no sandbox would start otherwise.
 cat >containerd.toml <<CONFIG
 version = 2
 root = "$folder/containerd/root"
@@ -154,8 +154,8 @@ launch etcd etcd --name n --data-dir "$folder/etcd" --unsafe-no-fsync --logger z
     --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "n=$peer"
 
 ##### kubelet, before the API server answers: it retries, and 5 s of its own start are hidden #########################
-# Image collection would delete images that cannot be pulled again. A name server is named because kubelet complains
-# without one; nobody answers there.
+# Image garbage collection would delete images that cannot be pulled again. A name server is given because kubelet
+# complains without one; nothing answers there.
 cat >kubelet.yaml <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -179,7 +179,7 @@ volumePluginDir: $folder/plugins
 enforceNodeAllocatable: [pods]
 nodeStatusUpdateFrequency: 1s
 CONFIG
-# AWS_EC2_METADATA_DISABLED: else a credential plug-in of 1.20 asks a cloud's metadata address at start.
+# AWS_EC2_METADATA_DISABLED: otherwise a credential plug-in of 1.20 asks a cloud's metadata address at start.
 launch kubelet env AWS_EC2_METADATA_DISABLED=true "$bin/kubelet" --config="$folder/kubelet.yaml" \
     --kubeconfig="$folder/users/kubelet" --root-dir="$folder/kubelet" --cert-dir="$folder/pki" \
     --container-runtime=remote --container-runtime-endpoint="unix://$folder/containerd/c.sock" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# volume.sh NAME [FOLDER [NAMESPACE]]: a claim NAME on the one-node cluster, bound to a folder of this machine that starts
-# as a copy of FOLDER and that the pods' user (65532) may write. Prints where it is. NAMESPACE: $WINDLASS_NAMESPACE, else
-# default.
+# volume.sh NAME [FOLDER [NAMESPACE]]: makes a claim NAME on the one-node cluster, bound to a folder of this machine
+# that starts as a copy of FOLDER and that the pods' user (65532) may write. Prints its path. NAMESPACE:
+# $WINDLASS_NAMESPACE, else default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -36,7 +36,7 @@ spec:
   volumeName: $namespace-$name
   resources: {requests: {storage: 10Gi}}
 VOLUME
-# Who finds the claim unbound may be looked at again only half a minute later.
+# The scheduler may retry a pod with an unbound claim only half a minute later.
 for _ in $(seq 300); do
     [ "$(k -n "$namespace" get pvc "$name" -o 'jsonpath={.status.phase}')" = Bound ] && break
     sleep 0.1

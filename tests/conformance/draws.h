@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* SMOOTH: -1 to 1. OVER_ONE: 1.5 to 2.5. SPACED: 0.1 apart from each other, and 0.05 away from all
+/* SMOOTH: -1 to 1. OVER_ONE: 1.5 to 2.5. SPACED: at least 0.1 apart, and 0.05 away from all
  * multiples of 0.1, so that no small step crosses a kink: made of `spaced`, which shuffle gives. */
 enum draw { SMOOTH, SPACED, OVER_ONE };
 
@@ -32,7 +32,7 @@ static inline void fill(float *data, int64_t count, enum draw draw, int64_t *spa
     }
 }
 
-/* The whole numbers around 0, shuffled. */
+/* The integers around 0, shuffled. */
 static inline int64_t *shuffle(int64_t count, uint64_t *state) {
     int64_t *numbers = x_calloc((size_t)count + 1, sizeof *numbers);
     for (int64_t i = 0; i < count; i++) {
@@ -43,7 +43,7 @@ static inline int64_t *shuffle(int64_t count, uint64_t *state) {
     return numbers;
 }
 
-/* A variable of the environment, as SOAK_SEED. */
+/* A variable of the environment, like SOAK_SEED. */
 static inline uint64_t draws_number(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 10) : fallback;

@@ -12,13 +12,13 @@
 #include <string.h>
 
 enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 10, NETWORK_ATTRIBUTES = 16 };
-enum { NETWORK_ML_VERSION = 3 }; /* of ai.onnx.ml, whose operators have names of their own */
+enum { NETWORK_ML_VERSION = 3 }; /* of ai.onnx.ml, whose operators have other names */
 
-/* What an input's numbers are drawn from; both 0: -1 to 1. */
+/* The range of an input's numbers; both 0: -1 to 1. */
 struct network_range {
-    double low, high;           /* of integers, high is left out */
-    bool is_odd;                /* every fifth is infinite or no number */
-    enum tensor_type rounds_to; /* numbers that this type has */
+    double low, high;           /* for integers, high is excluded */
+    bool is_odd;                /* every fifth is infinite or NaN */
+    enum tensor_type rounds_to; /* only numbers that this type can represent */
 };
 
 struct network {

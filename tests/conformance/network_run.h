@@ -47,7 +47,7 @@ static inline int network_run(struct network *network, struct device *device, ui
     }
     result = result < 0 ? -1 : plan_new(device, &graph, inputs, &plan, err);
     result = result < 0 ? -1 : device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
-    /* Twice: a kernel that leaves something behind shows. */
+    /* Run twice, to find a kernel that leaves state behind. */
     result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
     result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
     result = result < 0 ? -1 : tensor_init(ret_output, outputs[0].type, &outputs[0].shape, err);

@@ -1,19 +1,19 @@
-/* operators.h: one node a row, with operands of any type: what every device must do alike. The
- * rows stand in operator_rows.inc; those of float32 alone, by many shapes, in test_device.c. */
+/* operators.h: one node per row, with operands of any type; all devices must agree on them. The
+ * rows are in operator_rows.inc; rows of float32 alone, with many shapes, are in test_device.c. */
 #pragma once
 
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 
-/* FED: an input of the network, drawn anew for every run. KNOWN: a constant, where shapes follow
- * from it. LEFT_OUT: an optional input that is absent. */
+/* FED: an input of the network, drawn anew for every run. KNOWN: a constant, where shapes depend
+ * on it. LEFT_OUT: an optional input that is absent. */
 enum operand_kind { NO_MORE, FED, KNOWN, LEFT_OUT };
 
 struct operand {
     enum operand_kind kind;
     enum tensor_type type;
     struct shape shape;
-    double low, high;      /* what is drawn from; of integers, high is left out */
+    double low, high;      /* the range of the numbers; for integers, high is excluded */
     bool is_odd;           /* NaN and infinities are among the numbers */
     const int64_t *values; /* KNOWN */
 };
@@ -59,7 +59,7 @@ static inline int network_operand(struct network *network, const struct operand 
     bool is_float = operand->type == TENSOR_FLOAT32;
     struct tensor tensor = {.type = operand->type, .shape = operand->shape};
     if (operand->kind == KNOWN) {
-        tensor.data = (void *)(uintptr_t)operand->values; /* it is only read */
+        tensor.data = (void *)(uintptr_t)operand->values; /* only read */
         return network_keep(network, "known", tensor);
     }
     int value = network_input(network, operand->shape);

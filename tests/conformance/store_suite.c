@@ -219,7 +219,7 @@ static void uploads(void) {
     check_list("u/", NULL, 0, "u/1 ");
 }
 
-/* Longer than what az:// puts and reads at once (8 MiB), and no multiple of it. */
+/* Longer than one put or read of az:// (8 MiB), and not a multiple of it. */
 enum { LARGE = (20 << 20) + 12345 };
 
 static void check_large(const char *name, const char *wanted) {
@@ -289,7 +289,7 @@ static void clears_a_folder(void) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CHECK_OK(put(names[i], "x", STORE_CREATE, &err), &err);
     }
-    for (int i = 0; i < 2; i++) { /* there is nothing the second time */
+    for (int i = 0; i < 2; i++) { /* the second time the object is gone */
         CHECK_OK(store_clear(store, "run/try/", &err), &err);
         CHECK_OBJECT("run/try/1", "[not-found]");
         CHECK_OBJECT("run/try/2/deep", "[not-found]");
@@ -316,7 +316,7 @@ static void clears_many(void) {
     CHECK_OK(store_list(store, "many/", NULL, refuse, NULL, &err), &err);
 }
 
-/* Whatever a store peeks at, what it calls whole is so; and az:// does. */
+/* A peek that a store calls whole has the whole object; az:// does peek. */
 static void peeks(void) {
     struct error err = {0};
     char data[STORE_PEEK_MAX][32], names[STORE_PEEK_MAX][32];

@@ -69,12 +69,13 @@ static int open_kube(const char *folder, struct cluster **ret_cluster, struct er
 static const struct backend backends[] = {{"local", local_is_here, open_local},
                                           {"kube", kube_is_here, open_kube}};
 
-/* What was heard: "applied Kind name", "listed Kind ", ... in order, and the last state of each. */
+/* The events received: "applied Kind name", "listed Kind ", ... in order, and the last state of
+ * each. */
 static struct ears {
     const struct backend *backend;
     char folder[64];
     struct cluster *cluster;
-    const char *kind; /* that is watched */
+    const char *kind; /* the watched kind */
     bool is_listed;
     json_t *heard, *last;
 } ears;
@@ -117,8 +118,7 @@ static bool wait_for(const char *wanted) {
     return true;
 }
 
-/* Lets everything that is under way arrive: the listing, and then whatever comes until it is quiet.
- */
+/* Lets everything under way arrive: the listing, then all events until none comes any more. */
 static void drain(void) {
     struct error err = {0};
     AUTO(text_freep) char *listed = x_printf("listed %s ", ears.kind);
@@ -168,7 +168,7 @@ static json_t *map(const char *name, const char *key, const char *value) {
                      value);
 }
 
-/* Waits for the end. */
+/* Waits until it is done. */
 static int write_object(enum cluster_verb verb, const json_t *object, json_t **ret_stored,
                         struct error *err) {
     return cluster_write(ears.cluster, verb, object, hear, &ears, ret_stored, err);
@@ -179,7 +179,7 @@ static void delete_object(const json_t *object) {
     CHECK_OK(write_object(CLUSTER_DELETE, object, NULL, &err), &err);
 }
 
-/* Writes, frees the object, returns what was stored (the caller's) or NULL. */
+/* Writes, frees the object, returns the stored object (the caller's) or NULL. */
 static json_t *write_new(enum cluster_verb verb, json_t *object_new, struct error *err) {
     json_t *stored = NULL;
     int result = write_object(verb, object_new, &stored, err);
@@ -191,7 +191,7 @@ static json_t *apply(json_t *object_new, struct error *err) {
     return write_new(CLUSTER_APPLY, object_new, err);
 }
 
-/* The object's name with another status; frees status. */
+/* Writes a status to the object of that name; frees status. */
 static int set_status(const json_t *object, json_t *status_new, struct error *err) {
     AUTO(tree_freep) json_t *changed = json_copy((json_t *)object);
     json_object_set_new(changed, "status", status_new);
@@ -205,7 +205,7 @@ static void a_listing_comes_first(void) {
     CHECK(wait_for("applied ConfigMap one"));
     CHECK(wait_for("listed ConfigMap "));
     CHECK_STR(json_string_value(json_array_get(ears.heard, 0)), "listing ConfigMap ");
-    /* A second watch tells of what exists already. */
+    /* A second watch reports the objects that exist already. */
     drain();
     forget();
     CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", "ConfigMap", NULL, false, &err), &err);
@@ -229,7 +229,7 @@ static void apply_fills_in_and_keeps_what_others_set(void) {
     CHECK(strcmp(tree_text(second, "metadata.resourceVersion", ""), version) != 0);
     CHECK(wait_for("applied ConfigMap one"));
     drain();
-    /* The same again is no change, and nobody hears of it. */
+    /* Writing the same again changes nothing and causes no event. */
     forget();
     AUTO(tree_freep) json_t *third = apply(map("one", "b", "2"), &err);
     CHECK_STR(tree_text(third, "metadata.resourceVersion", NULL),
@@ -252,7 +252,7 @@ static void create_never_touches_what_exists(void) {
     close_ears();
 }
 
-/* Nobody watches them through us; that they can be written is enough. */
+/* No one watches these kinds through us; it is enough that they can be written. */
 static void events_can_be_written(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
@@ -270,7 +270,7 @@ static void events_can_be_written(void) {
     close_ears();
 }
 
-/* What no watch tells of can be looked up. */
+/* An object of an unwatched kind can be looked up. */
 static void a_list_is_asked_for_once(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
@@ -280,7 +280,7 @@ static void a_list_is_asked_for_once(void) {
     struct cluster_write_answer answer = {0};
     ears.cluster->ops->list(ears.cluster, like, "involvedObject.uid=none,type=Warning",
                             cluster_write_done, &answer);
-    CHECK(!answer.ended); /* only wait calls back */
+    CHECK(!answer.ended); /* callbacks come only from wait */
     for (int i = 0; i < 100 && !answer.ended; i++) {
         CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
     }
@@ -291,7 +291,7 @@ static void a_list_is_asked_for_once(void) {
     close_ears();
 }
 
-/* A done that writes again is told of that write, too, and a NULL done is nobody's. */
+/* A callback that writes again gets that write's result, too; the callback may be NULL. */
 static void write_again(void *context, const json_t *stored, const struct error *err) {
     int *rounds = context;
     CHECK(stored && !err);
@@ -309,7 +309,7 @@ static void writes_may_follow_writes(void) {
     AUTO(tree_freep) json_t *loud = map("again", "round", "0");
     ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, quiet, NULL, NULL);
     ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, loud, write_again, &rounds);
-    CHECK_INT(rounds, 0); /* only wait calls back */
+    CHECK_INT(rounds, 0); /* callbacks come only from wait */
     CHECK(wait_for("applied ConfigMap quiet"));
     for (int i = 0; i < 100 && rounds < 3; i++) {
         CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
@@ -334,12 +334,12 @@ static void a_uid_guards_an_object(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
     AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
-    CHECK(wait_for("applied ConfigMap one")); /* else the listing may come after the end */
+    CHECK(wait_for("applied ConfigMap one")); /* otherwise the listing may come after the deletion */
     delete_object(old);
     CHECK(wait_for("deleted ConfigMap one"));
     AUTO(tree_freep) json_t *new = apply(map("one", "a", "1"), &err);
     CHECK(strcmp(tree_text(new, "metadata.uid", ""), tree_text(old, "metadata.uid", "")) != 0);
-    delete_object(old); /* the old one is gone already */
+    delete_object(old); /* the old object is gone already */
     CHECK(!apply(json_incref(old), &err));
     CHECK_INT(err.kind, ERROR_CONFLICT);
     drain();
@@ -361,7 +361,7 @@ static void what_is_owned_goes_with_its_owner(void) {
     delete_object(owner);
     CHECK(wait_for("deleted ConfigMap owner"));
     CHECK(wait_for("deleted ConfigMap child"));
-    delete_object(owner); /* again: no failure */
+    delete_object(owner); /* a second delete does not fail */
     close_ears();
 }
 
@@ -439,7 +439,8 @@ static bool is_readable(int timeout_ms) {
     return poll(&fd, 1, timeout_ms) == 1;
 }
 
-/* What a loop over poll relies on: no busy loop when nothing happens, no sleep when it does. */
+/* A loop over poll relies on this: no busy loop when nothing happens, no sleep when something does.
+ * */
 static void the_descriptor_says_when_to_wait(void) {
     open_ears("ConfigMap", NULL);
     CHECK(wait_for("listed ConfigMap "));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every comm must do alike. Alone it is `single`; tests/e2e/train/test_comm.sh starts it by
- * mpirun, which makes it `mpi`. Rank 0 says "ok", any rank "not ok", since each has checks of its
- * own. SOAK_SEED, SOAK_ROUNDS: of the reducer's steps. */
+/* Tests that every comm must pass. Started alone it tests `single`; tests/e2e/train/test_comm.sh
+ * starts it by mpirun, for `mpi`. Rank 0 prints "ok", any rank "not ok", since each has its
+ * own checks. SOAK_SEED, SOAK_ROUNDS: for the reducer's steps. */
 #include "agent/comm/reducer.h"
 
 #include "lib/digest.h"
@@ -23,8 +23,8 @@ static float number(int rank, size_t i) {
     return (float)(int32_t)(mixed((uint64_t)rank << 32 | i) >> 32) * 0x1p-20f;
 }
 
-/* From one number to more than any algorithm takes in one piece, and odd ones: whatever MPI chooses
- * for a size, ranks have the same bits, close to what doubles say. */
+/* From one number to more than any algorithm takes in one piece, and odd counts: whatever MPI
+ * chooses for a size, all ranks get the same bits, close to the sum in double. */
 static void sums_have_the_same_bits_everywhere(void) {
     static const size_t counts[] = {1, 2, 3, 17, 1000, 4099, 100003, 1 << 20, (1 << 22) + 5};
     float *values = x_calloc((1 << 22) + 5, sizeof *values);
@@ -52,7 +52,7 @@ static void sums_have_the_same_bits_everywhere(void) {
     free(values);
 }
 
-/* What lies on devices is added there; this comm's device is the host (test_nccl.sh's, too). */
+/* Memory of a device is added on the device; here the device is the host (in test_nccl.sh, too). */
 static void sums_on_devices_are_right(void) {
     enum { COUNT = 100003 };
     float *values = x_calloc(COUNT, sizeof *values);
@@ -106,7 +106,7 @@ static void all_hear_all(void) {
     free(all);
 }
 
-/* The first that differs is named, on every rank, and life goes on. */
+/* Every rank names the first fact that differs, and goes on. */
 static void who_differs_is_named(void) {
     struct error err = {0};
     char wanted[256];
@@ -127,11 +127,11 @@ static void who_differs_is_named(void) {
     CHECK(!atomic_load(&comm->is_lost));
 }
 
-/* Nobody leaves before the last has come. (One machine has one clock.) */
+/* No rank leaves before the last has come. (All ranks share the machine's clock.) */
 static void a_barrier_waits_for_the_last(void) {
     struct error err = {0};
     int last = comm->size - 1;
-    int64_t mine[2], *all = x_calloc((size_t)comm->size, sizeof mine); /* came, left */
+    int64_t mine[2], *all = x_calloc((size_t)comm->size, sizeof mine); /* times: came, left */
     if (comm->rank == last) {
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
@@ -155,7 +155,7 @@ static int step(struct reducer *reducer, const struct buckets *buckets, float *v
         order[other] = i;
     }
     for (size_t i = 0; i < buckets->count; i++) {
-        const struct bucket *of = &buckets->all[order[i]]; /* made now, and not before */
+        const struct bucket *of = &buckets->all[order[i]]; /* filled now, not earlier */
         for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
             values[k] = (float)((k + (size_t)(comm->rank * 31 + number)) % 509);
         }
@@ -181,7 +181,7 @@ static int step(struct reducer *reducer, const struct buckets *buckets, float *v
     return 0;
 }
 
-/* Buckets of other sizes each time, due on each rank in another order. */
+/* Other bucket sizes each time; each rank marks them due in another order. */
 static void order_is_kept_however_buckets_are_due(void) {
     uint64_t seed = test_seed(15);
     int rounds = (int)test_rounds(8);
@@ -226,7 +226,7 @@ static void kinds_are_known_by_name(void) {
     comm_close(other);
 }
 
-/* As TEST, but "ok" is rank 0's to say. */
+/* As TEST, but only rank 0 prints "ok". */
 #define RUN(function)                                                                              \
     do {                                                                                           \
         test_failures = 0;                                                                         \

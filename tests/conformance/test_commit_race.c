@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several coordinators of one run, each a process, frozen, thawed and killed at random: what they
- * were told to be stored is there, and each cell once. On the disk, where links are real, and on
+/* Several coordinators of one run, each a process, frozen, thawed and killed at random. All that
+ * they reported as stored is there, and each cell once. On the disk, where links are real, and on
  * Azurite. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/score/log/commit.h"
 #include "lib/file.h"
@@ -20,13 +20,13 @@
 
 enum { CELLS = 300, PROCESSES = 4, ROUND_MS = 60000 };
 
-/* What processes were told, in memory that outlives them. */
+/* What was acknowledged to the processes, in memory that outlives them. */
 static struct shared {
     _Atomic int acked[CELLS]; /* times */
     _Atomic int claims, superseded;
 } * shared;
 
-static char *store_name; /* where they race: opened by each process itself */
+static char *store_name; /* the store they share: each process opens it itself */
 
 static const struct commit_identity identity = {
     .run = "00000000000000aa", .uid = "uid", .job = "race", .absent_ms = 5000};
@@ -45,7 +45,7 @@ static int see(void *context, const struct commit_head *head UNUSED,
     return 0;
 }
 
-/* One coordinator's life, until it is superseded (1), done (0), or something is wrong (-1). */
+/* One coordinator's life: returns 1 if superseded, 0 if done, -1 on an error. */
 static int coordinate(struct store *store, uint64_t *state) {
     struct error err = {0};
     struct commit_log *log = NULL;
@@ -115,7 +115,7 @@ static pid_t start(uint64_t seed, int percent) {
     return pid;
 }
 
-/* Until all have ended by themselves: freezes, thaws and kills; who was killed is replaced. */
+/* Freezes, thaws and kills them until all have ended by themselves; replaces those it killed. */
 static void harass(uint64_t seed, uint64_t *state, int percent) {
     pid_t pids[PROCESSES];
     int kills = 12, ended = 0;
@@ -195,7 +195,7 @@ static void four_processes(void) {
         run_round_on_disk(test_seed(1) + (uint64_t)i, 0);
         superseded += shared->superseded;
     }
-    CHECK(superseded > 0); /* or there was no race */
+    CHECK(superseded > 0); /* otherwise there was no race */
 }
 
 static void four_processes_and_a_broken_store(void) {
@@ -215,8 +215,8 @@ static void four_processes_on_azurite(void) {
         run_round(seed, i % 2 ? 15 : 0);
         text_freep(&store_name);
     }
-    /* That there was a race the claims tell (run_round): commits are slow enough here that those
-     * who are superseded may all be killed before they notice. */
+    /* The claims show that there was a race (run_round): commits are so slow here that those
+     * who are superseded may be killed before they notice. */
     if (azurite) {
         azurite_stop(&azurite);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every device against the reference kernels: operators by shapes, and the chains that devices
+/* Every device against the reference kernels: operators in many shapes, and the chains that devices
  * fuse. A device that this machine or build lacks is skipped; an operator it lacks is counted. */
 #include "agent/engine/ops/types.h"
 #include "tests/conformance/network_run.h"
@@ -15,11 +15,11 @@ struct row {
     const char *op;
     struct shape x, others[4];
     struct attribute attributes[5];
-    int opset; /* 0: 13 */
+    int opset; /* 0 means 13 */
     bool feeds_all;
 };
 
-/* Most rows leave the last fields out, which -Wextra minds. */
+/* Most rows leave the last fields out; -Wextra would warn. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct row rows[] = {
     {"Conv", {4, {1, 3, 17, 19}}, {{4, {8, 3, 3, 3}}, {1, {8}}}, {{0}}},
@@ -305,7 +305,7 @@ static void run_row(const struct row *row, const char *device) {
     arena_release(&network.graph.arena);
 }
 
-/* Each output for itself: nobody reads the others. */
+/* Each output alone: the others have no reader. */
 static void run_operator(const struct operator_row *row, const char *device) {
     char what[192];
     for (int output = 0; output < row->outputs; output++) {
@@ -388,7 +388,7 @@ static void residual_network(struct network *network) {
     network_output(network, network_node(network, "Softmax", (int[]){x, -2}, NULL));
 }
 
-/* What must not be fused: a value with two users, a value that is an output, a view of one. */
+/* These must not be fused: a value with two users, a value that is an output, a view of one. */
 static void shared_values(struct network *network) {
     int x = network_input(network, (struct shape){4, {1, 8, 10, 10}});
     int y = conv(network, x, 8, 8, 3, 1);
@@ -444,7 +444,7 @@ static bool has_row(const char *op) {
     return has;
 }
 
-/* What widen.c goes by (types.h) is what shape rules find. */
+/* The output types that widen.c uses (types.h) are those that the shape rules find. */
 static void test_types_are_known_before_shapes(void) {
     for (size_t i = 0; i < ARRAY_LEN(operator_rows); i++) {
         const struct operator_row *row = &operator_rows[i];
@@ -464,7 +464,7 @@ static void test_types_are_known_before_shapes(void) {
         for (int k = 0; k < node->output_count; k++) {
             outputs[k].type = node->input_count ? types[0] : TENSOR_FLOAT32;
         }
-        if (node->op->infer(node, inputs, outputs, &err) == 0) { /* not of what is expanded */
+        if (node->op->infer(node, inputs, outputs, &err) == 0) { /* not for operators that are expanded */
             for (int k = 0; k < node->output_count; k++) {
                 enum tensor_type type;
                 CHECK_OK(types_output(node, types, k, &type, &err), &err);
@@ -475,7 +475,7 @@ static void test_types_are_known_before_shapes(void) {
     }
 }
 
-/* What no file can name is tested by test_gradient.c and test_training.c. */
+/* Internal operators are tested by test_gradient.c and test_training.c. */
 static void test_every_operator_has_a_row(void) {
     const struct op *op;
     for (size_t i = 0; (op = table_row(i)); i++) {
@@ -500,7 +500,7 @@ static void test_cuda_agrees_with_reference(void) {
     run_suite("cuda", true);
 }
 
-/* Numbers of 8 and 11 bits, several in a row: what is wrong is wrong by far more. (Most other
+/* Several roundings to 8 and 11 bits in a row: a real error would be far larger. (Most other
  * operators have the same kernels as before.) */
 static void test_cuda_agrees_in_two_bytes(void) {
     double before = tolerance;

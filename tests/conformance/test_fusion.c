@@ -99,7 +99,7 @@ static void norm_then_pool(struct network *net, struct size size) {
     network_output(net, conv(net, x, 8, 17, 1, 1, 0));
 }
 
-// The last windows reach beyond the picture, and beyond its padding.
+// The last windows extend beyond the picture, and beyond its padding.
 static void pool_rounds_up(struct network *net, struct size size) {
     int x = conv(net, picture(net, size, 3), 17, 3, 3, 1, 1);
     int y = network_node(net, "MaxPool", (int[]){x, -2},
@@ -171,7 +171,7 @@ static void joined(struct network *net, struct size size) {
     network_output(net, conv(net, x, 16, 40, 3, 1, 1));
 }
 
-// As in SqueezeNet: 16, 8 or 4 channels to a block, and operands that fill theirs or do not.
+// As in SqueezeNet: 16, 8 or 4 channels per block, and operands that fill their blocks or do not.
 static void fire(struct network *net, struct size size) {
     int x = op(net, "Relu", conv(net, picture(net, size, 3), 16, 3, 3, 1, 1));
     int a = op(net, "Relu", conv(net, x, 32, 16, 1, 1, 0));
@@ -207,7 +207,8 @@ static int six(struct network *net, int x) {
     return network_node(net, "Clip", (int[]){x, low, high, -2}, NULL);
 }
 
-// As in MobileNetV2: what a depthwise convolution reads is made by a 1x1 one for it alone.
+// As in MobileNetV2: a 1x1 convolution makes the input of a depthwise one, and nothing else reads
+// it.
 static void inverted(struct network *net, struct size size) {
     int x = six(net, batch_norm(net, conv(net, picture(net, size, 3), 20, 3, 3, 1, 1), 20));
     int y = six(net, batch_norm(net, conv(net, x, 84, 20, 1, 1, 0), 84));
@@ -218,7 +219,7 @@ static void inverted(struct network *net, struct size size) {
     network_output(net, conv(net, y, 12, 37, 1, 1, 0));
 }
 
-// Likewise, where the 1x1 one reads planes, or what is still to be normed.
+// Likewise, where the 1x1 convolution reads planes, or a value whose norm is pending.
 static void pairs(struct network *net, struct size size) {
     int x = depthwise_conv(net, conv(net, picture(net, size, 3), 40, 3, 1, 1, 0), 40, 5, 1, 2);
     x = op(net, "Relu", norm(net, x, 40));
@@ -226,7 +227,7 @@ static void pairs(struct network *net, struct size size) {
     network_output(net, depthwise_conv(net, conv(net, x, 8, 16, 1, 1, 0), 8, 3, 1, 40));
 }
 
-// With an addition behind it; and one that makes no pair, as another reads what lies between.
+// With an addition after it; and one that makes no pair, as the value between has another reader.
 static void pairs_and_not(struct network *net, struct size size) {
     int x = conv(net, picture(net, size, 3), 40, 3, 3, 1, 1);
     int y = depthwise_conv(net, conv(net, x, 40, 40, 1, 1, 0), 40, 3, 1, 1);
@@ -241,8 +242,8 @@ static void products(struct network *net, struct size size) {
     network_output(net, network_node(net, "MatMul", (int[]){x, w, -2}, NULL));
 }
 
-// Rows in tiles and blocks, columns that fill none, k in pieces and what is left of one; bounds
-// behind a product.
+// Rows in tiles and blocks, columns that fill no block, k in pieces with a remainder; bounds
+// after a product.
 static void dense(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){2, {size.n, size.w}});
     int w = network_constant(net, (struct shape){2, {150, size.w}}, 0.5F, 0);
@@ -354,7 +355,7 @@ static void test_fusion_avx512(void) {
     check_isa(ISA_AVX512);
 }
 
-// So many steps with a node, each by a kernel whose name this pattern is.
+// The plan has this number of steps with a node; the name of each kernel matches the pattern.
 static void check_steps(build_function *build, struct size size, const char *kernel, int count) {
     struct network net;
     struct error err = {0};
@@ -379,7 +380,7 @@ static void check_steps(build_function *build, struct size size, const char *ker
     arena_release(&net.graph.arena);
 }
 
-// Fast kernels are what this suite compares: it would pass as well if nothing were ever fused.
+// This suite compares fast kernels: without this check it would pass even if nothing were fused.
 static void test_style_network_is_fused(void) {
     check_steps(strided_style, (struct size){1, 32, 32}, "fast*",
                 7); // six convolutions and an addition, of 23 nodes
@@ -387,7 +388,7 @@ static void test_style_network_is_fused(void) {
 
 static void test_pairs_are_one_step(void) {
     check_steps(inverted, (struct size){1, 9, 9}, "fast Conv",
-                5); // the first, two pairs, and a 1x1 behind each; of 17 nodes
+                5); // the first, two pairs, and a 1x1 after each; of 17 nodes
 }
 
 static void test_bounds_belong_to_the_product(void) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every operator's gradient against finite differences: the weighted sum of a node's outputs, along
- * a random direction of one input, by five points with a wide step; inputs of operators with kinks
- * lie away from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
+ * a random direction of one input, from five points with a wide step; inputs of operators with
+ * kinks keep a distance from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/run/plan.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 static const double step = 0.01;
-/* Of the gradient's length along a random direction; what is seen is 1e-4 at worst. */
+/* Relative to the gradient's length along a random direction; the worst seen is 1e-4. */
 static const double tolerance = 1e-3;
 
 enum kind { ABSENT, VARIED, INTEGERS, LABELS, NUMBER, TRUTHS };
@@ -33,7 +33,7 @@ struct row {
     enum draw draw;
     struct input inputs[INPUTS_MAX];
     struct attribute attributes[6];
-    int output_count, used_outputs; /* 0: 1 */
+    int output_count, used_outputs; /* 0 means 1 */
 };
 
 #define X(...)                                                                                     \
@@ -64,7 +64,7 @@ struct row {
 #define NONE                                                                                       \
     { .kind = ABSENT }
 
-/* Most rows leave the last fields out, which -Wextra minds. */
+/* Most rows leave the last fields out; -Wextra would warn. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct row rows[] = {
 #include "tests/conformance/gradient_rows.inc"
@@ -109,7 +109,7 @@ struct trial {
     uint64_t state;
     int varied[INPUTS_MAX], outputs[OUTPUTS_MAX]; /* values */
     int varied_count, output_count;
-    struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* what varies, then the outputs' weights */
+    struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* the varied inputs, then the outputs' weights */
     struct runner forward, backward;
 };
 
@@ -180,7 +180,7 @@ static int add_node(struct builder *builder, enum op_id id, const int *inputs, i
     return builder_node(builder, &node);
 }
 
-/* Draws what varies, and a weight for each output's element. */
+/* Draws the varied inputs, and a weight for each element of the outputs. */
 static int draw_inputs(struct trial *trial, struct error *err) {
     struct tensor outputs[OUTPUTS_MAX];
     int64_t count = 0, done = 0;
@@ -213,7 +213,7 @@ static int draw_inputs(struct trial *trial, struct error *err) {
     return 0;
 }
 
-/* The forward graph; then it again with the weighted sum of its outputs and the gradients. */
+/* The forward graph; then the same with the weighted sum of its outputs and the gradients. */
 static int make_graphs(struct trial *trial, struct error *err) {
     struct builder builder;
     uint64_t state = trial->state;
@@ -312,7 +312,7 @@ static int run_trial(struct trial *trial, double *ret_worst, struct error *err) 
     if (make_graphs(trial, err) < 0 || draw_inputs(trial, err) < 0 ||
         runner_run(&trial->backward, trial->inputs, gradients, err) < 0 ||
         runner_run(&trial->backward, trial->inputs, gradients, err) < 0) {
-        return -1; /* twice: a kernel that leaves something behind shows */
+        return -1; /* run twice, to find a kernel that leaves state behind */
     }
     int result = 0;
     for (int i = 0; result == 0 && i < trial->varied_count; i++) {
@@ -366,10 +366,10 @@ static void test_gradients_on_cpu(void) {
 }
 
 static void test_gradients_on_cuda(void) {
-    run_rows("cuda", 1); /* slow where there is no card */
+    run_rows("cuda", 1); /* slow without a GPU */
 }
 
-/* Whoever adds a rule adds a row; but what is rounded goes up in steps (test_bfloat.c). */
+/* Every rule has a row; except rounding, whose gradient has steps (test_bfloat.c). */
 static void test_every_rule_has_a_row(void) {
     for (size_t i = 0; table_row(i); i++) {
         const struct op *op = table_row(i);

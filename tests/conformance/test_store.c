@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The suite of stores on a folder on the disk and one in memory (tmpfs), each behind broken_store
- * without faults, too; then what only folders have (links, hidden files). In a folder that is told,
- * the same. */
+ * without faults, too; then features of folders alone (links, hidden files). With a folder as an
+ * argument the same runs there. */
 #include "agent/store/store.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
@@ -137,7 +137,7 @@ static void reads_only(void) {
 
 enum { SIZE = 300000, OBJECTS_MAX = 200 };
 
-/* Tells of the first pair of objects; the pipe's reader may be gone afterwards. */
+/* Reports the first pair of objects; the pipe's reader may be gone afterwards. */
 __attribute__((noreturn)) static void write_until_killed(int round, int told_fd) {
     AUTO(text_freep) char *data = x_malloc(SIZE);
     signal(SIGPIPE, SIG_IGN);
@@ -157,7 +157,7 @@ __attribute__((noreturn)) static void write_until_killed(int round, int told_fd)
     }
 }
 
-/* Whatever moment a writer is killed at, what is there is whole. */
+/* Whenever a writer is killed, the existing objects are whole. */
 static void killed_writers(void) {
     struct error err = {0};
     uint64_t state = test_seed(7);
@@ -196,7 +196,7 @@ static void killed_writers(void) {
     CHECK(objects > 20); /* one a round, and the one that is replaced */
 }
 
-/* Of writers that are gone, in this output and in no other one; links lead nowhere. */
+/* Removes files of writers that are gone, in this output and in no other; follows no links. */
 static void sweeps_what_is_left(void) {
     struct error err = {0};
     static const char left[] = ".windlass-tmp-00112233445566778899aabb";
@@ -224,7 +224,7 @@ static void sweeps_what_is_left(void) {
     CHECK_OBJECT("other/deep/kept", "x");
 }
 
-/* Eight processes open a store whose folders nobody has made yet. */
+/* Eight processes open a store whose folders do not exist yet. */
 static void opened_by_many_at_once(void) {
     for (int round = 0; round < 30; round++) {
         AUTO(text_freep) char *path = x_printf("storetest/in/new/%d/a/b", round);
@@ -321,7 +321,8 @@ static void run_in(const char *where, bool is_wrapped, bool excludes) {
     }
 }
 
-/* test_store FOLDER: there alone, on what excludes nobody (test_fuse.sh). */
+/* test_store FOLDER: runs only there, on a file system without exclusive creation (test_fuse.sh).
+ * */
 int main(int argc, char **argv) {
     const char *disk = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     const char *const places[] = {disk, "/dev/shm"};

@@ -35,7 +35,7 @@ static void wrapped(void) {
     run_on("az://results/tests/some folder/1", true);
 }
 
-/* A copy of an object, for those who need a file; nothing stays of it. */
+/* A copy of an object, for programs that need a file; nothing remains of it. */
 static void check_copy(struct store *store, const char *name, size_t size) {
     struct error err = {0};
     AUTO(text_freep) char *wanted = x_malloc(size + 1), *got = NULL;
@@ -77,7 +77,7 @@ static void copies(void) {
     long_part[300] = 0;
     CHECK_OK(store_put(store, long_part, "x", 1, STORE_REPLACE, &err), &err);
     CHECK_INT(local_file_make(store, long_part, &file, &err), -1);
-    CHECK(!error_is_machine(&err)); /* a name that no disk takes is the item's fault */
+    CHECK(!error_is_machine(&err)); /* a name that no disk accepts is the item's fault */
     error_clear(&err);
     CHECK_INT(local_file_make(store, "none", &file, &err), -1);
     CHECK_INT(err.kind, ERROR_NOT_FOUND);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A training on a device whose memory and time are not the host's (tests/device_apart.h) against
  * the same training on the CPU: every loss, every weight has the same bits, and a checkpoint of one
- * is gone on from by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
+ * is continued by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
  * mpirun.
  */
 #include "agent/engine/device/kernel.h"
@@ -15,7 +15,7 @@
 
 static struct comm *comm;
 static char folder[64] = "/tmp/windlass-train-device-XXXXXX";
-static int64_t patience_ms = 60000; /* or PATIENCE_MS, for who lets a rank fail */
+static int64_t patience_ms = 60000; /* or PATIENCE_MS, for scripts that let a rank fail */
 static int steps_left;              /* until the rank is asked to leave; below 0: never */
 static int epochs = 3;
 static const char *metrics; /* spec.metrics; NULL: none */
@@ -138,7 +138,7 @@ static void a_rank_may_have_nothing(void) {
     compare("host-few", "apart-few");
 }
 
-/* Asked to leave on one device, gone on with on the other. */
+/* Asked to leave on one device, continued on the other. */
 static void checkpoints_fit_both(void) {
     static const char optimizer[] = "{\"kind\": \"Adam\", \"learningRate\": \"0.002\"}";
     for (int first = 0; first < 2; first++) {
@@ -172,10 +172,10 @@ static void compare_models(const char *left, const char *right, bool are_same) {
     free(models[1]);
 }
 
-/* The loss falls, so by Maximize the first epoch is the best one: what is published is the network
- * of a training that ended with it, also where another start has made the later ones. With three
- * ranks the mean of equal statistics, which a training takes once more at its end, may be another
- * number. */
+/* The loss falls, so with Maximize the first epoch is the best one: the published network is that
+ * of a training that ended with it, also where another start made the later epochs. With three
+ * ranks the mean of equal statistics, which a training takes once more at its end, may differ in
+ * the last digit. */
 static void the_best_epoch_is_the_result(void) {
     static const char optimizer[] = "{\"kind\": \"Adam\", \"learningRate\": \"0.002\"}";
     struct error err = {0};
@@ -202,11 +202,11 @@ static void the_best_epoch_is_the_result(void) {
         steps_left = -1;
         CHECK_OK(train(output, optimizer, 90, step != 4, &err), &err);
         compare_models("best", output, true);
-        if (comm->size == 1) { /* else the last digit of a test's loss, too, as statistics */
+        if (comm->size == 1) { /* otherwise the last digit of a test's loss may differ, too, like the statistics */
             compare("best", output);
         }
     }
-    /* A metric that trainings do not say, and one whose goal is the other way round. */
+    /* A metric that trainings do not report, and one with the opposite goal. */
     metrics = "{\"objective\": \"f1\", \"goal\": \"Maximize\"}";
     CHECK_OK(train("other", optimizer, 90, false, &err), &err);
     compare_models("other", "last", true);
@@ -219,7 +219,7 @@ static void the_best_epoch_is_the_result(void) {
     metrics = NULL;
 }
 
-/* As TEST, but "ok" is rank 0's to say. */
+/* As TEST, but only rank 0 prints "ok". */
 #define RUN(function)                                                                              \
     do {                                                                                           \
         test_failures = 0;                                                                         \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Training steps of small networks on devices that have a memory of their own, against the plain
+/* Training steps of small networks on devices that have separate memory, against the plain
  * kernels: loss, every gradient, the norms' statistics; in float32 to the last digits, in bfloat16
  * against the plain kernels' own bfloat16 (agent/engine/ops/rewrite/bfloat.h). Two steps must have
  * the same bits. SOAK_SEED and SOAK_ROUNDS: other numbers, and how many draws (1). */
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 static const double tolerance = 1e-4;
-/* Of a result's length: each number may be rounded the other way, and each relu then tips over; of
- * the smallest networks 0.07 is seen. */
+/* Relative to a result's length: each number may be rounded the other way, which may flip a relu;
+ * in the smallest networks 0.07 occurs. */
 static const double bfloat_tolerance = 0.12;
 
 static uint32_t number_of(const char *variable, uint32_t fallback) {
@@ -17,7 +17,7 @@ static uint32_t number_of(const char *variable, uint32_t fallback) {
     return text && *text ? (uint32_t)strtoul(text, NULL, 10) : fallback;
 }
 
-/* The worst of all results: how far apart, by the length of the one that is wanted. */
+/* The largest distance over all results, relative to the length of the wanted one. */
 static double length_apart(const struct work *work, const struct tensor *seen,
                            const struct tensor *wanted) {
     double worst = 0;
@@ -48,7 +48,7 @@ static void compare(struct work *work, const struct row *row, const struct tenso
     release(seen);
 }
 
-/* In float32 what stands on an edge is drawn again; in bfloat16 nothing else does. */
+/* In float32, draws near a kink are repeated; in bfloat16 nearly every draw is near one. */
 static void check_row(const struct row *row, uint32_t seed, const char *name) {
     bool is_bfloat = strstr(name, "bfloat16") != NULL;
     for (int draw = 0; draw < DRAWS_MAX; draw++) {

@@ -67,7 +67,7 @@ static int check_all(void) {
     return test_failures;
 }
 
-// In a process of its own: oneDNN settles for good which instructions it uses.
+// In a separate process: oneDNN chooses its instruction set once per process.
 static void check_isa(enum isa isa) {
     int status = 0;
     if (!isa_runs_here(isa)) {
@@ -98,7 +98,7 @@ static void test_avx512(void) {
     check_isa(ISA_AVX512);
 }
 
-// The comparison would pass as well if nothing were fused.
+// The comparison would pass even if nothing were fused.
 static void test_resnet_is_fused(void) {
     struct error err = {0};
     struct device *device = NULL;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* float16, bfloat16: every operator that takes float32 takes them, and gives what float32 gives on
- * the same numbers, rounded. float64: those that take it give the same, too. */
+/* float16, bfloat16: every operator that takes float32 takes them, and gives the results of float32
+ * on the same numbers, rounded. float64: operators that take it give the same results, too. */
 #include "tests/conformance/network_run.h"
 #include "tests/conformance/operators.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 
-/* Most rows leave the last fields out, which -Wextra minds. */
+/* Most rows leave the last fields out; -Wextra would warn. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct operator_row operator_rows[] = {
 #include "tests/conformance/operator_rows.inc"
 };
 
-/* Of the largest: one rounding of the result. */
+/* Relative to the largest element: one rounding of the result. */
 static double tolerance_of(enum tensor_type type) {
     return type == TENSOR_BFLOAT16  ? 0x1p-8
            : type == TENSOR_FLOAT16 ? 0x1p-11
@@ -73,7 +73,7 @@ static bool run_row(struct device *device, const struct operator_row *row, int o
              tensor_type_name(half));
     CHECK_OK(network_run(&plain, device, 1, &wanted, &err), &err);
     bool is_run = network_run(&narrow, device, 1, &seen, &err) == 0;
-    bool has_no_halves = narrow.nodes[0].op->flags & OP_ML; /* and says so: widen.c */
+    bool has_no_halves = narrow.nodes[0].op->flags & OP_ML; /* widen.c refuses it with a message */
     if (!is_run && (half == TENSOR_FLOAT64 || has_no_halves) && err.kind == ERROR_UNSUPPORTED) {
         error_clear(&err);
     } else if (!is_run) {
@@ -89,7 +89,7 @@ static bool run_row(struct device *device, const struct operator_row *row, int o
     return is_run;
 }
 
-/* How many rows it takes. */
+/* The number of rows that it takes. */
 static int run_type(enum tensor_type half) {
     struct error err = {0};
     struct device *device;

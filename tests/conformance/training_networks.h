@@ -1,5 +1,5 @@
-/* training_networks.h: small networks that are trained in tests: what devices fuse, and what they
- * must not. */
+/* training_networks.h: small networks that tests train: patterns that devices fuse, and patterns
+ * that they must not. */
 #pragma once
 
 #include "tests/conformance/attributes.h"
@@ -53,7 +53,7 @@ static inline int dense(struct network *net, int x, int ins) {
     return network_node(net, "Gemm", (int[]){x, w, -2}, ATTRIBUTES(INT("transB", 1)));
 }
 
-/* ResNet's blocks: a shortcut with a norm of its own, then one without. `c` channels. */
+/* ResNet's blocks: a shortcut with a norm, then one without. `c` channels. */
 static inline int resnet(struct network *net, int x, int c) {
     x = pool(net, unit(net, x, (struct form){c, 3, 3, 1}), 3, 2, 1);
     int y = unit(net, x, (struct form){c, c, 1, 1});
@@ -75,7 +75,7 @@ static inline int resnet_of_rests(struct network *net, int x) {
     return resnet(net, x, 10);
 }
 
-/* A norm and a relu that two read; a relu in front of nothing but a sum; a norm without a relu. */
+/* A norm and a relu with two readers; a relu before a sum alone; a norm without a relu. */
 static inline int shared(struct network *net, int x) {
     x = norm(net, conv(net, x, (struct form){16, 3, 3, 1}), 16);
     int y = op(net, "Relu", x);
@@ -84,7 +84,7 @@ static inline int shared(struct network *net, int x) {
     return add(net, y, conv(net, z, (struct form){16, 16, 1, 1}));
 }
 
-/* What the norm adds is made behind it: the gradient behind the relu has another reader first. */
+/* The addend of the norm is made after it: the gradient after the relu has another reader first. */
 static inline int late(struct network *net, int x) {
     x = conv(net, x, (struct form){16, 3, 3, 1});
     int y = norm(net, x, 16), z = conv(net, x, (struct form){16, 16, 1, 1});
@@ -92,7 +92,7 @@ static inline int late(struct network *net, int x) {
     return conv(net, x, (struct form){16, 16, 3, 1});
 }
 
-/* Windows that overlap, reach over the edges, leave a rest; of numbers of both signs. */
+/* Windows that overlap, extend over the edges, leave a remainder; with numbers of both signs. */
 static inline int pooled(struct network *net, int x) {
     x = pool(net, norm(net, conv(net, x, (struct form){16, 3, 1, 1}), 16), 3, 2, 0);
     x = pool(net, conv(net, x, (struct form){32, 16, 3, 1}), 2, 1, 1);

@@ -56,7 +56,7 @@ static inline void set_target(struct work *work) {
     device_close(device);
 }
 
-/* All outputs of two steps, copied; the second must be the first's, bit for bit. */
+/* All outputs of two steps, copied; the second must equal the first bit for bit. */
 static inline bool step(struct work *work, const char *name, int threads, struct tensor *results) {
     size_t count = work->graph.graph.output_count;
     bool *is_bound = calloc(count, sizeof *is_bound);
@@ -96,7 +96,7 @@ static inline void release(struct tensor *results) {
     }
 }
 
-/* The worst of all results; each by its own largest number. */
+/* The largest distance over all results, each relative to its largest number. */
 static inline double distance(const struct work *work, const struct tensor *seen,
                               const struct tensor *wanted) {
     double worst = 0;
@@ -113,8 +113,8 @@ static inline double distance(const struct work *work, const struct tensor *seen
     return worst;
 }
 
-/* Whether a relu or a maximum is about to tip over, so that results move by more than `limit`: its
- * gradient would be another one's. */
+/* Whether a relu or a maximum is so near its kink that results would move by more than `limit`: its
+ * gradient would then be a different one. */
 static inline bool is_on_edge(struct work *work, const struct tensor *wanted, double limit) {
     struct tensor nudged[RESULTS_MAX] = {0};
     float *x = work->inputs[0].data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a GPU makes of two networks: the recorded steps alone, with the data in its memory, and
+/* Speed of two networks on a GPU: the recorded steps alone, with the data in its memory, and
  * whole runs with the copies from and to ordinary memory.
  *     bench DEVICE FOLDER     FOLDER has johnson.onnx and resnet50.onnx
  * (tests/bench/make_models.py) */
@@ -33,7 +33,7 @@ static void fill(struct tensor *tensor) {
     }
 }
 
-/* Seconds of one go of the steps; of whole runs: *ret_whole. */
+/* Seconds of one pass over the steps; *ret_whole: of a whole run. */
 static int measure(struct device *device, struct plan *plan, const struct tensor *input,
                    double *ret_steps, double *ret_whole, struct error *err) {
     struct tensor *outputs = x_calloc(plan->graph->output_count, sizeof *outputs);

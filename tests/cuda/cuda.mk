@@ -1,7 +1,8 @@
 # cuda.mk: tests of agent/engine/device/cuda, with a GPU and without one (docs/testing.md, "CUDA").
 
 ##### without a GPU: the same sources for the processor ##########################################
-# Kernels by g++ against emulated/, under sanitizers (whose dlopen heeds RPATH alone); CUDA's runtime, cuDNN and cuBLASLt are stood in for.
+# Kernels compiled by g++ against emulated/, under sanitizers (whose dlopen uses RPATH alone), with stand-ins of CUDA's
+# runtime, cuDNN and cuBLASLt.
 EMULATED := $(BUILD)/emulated
 EMULATED_FLAGS := -O1 -g -fPIC -I. -isystem $(CUDA_ROOT)/include -Wall -Wextra -Werror \
 	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -10,7 +11,7 @@ EMULATED_C = $(CC) -std=gnu17 -D_GNU_SOURCE -DWITH_CUDA=1 -Wno-missing-field-ini
 EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp \
 	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda)))
 EMULATED_LIBRARIES := $(EMULATED)/libcudnn.so.9 $(EMULATED)/libcublasLt.so.13
-# Of tests/conformance, which ask for devices by name.
+# The tests of tests/conformance that open devices by name.
 CUDA_CONFORMANCE := test_device test_gradient test_train_graph
 EMULATED_CONFORMANCE := $(addprefix $(EMULATED)/,$(CUDA_CONFORMANCE))
 EMULATED_PROGRAMS := $(if $(WITH_CUDA),$(if $(SANITIZE),,$(EMULATED_CONFORMANCE) $(patsubst \
@@ -42,7 +43,7 @@ $(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATE
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
-# The agent on the emulated GPU, for tests/e2e/score/test_gpu_score.sh, which looks whether there is a rule.
+# The agent on the emulated GPU, for tests/e2e/score/test_gpu_score.sh, which checks whether this rule exists.
 ifneq ($(WITH_CUDA),)
 $(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
@@ -51,7 +52,7 @@ $(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/age
 $(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK) $(LIBS_MPI)
-# ResNet-50's training, small, to see that its bench works.
+# ResNet-50's training, small, to check that its benchmark works.
 $(EMULATED)/train_bench: $(EMULATED)/tests/cuda/train_bench.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
@@ -59,8 +60,8 @@ endif
 -include $(shell find $(EMULATED) -name '*.d' 2>/dev/null)
 
 ##### with a GPU: the engine alone ###############################################################
-# graph, ops, onnx, run, the reference kernels and device/cuda, with nothing but libc and CUDA's runtime linked in: what is
-# in build/gpu may be carried to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
+# graph, ops, onnx, run, the reference kernels and device/cuda, linked with libc and CUDA's runtime only: the programs
+# in build/gpu may be copied to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
 .PHONY: gpu-test gpu-bench gpu-programs gpu-build
 ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c time/clock.c error.c file.c half.c jsontext.c options.c) \
 	$(call find_c,agent/engine/graph agent/engine/models agent/engine/ops agent/engine/onnx agent/engine/run) agent/engine/device/device.c agent/engine/device/registry.c \

@@ -1,4 +1,4 @@
-/* emulated.h: what tests ask of the emulated GPU. */
+/* emulated.h: how tests control and inspect the emulated GPU. */
 #pragma once
 
 #include <stddef.h>
@@ -7,17 +7,16 @@
 extern "C" {
 #endif
 
-/* What libraries were asked for since the last call, a line each; valid until the next call. */
+/* The requests to libraries since the last call, one per line; valid until the next call. */
 const char *emulated_notes(void);
-/* Allocations in all that fail beyond this many bytes; 0: none does. At first: EMULATED_LIMIT of
+/* Allocations beyond this total in bytes fail; 0: none fails. Initially EMULATED_LIMIT of
  * the environment. */
 void emulated_limit(size_t bytes);
-/* Graphs that were launched, kernels that were (those of graphs included). */
+/* The numbers of launched graphs and of launched kernels (those of graphs included). */
 size_t emulated_graphs(void);
 size_t emulated_kernels(void);
-/* What the driver says: GPUs, the CUDA it is for (13000 is 13.0; 0: there is none), a cudaError_t.
- At first one of
- * 13.0, or EMULATED_CARDS of the environment. */
+/* Sets the driver's answers: GPUs, its CUDA version (13000 is 13.0; 0: none), a cudaError_t.
+ * Initially one GPU, or EMULATED_CARDS of the environment, of 13.0. */
 void emulated_cards(int count, int driver, int code);
 size_t emulated_allocated(void); /* bytes, at present */
 

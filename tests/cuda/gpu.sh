@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The engine on a GPU, as `make gpu-build` has left it in build/gpu (here, or carried along):
-#   gpu.sh test     the conformance tests, of trainings, too; ends with "N passed, N failed"
-#   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, then ResNet-50's training (tests/bench/train_gpu.sh); PyTorch
-#                   beside them where there is one
-# cuDNN and cuBLASLt are looked for where the linker looks, and in Python's packages.
+# The engine on a GPU, as `make gpu-build` made it in build/gpu (here, or copied to this machine):
+#   gpu.sh test     the conformance tests, including those of training; ends with "N passed, N failed"
+#   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, then ResNet-50's training (tests/bench/train_gpu.sh);
+# against
+#                   PyTorch where it is installed
+# cuDNN and cuBLASLt are searched for where the linker looks, and in Python's packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 gpu=build/gpu

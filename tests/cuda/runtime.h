@@ -1,14 +1,14 @@
-/* runtime.h: what the stand-ins of cuDNN and cuBLASLt need of that of CUDA's runtime, in whose
- * program they are loaded. */
+/* runtime.h: functions of the stand-in of CUDA's runtime that those of cuDNN and cuBLASLt need, in
+ * whose program they are loaded. */
 #pragma once
 
 #include <functional>
 
-/* What the stream (a cudaStream_t) does when its turn comes, or what is kept while it is captured;
- * without a stream: now, behind all that was asked of any. */
+/* Queues work on the stream (a cudaStream_t), or keeps it while the stream is captured;
+ * without a stream the work runs now, after all that any stream has queued. */
 __attribute__((visibility("default"))) void emulated_enqueue(void *stream,
                                                              std::function<void()> work);
 __attribute__((visibility("default"))) void emulated_enqueue(std::function<void()> work);
-/* A line for tests to read: which library was asked for what. */
+/* Adds a line for tests: which library got which request. */
 __attribute__((visibility("default"))) void emulated_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));

@@ -24,7 +24,7 @@ static void run(const char *name, const struct graph *graph, const struct tensor
     CHECK_OK(device_open(name, 1, &device, &err), &err);
     CHECK_OK(plan_new(device, graph, x, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
-    for (int i = 0; i < 3; i++) { /* the second time it is recorded, then done by that */
+    for (int i = 0; i < 3; i++) { /* the second run is recorded, the third replays it */
         CHECK_OK(plan_run(plan, block, x, y, &err), &err);
     }
     CHECK_OK(tensor_init(ret_bytes, y[0].type, &y[0].shape, &err), &err);
@@ -36,7 +36,7 @@ static void run(const char *name, const struct graph *graph, const struct tensor
     device_close(device);
 }
 
-/* in -> a convolution, or nothing -> times 1, or no number at some pixels of the second -> out */
+/* in -> a convolution, or nothing -> times 1, or NaN at some pixels of the second -> out */
 static void compare(const char *name, bool has_conv, bool is_bad, bool is_turned, int most) {
     struct network network;
     struct graph graph;

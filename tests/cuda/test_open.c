@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is said where the driver, the library or the GPU is missing. */
+/* The messages where the driver, the library or the GPU is missing. */
 #include "agent/engine/device/kernel.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What device/cuda makes of a schedule, where there is no GPU: which step got which kernel, in
- * which form values lie, and what the libraries were asked for, as golden text. Also recordings,
- * and a card that is full. */
+/* How device/cuda plans a schedule, without a GPU: which step got which kernel, in
+ * which layout values have, and the requests to the libraries, as golden text. Also recordings,
+ * and a GPU whose memory is full. */
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_run.h"
 #include "tests/cuda/emulated.h"
@@ -51,7 +51,7 @@ static void open_all(const char *name, struct device **ret_device) {
     CHECK_OK(device_open(name, 1, ret_device, &err), &err);
 }
 
-/* Plans and runs once; the text is the plan, and behind it the libraries' calls. */
+/* Plans and runs once; the text is the plan, followed by the libraries' calls. */
 static void describe(void (*build)(struct network *), const char *device_name) {
     struct network network;
     struct device *device = NULL;
@@ -108,7 +108,7 @@ static int reflect(struct network *network, int x, int64_t by) {
     return network_node(network, "Pad", (int[]){x, pads, -2}, mode);
 }
 
-/* Pad, conv, norm and relu and pad, conv, norm and add and doubling and pad, conv. */
+/* Pad, conv, norm, relu; pad, conv, norm, add, doubling; pad, conv. */
 static void style(struct network *network) {
     int x = network_input(network, (struct shape){4, {1, 3, 6, 8}});
     x = conv(network, reflect(network, x, 1), (struct shape){4, {12, 3, 3, 3}}, 0, 1);
@@ -210,7 +210,8 @@ static void test_classifier_in_float16(void) {
                     "product half 2x16 inner 16 batches 1 b turned bias relu\n");
 }
 
-/* Runs so many times with inputs from seeds 1, 2, 3 ...; the outputs must be the reference's. */
+/* Runs it `runs` times with inputs from seeds 1, 2, 3 ...; the outputs must equal the reference's.
+ * */
 static void run_often(struct device *device, struct network *network, int runs) {
     struct device *reference = NULL;
     struct tensor x = {0}, y[NETWORK_PORTS] = {0};
@@ -239,7 +240,7 @@ static void run_often(struct device *device, struct network *network, int runs) 
     device_close(reference);
 }
 
-/* The second run is recorded, and done by what was recorded; so are all that follow. */
+/* The second run is recorded and done by the recording; so are all that follow. */
 static void test_runs_are_recorded(void) {
     struct network network;
     struct device *device = NULL;
@@ -254,7 +255,7 @@ static void test_runs_are_recorded(void) {
     arena_release(&network.graph.arena);
 }
 
-/* What the host does can be no part of a recording: those runs go step by step. */
+/* The host's work cannot be part of a recording: such runs go step by step. */
 static void test_host_steps_are_not_recorded(void) {
     struct network network;
     struct device *device = NULL;

@@ -24,7 +24,7 @@ struct counts {
     int steps, host, pictures, pictures_last;
 };
 
-/* Of rank 4, made by a step, and not of one pixel or weights. */
+/* Values of rank 4 made by a step, except those of one pixel and weights. */
 static struct counts count_steps(const struct schedule *schedule, const char *what) {
     struct counts counts = {0};
     for (size_t i = 0; i < schedule->step_count; i++) {
@@ -89,7 +89,7 @@ static void test_no_step_is_left_to_the_host(void) {
     }
 }
 
-/* But for what the loss hands back: an Expand of one number a channel. */
+/* Except the gradient of the loss: an Expand of one number per channel. */
 static void test_pictures_stay_channels_last(void) {
     for (int kind = MODEL_RESNET18; kind <= MODEL_RESNET50; kind++) {
         struct counts counts;

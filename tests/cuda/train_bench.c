@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a GPU makes of training ResNet-50: steps of forward, backward and SGD with momentum,
- * pictures and weights in its memory. train_bench DEVICE BATCH [STEPS [SIDE]] Two ways: steps
- * started one by one, as the trainer does, which sends buckets while backward goes on; and all of a
- * step as one recording. The last line is a row of JSON. */
+/* Speed of training ResNet-50 on a GPU: steps of forward, backward and SGD with momentum, pictures
+ * and weights in its memory.
+ *     train_bench DEVICE BATCH [STEPS [SIDE]]
+ * Two ways: steps started one by one, as the trainer does, which sends buckets during backward; and
+ * the whole step as one recording. The last line is a row of JSON. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/models.h"
@@ -228,7 +229,7 @@ int main(int count, char **arguments) {
                    (double)losses[1]);
         }
     }
-    if (result < 0) { /* the process' memory goes with it */
+    if (result < 0) { /* the process ends and frees all memory */
         fprintf(stderr, "train_bench: %s: %s\n", arguments[1], err.text);
         return 1;
     }

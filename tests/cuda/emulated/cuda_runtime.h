@@ -1,7 +1,7 @@
-/* cuda_runtime.h: stands in for CUDA's own where the kernels of agent/engine/device/cuda are
+/* cuda_runtime.h: stands in for CUDA's header where the kernels of agent/engine/device/cuda are
  * compiled for the processor, by g++. A kernel's threads run one after the other, each until it
  * ends or comes to a barrier; every other launch they run in the opposite order, so that a missing
- * barrier shows. What a launch does on a stream that is being captured is kept for the graph. */
+ * barrier shows. A launch on a stream that is being captured is kept for the graph. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ static inline int atomicMax(int *at, int value) { /* threads run one after the o
     *at = value > old ? value : old;
     return old;
 }
-/* Does it now, or keeps it while the stream is captured. */
+/* Runs it now, or keeps it while the stream is captured. */
 cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel);
 
 template <class... Parameters, class... Arguments>
