@@ -1,18 +1,18 @@
-# lib.sh: what the end-to-end scripts share. `check "name" COMMAND...` prints ok or not ok.
+# lib.sh: functions shared by the end-to-end scripts. `check "name" COMMAND...` prints ok or not ok.
 failures=0
 check() {
     local name=$1
     shift
     if "$@"; then echo "ok $name"; else echo "not ok $name"; failures=$((failures + 1)); fi
 }
-# side_by_side FUNCTION...: all at the same time, each in a shell of its own; what they print comes in their order, and what
-# fails there counts here.
+# side_by_side FUNCTION...: runs all at the same time, each in a subshell; prints their output in their order, and
+# counts their failures.
 side_by_side() {
     local name folder pids=()
     folder=$(mktemp -d)
     for name in "$@"; do
         (
-            set -- "$name" "$folder" # what it calls its variables is its own affair
+            set -- "$name" "$folder" # the function may use any variable names
             failures=0
             "$1"
             echo "$failures" >"$2/$1.failures"
@@ -35,10 +35,10 @@ packets() { ffmpeg -v error -i "$2" -map "0:$1" -c copy -f hash - 2>/dev/null; }
 # Frames' times in seconds, one a line (side data brings empty lines).
 times() { ffprobe -v error -select_streams "$1" -show_entries frame=best_effort_timestamp_time -of csv=p=0 "$2" | tr -d , | grep .; }
 faststart() { [ "$(grep -abo moov "$1" | head -1 | cut -d: -f1)" -lt "$(grep -abo mdat "$1" | head -1 | cut -d: -f1)" ]; }
-# FOLDER/key.pem and FOLDER/certificate.pem, as the operator makes them for a job, and its digest in $sha256.
+# FOLDER/key.pem and FOLDER/certificate.pem, as the operator makes them for a job; sets $sha256 to the digest.
 make_certificate() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
         -keyout "$1/key.pem" -out "$1/certificate.pem" 2>/dev/null || return 1
-    # shellcheck disable=SC2034 # the scripts use it
+    # shellcheck disable=SC2034 # scripts use it
     sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LD_PRELOAD: CLOCK_REALTIME is so many seconds ahead as stand in the file $CLOCK_FILE, which may
- * be written anew at any time: a clock that is stepped. All other clocks are the machine's. */
+/* LD_PRELOAD: CLOCK_REALTIME is ahead by the number of seconds in the file $CLOCK_FILE, which may
+ * change at any time: a stepped clock. All other clocks are the machine's. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

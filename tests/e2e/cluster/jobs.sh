@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 # jobs.sh: a real API server (Kubernetes 1.20 with its garbage collector) in $api, and `windlass controller` on it.
-# For scripts of this folder, which source it after lib.sh; everything ends with the script.
+# For scripts of this folder, which source it after lib.sh; all processes end with the script.
 windlass=$(realpath "${BUILD:-build}")/windlass
 work=$(mktemp -d)
 api=$work/api
@@ -15,15 +15,16 @@ trap cleanup EXIT
 tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
 kubectl=$api/kubectl
 export KUBECONFIG=$api/kubeconfig
-# 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
+# 1.20 does not know CEL and drops the rules; invalid objects get in, and the controller must cope with them.
 "$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml -f crds/sweep.yaml >/dev/null || exit 3
 "$kubectl" wait --for=condition=Established crd --all >/dev/null || exit 3
-# Its garbage collector looks for new kinds every 30 s only: who brings some starts it behind them (manager=later).
+# Its garbage collector looks for new kinds only every 30 s: a script with new kinds starts it after them
+# (manager=later).
 start_manager() { tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }; }
 [ "${manager:-}" = later ] || start_manager
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
-# within SECONDS COMMAND...: until it succeeds.
+# within SECONDS COMMAND...: waits until it succeeds.
 within() {
     local end=$(($(milliseconds) + $1 * 1000))
     shift
@@ -34,7 +35,7 @@ within() {
 }
 page() { curl -sf --max-time 2 "http://127.0.0.1:$1$2"; }
 port_of() { sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/$1.log" 2>/dev/null; }
-# controller NAME [OPTIONS]: starts one; its process in $pid, its port in $port once it says it.
+# controller NAME [OPTIONS]: starts one; sets $pid, and $port once it prints it.
 controller() {
     local name=$1
     shift
@@ -62,7 +63,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
 }
-# gang NAME [LINE...]: a DistTrain of three workers, with these lines in its spec.
+# gang NAME [LINE...]: a DistTrain of three workers, with LINEs in its spec.
 gang() {
     local name=$1
     shift
@@ -79,10 +80,10 @@ spec:
 YAML
 }
 apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
-# kind=dt: of a DistTrain, here and below.
+# With kind=dt these functions look at a DistTrain.
 field() { "$kubectl" get "${kind:-bs}" "$1" -o "jsonpath={$2}"; }
 condition() { field "$1" ".status.conditions[?(@.type==\"${3:-Succeeded}\")].$2"; } # NAME FIELD [TYPE]
-# ends NAME STATUS REASON: the job comes to this end within 120 s.
+# ends NAME STATUS REASON: the job ends so within 120 s.
 is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
 ends() { within 120 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
 count() { "$kubectl" get "$1" -l "windlass.dev/job${2:+=$2}" -o name | wc -l; }

@@ -35,7 +35,7 @@ render "${everything[@]}" --kube-version 1.20 | objects >"$folder/everything.jso
 ##### rendered ###################################################################################
 lint_clean() { helm lint --strict $chart --set "$registry" >"$folder/lint" || { sed 's/^/# /' "$folder/lint"; return 1; }; }
 check "helm lint --strict" lint_clean
-# FILE FILTER: what jq says is true.
+# FILE FILTER: jq's filter is true.
 says() { jq -e "$2" "$folder/$1" >/dev/null || { echo "# $1: not so: $2"; return 1; }; }
 refused() { # SETTING SENTENCE
     if render --set "$1" >/dev/null 2>"$folder/answer"; then echo "# taken"; return 1; fi
@@ -80,7 +80,7 @@ check "1.20: the CRDs without CEL rules, else the same" same_crds 1.20.json \
 check "CRDs outlive the release" says 1.36.json \
     'all(.[] | select(.kind == "CustomResourceDefinition"); .metadata.annotations."helm.sh/resource-policy" == "keep")'
 
-# Who may what: the golden files are the whole of it.
+# Roles: the golden files list all permissions.
 golden() {
     jq -r '.[] | select(.kind | test("Role$")) | . as $role | .rules[] | "\($role.kind) \($role.metadata.name): " +
         (.apiGroups | join(",") | if . == "" then "core" else . end) + " " +
@@ -103,14 +103,14 @@ for file in 1.20.json 1.36.json namespace.json everything.json; do
 done
 
 ##### a real 1.20 API server ######################################################################
-# With the plug-in that asks who may hold up an owner's deletion, as OpenShift has it.
+# With the plug-in that checks who may block an owner's deletion, as on OpenShift.
 tests/cluster/api-server.sh start "$folder/old" --owner $$ -- \
     --enable-admission-plugins=OwnerReferencesPermissionEnforcement >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
 k() { "$folder/old/kubectl" "$@"; }
 quietly() { "$@" >"$folder/answer" 2>&1 || { tail -5 "$folder/answer" | sed 's/^/# /'; return 1; }; }
 installed() { quietly helm upgrade --install "$@"; }
-# FOLDER VERSION: the chart as an older one would have been, with one column less.
+# FOLDER VERSION: makes a chart like an older one, with one column less.
 older_chart() {
     cp -r $chart "$1"
     sed -i "s/^\(version\|appVersion\): .*/\1: $2/" "$1/Chart.yaml"
@@ -228,7 +228,7 @@ check "nor more in its own" all_of no jobs:team-windlass jobs "$never"
 k create rolebinding people -n jobs --clusterrole=edit --user=anna >/dev/null
 k create rolebinding readers -n jobs --clusterrole=view --user=bert >/dev/null
 person() { [ "$(k auth can-i "$3" batchscores.windlass.dev -n jobs --as="$2" 2>/dev/null)" = "$1" ]; }
-# The API server's own roles are put together by the controller manager.
+# The controller manager aggregates the API server's own roles.
 tests/cluster/api-server.sh controller-manager "$folder/old" --controllers=clusterrole-aggregation >/dev/null 2>&1
 aggregated() {
     for _ in $(seq 100); do
@@ -239,7 +239,7 @@ aggregated() {
 }
 check "who may edit a namespace may make BatchScores, who may view may see them" aggregated
 
-# The manifests between the lines of docs/aks.md.
+# The manifests in docs/aks.md.
 aks() { awk '/<<[A-Z]+$/ { end = $NF; sub("<<", "", end); print "---"; next } $1 == end { end = "" } end' docs/aks.md | sed 's/^    //'; }
 aks_taken() { [ "$(aks | grep -c '^kind:')" -eq 4 ] && aks | quietly k apply --dry-run=server -f -; }
 check "docs/aks.md: its classes, claim and pod are taken" aks_taken

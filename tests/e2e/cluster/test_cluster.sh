@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Windlass on a real Kubernetes with a real kubelet: the images as their Containerfiles build them, the chart by helm,
-# the demo's manifest on 24 frames, and what goes wrong on real nodes: waiting for GPUs, out of memory, no image, no
-# volume, a job deleted in the middle. One cluster per machine: it waits for another one of ours to end.
+# Windlass on a real Kubernetes with a real kubelet: images built by their Containerfiles, the chart by helm,
+# the demo's manifest on 24 frames, and failures of real nodes: waiting for GPUs, out of memory, no image, no
+# volume, a job deleted in the middle. One cluster per machine: it waits until another of our clusters has ended.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -21,11 +21,11 @@ users_of() {
         [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$1" ] || awk '/^Uid:/ { print $3 }' "/proc/$pid/status"
     done | sort -u
 }
-# (The kubelet takes a minute over a pod that was deleted while it started.)
+# (The kubelet needs a minute for a pod that was deleted while it started.)
 nothing_left() { [ -z "$(kubectl get pods,services,secrets -l "windlass.dev/job=$1" -o name 2>/dev/null)" ]; }
 
 ##### the chart ###################################################################################
-# Another script of a run may have left one.
+# Another script of the run may have left an object.
 helm uninstall windlass --namespace windlass --wait >/dev/null 2>&1
 no_controllers() { [ -z "$(kubectl -n windlass get pods -o name 2>/dev/null)" ]; }
 until_true 120 no_controllers
@@ -86,8 +86,8 @@ check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/
 
 ##### a program of the user's, in an image that has nothing of ours ##############################
 stock=$(tests/cluster/python-image.sh) && import "$stock" || exit 3
-# both_ways EXAMPLE JOB OUTPUT-FILE: the example's manifest on this machine, then in a namespace of its own there, which
-# stays the current one.
+# both_ways EXAMPLE JOB OUTPUT-FILE: runs the example's manifest on this machine, then on the cluster in a separate
+# namespace, which stays the current one.
 both_ways() {
     local watching
     cp -r "examples/$1" "$work/$1"
@@ -118,7 +118,7 @@ kubectl delete bs orders --wait=false >/dev/null
 both_ways command sizes sizes/sizes.jsonl
 check "its workers ran in a stock image, with the shim" in_stock_image sizes sizes
 check "under Pod Security restricted" tests/pod_security.py <"$work/workers.json"
-# Another program there, which tells what it can see and do; and a store's key, mounted below the shim's folder.
+# Another program in that image reports what it can see and do; a store's key is mounted below the shim's folder.
 cp tests/e2e/score/spy.py "$code/"
 kubectl create secret generic films-key --from-literal=azurestorageaccountkey=a2V5 >/dev/null
 kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq '.metadata = {name: "spy"} |
@@ -148,7 +148,7 @@ ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 10
 chown 65532:65532 "$place/media/longer.mp4"
 long_frames=$(count_frames "$place/media/longer.mp4")
 holder() { kubectl -n windlass get lease windlass-controller -o 'jsonpath={.spec.holderIdentity}'; }
-# The container's first process, as this machine numbers it.
+# The id on this machine of the container's first process.
 pid_in() { # NAMESPACE POD
     local id
     id=$(kubectl -n "$1" get pod "$2" -o 'jsonpath={.status.containerStatuses[0].containerID}')
@@ -158,7 +158,7 @@ of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
 began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
 another_leads() { local now; now=$(holder) && [ -n "$now" ] && [ "$now" != "$leader" ]; }
 pods_kept() { [ "$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')" = "$before" ]; }
-# (The limit makes it last for 25 s on a machine of many processors, too.)
+# (With the limit it takes 25 s on a machine with many processors, too.)
 variant long '.spec.input.video.path = "data/media/longer.mp4" |
     .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "500m"}}}'
 check "a longer job has begun" until_true 60 began long
@@ -193,7 +193,7 @@ check "which is no failure" waits
 launch gpus "$bin/fakedp" nvidia.com/gpu 1
 given() { [ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker -o 'jsonpath={.items[*].spec.nodeName}')" ]; }
 check "a GPU comes, its worker gets it" until_true 60 given
-# The plugin's GPU is none, and this image has no CUDA.
+# The plugin's GPU is made up, and this image has no CUDA.
 wants_cuda() { says gpu WorkersFailed "windlass-agent-cuda has it"; }
 check "what its worker lacks is told by name" until_true 120 wants_cuda
 echo "# $(status_of gpu message)"

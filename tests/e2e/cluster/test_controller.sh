@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `windlass controller` on a real API server (Kubernetes 1.20 with its garbage collector): jobs and gangs through their
-# lives, two replicas, kills. No kubelet: tests/cluster/kubelet.py writes what one would write.
+# `windlass controller` on a real API server (Kubernetes 1.20 with its garbage collector): jobs and gangs over their
+# whole lives, two replicas, kills. There is no kubelet: tests/cluster/kubelet.py writes the status that one would
+# write.
 #   SOAK_ROUNDS: 100 jobs and 50 kills in the last part, instead of a sample
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -47,7 +48,7 @@ check "controller: counts ends by reason" says 'windlass_jobs_finished_total{kin
 check "controller: counts pods that failed by class" says 'windlass_pod_failures_total{class="Evicted"} 1' "$metrics"
 check "controller: no label has a job's name" [ -z "$(grep -E 'good|evict-one|ooms-all' <<<"$metrics")" ]
 for name in gang-good fail-gang oom-gang evict-gang crash-gang; do gang $name; done | "$kubectl" apply -f - >/dev/null
-gangs_end() { # as jobs do, one way each
+gangs_end() { # like jobs, each in another way
     local kind=dt
     ends gang-good True Completed && ends fail-gang False RankFailed && says "no such luck" "$(condition fail-gang message)" &&
         ends oom-gang True Completed && ends evict-gang True Completed && ends crash-gang True Completed
@@ -213,10 +214,10 @@ done
 unset kind
 check "kills: $jobs jobs end right though the controller was killed $rounds times ($wrong)" [ -z "$wrong" ]
 check "kills: no role had two pods, no pod was made twice ($(cat "$api/violations" 2>/dev/null))" [ ! -s "$api/violations" ]
-# Of crash-* the first coordinator is kept beside the second.
+# For crash-* the first coordinator's pod remains beside the second.
 coordinators_are_left() { [ -z "$("$kubectl" get pods -l windlass.dev/role=worker -o name)" ] && [ "$("$kubectl" get pods -l windlass.dev/attempt=1 -o name | wc -l)" -le $jobs ]; }
 check "kills: no worker is left" within 60 coordinators_are_left
-# Of a gang that succeeded the first pod stays, of one that failed all that ended.
+# If a gang succeeded its first pod remains; if it failed, all pods that ended.
 members_are_over() { [ -z "$("$kubectl" get pods -l windlass.dev/role=member --field-selector=status.phase!=Succeeded,status.phase!=Failed -o name)" ]; }
 check "kills: no member of a gang runs" within 60 members_are_over
 "$kubectl" delete bs,dt --all --wait=false >/dev/null

@@ -14,7 +14,7 @@ ask() { "$folder/curl" "$@" -H 'Content-Type: application/yaml'; }
 crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 group=/apis/windlass.dev/v1alpha1/namespaces/default
 scores=$group/batchscores trains=$group/disttrains sweeps=$group/sweeps
-# Where a manifest of that kind goes; what is none of ours goes to BatchScore's.
+# The path for a manifest of that kind; a kind that is not ours goes to BatchScore's.
 place() {
     case $(grep '^kind: ' "$1") in
     *DistTrain) echo "$trains" ;;
@@ -36,12 +36,12 @@ installed() { # NAME of a file in crds/
     return 1
 }
 
-# The API server prunes and defaults by structural schemas only; anything else it says here.
+# The API server prunes and defaults by structural schemas only; other schemas are reported here.
 structural() { jq -e '[.status.conditions[].type] | index("NonStructuralSchema") == null' "$folder/answer" >/dev/null; }
 
 head_of() { sed -n "s/^# $2: //p" "$1" | head -1; }
 
-# FILE: the server's answer must be 4xx and about the field; a rule's sentence must be ours.
+# FILE: the server's answer must be 4xx and name the field; a rule's message must be ours.
 refused() {
     local field says by code answer=$folder/answer
     field=$(head_of "$1" field) says=$(head_of "$1" says) by=$(head_of "$1" by)
@@ -67,7 +67,7 @@ accepted() {
     return 1
 }
 
-# FILE: accepted, and the spec that is stored is the spec that we make of it.
+# FILE: accepted, and the stored spec equals the spec with our defaults.
 same_defaults() {
     local ours theirs
     ask "$(place "$1")?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" >"$folder/answer"
@@ -79,7 +79,7 @@ same_defaults() {
     return 1
 }
 
-# What the plan writes as status is what the schema keeps: nothing is pruned, nothing refused.
+# The schema keeps the status that the plan writes: nothing is pruned or refused.
 status_kept() {
     local url=$scores/minimal/status code stored
     ask "$scores" -X POST --data-binary @tests/data/good-manifests/minimal.yaml -o /dev/null
@@ -94,7 +94,7 @@ status_kept() {
     return 1
 }
 
-# PATCH OUTCOME: a merge patch of a stored job's spec is taken, or refused in the rule's words.
+# PATCH OUTCOME: a merge patch of a stored job's spec is accepted, or refused with the rule's message.
 changed() {
     local code
     code=$("$folder/curl" "$scores/started?dryRun=All" -X PATCH -H 'Content-Type: application/merge-patch+json' \
@@ -108,7 +108,7 @@ changed() {
     jq -c .message "$folder/answer" | sed 's/^/# /'
     return 1
 }
-# What may be changed in a job that has started, and what may not; before, anything that is valid may.
+# Fields that may and may not change in a job that has started; before, any valid change is allowed.
 change() { # WHEN OUTCOME-OF-WHAT-IS-FIXED
     local patch
     for patch in '{"suspend": true}' '{"activeDeadlineSeconds": 60}' '{"ttlSecondsAfterFinished": 0}' \
@@ -141,7 +141,7 @@ started() {
         -d '{"status": {"specHash": "ab12"}}' | jq -e '.status.specHash == "ab12"' >/dev/null
 }
 
-# What `kubectl get bs` shows of a job that runs, and how much `-o wide` adds.
+# The columns of `kubectl get bs` for a running job, and how much `-o wide` adds.
 columns() {
     "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' -o /dev/null \
         -d '{"status": {"progress": "24/280", "items": {"failed": 1}, "itemsPerSecond": "12.5", "secondsLeft": 20,
@@ -156,7 +156,7 @@ columns() {
     return 1
 }
 
-# spec.stop of a stored job may be said while it runs, and never be taken back. PATCH OUTCOME
+# spec.stop of a stored job may be set while it runs, and never be removed. PATCH OUTCOME
 stopped() {
     local code
     code=$("$folder/curl" "$trains/tuned" -X PATCH -H 'Content-Type: application/merge-patch+json' \
@@ -182,14 +182,14 @@ stop_once() {
 
 for name in batchscore disttrain sweep; do
     check "the definition is installed: $name" installed $name
-    [ $failures -eq 0 ] || exit 1 # nothing else would say anything
+    [ $failures -eq 0 ] || exit 1 # nothing else would report it
     check "its schema is structural: $name" structural
 done
 rules=0
 for file in tests/data/bad-manifests/*.yaml; do
     case $(head_of "$file" by) in
     us) continue ;; # not YAML, not one resource of ours, or stricter than the server on purpose
-    step | cluster) # described, and refused by us until the agent can do it
+    step | cluster) # described in the definition, refused by us until the agent supports it
         check "accepted: $(basename "$file" .yaml)" accepted "$file"
         check "same defaults: $(basename "$file" .yaml)" same_defaults "$file"
         continue

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# DistTrains on a real Kubernetes with a real kubelet. With `command`, in an image with nothing of ours and no ssh server
-# (Debian's Python, mpi4py, Open MPI): mpirun over three pods, secrets that its ranks have and it has not; processes that
-# find each other by torchrun's variables; a command in each pod, as user 65532 on a read-only root; a rank that fails, one
-# that hangs, a pod that is deleted, one that does not fit (minWorkers), a job that is deleted; GPUs are free after every end.
-# With `trainer`: examples/fashion-mnist, of whose four pods one is deleted while it trains, a BatchScore with what was
-# learned, and onnxruntime-node's word on that. One cluster per machine: it waits for another one of ours to end.
-#   SOAK_ROUNDS: the example as it is, ten epochs and 92 %, instead of one epoch and 85 %; PyTorch's DDP
+# DistTrains on a real Kubernetes with a real kubelet. With `command`, in an image without our files and without an ssh
+# server (Debian's Python, mpi4py, Open MPI): mpirun over three pods, secrets that its ranks have and mpirun does not;
+# processes that find each other by torchrun's variables; a command in each pod, as user 65532 on a read-only root; a
+# rank that fails, one that hangs, a pod that is deleted, one that does not fit (minWorkers), a job that is deleted;
+# GPUs are free after every end. With `trainer`: examples/fashion-mnist, of whose four pods one is deleted while it
+# trains, a BatchScore with what was learned, and onnxruntime-node's results for it. One cluster per machine: it waits
+# until another of our clusters has ended.
+#   SOAK_ROUNDS: the unchanged example, ten epochs and 92 %, instead of one epoch and 85 %; PyTorch's DDP
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -19,7 +20,7 @@ ended() { case $(status_of "$1" status) in True | False) ;; *) return 1 ;; esac 
 # told NAME REASON [WORDS]: how it ended
 told() { until_true "${patience:-180}" ended "$1" && says "$@" || { echo "# $(status_of "$1" reason): $(status_of "$1" message)"; return 1; }; }
 pods_of() { kubectl get pods -l "windlass.dev/job=$1" -o name; }
-show() { # NAME: what there is to see of a job
+show() { # NAME: prints the state of a job, for the log
     [ $failures -eq "${shown:-0}" ] && return
     shown=$failures
     kubectl get dt,pods -o wide 2>&1 | sed 's/^/# /'
@@ -27,7 +28,7 @@ show() { # NAME: what there is to see of a job
     local pod
     for pod in $(pods_of "$1"); do kubectl logs "$pod" --tail=8 2>&1 | sed "s|^|# $pod: |"; done
 }
-# job NAME WORKERS [IMAGE]: spec's other fields come on stdin
+# job NAME WORKERS [IMAGE]: other fields of spec come on stdin
 job() {
     {
         printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: %s\n  image: %s\n' "$1" "$2" "${3:-registry.test/mpi:1}"
@@ -35,7 +36,7 @@ job() {
     } >"$work/$1.yaml"
     kubectl apply -f "$work/$1.yaml" >/dev/null
 }
-# (Of pods that run: they go when all is over; what was said is in spec.logs.)
+# (Only for running pods: they are removed at the end; the output remains in spec.logs.)
 log() { kubectl logs "$1" 2>/dev/null; }
 out=$(tests/cluster/volume.sh out) || exit 3
 
@@ -116,7 +117,7 @@ Y
 torch() { told torch Completed && cat "$out"/torch/rank.000/stdout/* | grep -qxF 'all of [0, 1, 2, 3]'; }
 check "four processes find each other by torchrun's variables" torch; show torch
 
-# PyTorch itself, in a soak alone: with all that it brings along its image has 1 GB and more.
+# PyTorch itself, only in a soak: with its dependencies the image has more than 1 GB.
 ddp() {
     local image rank
     image=$(tests/cluster/debian-image.sh registry.test/torch:1 torch.tar python3,python3-torch) && import "$image" || return
@@ -193,7 +194,7 @@ $3
 command: [sh, -c, 'echo begun; $2']
 Y
 }
-# Who has got fourteen of them leaves six: one more worker of seven never fits, three pairs of one do.
+# A job with fourteen GPUs leaves six: another worker with seven never fits, three pairs of workers with one do.
 job few 3 <<'Y'
 gpus: 7
 minWorkers: 2
@@ -206,13 +207,14 @@ Y
 gpu_job late 'exec sleep 600' 'activeDeadlineSeconds: 30'
 gpu_job gone 'exec sleep 600' ''
 gpu_job fails 'sleep 1; exit 5' 'restart: {maxRestarts: 0}'
-# Pods that have GPUs, or would get them.
+# Pods that have or request GPUs.
 holders() { kubectl get pods -o json | jq -r '.items[] | select(.status.phase != "Succeeded" and .status.phase != "Failed" and
     any(.spec.containers[]; .resources.limits["nvidia.com/gpu"])) | .metadata.name'; }
 holds_none() { [ -z "$(holders | grep "^$1-")" ]; }
 holds_two() { [ "$(holders | grep -c "^$1-[01]$")" = 2 ] && [ "$({ log "$1-0"; log "$1-1"; } | grep -cx begun)" = 2 ]; }
-# Of a job that is deleted, or too late, programs have 5 s for a last checkpoint; these do not heed that, and end at SIGTERM.
-free_after() { # NAME: within 10 s, and 2 s for whoever else has the processors
+# When a job is deleted or past its deadline, programs have 5 s for a last checkpoint; these ignore the notice, and end
+# at SIGTERM.
+free_after() { # NAME: within 10 s, and 2 s for other work on the processors
     local start=$SECONDS
     until_true 12 holds_none "$1" || { holders | sed 's/^/# /'; return 1; }
     echo "# $1: free after $((SECONDS - start)) s"
@@ -266,7 +268,7 @@ check "that was no failure" [ "$(of_training restarts.counted)/$(of_training res
 log fashion-mnist-0 >"$work/log"
 check "they went on from their last step" grep '^continues from the checkpoint of step' "$work/log"
 check "the log of the first pod stays" grep -q '^the result: ' "$work/log"
-check "and what rank 0 said is beside what was learned" eval 'cat "$data"/trained/logs/rank.000/stdout/* | grep -q ^epoch' # (the others say nothing)
+check "and what rank 0 said is beside what was learned" eval 'cat "$data"/trained/logs/rank.000/stdout/* | grep -q ^epoch' # (the others print nothing)
 said_so() { status_of fashion-mnist message | grep -E '^trained for [0-9]+ epochs?, [0-9]+ steps in .*: loss [0-9.]+, accuracy 0\.[0-9]+; [a-z]+/trained/model.onnx is for a BatchScore'; }
 check "the job says what came out" said_so
 [ -s "$data/trained/model.onnx" ] || { find "$data" | sed 's/^/# /'; exit 1; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# spec.gang of DistTrains on a real API server (Kubernetes 1.20 with its garbage collector), with the least of the
-# definitions that the three schedulers bring: what is made, what is said without them, that nothing is left. Then
-# gangs through their lives, the controller killed at random moments. The schedulers do not run,
+# spec.gang of DistTrains on a real API server (Kubernetes 1.20 with its garbage collector), with minimal versions of
+# the definitions of the three schedulers: which objects are made, which message appears without them, that nothing is
+# left. Then gangs over their whole lives, the controller killed at random moments. The schedulers do not run,
 # tests/cluster/kubelet.py places and runs pods, and this script does what Kueue's webhook does (1.20 drops a gate).
 #   SOAK_ROUNDS: 100 gangs and 50 kills in the last part, instead of a sample; SOAK_SEED: when
 set -u
@@ -21,7 +21,7 @@ has_pods() { [ "$(pods "$1")" -eq "$2" ]; }
 # each NAME JQ-FILTER: it holds for every pod of the job, of which there are 3.
 each() { k get pods -l "windlass.dev/job=$1" -o json | jq -e "(.items | length) == 3 and all(.items[]; $2)" >/dev/null; }
 is_gone() { ! k get "$1" "$2" >/dev/null 2>&1; }
-# holds JQ-FILTER of the file group.json, which is shown where it does not.
+# holds JQ-FILTER of the file group.json, which is printed if it does not hold.
 holds() { jq -e "$1" "$work/group.json" >/dev/null || { sed 's/^/# /' "$work/group.json"; return 1; }; }
 suspend() { k patch dt "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
 
@@ -160,7 +160,7 @@ for _ in $(seq $rounds); do
     start_controller
 done
 wait $creating
-# wrong_ones: the jobs that are not at their right end, and where they are.
+# wrong_ones: prints the jobs without the expected end, and their states.
 wrong_ones() {
     k get dt -o json | jq -r '.items[] | select(.metadata.name | test("^(good|fail-|oom-|evict-|crash-)[0-9]")) |
         (.status.conditions // [] | map(select(.type == "Succeeded")) | .[0] | "\(.status) \(.reason)") as $end |
@@ -170,7 +170,7 @@ wrong_ones() {
 all_ended() { [ -z "$(wrong_ones)" ]; }
 check "kills: $jobs gangs end right though the controller was killed $rounds times (seed ${SOAK_SEED:-7})" \
     within $((60 + jobs * 2)) all_ended || wrong_ones
-# Of a success the hub's pod stays, of a failure all that ended.
+# After a success the hub's pod remains, after a failure all pods that ended.
 living() {
     k get pods -o json | jq -r '.items[] | select((.metadata.labels["windlass.dev/job"] | test("^(wait|queued)-") | not) and
         .status.phase != "Succeeded" and .status.phase != "Failed") |
@@ -183,7 +183,7 @@ check "kills: nothing runs of them" within $((30 + jobs)) none_lives || living
 k delete dt --all --wait=false >/dev/null
 nothing() { [ -z "$(k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job -o name)" ]; }
 check "gang: when all are deleted nothing is left" within 60 nothing || k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job
-# Of a suspended gang nothing is left that knows a member's attempts: those names come again.
+# Nothing of a suspended gang remembers a member's attempts: these names are used again.
 two=$(grep -v 'made twice' "$api/violations" 2>/dev/null)
 check "gang: no place had two pods ($two)" [ -z "$two" ]
 kill "$controller" "$kubelet"

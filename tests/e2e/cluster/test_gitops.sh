@@ -32,7 +32,7 @@ setfenv(check, {obj = assert(loadfile(arg[2]))(), ipairs = ipairs, pairs = pairs
 local health = check()
 print(health.status .. "\n" .. health.message)
 LUA
-argo_says() { # of the object on stdin
+argo_says() { # for the object on stdin
     lua_literal >"$folder/object.lua"
     lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/object.lua" 2>&1
 }
@@ -58,8 +58,8 @@ kstatus() {
 for ((i = 0; i < count; i++)); do
     check "kstatus by its rules, $(value $i name): $(value $i kstatus)" kstatus $i
 done
-# What the controller's plan really writes (tests/data/plan): the two tools never see a job's end, or that
-# it stands still, otherwise than its conditions say.
+# The statuses that the controller's plan writes (tests/data/plan): the two tools never see a job's end, or that
+# it is stalled, unless its conditions say so.
 planned() {
     local file wanted said bad=0
     for file in tests/data/plan/[0-9]*.json; do
@@ -79,7 +79,7 @@ planned() {
 check "what the controller writes is what they read" planned
 tests/cluster/api-server.sh start "$folder/old" --owner $$ >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
-# The CRD as a chart of today renders it for this server.
+# The CRD as the current chart renders it for this server.
 "$bin/helm" upgrade --install windlass charts/windlass --set image.registry=registry.test >/dev/null || exit 3
 "$folder/old/kubectl" wait --for=condition=Established --timeout=120s crd/batchscores.windlass.dev >/dev/null || exit 3
 mkdir -p "$folder/job/templates"
@@ -96,7 +96,7 @@ spec:
   output: {path: data/out}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 JOB
-# The command in docs/gitops.md, as it stands there.
+# The unchanged command of docs/gitops.md.
 given_to_argo() {
     mkdir -p "$folder/path" && ln -sf "$folder/old/kubectl" "$folder/path/kubectl"
     { kubectl create namespace argocd && kubectl -n argocd create configmap argocd-cm; } >/dev/null || return
@@ -106,7 +106,7 @@ given_to_argo() {
 }
 kubectl() { "$folder/old/kubectl" "$@"; }
 check "the command that gives Argo CD the check" given_to_argo
-# Generation 1 there, so every observedGeneration is one less.
+# The generation is 1 there, so every observedGeneration is one less.
 waited() {
     local said name=case-$1
     "$bin/helm" upgrade --install "$name" "$folder/job" --wait=hookOnly >"$folder/answer" 2>&1 || return
@@ -159,7 +159,7 @@ compiled() {
     return 1
 }
 check "Flux's expressions compile" compiled
-# Flux asks in this order, and takes nothing at all for InProgress.
+# Flux evaluates in this order; no match means InProgress.
 flux() {
     local said
     object "$1" | jq '{apiVersion: "test.windlass.dev/v1", kind: "Flux", metadata: {name: "x"}, object: .}' |

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/aks.md
-# does it; what is pulled back is what was built. agent-cuda and trainer-cuda are built where
-# there is a CUDA toolkit for them.
+# does it; the pulled images equal those that were built. agent-cuda and trainer-cuda are built if
+# a CUDA toolkit is installed.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -15,7 +15,7 @@ host=127.0.0.1:$port
 trust=/etc/containers/certs.d/$host
 finish() {
     kill $pid 2>/dev/null
-    # The names of this registry, which comes but once: what they lead to has others.
+    # The names in this registry, which is removed later: the images keep other names.
     for image in operator agent trainer; do
         buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
     done >/dev/null 2>&1
@@ -23,12 +23,12 @@ finish() {
 }
 trap finish EXIT
 pid=
-# The package is unpacked, not installed: it would start a registry for everybody.
+# The package is unpacked, not installed: it would start a registry for all users.
 chmod 755 "$work"
 (cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
     { sed 's/^/# /' "$work/apt.log"; echo "not ok Debian's docker-registry comes"; exit 1; }
 (cd "$work" && authority windlass-registry && certificate registry /CN=registry IP:127.0.0.1)
-# shellcheck disable=SC2016 # no variables, but bcrypt's form
+# shellcheck disable=SC2016 # bcrypt's format, no variables
 echo "team:$(perl -e 'print crypt("secret", q($2y$05$windlassWindlassWindla))')" >"$work/htpasswd"
 cat >"$work/config.yml" <<CONFIG
 version: 0.1

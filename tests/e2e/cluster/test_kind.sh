@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A fourth kind (tests/kinds/toy: one folder and one row) in a windlass of its own: check, explain and run know it, and on a
-# real API server the controller and status do. A pod that would print is ended by hand: there is no kubelet.
+# A fourth kind (tests/kinds/toy: one folder and one row) in a separate windlass: check, explain and run know it, and on
+# a real API server the controller and status do. The test ends a pod that would print, as there is no kubelet.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

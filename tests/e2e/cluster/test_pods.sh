@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The pods of every manifest that is good or an example are taken by a real API server, and pass Pod
-# Security "restricted" (which that server does not have) as far as the manifest lets them: hostPath and
+# A real API server accepts the pods of every good manifest and every example, and they pass Pod
+# Security "restricted" (which that server does not have) as far as the manifest allows: hostPath and
 # nfs are forbidden there.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -9,7 +9,7 @@ windlass=${BUILD:-build}/windlass
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
 
-# FILE: both pods are restricted but for volumes of the kinds that the manifest asks for by name.
+# FILE: both pods are restricted, except for volumes of the kinds that the manifest names.
 restricted() {
     "$windlass" check -f "$1" --pods >"$folder/pods.json" || return 1
     tests/pod_security.py --list <"$folder/pods.json" >"$folder/answer"
@@ -17,13 +17,13 @@ restricted() {
     grep -v -e '^# Pod' -e 'spec.volumes\[[-a-z0-9]*\]\.\(hostPath\|nfs\): this kind' "$folder/answer" | sed 's/^/# /'
     [ "${PIPESTATUS[0]}" -eq 1 ]
 }
-# What only the user can have asked for is seen.
+# Fields that only the user can have set are reported.
 forbidden() { # JQ-FILTER WHAT-IS-SAID
     "$windlass" check -f tests/data/good-manifests/minimal.yaml --pods | jq "$1" >"$folder/pods.json"
     tests/pod_security.py <"$folder/pods.json" >"$folder/answer"
     [ $? -eq 1 ] && grep -q -F "$2" "$folder/answer"
 }
-# A real API server takes both pods, and knows every field in them (kubectl asks it for its OpenAPI).
+# A real API server accepts both pods, and knows every field in them (kubectl reads its OpenAPI).
 taken() {
     "$windlass" check -f "$1" --pods >"$folder/pods.json" &&
         "$folder/api/kubectl" create --validate=true --dry-run=server -f "$folder/pods.json" >"$folder/answer" 2>&1 &&
@@ -32,13 +32,13 @@ taken() {
     return 1
 }
 
-# What the server does not know is seen, so that `taken` says something.
+# A field that the server does not know is reported, so `taken` is a real check.
 misspelt() {
     "$windlass" check -f tests/data/good-manifests/minimal.yaml --pods | jq '.items[0].spec.tolerationz = []' >"$folder/pods.json"
     ! "$folder/api/kubectl" create --validate=true --dry-run=server -f "$folder/pods.json" >"$folder/answer" 2>&1 &&
         grep -q 'unknown field "tolerationz"' "$folder/answer"
 }
-# FILE: a PersistentVolume and the claim that is bound to it, as a real API server takes them.
+# FILE: a PersistentVolume and the claim that is bound to it, as a real API server accepts them.
 volume() {
     "$folder/api/kubectl" create --validate=true --dry-run=server -f "$1" -o json >"$folder/answer" 2>&1 &&
         jq -s -e 'map(.kind) == ["PersistentVolume", "PersistentVolumeClaim"] and
@@ -63,7 +63,7 @@ for file in tests/data/good-manifests/*.yaml examples/*/*.yaml; do
     check "restricted: $file" restricted "$file"
     check "taken: $file" taken "$file"
 done
-# Every spec of the golden pods, too; containers that a template brings are their owner's business.
+# Every spec of the golden pods, too; containers of a template are not checked.
 for file in tests/data/pods/*.json; do
     name=$(basename "$file" .json)
     "$windlass" check -f tests/data/good-manifests/minimal.yaml --show |
@@ -72,7 +72,7 @@ for file in tests/data/pods/*.json; do
     check "taken: $name" taken "$folder/$name.yaml"
 done
 check "manifests were found" [ "$found" -ge 6 ]
-# Of gangs: which pods they get.
+# Gangs: their pods.
 gangs=0
 for file in tests/data/gangs/*.yaml; do
     gangs=$((gangs + 1))
@@ -80,7 +80,7 @@ for file in tests/data/gangs/*.yaml; do
     check "taken: $file" taken "$file"
 done
 check "gangs were found" [ "$gangs" -ge 3 ]
-# Of a sweep: its first trial's pod, and the one that registers the best model.
+# Sweeps: the first trial's pod, and the one that registers the best model.
 check "restricted: a sweep's registrar" restricted tests/data/sweeps/command.yaml
 check "taken: a sweep's registrar" taken tests/data/sweeps/command.yaml
 for file in examples/volumes/*.yaml; do

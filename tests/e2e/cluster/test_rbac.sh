@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The controller as the chart runs it: its arguments, its service account's token, its roles, on a real
 # kube-apiserver 1.20 that keeps an audit log, once for one namespace and once for all. Two replicas, a
-# job from apply to its end (the test is the kubelet), a leader that stops. The audit log then says that
-# nothing it asked for was forbidden, and that it asked for everything that the chart grants.
+# job from apply to its end (the test is the kubelet), a leader that stops. The audit log then shows that
+# none of its requests was forbidden, and that it used every permission that the chart grants.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -23,7 +23,7 @@ tests/cluster/api-server.sh start "$folder/api" --owner $$ -- \
     --audit-policy-file="$folder/audit.yaml" --audit-log-path="$folder/audit.log" >/dev/null || exit 3
 k() { "$folder/api/kubectl" "$@"; }
 helm() { KUBECONFIG=$folder/api/kubeconfig "$bin/helm" "$@"; }
-# Until it is so, for 20 s: eventually COMMAND...
+# eventually COMMAND...: repeats it for up to 20 s until it succeeds.
 eventually() {
     for _ in $(seq 200); do
         "$@" >/dev/null 2>&1 && return
@@ -34,7 +34,7 @@ eventually() {
 k create namespace windlass >/dev/null && k create namespace jobs >/dev/null || exit 3
 k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 
-# RELEASE NAMESPACE: FOLDER/RELEASE.conf, by the token of the release's account, as a pod would have it.
+# RELEASE NAMESPACE: FOLDER/RELEASE.conf, with the token of the release's account, as in a pod.
 kubeconfig_of() {
     local account=$1-windlass token
     [ "$1" != windlass ] || account=windlass
@@ -50,7 +50,7 @@ contexts: [{name: test, context: {cluster: test, user: test}}]
 current-context: test
 CONFIG
 }
-# RELEASE NAMESPACE NUMBER: one replica, with the arguments of the chart's Deployment; "" is not in a pod.
+# RELEASE NAMESPACE NUMBER: one replica, with the arguments of the chart's Deployment; "": it does not run in a pod.
 replica() {
     local arguments port=$((21000 + RANDOM % 8000))
     mapfile -t arguments < <(k get deployment -n "$2" -l "app.kubernetes.io/instance=$1" -o json |
@@ -107,7 +107,7 @@ job_through() {
     eventually pod_count "$1" worker 0 && ! k get service -n jobs "$1-coordinator" >/dev/null 2>&1
 }
 
-# NAME: a trigger is seen, its run begins, and is suspended with it.
+# NAME: a trigger fires, its run begins, and is suspended with the series.
 series_through() {
     local patch='{"spec": {"suspend": true}}'
     job "$1" | sed 's|^  workers|  trigger: {path: data/READY}\n&|' | k apply -f - >/dev/null || return
@@ -147,7 +147,7 @@ sweep_through() {
     quietly k delete sw -n jobs "$1"
 }
 
-# RELEASE: what spec.gang of DistTrains asks for, by the release's account.
+# RELEASE: the requests for spec.gang of DistTrains, with the release's account.
 gang_of() { # NAME LINE...
     local name=$1
     shift
@@ -185,7 +185,7 @@ WORKLOAD
     [ $ok -eq 0 ] || { tail -5 "$folder/$1-1.log" | sed 's/^/# /'; return 1; }
 }
 
-# What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
+# The requests of an account in the audit log: every request as "GROUP RESOURCE[/PART] VERB".
 asked() {
     jq -r --arg user "system:serviceaccount:$1" 'select(.user.username == $user and .objectRef.resource) |
         "\(.objectRef.apiGroup // "core") \(.objectRef.resource)\(if .objectRef.subresource then "/" + .objectRef.subresource else "" end) \(.verb)"' \
@@ -202,7 +202,7 @@ nothing_forbidden() {
         {verb, requestURI, why: .responseStatus.message}' "$folder/audit.log" | sort | uniq -c | sed 's/^/# /' | tee "$folder/forbidden"
     [ ! -s "$folder/forbidden" ] && [ -n "$(asked "$1")" ]
 }
-# What a run without mishaps does not ask for; create of what is applied is not asked for by that name.
+# Permissions that a run without failures does not use; an apply needs create, but the log does not show it as such.
 seldom='core events list
 scheduling.volcano.sh podgroups create
 scheduling.x-k8s.io podgroups create
@@ -237,7 +237,7 @@ as_chart_runs_it() {
     check "scope $4: the second is ready and stands by" eventually page "$1-2" /readyz
     check "scope $4: it lives" quietly page "$1-1" /healthz
     check "scope $4: a job from apply to its end" job_through "$1-first"
-    # shellcheck disable=SC2317 # called by eventually
+    # shellcheck disable=SC2317 # `eventually` calls it
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
     check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"

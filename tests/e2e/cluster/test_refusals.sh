@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a real API server (Kubernetes 1.20) refuses or drops, and that the controller says so once, without a
+# What a real API server (Kubernetes 1.20) refuses or drops; the controller reports it once, without a
 # storm of requests: a definition that is older than the program, quotas, webhooks that hang, wrong templates.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 . tests/e2e/cluster/jobs.sh
 stalled() { field "$1" '.status.conditions[?(@.type=="Stalled")].reason'; }
-# requests PORT VERB [CODE]: how many of them there were.
+# requests PORT VERB [CODE]: the number of such requests.
 requests() { page "$1" /metrics | awk -v verb="verb=\"$2\"" -v code="${3:+code=\"$3\"}" 'index($0, "windlass_apiserver_requests_total{" verb) && index($0, code) { n += $2 } END { print n + 0 }'; }
 
 ##### a definition that is older than the controller #############################################
@@ -17,8 +17,8 @@ without() { # FIELD: crds/batchscore.yaml without it in the status
     "$kubectl" replace --validate=false -f "$work/old.json" >/dev/null
 }
 now_defined() { "$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null 2>&1; }
-# So long until the API server goes by the definition: it drops the field, or does not.
-dropped() { # FIELD: of a status that is written to the job probe
+# Waits until the API server uses the definition: it drops the field, or does not.
+dropped() { # FIELD: a status is written to the job `probe`
     "$api/curl" /apis/windlass.dev/v1alpha1/namespaces/default/batchscores/probe/status -X PATCH \
         -H 'Content-Type: application/merge-patch+json' -d '{"status": {"agentImage": "i", "credentials": {"secret": "s"}}}' |
         jq -e ".status.$1 == null"
@@ -47,7 +47,7 @@ controller_is_outdated() { # FIELD
     check "definition without status.$1: one event ($events)" [ "$events" = "CRDOutdated " ]
     kill "$pid"
     wait "$pid"
-    # What an upgrade of the chart does: the definition, and another controller.
+    # Like an upgrade of the chart: a new definition, and another controller.
     now_defined
     apply probe
     "$kubectl" patch bs probe --type merge -p '{"spec":{"suspend":true}}' >/dev/null
@@ -65,7 +65,7 @@ controller_is_outdated credentials
 controller_is_outdated agentImage
 
 ##### a quota ####################################################################################
-# The quota's controller does not run: what it would write is written here.
+# The quota controller does not run: this test writes its status.
 quota() { # PODS
     "$api/curl" /api/v1/namespaces/default/resourcequotas/few/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
         -d "{\"status\": {\"hard\": {\"pods\": \"$1\"}, \"used\": {\"pods\": \"$(count pods)\"}}}" >/dev/null
@@ -79,7 +79,7 @@ check "quota: a job of 101 pods, of which 20 may be, says QuotaExceeded" within 
 check "quota: with the API server's sentence" says "exceeded quota: few" "$(condition crowd message)"
 first=$(requests "$port" create 403)
 check "quota: it stopped at the first refusals ($first of 81)" [ "$first" -le 24 ]
-for i in $(seq 12); do # news about the job are no reason to ask again
+for i in $(seq 12); do # events about the job do not cause another request
     "$kubectl" annotate bs crowd --overwrite "tests/look=$i" >/dev/null
     sleep 0.5
 done
@@ -107,7 +107,7 @@ has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
 many_fail() { [ "$(done_so_far 503)" -ge 100 ]; }
 check "failing webhook: its own jobs are tried 100 times" within 60 many_fail
-apply beside-fails # far sooner than what fails is given up: also on a machine that does other things
+apply beside-fails # long before the failing one is given up, even on a busy machine
 check "failing webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-fails
 fault '"stallSeconds": 20'
 many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
@@ -117,7 +117,7 @@ check "hanging webhook: a job of another namespace gets its pods meanwhile" with
 check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]
 
 ##### a template that is wrong ####################################################################
-# 1.20 drops a field that it does not know; later ones answer so, as the POST asks for it.
+# 1.20 drops a field that it does not know; later ones answer so, as the POST requests it.
 echo '[{"method": "POST", "path": "^/api/v1/namespaces/default/pods.*fieldValidation=Strict", "status": 400}]' >"$api/proxy/new"
 mv "$api/proxy/new" "$api/proxy/faults"
 apply wrong-template

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sweeps on a real Kubernetes with a real kubelet. Of the trainer, examples/sweep/sweep.yaml with four trials of 2,000 pictures:
-# counts, the best, its network registered, whole, by a pod, a BatchScore (sweep-score.yaml) with `latest`, as often right as the
-# trainer has measured. Of a program in an image with nothing of ours: a median's stop in the first wave. Nothing is left.
-# SOAK_ROUNDS: besides, 1,000 trials of 0.1 s, 50 at once, with whoever leads killed 20 times (TRIALS, KILLS: others).
-# One cluster per machine: it waits for another one of ours to end.
+# Sweeps on a real Kubernetes with a real kubelet. With the trainer: examples/sweep/sweep.yaml with four trials of 2,000
+# pictures: counts, the best trial, its network registered by a pod, a BatchScore (sweep-score.yaml) with `latest`, as
+# accurate as the trainer measured. With a program in an image without our files: the median rule stops a trial of the
+# first wave. Nothing is left. SOAK_ROUNDS: also 1,000 trials of 0.1 s, 50 at once, with the leader killed 20 times
+# (TRIALS, KILLS: others). One cluster per machine: it waits until another of our clusters has ended.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -16,14 +16,14 @@ status_of() { kubectl get "$1" "$2" -o "jsonpath={.status.conditions[?(@.type==\
 ended() { case $(status_of "$1" "$2" status) in True | False) ;; *) return 1 ;; esac }
 told() { until_true 600 ended "$1" "$2" && [ "$(status_of "$1" "$2" reason)" = "$3" ] || { echo "# $(status_of "$1" "$2" reason): $(status_of "$1" "$2" message)"; return 1; }; }
 field() { kubectl get sw "$1" -o "jsonpath={$2}"; }
-show() { # NAME: what there is to see of a sweep
+show() { # NAME: prints the state of a sweep, for the log
     [ $failures -eq "${shown:-0}" ] && return
     shown=$failures
     kubectl get sw,dt,bs,pods -o wide 2>&1 | sed 's/^/# /'
     kubectl get events --sort-by=.lastTimestamp 2>&1 | grep -F "$1" | tail -n 12 | cut -c1-220 | sed 's/^/# /'
     kubectl -n windlass logs -l app.kubernetes.io/name=windlass --tail=8 2>&1 | sed 's/^/# controller: /'
 }
-# Of a sweep that has ended: its trials as they are.
+# Prints the trials of a sweep that has ended.
 trials() { kubectl get dt -l "windlass.dev/job=$1" -o json >"$work/trials.json"; }
 reason='(.status.conditions[] | select(.type == "Succeeded") | .reason)'
 
@@ -52,7 +52,7 @@ all_completed() { jq -e "(.items | length) == 4 and all(.items[]; $reason == \"C
 check "all four have, and have said an accuracy each epoch" all_completed; show fashion-sweep
 counts() { [ "$(field "$1" .status.progress) $(field "$1" .status.trials.completed) $(field "$1" .status.trials.stopped) $(field "$1" .status.trials.failed) $(field "$1" .status.trials.running)" = "$2" ]; }
 check "as the status counts them" counts fashion-sweep "4/4 4 0 0 0"; show fashion-sweep
-best_is_right() { # of two that are as good either
+best_is_right() { # of two equally good ones either
     local value
     value=$(jq '[.items[].status.objective.best | tonumber] | max' "$work/trials.json")
     jq -e --arg best "$(field fashion-sweep .status.best.trial)" --arg told "$(field fashion-sweep .status.best.value)" --argjson value "$value" \
@@ -97,7 +97,7 @@ spec:
     image: docker.io/library/python:3.11-slim-bookworm
     launcher: None
     restart: {maxRestarts: 0}
-    # The first would say 0.1 for a quarter of an hour.
+    # The first would report 0.1 for a quarter of an hour.
     command:
       - python3
       - -c
@@ -119,10 +119,10 @@ stopped() {
 check "the hopeless one is stopped, with the reason, and the best is told" stopped; show median
 
 ##### many short ones, and a controller that is killed: in a soak #################################
-# Each trial is a pod of a real kubelet; whoever leads is killed with -9 each time another share of the trials has ended, and
-# its pod deleted (else the kubelet would start it later and later).
+# Each trial is a pod of a real kubelet; the leader is killed with -9 each time another share of the trials has ended,
+# and its pod deleted (otherwise the kubelet would start it later and later).
 holder() { kubectl -n windlass get lease windlass-controller -o 'jsonpath={.spec.holderIdentity}'; }
-pid_in() { # POD: its container's first process, as this machine numbers it
+pid_in() { # POD: the id on this machine of its container's first process
     local id
     id=$(kubectl -n windlass get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}')
     "${ctr[@]}" tasks ls | awk -v id="${id#containerd://}" '$1 == id { print $2 }'
@@ -160,7 +160,7 @@ killed() {
         kubectl -n windlass delete pod "$leader" --force --grace-period=0 >/dev/null 2>&1
     done
 }
-each_once() { # as its own program has counted
+each_once() { # as counted by its program
     trials many
     jq -e --argjson many "$many" "(.items | length) == \$many and all(.items[]; $reason == \"Completed\")" "$work/trials.json" >/dev/null &&
         [ "$(ls "$data/many" | wc -l)" = "$many" ] && [ "$(cat "$data/many"/* | wc -l)" = "$many" ] &&

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sweeps on a real API server (Kubernetes 1.20 with its garbage collector), the controller killed at random moments:
-# every trial is made once, the best is right, nothing is left. No kubelet: tests/cluster/kubelet.py ends each trial
-# after 0.1 s, with its parameter X as the metric.
+# every trial is made once, the best one is right, nothing is left. There is no kubelet: tests/cluster/kubelet.py ends
+# each trial after 0.1 s, with its parameter X as the metric.
 #   SOAK_ROUNDS: 1,000 trials and 20 kills instead of 100 and 3; SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -15,13 +15,13 @@ RANDOM=$seed
 k() { "$kubectl" "$@"; }
 python3 tests/cluster/kubelet.py "$api" 0.1 & kubelet=$!
 most=0
-# What the last one has taken at most, before it is killed.
+# The longest time that the last controller gets before it is killed.
 weigh() {
     local now
     now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$pid/status" 2>/dev/null)
     [ "${now:-0}" -le "$most" ] || most=$now
 }
-# sweep NAME [LINE...]: with these lines in its spec.
+# sweep NAME [LINE...]: with LINEs in its spec.
 sweep() {
     local name=$1
     shift
@@ -88,7 +88,7 @@ sweep wrong "$range" "maxTrials: 2" "earlyStopping: {}"
 check "sweep: a bad trial that slipped past the schema fails with a reason" ends wrong False SpecInvalid
 k delete sw/many sw/silent sw/bayes --wait=false >/dev/null
 trials_gone() { local names; names=$(k get dt -l windlass.dev/job=many -o name) && [ -z "$names" ]; }
-# The garbage collector of 1.20 deletes some 20 objects a second at most, and looks for what to delete every 30 s.
+# The garbage collector of 1.20 deletes some 20 objects a second at most, and looks for orphans every 30 s.
 check "sweep: of a deleted one no trial is left" within $((90 + trials / 4)) trials_gone
 [ $failures -eq 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
 kill "$kubelet"

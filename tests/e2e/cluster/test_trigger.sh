@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs that make runs (trigger, schedule, rerun: OnChange): by `windlass run` with real files, and by `windlass
-# controller` on a real API server, killed in between, two at once, with a clock that is stepped (clock.c).
-# SOAK_ROUNDS: a hundredth as many rounds of kills, instead of two. SOAK_SEED: of their moments.
+# controller` on a real API server, killed in between, two at once, with a stepped clock (clock.c).
+# SOAK_ROUNDS: a hundredth as many rounds of kills, instead of two. SOAK_SEED: chooses their moments.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -11,7 +11,7 @@ echo "# SOAK_SEED=$SOAK_SEED"
 gcc -O1 -shared -fPIC -o "$work/clock.so" tests/e2e/cluster/clock.c || exit 3
 export CLOCK_FILE=$work/clock
 stepped() { LD_PRELOAD=$work/clock.so "$@"; }
-# at TIME: from now on it is that time.
+# at TIME: sets the clock.
 at() { echo $(($(date -u -d "$1" +%s) - $(date +%s))) >"$CLOCK_FILE.new" && mv "$CLOCK_FILE.new" "$CLOCK_FILE"; }
 
 ##### on this machine, while the rest goes on a cluster #########################################
@@ -113,7 +113,7 @@ on_azurite() {
     # shellcheck disable=SC2086,SC2163 # NAME=VALUE lines
     export $variables WINDLASS_STORES='[{"account":"films","readOnly":true}]' WINDLASS_TERMINATION_LOG=$azurite/words
     put() { python3 tests/azurite/az.py "$azurite" put films "tests/$1" "$2" >/dev/null; }
-    watch() { # SECONDS MARK SPEC: what was seen
+    watch() { # SECONDS MARK SPEC: prints what was seen
         rm -f "$azurite/words"
         WINDLASS_MARK=$2 WINDLASS_SPEC=$3 timeout "$1" "${windlass}-agent" watch 2>>"$azurite/watch.log"
         cat "$azurite/words" 2>/dev/null

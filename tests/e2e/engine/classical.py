@@ -273,7 +273,7 @@ def linear_cases(folder, random):
                   intercepts=floats(model.intercept_))], {"variable": FLOAT}, test)
 
 
-# ---- models of our own ---------------------------------------------------------------------------
+# ---- our own models -----------------------------------------------------------------------------
 
 COMPARE = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
            "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Classical models (ai.onnx.ml): xgboost's and sklearn's, and random trees of every mode, aggregate function and
-# transform, made by classical.py. Labels as these libraries say, scores to float32's rounding, the plain kernels'
-# bits; and as ONNX Runtime says, where npm gets it. `make soak` (SOAK_ROUNDS): that many seeds.
+# Classical models (ai.onnx.ml): xgboost's and sklearn's, and random trees of all modes, aggregate functions and
+# transform, made by classical.py. Labels equal those of the libraries, scores up to float32's rounding, and the plain
+# kernels' bits; also those of ONNX Runtime, if npm can install it. `make soak` (SOAK_ROUNDS): that many seeds.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy python3-xgboost python3-sklearn) || exit 3
 agent=$(realpath "${BUILD:-build}/windlass-agent")
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 seed=${SOAK_SEED:-1}
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 runtime=$(tests/onnxruntime.sh) || { runtime=; echo "skip classical models on onnxruntime-node: npm could not get it"; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Gradients against PyTorch's in double precision, the same weights in both (python3-onnx): MLP, CNN, ResNet-50.
-# With our masks and maxima each gradient within 1e-4; without them the same where none differs, else (ResNet), over all
-# seeds, no further than 1.2 times PyTorch's own single precision.
-# The same bits whatever the number of threads.
+# With our masks and maxima each gradient is within 1e-4; without them too, if none differs; otherwise (ResNet), over
+# all seeds, the distance is at most 1.2 times that of PyTorch's own single precision.
+# The bits are the same for any number of threads.
 # `make soak` (SOAK_ROUNDS): ResNet-50 at 224x224, five seeds.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -12,7 +12,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 agent=${BUILD:-build}/windlass-agent
 seed=${SOAK_SEED:-1}
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 
 make_network() { # NAME KIND SEED SIZE BATCH
@@ -50,7 +50,7 @@ for ((round = 0; round < rounds; round++)); do
     check "ResNet-50 at $size: gradients are computed" ours resnet$round "$folder/resnet$round/out"
     check "ResNet-50: with our masks as double precision" agrees resnet$round
 done
-# Some fifteen of tens of millions of masks make the distance of one seed, and chance makes those.
+# About fifteen of tens of millions of masks cause the distance of one seed, and they differ by chance.
 no_further() { cat "$folder"/resnet*/out/apart 2>/dev/null | awk '{a += $1 * $1; b += $2 * $2} END {if (NR) print "# " NR " seeds:", sqrt(a / b), "times"; exit a > 1.44 * b}'; }
 check "without them no further from it than 1.2 times PyTorch's single precision, over all seeds" no_further
 
@@ -68,6 +68,6 @@ check "an unknown loss is refused" refused "cross-entropy or mean-squared" "${bo
 check "a target that does not fit is refused" refused "target" "${both[@]}" --target "$folder/cnn/input.pb"
 check "an unknown value is refused" refused 'has no value "nobody"' "${both[@]}" --keep nobody
 check "all frozen is refused" refused "no weights that could be trained" "${both[@]}" --freeze '*'
-# Where there is a GPU: what it has no kernels for; else that there is none, or no CUDA in this build.
+# With a GPU: the message about missing kernels; otherwise: no GPU, or no CUDA in this build.
 check "a device that cannot is refused by name" refused 'device "cuda"' "${both[@]}" --device cuda
 exit $((failures > 0))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `windlass-agent model new`: each network is an ONNX file that the standard's own checker accepts (python3-onnx, shapes
-# inferred strictly), which our kernels and the plain reference run alike, and, where `make bench` has installed
+# inferred strictly), on which our kernels and the plain reference agree, and, if `make bench` has installed
 # it, onnxruntime-node, too; the same seed makes the same file.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -83,7 +83,7 @@ else
     echo "not ok the seed decides the file"
     bad=1
 fi
-# What profile says of where time goes: operations as bench counts them, each run and step in the trace, nested.
+# The output of `profile`: operations as `bench` counts them, each run and step in the trace, nested.
 cat >"$work/trace.py" <<'P'
 import json, re, sys
 table, trace, gflop = open(sys.argv[1]).read(), json.load(open(sys.argv[2])), float(sys.argv[3])

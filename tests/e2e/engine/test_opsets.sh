@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What opsets 18 to 21 have changed, quantized and recurrent operators (opsets.py): one node each, as ONNX Runtime says where
-# npm gets it, or refused by name. `make soak` (SOAK_ROUNDS): ten seeds.
+# Changes of opsets 18 to 21, quantized and recurrent operators (opsets.py): one node each, compared with ONNX Runtime
+# if npm can install it, or refused by name. `make soak` (SOAK_ROUNDS): ten seeds.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy) || exit 3
 agent=$(realpath "${BUILD:-build}/windlass-agent")
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 seed=${SOAK_SEED:-1}
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 runtime=$(tests/onnxruntime.sh) || { echo "skip opsets 18 to 21 on onnxruntime-node: npm could not get it"; exit 0; }

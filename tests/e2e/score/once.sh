@@ -1,9 +1,10 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 # once.sh: jobs of many mini-batches through `windlass run`, whose workers, coordinator and windlass itself are killed
-# with -9, and what must hold of their outputs. For test_exactly_once*.sh, which source it after lib.sh with
-#   $seed decides who dies when; $batches of a job; $in and $out, the spec paths of inputs and output; $stores, a line of
-#   the spec; and the functions reset_output; collect_output, which leaves what is in $out in $work/out; and, if there is
-#   one, may_hurt: not yet, where it fails.
+# with -9, and the checks of their outputs. For test_exactly_once*.sh, which source it after lib.sh with
+#   $seed decides which process dies when; $batches of a job; $in and $out, the spec paths of inputs and output;
+# $stores, a line of
+#   the spec; and the functions reset_output; collect_output, which copies $out to $work/out; and optionally
+#   may_hurt, which fails as long as nothing may be killed.
 windlass=$(realpath "${BUILD:-build}/windlass")
 work=$(mktemp -d)
 mkdir -p "$work/data/photos" "$work/model" "$work/code"
@@ -25,13 +26,13 @@ P
     ffmpeg -v error -f lavfi -i "testsrc2=size=32x32:rate=50" -frames:v $((batches * 2)) -c:v libx264 -preset ultrafast -g 50 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null || exit 3
 }
 
-# Of a round, from 1 on, where the script has no rule of its own.
+# The default rule for a round, counted from 1.
 declare -F kind_of >/dev/null || kind_of() { echo $((($1 + 1) % 3)); }
 # Pictures and a film through a network, each result a file; pictures through a program, in one file of rows.
 inputs=("{files: {path: $in/photos}}" "{video: {path: $in/film.mp4}}" "{files: {path: $in/photos}}")
 sizes=(1 2 1) # of a mini-batch
 onnx='{onnx: {path: model/invert.onnx}}'
-manifest() { # kind, how its program behaves
+manifest() { # kind, behaviour of its program
     local scorer=$onnx mode=PerFile
     if [ "$1" = 2 ]; then
         mode=AppendRow
@@ -57,17 +58,17 @@ M
 }
 # The time is no proof: in a soak others use the machine, too.
 launch() { timeout $([ -z "${SOAK_ROUNDS:-}" ] && echo 300 || echo 1800) "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null & run=$!; }
-# Pods of this test whose environment has a variable of one role.
+# Pods of this test with a given role's variable in their environment.
 pods() {
     local file
     for file in $(grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ 2>/dev/null); do
         if grep -qsF "$1" "$file"; then file=${file#/proc/}; echo "${file%/environ}"; fi
     done
 }
-# Every file of the output, with its bytes, but the memory of the run and what tells when and by whom it was done.
+# Every file of the output, with its bytes, except the memory of the run and files that depend on time and workers.
 told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv)
 output() { (cd "$work/out" && find . -type f ! -path './.windlass/*' "${told[@]}" -exec sha256sum {} + | sort -k 2); }
-# Each cell counts once, and the records add up: what commits say, by another reader than ours.
+# Each cell counts once, and the records add up: checks the commits with an independent reader.
 commits_add_up() {
     python3 - "$work/out/.windlass" "$1" "$2" <<'P'
 import glob, json, sys
@@ -127,15 +128,15 @@ hurt() {
     fi
     [ ${#victims[@]} -eq 0 ] || kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null
 }
-round() { # number, from 1 on; beside what is done to processes, what is done to the storage is the script's
+round() { # number, from 1 on; kills processes; the script decides what happens to the storage
     local kind code=1 coordinators=0 controllers=0 workers=0 wrong= start=$SECONDS seen=0
     kind=$(kind_of "$1")
-    # Each round by itself, however many draws the last took; hashed, as near seeds draw alike.
+    # Each round is independent of the draws of the last; hashed, as similar seeds draw similar numbers.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     rm -rf "$work/state"
     reset_output
     manifest $kind mixed
-    exec 3>&2 2>/dev/null # who is killed is told by bash, too
+    exec 3>&2 2>/dev/null # bash reports killed processes, too
     launch
     while :; do
         sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
@@ -146,7 +147,7 @@ round() { # number, from 1 on; beside what is done to processes, what is done to
         seen=$controllers
         { wait $run; } 2>/dev/null
         code=$?
-        # Killed as its own windlass was, it is started again: 137 by us alone.
+        # Killed together with its windlass, it is started again: only we cause 137.
         if [ $code -eq 137 ] && [ "$seen" -gt "${again:-0}" ]; then again=$seen; launch; continue; fi
         break
     done
@@ -160,7 +161,7 @@ round() { # number, from 1 on; beside what is done to processes, what is done to
     holds nothing_left
     holds [ "$(jq -r .items.done "$work/out/summary.json")" = $((batches * sizes[kind])) ]
     holds [ -z "$(pods WINDLASS_JOB=)" ]
-    if [ -n "$wrong" ]; then # what tells most comes last: a log is cut at its beginning
+    if [ -n "$wrong" ]; then # the most useful part comes last: a log is cut at its beginning
         tail -n 6 "$work"/state/*worker*.log | sed 's/^/# /'
         tail -n 12 "$work"/state/*coordinator*.log | sed 's/^/# /'
         tail -5 "$work/log" | sed 's/^/# /'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Bad input ends within 5 s, with one line that names file and field, with the right exit code, with no
-# child left behind; what was finished before stays usable.
+# child left behind; earlier results stay usable.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -35,7 +35,8 @@ M
     printf '%s\n' "$@"
 }
 
-# expect NAME EXIT_CODE PATTERN...: the code may be a pattern, too; runs $work/job.yaml; every PATTERN must be in the one error line.
+# expect NAME EXIT_CODE PATTERN...: runs $work/job.yaml; EXIT_CODE may be a pattern; the single error line must match
+# every PATTERN.
 expect() {
     local name=$1 wanted=$2 start code elapsed
     shift 2

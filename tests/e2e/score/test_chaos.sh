@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Random clips through `windlass run` while its processes are killed with -9 or stopped: whatever
-# happens, the job ends with every frame once, in order, at its time, with its sound, and leaves nothing.
-#   SOAK_SEED (1) decides everything that is random but the machine's own timing; CHAOS_ROUNDS (3, in a
+# Random clips through `windlass run` while its processes are killed with -9 or stopped. Whatever
+# happens, the job ends with every frame once, in order, at its time, with its sound, and leaves nothing behind.
+#   SOAK_SEED (1) decides everything random except the machine's timing; CHAOS_ROUNDS (3, in a
 #   soak SOAK_ROUNDS / 100) says how many clips.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -13,9 +13,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data" "$work/model"
 python3 tests/data/models/make.py "$work/model"
-pick() { local values=("$@"); picked=${values[RANDOM % $#]}; } # no subshell: RANDOM goes on
+pick() { local values=("$@"); picked=${values[RANDOM % $#]}; } # no subshell, so that RANDOM advances
 
-# Pods of this test: all, or those whose environment has the variable of one role.
+# Pods of this test: all, or those with a given role's variable in their environment.
 pods() {
     local file
     for file in $(grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ 2>/dev/null); do
@@ -37,7 +37,7 @@ make_clip() {
     ffmpeg -v error -y -f lavfi -i "testsrc2=size=$size:rate=$fps,eq=saturation=0.3:contrast=0.6" "${options[@]}" -frames:v "$frames" -c:v libx264 -g 12 -pix_fmt yuv420p "$clip" </dev/null
     what="$frames frames of $size at $fps, sound $sound, uneven $vfr"
 }
-# One worker, or once in a while the coordinator, dies or stands still for a moment.
+# One worker, or sometimes the coordinator, dies or is stopped for a moment.
 hurt() {
     local victims victim
     if [ $((RANDOM % 6)) -eq 0 ] && [ "$coordinators" -lt 2 ]; then
@@ -58,8 +58,8 @@ hurt() {
 }
 same_times() { [ "$(times v:0 "$1" | sort -n)" = "$(times v:0 "$2" | sort -n)" ]; }
 same_sound() { [ "$(packets a "$1")" = "$(packets a "$2")" ]; }
-# Each frame is the inverse of its own frame of the source, and of no other: own ones agree to 33 dB
-# (colours are soft: saturated ones leave RGB when chroma is subsampled), a neighbour to 28.
+# Each frame is the inverse of its frame in the source, and of no other: these agree to 33 dB
+# (colours are soft: saturated ones leave RGB when chroma is subsampled), neighbours only to 28.
 same_pictures() {
     ffmpeg -v error -i "$1" -i "$2" -lavfi "[0:v]settb=1/1,setpts=N[a];[1:v]format=gbrp,negate,format=yuv420p,settb=1/1,setpts=N[b];[a][b]psnr=stats_file=$work/psnr" -f null - </dev/null || return 1
     awk '{ sub(/.*psnr_y:/, ""); if ($1 != "inf" && $1 < 30) bad++ } END { exit bad > 0 || NR == 0 }' "$work/psnr"
@@ -71,13 +71,13 @@ summary, frames = json.load(open(sys.argv[1])), int(sys.argv[2])
 items, batches = summary["items"], summary["miniBatches"]
 sys.exit(not (summary["state"] == "Succeeded" and items["total"] == items["done"] == frames and items["failed"] == 0
               and batches["done"] == batches["total"] and not summary["failed"]
-              # Whoever led, and whoever was replaced meanwhile: the commits know who has done what.
+              # The leader may have been replaced meanwhile: the commits record who did what.
               and sum(w["items"] for w in summary["workers"]) == frames
               and sum(w["miniBatches"] for w in summary["workers"]) == batches["total"]))
 P
 }
 
-# only FOLDER NAME...: these, the summary and the memory of the run are in the output, and nothing of a try.
+# only FOLDER NAME...: the output has these files, the summary and the memory of the run, and no files of tries.
 only() {
     local folder=$1
     shift
@@ -88,7 +88,7 @@ only() {
 round() {
     local network workers batch code out=$work/data/out/clip.mp4 fine=yes start=$SECONDS
     rm -rf "$work/data/out" "$work/state"
-    # Each round by itself, however many draws the last took; hashed, as near seeds draw alike.
+    # Each round is independent of the draws of the last; hashed, as similar seeds draw similar numbers.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     make_clip
     pick invert slow slow; network=$picked
@@ -156,7 +156,7 @@ spec:
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
 }
-# launch NAME: a run in the background; its log is $work/NAME.log, its process $run.
+# launch NAME: starts a run in the background; its log is $work/NAME.log, its process $run.
 launch() {
     timeout 300 "$windlass" run -f "$work/job.yaml" --workers 2 --keep --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
     run=$!
@@ -177,9 +177,9 @@ rm -rf "$work"/data/*
 film=$work/data/film.mp4
 ffmpeg -v error -y -f lavfi -i testsrc2=size=320x180:rate=25:duration=3 -c:v libx264 -pix_fmt yuv420p "$film" </dev/null
 
-# Two runs of one manifest would take each other's parts for their own.
+# Two runs of one manifest would mix up their parts.
 manifest '{video: {path: data/film.mp4}}' data/twice slow
-# The first run's pods write down their token, which nobody can read from outside.
+# The first run's pods write down their token, which cannot be read from outside.
 mkdir "$work/bin"
 cp "$windlass" "$work/bin/windlass"
 cat >"$work/bin/windlass-agent" <<A
@@ -194,9 +194,9 @@ check "a first run is under way" await 60 has "$work/data/twice/.windlass/*/try/
 launch second
 check "a second run of the same job fails" ends_with $run 1
 check "and says that another run writes there" grep -q 'spec.output.path: data/twice: another run of this job writes there' "$work/second.log"
-# Nothing that others may read shows the token or the key.
+# No file that others may read has the token or the key.
 token=$(cat "$work/token")
-printf '%s\n' "$token" "PRIVATE KEY" >"$work/secrets" # in a file: grep's own arguments are looked at, too
+printf '%s\n' "$token" "PRIVATE KEY" >"$work/secrets" # in a file, as grep's own arguments are checked, too
 shown() {
     grep -rlF -f "$work/secrets" "$work"/state-* "$work"/*.log "$work/data"
     cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -aoF -f "$work/secrets"
@@ -212,7 +212,7 @@ check "a run right after it succeeds" ends_with $run 0
 check "with all frames" [ "$(count_frames "$work/data/twice/film.mp4")" = 75 ]
 check "and leaves nothing else" only "$work/data/twice" film.mp4
 
-# windlass dies with kill -9: its processes go with it; the next run clears what they left.
+# windlass dies with kill -9: its processes end with it; the next run removes their files.
 mkdir -p "$work/data/photos"
 ffmpeg -v error -i "$film" -frames:v 60 "$work/data/photos/p%02d.png" </dev/null
 longest=$(printf 'n%.0s' {1..251}).png # 255 bytes
@@ -234,12 +234,12 @@ ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work
 manifest '{files: {path: data/large}}' data/halted slow
 launch halted
 check "pictures are under way again" await 60 has "$work/data/halted/p003.png"
-sleep 1.2 # until the status has heard of some
+sleep 1.2 # until the status counts some
 kill -INT "$(windlass_of $run)"
 check "Ctrl-C ends them" ends_with $run 130
 check "and says where the finished ones lie" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
 
-# The input goes away when only the join is left to do.
+# The input disappears when only the join remains.
 manifest '{video: {path: data/film.mp4}}' data/lost slow
 launch lost
 check "a film is under way" await 60 has "$work/data/lost/.windlass/*/try/*"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scorer.command in the whole, by `windlass run`: a program of the user's scores files, in the three modes of an
+# scorer.command in whole jobs, by `windlass run`: a user's program scores files, in the three modes of an
 # output, with several processes a worker; then programs that misbehave: noise, a wrong id, silence, crashes,
-# death in init, children that are left, fewer results than items.
+# death in init, leftover children, fewer results than items.
 set -u
 unset CUDA_VISIBLE_DEVICES
 cd "$(dirname "$0")/../../.." || exit 3
@@ -14,7 +14,7 @@ cp tests/e2e/score/hostile.py "$work/code/"
 for i in 00 01 02 03 04 05 06 07 08 09 10; do head -c "$((10#$i * 7 + 1))" /dev/zero >"$work/data/in/f$i"; done
 head -c 99 /dev/zero >"$work/data/in/deep/z"
 
-# job MODE OUTPUT-FIELDS MORE-OF-THE-SPEC MORE-OF-THE-COMMAND: a job of twelve files to its end; its code in $code.
+# job MODE OUTPUT-FIELDS MORE-OF-THE-SPEC MORE-OF-THE-COMMAND: runs a job of twelve files; its exit code is in $code.
 job() {
     rm -rf "$work/data/out" "$work/data/marks" "$work/state"
     mkdir -p "$work/data/marks"
@@ -58,8 +58,8 @@ wanted='{"name":"z","size":99}'
 for i in 00 01 02 03 04 05 06 07 08 09 10; do wanted+=$'\n'"{\"name\":\"f$i\",\"size\":$((10#$i * 7 + 1))}"; done
 echo "$wanted" >"$work/wanted"
 
-# A program that has to be started again, which takes 18 s: longer than the coordinator waits for a result (2 s and 15).
-# Beside all else.
+# A program that must be restarted, which takes 18 s: longer than the coordinator waits for a result (2 s and 15).
+# It runs beside the other checks.
 beside=$work/beside
 mkdir -p "$beside/data"
 cp -r "$work/code" "$beside/"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Exactly once: a job of 2,000 mini-batches through `windlass run` while workers, its coordinator and windlass
-# itself are killed with -9, and where a program of the user's scores, 5 % of its tries fail (or crash) and 2 % hang.
-# Whatever is killed when, the output is byte for byte that of a quiet run, every mini-batch counts once in the
-# commits, and nothing of a try is left.
-#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10) says how many runs;
-#   ONCE_BATCHES (2000); ONCE_KIND (0, 1, 2): one kind of job alone.
+# itself are killed with -9, and 5 % of the tries of a user's program fail (or crash) and 2 % hang.
+# Whatever is killed, the output is byte for byte that of an undisturbed run, every mini-batch counts once in the
+# commits, and no files of tries are left.
+#   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10): the number of runs;
+#   ONCE_BATCHES (2000); ONCE_KIND (0, 1, 2): only that kind of job.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-# The kinds of jobs beside each other: most of a run is pauses before the dead are replaced.
+# The kinds of jobs beside each other: most of a run is waiting until dead processes are replaced.
 if [ -z "${ONCE_KIND:-}" ]; then
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT
@@ -28,7 +28,7 @@ seed=${SOAK_SEED:-1}
 in=data out=data/out
 reset_output() { rm -rf "$work/data/out" "$work/out"; }
 collect_output() { ln -sfn data/out "$work/out"; }
-# Three deaths before the first mini-batch that windlass has heard of end a job, which on a busy machine they did.
+# Three deaths before the first known mini-batch end a job, which happened on a busy machine.
 may_hurt() { grep -qE ' [1-9][0-9]* of [0-9]' "$work/log"; }
 . tests/e2e/score/once.sh
 trap 'rm -rf "$work"' EXIT

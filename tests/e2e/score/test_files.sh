@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Which files a job takes, and in what order: a pattern, a manifest, the time they were changed; and that the
-# list is kept: files that come later are not seen by the run that has begun. Through `windlass run`.
+# Which files a job takes, and in what order: a pattern, a manifest, the time of their last change; and that the
+# list is kept: a run does not see files that come after it began. Through `windlass run`.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -12,7 +12,7 @@ python3 tests/data/models/make.py "$work/model"
 ffmpeg -v error -f lavfi -i testsrc2=size=32x32:rate=10 -frames:v 6 "$work/data/in/p%d.png" </dev/null || exit 3
 cp "$work/data/in/p1.png" "$work/data/in/deep/p7.png"
 echo "no picture" >"$work/data/in/notes.txt"
-# run NAME FILES: a job with that input and an output of its name; its code in $code.
+# run NAME FILES: runs a job with that input and an output of its name; its exit code is in $code.
 run() {
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1

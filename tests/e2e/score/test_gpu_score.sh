@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A BatchScore with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing.md, "CUDA"), whose
-# results are the processor's; with little memory; and what is said where driver or GPU are missing. No GPU is used.
+# results equal the processor's; with little memory; and the messages where driver or GPU are missing. No GPU is used.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 build=$(realpath "${BUILD:-build}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 
 ##### a network and pictures ######################################################################
 # Eighths of bytes: every sum is exact, in whatever order a device adds.
@@ -43,7 +43,7 @@ $([ $kind = jpegs ] && printf '  errorThreshold: 2\n  retry: {maxTries: 1}')
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
 }
-# run PROGRAMS NAME PRECISION [OPTION...]: windlass run; its code in $code, what it said in $work/NAME.said.
+# run PROGRAMS NAME PRECISION [OPTION...]: windlass run; its exit code is in $code, its messages in $work/NAME.said.
 run() {
     local programs=$1 name=$2
     manifest "$name" "$3" >"$work/$name.yaml"
@@ -56,7 +56,7 @@ said() { # NAME TEXT: windlass or a worker
     grep -qF -- "$2" "$work/$1.said" "$work/state-$1"/*worker*.log 2>/dev/null ||
         { sed 's/^/# /' "$work/$1.said" "$work/state-$1"/*worker*.log; return 1; }
 }
-# Mean square of the difference of two folders of pictures is at most this.
+# The mean square of the difference of two folders of pictures is at most MOST.
 close_to() { # NAME NAME MOST
     local name
     for name in "$work/$1" "$work/$2"; do
@@ -107,7 +107,7 @@ if ! make -s "${BUILD:-build}/emulated/windlass-agent" 2>"$work/make"; then
     exit $((failures > 0))
 fi
 cp "$build/windlass" "$build"/emulated/lib*.so.* "$work/emulated"
-# agent LIMIT [CARDS [FAULT]]: the memory of each has so many bytes; 0: as many as it likes. FAULT: tests/fakejpeg's.
+# agent LIMIT [CARDS [FAULT]]: LIMIT: memory of each GPU in bytes; 0: unlimited. FAULT: tests/fakejpeg's.
 agent() {
     cp "$build/emulated/windlass-agent" "$work/emulated/agent"
     printf '#!/bin/sh\nexport EMULATED_LIMIT=%s EMULATED_CARDS=%s FAKE_NVJPEG=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "${2:-1}" "${3:-}" "$work/emulated/agent" \
@@ -125,7 +125,7 @@ check "on that device" said bfloat "scores on device cuda0:bfloat16"
 mkdir -p "$work/cpu" "$work/bfloat"
 cp "$work"/data/cpu/*.png "$work/cpu" && cp "$work"/data/bfloat/*.png "$work/bfloat"
 check "35 dB at least from the processor's" close_to cpu bfloat 20.5
-# A video: there is no decoder of NVIDIA's here, which is said once, and the processor decodes.
+# A video: NVIDIA's decoder is missing here, which is reported once, and the processor decodes.
 ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=10:duration=2 -c:v libx264 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null
 kind=video
 run "$work/plain" film FP32 --gpus 0
@@ -139,7 +139,8 @@ else
     check "who decodes it is said" said filmed "the GPU's video decoder cannot be used: "
     check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; the processor decodes')" -eq 1 ]
 fi
-# JPEG files: nvJPEG is not there, then what stands in for it (tests/fakejpeg), with the processor's bytes, its own, and faults.
+# JPEG files: without nvJPEG, then with its stand-in (tests/fakejpeg): with the processor's bytes, with its own, and
+# with faults.
 mkdir "$work/data/jpegs"
 "$python" tests/e2e/score/jpegs.py "$work/data/jpegs" || check "JPEG files of all kinds are made" false
 kind=jpegs
@@ -199,8 +200,8 @@ check "each has a slot" both
 check "the same pictures" same cpu two
 run "$work/emulated" three FP32 --gpus 3
 check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 is asked for (they are numbered from 0), and 2 are there'
-# Workers of one run have the GPUs that are there parted among them; where there are too few all use all, which is said.
-# A worker that comes when the job has ended says nothing any more.
+# The workers of one run share the GPUs of the machine; if there are too few, all use all, which is reported.
+# A worker that arrives after the job has ended reports nothing.
 agent 0 3
 parts() { sed -n 's/.*slot 0 scores on device cuda0, CUDA_VISIBLE_DEVICES is //p' "$work/state-$1"/*worker*.log | sort; }
 CUDA_VISIBLE_DEVICES=2,0 run "$work/emulated" parted FP32 --gpus 1 --workers 2

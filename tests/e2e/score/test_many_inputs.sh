@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Inputs that nobody could hold: many tiny files in one folder, and one large CSV, through `windlass run` and a program
-# that answers at once. The first result is committed within 5 s, the coordinator stays below 64 MiB of memory
-# (VmHWM), every file and every row is in the output once, in order.
-#   MANY_FILES (50,000; in a soak 1,000,000), MANY_BYTES (100 MB; in a soak 5 GB), 0: not these; MANY_FOLDER (/tmp):
+# Inputs too large to hold in memory: many tiny files in one folder, and one large CSV, through `windlass run` and a
+# program that answers immediately. The first result is committed within 5 s, the coordinator stays below 64 MiB of
+# memory (VmHWM), every file and every row is in the output once, in order.
+#   MANY_FILES (50,000; in a soak 1,000,000), MANY_BYTES (100 MB; in a soak 5 GB), 0: skips them; MANY_FOLDER (/tmp):
 #   where they are made and removed.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -15,8 +15,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/code" "$work/data/in"
 cp tests/e2e/score/rows.py "$work/code/"
 
-# job INPUT MODE SIZE: to its end; its code in $code, milliseconds to the first committed result in $first and to the
-# end in $took, the coordinator's most memory in $peak (KiB).
+# job INPUT MODE SIZE: runs a job; its exit code is in $code, milliseconds to the first committed result in $first and
+# to the end in $took, the coordinator's most memory in $peak (KiB).
 job() {
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Videos that other systems lost frames of, through `windlass run`: uneven splits, one frame, odd sizes,
+# Videos of which other systems lost frames, through `windlass run`: uneven splits, one frame, odd sizes,
 # variable frame rate, no sound, MPEG-2. Every frame comes out, at its time, with its sound.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

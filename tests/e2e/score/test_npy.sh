@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# input.npy in the whole, by `windlass run`: slices of arrays through a network whose scores are the means of three
-# channels, one line a slice in the order of the input; other types than the network's; what does not fit is refused
+# input.npy in whole jobs, by `windlass run`: slices of arrays through a network whose scores are the means of three
+# channels, one line a slice in the order of the input; other types than the network's; a mismatch is refused
 # before any worker starts; an array that changes under way.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/model" "$work/data"
 python3 tests/data/models/make.py "$work/model"
-# arrays FOLDER TYPE CODE SIDES COUNTS...: FOLDER/a0.npy and so on, with as many slices; values differ everywhere.
+# arrays FOLDER TYPE CODE SIDES COUNTS...: FOLDER/a0.npy and so on, with that many slices; all values differ.
 arrays() {
     python3 - "$work/data/$1" "$2" "$3" "$4" "${@:5}" <<'P'
 import os, struct, sys
@@ -28,7 +28,7 @@ for file, count in enumerate(map(int, counts)):
     open(name, "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}{code}", *values))
 P
 }
-job() { # PATH [MODEL FIELDS-OF-ONNX]; its code in $code
+job() { # PATH [MODEL FIELDS-OF-ONNX]; its exit code is in $code
     local fields=${3:-'postprocess: {type: Classes, top: 3}'}
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
@@ -51,7 +51,7 @@ M
 }
 says() { grep -q -- "$1" "$work/log"; }
 out=$work/data/out/rows.txt
-# Every slice once, in order, with the means that Python has.
+# Every slice once, in order, with the means that Python computes.
 oracle() { # FOLDER CODE
     python3 - "$work/data/$1" "$2" "$out" <<'P'
 import ast, json, os, struct, sys

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Pipelines over the columns of a table, one input each (floats, whole numbers, texts), as exporters write them
-# (pipelines.py): BatchScores of CSV and JSON Lines say what sklearn says, to a threshold's rounding, and what ONNX Runtime
-# says, where npm gets it; classes by the model's own names; columns by a list; what does not fit is one line.
+# (pipelines.py): BatchScores of CSV and JSON Lines give the results of sklearn, up to a threshold's rounding, and of
+# ONNX Runtime if npm can install it; classes by the model's own names; columns by a list; a mismatch gives one line.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy python3-sklearn) || exit 3
 windlass=$(realpath "${BUILD:-build}/windlass")
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 seed=${SOAK_SEED:-1}
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 runtime=$(tests/onnxruntime.sh) || { runtime=; echo "skip pipelines on onnxruntime-node: npm could not get it"; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-job() { # FOLDER [SED]: what runs there
+job() { # FOLDER [SED]: the job that runs there
     sed "${2:-}" >"$1/job.yaml" <<'Y'
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
@@ -88,7 +88,7 @@ check "a list names the columns of all inputs" [ $code -eq 0 ]
 check "again with the same scores" "$python" tests/e2e/score/pipelines.py compare "$work/0" line
 
 ##### what does not fit ############################################################################
-# Coordinator (2) and workers (then 1) find the same in the model; who says so first ends the job.
+# Coordinator (2) and workers (then 1) find the same fault in the model; the first to report it ends the job.
 refused() { [ $code -eq 2 ] || [ $code -eq 1 ]; }
 job "$line"
 run "$line"

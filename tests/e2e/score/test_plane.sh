@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The data plane with real processes of this machine: one coordinator, workers, and what goes wrong
-# with them: kill -9, hangs, wrong secrets, garbage, a coordinator that is replaced, signals.
+# The data plane with real processes of this machine: one coordinator, workers, and their
+# failures: kill -9, hangs, wrong secrets, garbage, a coordinator that is replaced, signals.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -14,8 +14,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Networks written field by field: one that changes nothing (Relu of bytes), one whose output is no
-# number (the root of what is negative; not of black, on which a network is tried).
+# Networks written field by field: one that changes nothing (Relu of bytes), one whose output is not a
+# number (the root of a negative; but not for black, on which a network is tried).
 python3 - "$work" <<'PY'
 import sys
 def field(n, data): return bytes([n << 3 | 2, len(data)]) + data
@@ -37,7 +37,7 @@ ffmpeg -v error -f lavfi -i testsrc=size=640x480:rate=25 -frames:v 150 -g 25 -pi
 frames=150
 port=$((20000 + $$ % 20000))
 
-# The environment of a pod: spec [timeoutSeconds] [input] [model]; JOB makes a folder of its own.
+# The environment of a pod: spec [timeoutSeconds] [input] [model]; JOB makes a separate folder.
 spec() {
     jq -cn --argjson timeout "${1:-60}" --arg input "${2:-data/in.mp4}" --arg model "${3:-data/relu.onnx}" \
         --arg type "${type:-Image}" '{input: {video: {path: $input}}, miniBatchSize: "7",
@@ -78,7 +78,7 @@ runs() { [ "$(progress .state)" = Running ]; }
 some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
 summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
 words() { jq -r "$2" "$work/$1/coordinator.words"; }
-# The commits stay; tries and what is half written do not.
+# The commits remain; tries and partial files do not.
 no_temporaries() { [ -z "$(find "$work/$1" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]; }
 hides() { ! tr '\0' '\n' <"/proc/$1/environ" | grep -q 'secret\|PRIVATE KEY'; }
 all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
@@ -107,7 +107,7 @@ before=$(stat -c %Y.%i "$work/plain/painted/in.mp4")
 pod plain late coordinate "$(spec)"
 ended late 60
 check "a coordinator that starts after the end leaves at once, with 0" [ $code -eq 0 ]
-same_words() { # job, two names: what the outcome is made of; who was there and what the storage can is not
+same_words() { # job, two names: the outcome is the same; workers and abilities of the storage may differ
     cmp -s <(jq -S 'del(.workers, .exclusive)' "$work/$1/$2.words") <(jq -S 'del(.workers, .exclusive)' "$work/$1/$3.words")
 }
 check "its last words are those of the first" same_words plain coordinator late
@@ -148,7 +148,7 @@ ended worker-1 60
 show killed
 
 ##### a worker that hangs ########################################################################
-# A second: later its mini-batch would be run elsewhere at the same time, which costs no time-out.
+# One second: later another slot would run its mini-batch as well, without a time-out.
 pod hung coordinator coordinate "$(spec 1)"
 pod hung worker-0 score "$(spec 1)"
 until_true 60 some_done
@@ -158,7 +158,7 @@ ended coordinator 30
 check "a worker that hangs loses its lease in time" [ $code -eq 0 ]
 check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add >= 1')" = true ]
 check "and costs no frame" all_frames hung
-# As if it had been stopped in the middle of storing a try: the coordinator has tidied up by now.
+# As if it had been stopped while storing a try, after the coordinator has tidied up.
 mkdir -p "$work/hung/painted/.windlass/0123456789abcdef/try"
 echo late >"$work/hung/painted/.windlass/0123456789abcdef/try/0-999"
 kill -CONT "${pid[worker-0]}"
@@ -216,7 +216,7 @@ kill -STOP "${pid[coordinator]}"
 kill -9 "${pid[worker-0]}"
 wait "${pid[worker-0]}" 2>/dev/null
 at=$port
-port=$((port + 1)) # the first holds the port still; in a cluster it has another address
+port=$((port + 1)) # the first still holds the port; in a cluster it would have another address
 pod two newer coordinate "$(spec)"
 pod two worker-1 score "$(spec)"
 until_true 60 some_done
@@ -231,14 +231,14 @@ check "the first has found out and leaves without a verdict ($first)" [ $first -
 check "the summary is the newer one's" [ "$(summary two .state)" = Succeeded ]
 check "and every frame is there" all_frames two
 ended worker-1 60
-kill -9 "${pid[worker-2]}" 2>/dev/null # it knows the first one's address alone, where the next job will listen
+kill -9 "${pid[worker-2]}" 2>/dev/null # it knows only the first one's address, where the next job will listen
 wait "${pid[worker-2]}" 2>/dev/null
 unset "pid[worker-2]"
 check "nothing is left of the parts of either" no_temporaries two
 show two
 
 ##### what is wrong with the job is said in one line, in 5 s #####################################
-refused() { # name, spec, what the line must hold
+refused() { # name, spec, the text that the line must have
     local started=$SECONDS
     pod "$1" coordinator coordinate "$2"
     ended coordinator 60

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # report.html as other programs see it: the pages that the unit test makes (1 to 1,000 workers, 10^6
 # mini-batches, all failed, none, names that are attacks) are XML for expat, load nothing, run nothing; and where
-# there is a Chromium (it is not installed for this), it shows each, on a phone's width, too.
+# Chromium is installed (this test does not install it), it shows each, also at a phone's width.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -38,7 +38,7 @@ if count < 15:
 sys.exit(bad != 0)
 P
 check "each page is XML, without script, link or picture" python3 "$work/check.py" "$work/pages"
-# What was meant as markup is there to be read.
+# Attempted markup appears as text.
 check "an attack is shown as text" python3 - "$work/pages/hostile-00.html" <<'P'
 import sys, xml.etree.ElementTree as tree
 text = "".join(tree.parse(sys.argv[1]).getroot().find("{*}body").itertext())
@@ -49,13 +49,13 @@ if [ -z "$browser" ]; then
     echo "skip pages in a browser: no Chromium on this machine"
     exit
 fi
-# A picture of that width, and not a blank one.
+# A screenshot of that width, not blank.
 shows() { # page, width
     rm -f "$work/shot.png"
     timeout 60 "$browser" --headless --no-sandbox --disable-gpu --window-size="$2,1600" --user-data-dir="$work/profile" \
         --screenshot="$work/shot.png" "file://$1" >"$work/browser.log" 2>&1 || return 1
     ffprobe -v error -show_entries stream=width -of csv=p=0 "$work/shot.png" | grep -q "^$2" || return 1
-    # How far its darkest and lightest pixels are apart.
+    # The difference of its lightest and darkest pixels.
     ffmpeg -v error -i "$work/shot.png" -vf signalstats,metadata=print:file="$work/stats" -f null - &&
         awk -F= '/YMIN/ { min = $2 } /YMAX/ { max = $2 } END { exit !(max - min > 100) }' "$work/stats"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A job that was cancelled, or has failed, run again: it goes on where it was. What is committed is not done again; at
-# most what was in flight (of each slot the mini-batch that ran and the one that was sent ahead) is done twice, and
-# nothing is written twice. Counted by the program that scores, and by the tries that lie in the output.
+# A job that was cancelled or has failed, run again, continues where it was. Committed work is not done again; at
+# most the work in flight (for each slot the running mini-batch and the one sent ahead) is done twice, and
+# nothing is written twice. Counted by the program that scores, and by the tries in the output.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data/in" "$work/code" "$work/model"
 python3 tests/data/models/make.py "$work/model"
 for i in $(seq -w 0 199); do head -c "$((10#$i * 7 + 1))" /dev/zero >"$work/data/in/f$i"; done
-# Says in one write what it is asked; 20 ms each. While the file `bad` is there, mini-batch 120 fails.
+# Logs each request in one write; takes 20 ms each. While the file `bad` exists, mini-batch 120 fails.
 cat >"$work/code/count.py" <<'P'
 import json, os, sys, time
 line = json.loads(sys.stdin.readline())["init"]
@@ -49,7 +49,7 @@ M
 fresh() { rm -rf "$work/data/out" "$work/state" "$work/asked" "$work/bad"; touch "$work/asked"; }
 launch() { timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null & run=$!; }
 ends() { wait $run; code=$?; }
-# Ctrl-C when so many lines of what was asked, or tries, are there.
+# Sends Ctrl-C when that many requests or tries exist.
 cancel_at() {
     for _ in $(seq 2000); do [ "$("${@:2}")" -lt "$1" ] || break; sleep 0.01; done
     kill -INT "$(pgrep -P $run -x windlass)"

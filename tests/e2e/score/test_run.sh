@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `windlass run` as a user meets it: usage, exit codes, bad machines, Ctrl-C, the terminal, and a small
-# real job that loses a worker. Where a test needs an agent that misbehaves, a copy of windlass stands
+# `windlass run` as a user sees it: usage, exit codes, bad machines, Ctrl-C, the terminal, and a small
+# real job that loses a worker. For an agent that misbehaves, a copy of windlass is
 # beside a shell script named windlass-agent.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -30,12 +30,12 @@ spec:
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
 YAML
-# agent SCRIPT: what windlass-agent does from now on.
+# agent SCRIPT: makes SCRIPT the windlass-agent from now on.
 agent() {
     printf '#!/bin/sh\n%s\n' "$1" >"$work/bin/windlass-agent"
     chmod +x "$work/bin/windlass-agent"
 }
-# run [ARGUMENTS]: windlass run; its code in $code, its output in $work/out and $work/err.
+# run [ARGUMENTS]: runs windlass run; its exit code is in $code, its output in $work/out and $work/err.
 run() {
     local start=$SECONDS
     "$windlass" run "$@" >"$work/out" 2>"$work/err" </dev/null
@@ -100,7 +100,7 @@ refuses "no agent" 3 "$work/bin/windlass-agent" -f "$job"
 mv "$work/bin/away" "$work/bin/windlass-agent"
 
 ##### agents that fail ###########################################################################
-# fails NAME CODE SCRIPT TEXT: within 5 s, with the cause and where the log is.
+# fails NAME CODE SCRIPT TEXT: within 5 s, with the cause and the log's path.
 fails() {
     agent "$3"
     rm -rf "$work/state"
@@ -123,7 +123,7 @@ run -f "$job" --state "$work/kept" --keep
 check "--keep keeps the working folders" [ -d "$work/kept/pods/small-coordinator-1" ]
 
 ##### signals ####################################################################################
-# interrupt SIGNAL TIMES: to a run whose pods sleep; sets $code and $took (ms).
+# interrupt SIGNAL TIMES: sends it to a run whose pods sleep; sets $code and $took (ms).
 interrupt() {
     rm -rf "$work/state"
     "$windlass" run -f "$job" --state "$work/state" >"$work/out" 2>"$work/err" </dev/null &

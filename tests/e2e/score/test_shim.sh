@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build/windlass-shim, which runs in containers of other people's images: it is static; in a root folder that holds
-# nothing but it and a static program it does a job, on a folder and over az:// by name, and opens no file of its
+# build/windlass-shim, which runs in containers of users' images: it is static; in a root folder with
+# only itself and a static program it runs a job, on a folder and over az:// by name, and opens no file of the
 # machine (strace); the user's program cannot read its secrets; `windlass-agent install` brings it.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -56,7 +56,7 @@ chown -R 65532:65532 "$root/data"
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 port=$((20000 + $$ % 20000))
 nobody=(setpriv --reuid=65532 --regid=65532 --clear-groups)
-more=() # variables of both roles
+more=() # environment for both roles
 # pod NAME DATA COMMAND...
 pod() {
     env -i PATH="$PATH" data="$2" WINDLASS_JOB=shim WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u WINDLASS_SPEC="$spec" \
@@ -65,7 +65,7 @@ pod() {
         WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" "${more[@]}" "${@:3}" 2>"$work/$1.log" &
     pid[$1]=$!
 }
-ends() { # NAME: its code in $code
+ends() { # NAME: its exit code is in $code
     local end=$((SECONDS + 60))
     while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
     code=99
@@ -95,8 +95,8 @@ spec_of() { # OUTPUT PROGRAM...
         output: {path: $ARGS.positional[0], mode: "AppendRow", appendRowFileName: "rows.txt"},
         retry: {maxTries: 1, timeoutSeconds: 20}}' --args "$@"
 }
-# In the root, with a /proc and a /dev/urandom as containers have: what the shim and its program do with files and the network is in
-# $work/trace.
+# In the root, with /proc and /dev/urandom as in containers: all calls of the shim and its program on files and the
+# network are in $work/trace.
 # shellcheck disable=SC2016 # for the inner shell
 in_root() {
     job "$1" unshare -m sh -c 'mount -t proc proc "$1/proc" && shift && exec "$@"' sh "$root" \
@@ -104,13 +104,13 @@ in_root() {
         chroot --userspec=65532:65532 "$root" /windlass/windlass-shim score
 }
 of_shim() { sed -n '/execve("\/windlass\/windlass-shim"/,$p' "$work/trace"; }
-# Absolute paths that it touched and that match none of the patterns. (libwebsockets looks up the local time.)
+# Prints the absolute paths that it touched and that match none of the patterns. (libwebsockets reads the local time.)
 touched() {
     of_shim | grep -v ' connect(' | grep -oE '"/[^"]*"' | tr -d '"' | sort -u |
         grep -vE "^/(windlass/windlass-shim|bin/sizes|(data|proc)(/.*)?|dev/urandom|etc/localtime${1:+|$1})\$"
 }
 nothing_else() { local seen; seen=$(touched "${1:-}"); [ -z "$seen" ] || { sed 's/^/# touched: /' <<<"$seen"; return 1; }; }
-# Whom it connects to.
+# The addresses that it connects to.
 peers() { of_shim | grep -F ' connect(' | grep -oE 'AF_[A-Z0-9]+|htons\([0-9]+\)|inet_addr\("[^"]*"\)' | paste -sd' ' | sed 's/ AF_/\nAF_/g' | sort -u; }
 wanted='99'
 for i in 0 1 2 3 4 5 6 7 8; do wanted+=$'\n'$((i * 7 + 1)); done
@@ -153,10 +153,10 @@ more=(WINDLASS_BLOB_ENDPOINT="https://ACCOUNT.blob.windlass.test:$(cat "$azurite
     WINDLASS_NAME_SERVERS="127.0.0.1:$(cat "$azurite/names.port")")
 coordinator=(env "$(grep WINDLASS_STORES_FOLDER <<<"$variables")" WINDLASS_AUTHORITIES="$azurite/ca.crt")
 chmod -R a+rX "$azurite"
-# Where they are in a pod.
+# Their paths in a pod.
 cp "$azurite/ca.crt" "$root/windlass/ca.crt"
 cp -r "$azurite/stores" "$root/windlass/"
-# (What the program says is kept there.)
+# (The program's output is kept there.)
 spec=$(spec_of data/out2 /bin/sizes | jq -c '.logs.path = "az://results/tests/logs"')
 in_root "az://"
 key=$(cat "$azurite/stores/results/azurestorageaccountkey")

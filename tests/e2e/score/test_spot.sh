@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A worker that is told to stop, by SIGTERM or by a notice that its machine goes: it ends what ends soon, hands back
-# the rest, and is gone within 10 s. Nothing is lost, and nothing counts as lost. A server stands for Azure's events.
+# A worker that gets SIGTERM or a notice that its machine will go: it finishes short work, hands back
+# the rest, and ends within 10 s. Nothing is lost, and nothing counts as lost. A server stands in for Azure's events.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -15,7 +15,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v lib
 port=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
     scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
-# The machine is vm_0; it is told to go when the file preempt-vm_0 is there.
+# The machine is vm_0; the file preempt-vm_0 announces its end.
 python3 tests/e2e/score/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
 pid[events]=$!
 for _ in $(seq 100); do [ -s "$work/events.port" ] && break; sleep 0.05; done
@@ -33,14 +33,14 @@ pod() { # job, name, role; more variables
 }
 some_done() { [ "$(curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r .items.done)" -gt 0 ] 2>/dev/null; }
 until_true() { local end=$((SECONDS + $1)); shift; until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.05; done; }
-# leaves NAME: within 10 s; its code in $code.
+# leaves NAME: it ends within 10 s; its exit code is in $code.
 leaves() {
     local end=$((SECONDS + 10))
     while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
     code=99
     kill -0 "${pid[$1]}" 2>/dev/null || { wait "${pid[$1]}"; code=$?; unset "pid[$1]"; }
 }
-round() { # job, what tells the worker
+round() { # job, how the worker is notified
     rm -f "$work/preempt-vm_0"
     port=$((port + 1))
     pod "$1" coordinator coordinate

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# input.table in the whole, by `windlass run`: CSV with and without header, TSV, JSON Lines, in many small blocks on
-# two workers, held against Python's csv; rows that are none; a program that dies of a block; a
-# worker that is killed; the same again; side by side. SOAK_SEED (1), TABLE_ROWS (300; in a soak 20000).
+# input.table in whole jobs, by `windlass run`: CSV with and without header, TSV, JSON Lines, in many small blocks on
+# two workers, compared with Python's csv; invalid rows; a program that dies on a block; a
+# worker that is killed; the same job again; side by side. SOAK_SEED (1), TABLE_ROWS (300; in a soak 20000).
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -16,7 +16,7 @@ places=$work/places
 python3 tests/e2e/score/tables.py bad "$work/data/bad" >"$places" || exit 3
 bad=$(wc -l <"$places")
 
-# own NAME: from here on this part has a folder of its own, with the same tables.
+# own NAME: gives the following part a separate folder with the same tables.
 own() {
     mkdir -p "$work/$1/code"
     cp -r "$work/data" "$work/$1/data"
@@ -47,7 +47,7 @@ run() {
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
-job() { # a new one, to its end; its code in $code
+job() { # runs a new job; its exit code is in $code
     rm -rf "$work/data/out"
     manifest "$1" "$2" "${3:-miniBatchSize: 4KB}"
     run
@@ -91,7 +91,7 @@ single() {
     check "one file, in mini-batches of 1 MB" oracle csv "$work/one" "$out"
     check "which are few" [ "$code $(($(count .miniBatches.total) <= 64))" = "0 1" ]
     show
-    for name in rows.txt summary.json; do # an input that the results would replace
+    for name in rows.txt summary.json; do # the results would replace the input
         rm -rf "$work/data/out"
         mkdir "$work/data/out"
         cp "$work/one/ü.csv" "$work/data/out/$name"
@@ -142,7 +142,7 @@ import tables
 for path in tables.files(sys.argv[1]):
     data = open(path, "rb").read()
     at = 0
-    class Lines:  # tells how far csv has read
+    class Lines:  # counts the bytes that csv has read
         def __init__(self): self.rest = io.BytesIO(data); self.last = 0
         def __iter__(self): return self
         def __next__(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a job tolerates, and what stays of one that has failed: thresholds of items and of mini-batches, the good
-# items of a mini-batch with bad ones, and the job run again when its input was repaired. Real processes.
+# What a job tolerates, and what remains of a failed one: thresholds of items and of mini-batches, the good
+# items of a mini-batch with bad ones, and the job run again after its input was repaired. Real processes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -29,7 +29,7 @@ pod() { # job, uid, role, spec
         "$agent" "$3" 2>>"$work/$1.log" &
     pids+=($!)
 }
-# job NAME UID MORE: to its end; its code in $code.
+# job NAME UID MORE: runs a job; its exit code is in $code.
 job() {
     mkdir -p "$work/$1"
     pod "$1" "$2" coordinate "$(spec "$3")"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Rows of a table through a network, by `windlass run`: examples/trees as it is written, against xgboost's own scores and
-# the truth; columns in another order, missing values, words, JSON Lines; what does not fit is refused before any worker.
+# Rows of a table through a network, by `windlass run`: the unchanged examples/trees, against xgboost's own scores and
+# the truth; columns in another order, missing values, words, JSON Lines; a mismatch is refused before any worker
+# starts.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -9,14 +10,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r examples/trees "$work/example"
 job=$work/example/batchscore.yaml data=$work/example/data
-run() { # its code in $code
+run() { # its exit code is in $code
     rm -rf "$data/scores" "$work/state"
     timeout 300 "$windlass" run -f "$job" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
 says() { grep -qF -- "$1" "$work/log" || { tail -5 "$work/log" | sed 's/^/# /'; false; }; }
-# Every row in order, the class that xgboost would say, its score to 1e-5; and right as often as there.
-scored() { # [ROWS that are told, default all]
+# Every row in order, with xgboost's class, its score to 1e-5, and the same accuracy.
+scored() { # [the wanted ROWS, default all]
     python3 - "$data" "${1:-169}" <<'P'
 import json, sys
 data, count = sys.argv[1], int(sys.argv[2])
@@ -79,7 +80,7 @@ sed -i 's/- worst_fractal_dimension/- worst_fractal/' "$job"
 run
 check "a column that the table lacks is refused" [ $code -eq 2 ]
 check "by name, and by the row" says 'it has no column "worst_fractal"'
-# Coordinator (2) and workers (then 1) find the same in the model; who says so first ends the job.
+# Coordinator (2) and workers (then 1) find the same fault in the model; the first to report it ends the job.
 refused() { [ $code -eq 2 ] || [ $code -eq 1 ]; }
 sed -i '/- worst_fractal/d' "$job"
 run

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Two and three coordinators of one job at once, each with workers, frozen (SIGSTOP) and thawed at random
-# moments, as nodes that are lost and come back: whoever goes on, the film is that of a quiet run, byte for
-# byte, each mini-batch counts once, and nobody but who has made it tells an end.
+# moments, like nodes that are lost and return. Whichever continues, the film is that of an undisturbed run, byte for
+# byte, each mini-batch counts once, and only the coordinator that made the output reports an end.
 #   SOAK_SEED (1); TWO_ROUNDS (3, in a soak SOAK_ROUNDS / 20).
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -26,7 +26,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=50 -frames:v $batches -c:v 
 base=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 1, output: {path: "out/o"},
     scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 3, timeoutSeconds: 60}}')
-pod() { # name, coordinate|score, number of the coordinator that it is or has
+pod() { # name, coordinate|score, number of its coordinator (or its own)
     env data="$work" out="$work" model="$work/model" WINDLASS_JOB=two WINDLASS_RUN=0123456789abcdef WINDLASS_UID=uid-of-two \
         WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \
         WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
@@ -47,7 +47,7 @@ for name in sorted(glob.glob(sys.argv[1] + "/*/commit/*")):
 sys.exit(0 if sorted(done) == list(range(int(sys.argv[2]))) and ends == 1 else f"{len(done)} cells, {len(set(done))} of them once, {ends} ends")
 P
 }
-wait_for() { # name, seconds: its exit code in $code, 99 if it goes on
+wait_for() { # name, seconds: its exit code is in $code, 99 if it still runs
     local end=$((SECONDS + $2))
     while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
     code=99
@@ -60,7 +60,7 @@ check "a quiet run" [ $code -eq 0 ]
 check "its commits count each once" commits_add_up
 wanted=$(sha256sum <"$work/o/in.mp4")
 end_all
-# Killed after its summary and before it tidied up: the next one does that.
+# Killed after its summary and before tidying up: the next one tidies up.
 mkdir -p "$work/o/.windlass/0123456789abcdef/try/0" "$work/o/.windlass/0123456789abcdef/join"
 touch "$work/o/.windlass/0123456789abcdef"/{try/0/7-quiet-w-1,join/in.mp4} "$work/o/.windlass-tmp-1-2"
 pod quiet-c coordinate 0
@@ -79,7 +79,7 @@ round() {
         pod "c$i" coordinate $i
         pod "w$i" score $i
         sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
-        # The one before stands still from some moment on, for some time.
+        # The previous one is stopped at a random moment, for some time.
         kill -STOP "${pid[c$i]}"
         ( sleep "$((RANDOM % 4)).$((RANDOM % 10))"; kill -CONT "${pid[c$i]}" ) 2>/dev/null &
         thaw[i]=$!
@@ -96,7 +96,7 @@ round() {
     holds [ "$(sha256sum <"$work/o/in.mp4")" = "$wanted" ]
     holds commits_add_up
     holds [ "$(jq -r .state "$work/o/summary.json")" = Succeeded ]
-    # Whoever has written it knows of everybody's workers.
+    # The coordinator that wrote it knows all workers.
     holds [ "$(jq -c '[([.workers[].miniBatches] | add), ([.workers[].items] | add)]' "$work/o/summary.json")" = "[$batches,$batches]" ]
     if [ -z "$fine" ]; then
         echo "# seed $seed, round $1, exit codes$codes"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# az:// against a real Azurite: who is let in (key, SAS, workload identity) and what happens when that changes under
-# way, TLS and names, a storage that refuses, loses answers and cuts connections, and that no secret is told anywhere.
-# SOAK_ROUNDS / 20 seeds against the proxy (default 3), from SOAK_SEED on.
+# az:// against a real Azurite: access by key, SAS and workload identity, and what happens when it changes under
+# way, TLS and names, a storage that refuses, loses answers and cuts connections, and that no secret is printed
+# anywhere. SOAK_ROUNDS / 20 seeds against the proxy (default 3), from SOAK_SEED on.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -33,21 +33,21 @@ beside() { # NAME COMMAND...: a server that writes its port to $azurite/NAME
     exit 1
 }
 
-# All that is said goes to $work/said, too, which must hold no secret in the end. $work/out, $work/err: the last.
+# All output also goes to $work/said, which must have no secret at the end. $work/out, $work/err: the last command's.
 store() {
     "$tool" "$@" >"$work/out" 2>"$work/err"
     local code=$?
     cat "$work/out" "$work/err" >>"$work/said"
     return $code
 }
-says() { # CODE TEXT store...: exits with that, one line that holds the text
+says() { # CODE TEXT store...: exits with CODE, and prints one line with TEXT
     store "${@:3}" </dev/null
     local code=$?
     [ $code -eq "$1" ] && grep -qF -- "$2" "$work/err" && [ "$(wc -l <"$work/err")" -eq 1 ] && return
     echo "# exit code $code: $(cat "$work/err")"
     return 1
 }
-holds() { # NAME SECONDS: gets it all the time; what others see of the process is kept
+holds() { # NAME SECONDS: gets it repeatedly; keeps what other users can see of the process
     "$tool" hold "$here" "$1" "$2" >"$work/held" 2>&1 &
     local pid=$!
     sleep 0.5
@@ -208,7 +208,7 @@ check "the answer to what replaces is lost" eval \
     'faults "[{\"method\": \"PUT\", \"path\": \"again$\", \"cutBefore\": true, \"times\": 3}]"; store put $here again </dev/null && store stat $here again'
 check "a storage that stays busy" eval 'faults "[{\"status\": 503}]"; says 3 "busy: $here: the storage says 503 (6 tries)" probe $here; code=$?; faults "[]"; [ $code -eq 0 ]'
 slow_probe() {
-    local start=$SECONDS # the first is that of opening
+    local start=$SECONDS # the first request is that of opening
     faults '[{"method": "HEAD", "stallSeconds": 0, "times": 1}, {"method": "HEAD", "stallSeconds": 20}]'
     says 3 "timeout: $here: " probe $here
     local code=$?
@@ -255,7 +255,7 @@ check "names that nobody could ask for" eval 'odd "dir//c" && says 2 "invalid: a
 ##### nobody heard a secret
 quiet() {
     [ "$(wc -l <"$work/secrets")" -gt 15 ] && [ -s "$work/said" ] && grep -q WINDLASS_STORES_FOLDER "$work/seen" || return
-    # Keys and signatures may stand encoded, too; the federated token and Entra's begin with eyJ.
+    # Keys and signatures may be URL-encoded, too; the federated token and Entra's begin with eyJ.
     ! grep -aF -f "$work/secrets" "$work/said" "$work/seen" "$work/err" "$work/out" "$work/held"
 }
 check "no secret in what was said, in arguments or in the environment" quiet

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Jobs whose inputs, models, lists, outputs and logs are az:// paths, on a real Azurite, through `windlass run`: the same
-# bytes as from volumes; inputs and outputs in one account with scripts and logs in another, and the other way round
-# with an account that may only be read; copies for programs that go when they were read; what is told when something
-# is missing; and that nobody heard a secret.
+# bytes as from volumes; inputs and outputs in one account with scripts and logs in another, and the reverse,
+# with an account that may only be read; copies for programs that are removed after reading; messages when something
+# is missing; and that no secret leaks.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -17,7 +17,7 @@ trap finish EXIT
 variables=$(tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; exit 1; }
 while read -r line; do export "${line?}"; done <<<"$variables"
 az() { python3 tests/azurite/az.py "$azurite" "$@"; }
-secret() { # ACCOUNT FILE TEXT: the only secret of that account; it is remembered
+secret() { # ACCOUNT FILE TEXT: sets the only secret of that account, and remembers it
     rm -f "$azurite/stores/$1/"*
     printf '%s' "$3" >"$azurite/stores/$1/azurestorageaccount$2"
     sed 's/.*sig=//; s/&.*//' <<<"$3" >>"$work/secrets"
@@ -56,7 +56,7 @@ for account in films results; do
     az upload $account tests/data/in "$work/data/in" && az upload $account tests/data/film.mp4 "$work/data/film.mp4" &&
         az upload $account tests/data/scripts "$work/scripts" || exit 3
 done
-# As mounts and Data Lake leave them: the input of a table is such a one, with files below.
+# Folder objects as mounts and Data Lake make them: the input of a table is one, with files below it.
 az folder films tests/data/tables && az folder results tests/data/folder.mp4 || exit 3
 cat >"$work/code/look.py" <<'P'
 import hashlib, json, os, sys
@@ -74,8 +74,8 @@ for line in sys.stdin:
         for item in request["items"]]}), flush=True)
 P
 
-# run NAME IN SCRIPTS OUT INPUT SCORER [MODE [MORE LINES [SIZE]]]: a job; IN, SCRIPTS and OUT are what {in}, {scripts} and
-# its output's path begin with. Its code in $code, what it says in $work/log.
+# run NAME IN SCRIPTS OUT INPUT SCORER [MODE [MORE LINES [SIZE]]]: runs a job; IN, SCRIPTS and OUT are what {in},
+# {scripts} and its output's path begin with. Its exit code is in $code, its messages in $work/log.
 open='{account: films, secretName: films}, {account: results, secretName: results}'
 stores=$open
 run() {
@@ -102,7 +102,7 @@ M
     cat "$work/log" >>"$work/said"
 }
 fine() { [ "$code" -eq 0 ] || { sed 's/^/# /' "$work/log"; false; }; }
-# What counts of an output in a folder, and of one in an account.
+# The files to compare of an output in a folder, and of one in an account.
 told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv)
 files() { (cd "$1" && find . -type f ! -path './.windlass/*' "${told[@]}" -exec sha256sum {} + | sort -k 2); }
 fetched() { # ACCOUNT PATH
@@ -246,7 +246,7 @@ check "keys are not on this machine" refuses 2 "give --stores DIR" x $from $from
 export WINDLASS_STORES_FOLDER=$folder
 
 ##### nobody heard a secret ######################################################################
-# A job that takes a while: what others see of its processes while they work.
+# A job that takes a while: what other users see of its processes while they work.
 sed -i 's/request = json.loads(line)/&\n    __import__("time").sleep(0.5)/' "$work/code/look.py"
 run slow $from - az://results/tests/made "$pictures" "$program" AppendRow &
 for _ in $(seq 30); do

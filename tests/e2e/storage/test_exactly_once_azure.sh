@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# As test_exactly_once.sh, with inputs and outputs on a real Azurite, behind a proxy that answers 500 to a request in
-# twenty, loses the answer of another and cuts a third in the middle: one in ten or more, all in all. The quiet run,
+# Like test_exactly_once.sh, with inputs and outputs on a real Azurite, behind a proxy that answers 500 to a request in
+# twenty, loses the answer of another and cuts a third in the middle: at least one in ten in total. The undisturbed run,
 # which it must equal byte for byte, goes straight to Azurite.
-#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10) says how many runs of a program of
-#   the user's, ONCE_OTHERS (0, in a soak a twentieth of that) how many of networks come after them, each result an
-#   object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the rounds are done by so many, beside each
-#   other, each with an Azurite of its own; ONCE_PART: one of them alone.
+#   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10): the number of runs of a
+# user's
+#   program, ONCE_OTHERS (0, in a soak a twentieth of that): the number of runs of networks after them, each result an
+#   object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the number of processes that share the
+# rounds, beside each
+#   other, each with its own Azurite; ONCE_PART: only one of them.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -35,8 +37,8 @@ collect_output() {
     mkdir -p "$work/out"
     az download results tests/out "$work/out"
 }
-# Slower than a disk: each death comes after a mini-batch more than before the last one, and none before windlass has told
-# of one, as three deaths before the first mini-batch end a job.
+# Slower than a disk: each death comes after one more mini-batch than the last, and none before windlass has reported
+# one, as three deaths before the first mini-batch end a job.
 more_than=0
 may_hurt() {
     local pid bind count

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A job's input and output on a mount that falls ill: EIO, ESTALE, ENOTCONN, calls that never return, a mount whose
-# process is killed. tests/fuse/sick.c stands for blobfuse: no link(), nothing exclusive. With one try for each
-# mini-batch, so that whatever counted as one would fail the job: the output is byte for byte that of a quiet run, and
-# who works on a dead mount leaves, or never takes work. The suite of stores runs there, too. Side by side: most of the
-# time is waiting. In a soak (SOAK_ROUNDS) also what takes minutes.
+# A job's input and output on a mount that fails: EIO, ESTALE, ENOTCONN, calls that never return, a mount whose
+# process is killed. tests/fuse/sick.c stands in for blobfuse: no link(), no exclusive creation. With one try for each
+# mini-batch, so that any counted try would fail the job: the output is byte for byte that of an undisturbed run, and
+# a worker on a dead mount leaves, or never takes work. The suite of stores runs there, too. Parts run side by side, as
+# most of the time is waiting. In a soak (SOAK_ROUNDS) also the parts that take minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -28,7 +28,7 @@ cleanup() {
 } 2>/dev/null
 trap cleanup EXIT
 is_mounted() { grep -qF " $work/$1.mount " /proc/mounts; }
-# mount NAME [MODE]: $work/NAME.mount shows $work/data, and is as $work/NAME.control says.
+# mount NAME [MODE]: $work/NAME.mount shows $work/data, and fails as $work/NAME.control says.
 mount_sick() {
     mkdir -p "$work/data" "$work/$1.mount"
     echo "${2:-well}" >"$work/$1.control"
@@ -71,14 +71,14 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
-# own NAME: from here on this part has a folder of its own, with the same pictures, and a mount of it.
+# own NAME: gives the following part a separate folder with the same pictures, and a mount of it.
 own() {
     mkdir "$work/$1"
     cp -r "$work"/{data,model,job.yaml} "$work/$1/"
     work=$work/$1
     mount_sick fuse || exit 1
 }
-launch() { # where the data is, for how many seconds
+launch() { # path of the data, seconds
     rm -rf "$work/data/out" "$work/state"
     timeout "${2:-120}" "$build/windlass" run -f "$work/job.yaml" --volume "data=$1" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
@@ -98,7 +98,7 @@ sys.exit(0 if sorted(done) == [(cell, 1) for cell in range(300)] else f"{len(don
 P
 }
 committed() { grep -qs '^\["d"' "$work"/data/out/.windlass/*/commit/*; }
-ends_well() { # name, what the workers have to have said
+ends_well() { # name, what the workers must have reported
     wait $run
     local code=$?
     holds() { "$@" || { echo "# not so: $*"; fine=; }; }
@@ -170,7 +170,7 @@ coordinator() {
     ends_well "a coordinator killed where nothing excludes another"
 }
 
-# Files that tell of a job, which no other file waits for: until they can be written the job has not succeeded.
+# Files that describe a job, which no other file waits for: until they can be written the job has not succeeded.
 is_there() { [ -e "$work/state/ill-coordinator-$1.log" ]; }
 until_there() { until is_there "$1" || ! kill -0 $run 2>/dev/null; do sleep 0.1; done; }
 told() {
@@ -188,7 +188,7 @@ told() {
             grep -q "all items are done, but the report or summary cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
     done
 }
-# Outputs that are made of what is committed, likewise.
+# The same for outputs that are assembled from commits.
 made() {
     own made
     sed -i 's/invert.onnx}/classes.onnx, postprocess: {type: Classes}}/; s/path: data.out}/path: data\/out, mode: AppendRow}/' "$work/job.yaml"
@@ -213,7 +213,7 @@ untold() {
 }
 
 ##### before work is taken #########################################################################
-# pods_at PORT: pods started by hand, at that port from here on.
+# pods_at PORT: pods are started by hand from here on, at that port.
 pods_at() {
     make_certificate "$work" || exit 3
     port=$1
@@ -258,7 +258,7 @@ before() {
     check "nothing excludes, and it says so" [ "$(jq .exclusive "$work/c.words")" = false ]
 }
 
-# A coordinator waits for a storage that hangs as long as for one that fails, and no longer.
+# A coordinator waits for a hanging storage as long as for a failing one.
 forever() {
     own forever
     pods_at $((20001 + $$ % 20000))
