@@ -1,4 +1,4 @@
-/* load_json.h: a file of test data, owned; what is wrong with it fails the test. */
+/* load_json.h: a file of test data, owned by the caller; an error in it fails the test. */
 #pragma once
 
 #include "lib/file.h"

@@ -1,10 +1,10 @@
 # netns.bash: machines that are network namespaces: each has an address, a host name and a link of a limited rate to one
-# switch, which is a namespace, too, so that nothing of this machine's own network is touched. As root, on Linux with
-# veth, bridge and tc's tbf. Sourced; the names bear the script's process id, so that runs do not meet.
+# switch, which is also a namespace, so that this machine's own network is untouched. As root, on Linux with
+# veth, bridge and tc's tbf. Sourced; the names have the script's process id, so that runs do not collide.
 #   net_up COUNT RATE     machines 1..COUNT: 10.77.0.1, .2, ...; RATE as tc has it (1gbit), each way, or "none"
 #   net_run I COMMAND...  on machine I, whose host name is machine-I
-#   net_cut I, net_mend I its cable
-#   net_rsh FILE          makes FILE what mpirun calls in ssh's place: FILE ADDRESS COMMAND...
+#   net_cut I, net_mend I cuts and restores its link
+#   net_rsh FILE          makes FILE, which mpirun calls instead of ssh: FILE ADDRESS COMMAND...
 #   net_down              ends them all, with every process in them
 net_prefix=wl$$
 net_count=0
@@ -20,7 +20,7 @@ net_up() {
             ip -n "$net_prefix-$i" addr add "10.77.0.$i/24" dev eth0 &&
             ip -n "$net_prefix-$i" link set lo up && ip -n "$net_prefix-$i" link set eth0 up || return 1
         [ "$rate" = none ] || {
-            # A burst of a few large packets, as network cards hand them on; a queue of 50 ms, as a switch may have.
+            # A burst of a few large packets, as network cards send them; a queue of 50 ms, as in a switch.
             tc -n "$net_prefix-$i" qdisc add dev eth0 root tbf rate "$rate" burst 256kb latency 50ms &&
                 tc -n "$switch" qdisc add dev "port$i" root tbf rate "$rate" burst 256kb latency 50ms || return 1
         }
@@ -29,7 +29,7 @@ net_up() {
 net_run() {
     local i=$1
     shift
-    # shellcheck disable=SC2016 # the inner shell's
+    # shellcheck disable=SC2016 # the inner shell expands it
     nsenter --net="/run/netns/$net_prefix-$i" unshare --uts -- \
         sh -c 'hostname "$0" && exec "$@"' "machine-$i" "$@"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# npm.sh PACKAGE VERSION: that package from npm, once per machine, in ${XDG_CACHE_HOME:-~/.cache}/windlass/PACKAGE-VERSION, whose
-# path is printed. Exit code 3: it could not be fetched, within three minutes.
+# npm.sh PACKAGE VERSION: gets that package from npm, once per machine, in
+# ${XDG_CACHE_HOME:-~/.cache}/windlass/PACKAGE-VERSION, whose path is printed. Exit code 3: it could not be fetched,
+# within three minutes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/cluster/lib.sh"
@@ -16,7 +17,7 @@ command -v npm >/dev/null || need_packages npm
 rm -rf "$folder"
 mkdir -p "$folder"
 say "fetching $package $version"
-# npm trusts a list of its own alone; what this machine trusts, as a company's proxy, counts here, too.
+# npm trusts only its own list of certificates; this adds those of this machine, such as a company's proxy.
 bundle=/etc/ssl/certs/ca-certificates.crt
 [ -n "${NODE_EXTRA_CA_CERTS:-}" ] || [ ! -e $bundle ] || export NODE_EXTRA_CA_CERTS=$bundle
 cd "$folder"

@@ -8,7 +8,7 @@ make=${MAKE:-make}
 read -ra names <<<"$1"
 shift
 
-# The tests that a name means: by the whole name, else by the name without its prefix.
+# The tests with a name: by the whole name, otherwise by the name without its prefix.
 matching() {
     local wanted=${1##*/} folder= prefix test base found=1
     wanted=${wanted%.sh} wanted=${wanted%.c}

@@ -1,7 +1,7 @@
-/* page_check.h: is a page of ours what it must be, whatever names and causes are on it? A strict
- * reader of the little markup that report_html.c and sweep_html.c use: known elements alone,
- * balanced; known attributes, quoted; in text no <, no &, but the five entities. For test_report
- * and fuzz_report.
+/* page_check.h: checks that a page is well-formed, whatever names and causes are on it. A strict
+ * reader of the small set of markup that report_html.c and sweep_html.c use: only known elements,
+ * balanced; known attributes, quoted; in text no < and no & except in the five entities. For
+ * test_report and fuzz_report.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct page_reader {
     const char *at;
-    char open[64][16]; /* elements that are open */
+    char open[64][16]; /* open elements */
     int depth;
     const char *fault;
 };
@@ -36,7 +36,7 @@ static const char page_attributes[] =
     "lang xmlns charset http-equiv content name class viewBox preserveAspectRatio role aria-label "
     "d x y cx cy r width height style open text-anchor stroke-opacity title";
 
-/* Text up to `end`: neither markup nor an unknown entity in it. */
+/* Checks that the text up to `end` has no markup and no unknown entity. */
 static void page_read_text(struct page_reader *reader, const char *end) {
     static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
     for (; reader->at < end && !reader->fault; reader->at++) {
@@ -96,7 +96,7 @@ static void page_read_tag(struct page_reader *reader) {
     }
 }
 
-/* NULL: it is sound; else what is wrong, and *ret_at where. */
+/* Returns NULL if it is well-formed; otherwise the error, with its position in *ret_at. */
 static const char *page_fault(const char *page, const char **ret_at) {
     static const char doctype[] = "<!DOCTYPE html>\n";
     struct page_reader reader = {.at = page + strlen(doctype)};

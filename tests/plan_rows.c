@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-/* RFC 7386. */
+/* Merge patch (RFC 7386). */
 static void merge(json_t *target, const json_t *patch) {
     const char *key;
     json_t *value;
@@ -36,7 +36,7 @@ static bool has_name(const json_t *list, const char *name) {
     return false;
 }
 
-/* Copies the one of that name, with the change's spec over its own. */
+/* Copies the object of that name, with the change's spec merged over its own. */
 static void change(json_t *list, const json_t *with) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
@@ -51,7 +51,7 @@ static void change(json_t *list, const json_t *with) {
     }
 }
 
-/* What a cluster would show of Pods, or runs, after the plan was carried out. */
+/* The Pods, or runs, that a cluster would show after the plan was applied. */
 static json_t *carry_out(const char *kind, const json_t *before, const json_t *result) {
     json_t *after = json_array();
     for (size_t i = 0; i < json_array_size(before); i++) {
@@ -102,7 +102,7 @@ static void check_same(const char *file, const char *what, const json_t *seen,
     test_failures++;
 }
 
-/* A row as it is tried. */
+/* A row under test. */
 struct trial {
     const struct plan_rows *rows;
     const char *file;
@@ -112,7 +112,7 @@ struct trial {
     int64_t now_ms;
 };
 
-/* Asking again right after finds nothing to do, and the third answer is the second. */
+/* Planning again right after finds nothing to do, and the third plan equals the second. */
 static void check_settled(const struct trial *trial, const json_t *first) {
     struct error err = {0};
     AUTO(tree_freep) json_t *pods = carry_out("Pod", trial->observed->pods, first);
@@ -235,8 +235,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         return;
     }
     check_result(file, result, want);
-    /* A step whose answer is a trouble, or the Service or Secret, is asked for until it is there.
-     */
+    /* A step that answers with a trouble, the Service or the Secret is repeated until it is there. */
     if (!json_object_get(want, "needs") && !fresh && !observed.write_failures &&
         tree_bool(row, "settles", true)) {
         check_settled(&trial, result);

@@ -1,27 +1,29 @@
-/* plan_rows.h: rows of decisions, for the plans of all kinds. Every file FOLDER/NAME.json is one:
+/* plan_rows.h: tables of decisions, for the plans of all kinds. Every file FOLDER/NAME.json is a
+ * row:
  *   what      one sentence
- *   object    merged into base.json's object (null deletes); service: the same, null is none
- *   pods, runs (what the kind makes of others), progress, credentials, troubles, applied, mounts,
- * dropped, ended, now   what was observed want      create, apply: names, or whole objects where
- * the whole object matters; delete: names; needs, again_ms, events; status: the whole status
+ *   object    merged into base.json's object (null deletes); service: the same, null: none
+ *   pods, runs (the objects that the kind makes), progress, credentials, troubles, applied, mounts,
+ *   dropped, ended, now   what was observed
+ *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
+ *             needs, again_ms, events; status: the whole status
  *   settles   false: asked again, it has more to do
- * PLAN_UPDATE=1 writes into `want` what came out instead: for a change of many, to be read in the
- * difference. */
+ * PLAN_UPDATE=1 writes the results into `want`: for a change of many rows, to be reviewed in the
+ * diff. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"
 
 struct plan_rows {
     const char *folder;
-    /* The kind's plan; row: the whole file over base.json. */
+    /* The kind's plan; row: the whole file merged over base.json. */
     int (*plan)(const json_t *row, const struct job_observed *observed, const json_t *runs,
                 int64_t now_ms, json_t **ret_result, struct error *err);
-    /* What of row's runs the controller remembers; owned. NULL: the kind makes none. */
+    /* What the controller remembers of row's runs; owned. NULL: the kind makes no runs. */
     json_t *(*keep_runs)(const json_t *runs);
-    const char *made_kind; /* of runs; NULL: BatchScore */
+    const char *made_kind; /* the kind of the runs; NULL: BatchScore */
 };
 
-/* Runs them all, count_min at least, and says so in a line; how many checks failed. */
+/* Runs all rows, at least count_min, and prints a line; returns the number of failed checks. */
 int plan_rows_check(const struct plan_rows *rows, int count_min);
 /* base.json, owned. */
 json_t *plan_rows_base(const struct plan_rows *rows);

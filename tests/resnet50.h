@@ -1,4 +1,4 @@
-/* resnet50.h: sizes of ResNet-50's gradients (25,557,032 numbers), and when backward makes them, by
+/* resnet50.h: sizes of ResNet-50's gradients (25,557,032 numbers), and when backward makes them, in
  * multiply-adds at 224x224: for plans of buckets and for benchmarks that have no network to train.
  */
 #pragma once
@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 struct resnet50 {
-    size_t bytes[256]; /* forward, as a model has them */
-    int made_at[256];  /* backward: the first layer's last */
+    size_t bytes[256]; /* in the order of forward, as in a model */
+    int made_at[256];  /* in the order of backward: the first layer's is last */
     double done[256];  /* the share of backward's work that is done when it is made, (0, 1] */
-    double work[256];  /* of its own, in multiply-adds of forward */
+    double work[256];  /* of this layer, in multiply-adds of forward */
     size_t count;
 };
 
@@ -18,7 +18,7 @@ static inline void resnet50_add(struct resnet50 *net, size_t values, double work
     net->bytes[net->count++] = values * sizeof(float);
 }
 
-/* A convolution's weights, and scale and shift of the norm behind it. side: of its output. */
+/* A convolution's weights, and scale and shift of the norm after it. side: of its output. */
 static inline void resnet50_conv(struct resnet50 *net, size_t out, size_t in, size_t kernel,
                                  size_t side) {
     size_t weights = out * in * kernel * kernel;

@@ -2,22 +2,22 @@
 # Runs test programs and scripts, and counts their lines:
 #   run.sh [--show] [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
-#   --lanes    so many run at a time (1), each in folders and on ports of its own. The longest start first, by the seconds
+#   --lanes    N run at a time (1), each with separate folders and ports. The longest start first, by the seconds
 #              of the last run (build/tests/seconds) or of tests/seconds.txt. Scripts that share a server run one at a time.
-#   --beside   this script runs while the others do, with the processor time that they leave, and is counted last
-#   --show     prints all lines of a program, instead of those that failed
+#   --beside   this script runs while the others do, in the processor time that they leave, and is counted last
+#   --show     prints all lines of a program, not only those that failed
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
-# At the end, shared servers are stopped; a process of this run that is still there fails the run and is named.
-# The last line says it all: "N passed, N failed".
+# At the end, shared servers are stopped; a process of this run that is still running fails the run and is named.
+# The last line is the result: "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 3
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 beside= beside_pid= lanes=1 show=
 seconds_file=build/tests/seconds
-declare -A lane_program=() lane_start=() # by process: programs that run
+declare -A lane_program=() lane_start=() # by process: running programs
 declare -A busy=()                       # shared servers in use
-# Every process of the run has this in its environment; runs inside runs add their own.
+# Every process of the run has this in its environment; nested runs add their own.
 mark=windlass-test-run-$$-$RANDOM
 export WINDLASS_TEST_RUN="${WINDLASS_TEST_RUN:-} $mark"
 while [[ ${1:-} == --* ]]; do
@@ -30,7 +30,7 @@ while [[ ${1:-} == --* ]]; do
 done
 
 ##### processes ###################################################################################
-# Those of this run, but ourselves: "PID PROGRAM COMMAND" a line.
+# The processes of this run, except this one: "PID PROGRAM COMMAND" per line.
 living() {
     local file pid program command
     for file in $(grep -lsF "$mark" /proc/[0-9]*/environ); do
@@ -39,7 +39,7 @@ living() {
         command=$(tr '\0' ' ' <"/proc/$pid/cmdline") || continue
         [ -z "$command" ] || echo "$pid ${program:-tests/run.sh} ${command:0:160}"
     done
-} 2>/dev/null # (of those that have ended meanwhile, as grep itself)
+} 2>/dev/null # (errors about processes that have ended meanwhile, like grep itself)
 end_all() { # of this run, at once
     local pid rest
     while read -r pid rest; do kill -9 "$pid" 2>/dev/null; done < <(living)
@@ -57,14 +57,15 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# The one-node cluster (tests/cluster/own.sh). The first script that wants it starts it, and it ends with the run. A run
-# inside a run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its own.)
+# The one-node cluster (tests/cluster/own.sh). The first script that needs it starts it, and it ends with the run. A
+# nested run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its
+# own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
     export WINDLASS_SHARED=$shared
 fi
-server_of() { # PROGRAM: the server that it shares, and "last" where it ends that
+server_of() { # PROGRAM: the server that it shares, and "last" if it ends the server
     case $1 in tests/e2e/*) ;; *) return ;; esac
     grep -q '^\. tests/cluster/own\.sh' "$1" || return
     echo cluster "$(! grep -q '^tests/cluster/down\.sh' "$1" || echo last)"
@@ -75,8 +76,8 @@ stop_shared() {
 } >/dev/null 2>&1
 
 ##### the order ###################################################################################
-# "SECONDS PROGRAM SERVER" a line, the longest first. What shares a server is one long program, which must start at once;
-# within it, who ends the server (cluster/down.sh) comes last.
+# "SECONDS PROGRAM SERVER" per line, the longest first. Programs that share a server count as one long program, which
+# must start at once; among them the one that ends the server (cluster/down.sh) comes last.
 in_order() {
     local program
     for program in "$@"; do
@@ -118,13 +119,13 @@ count() { # program, log, exit code, seconds
 }
 failures_of() { # log, how many
     grep '^skip ' "$1"
-    # What failed first of all: a script that shows its servers' logs leaves no room for it in the last lines.
+    # The first failures: if a script prints its servers' logs, the last lines do not include them.
     [ "$2" -eq 0 ] || { sed -n 's/^not ok /# failed: /p' "$1" | head -n 20; grep -v '^ok ' "$1" | tail -n 60; }
 }
 
 start_beside() {
     beside_start=$SECONDS
-    set -m # a process group of its own, so that our end is its end
+    set -m # a separate process group, so that it ends with us
     TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1 &
     beside_pid=$!
     set +m
@@ -174,7 +175,7 @@ fi
 stop_shared
 
 ##### nothing may be left #########################################################################
-# (What ends with its owner looks every second.)
+# (A process that ends with its owner checks every second.)
 for _ in $(seq 40); do
     left=$(living)
     [ -n "$left" ] || break

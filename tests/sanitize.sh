@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
-# that tests/tsan.txt lists, modules with threads of their own, and whole jobs (tests/threads.sh).
-#   sanitize.sh [address | thread]: one of the two alone.
+# that tests/tsan.txt lists, modules with threads, and whole jobs (tests/threads.sh).
+#   sanitize.sh [address | thread]: only one of the two.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -11,7 +11,7 @@ mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | s
 mapfile -t threaded < <(sed '/^#/d; s/^/tests\//' tests/tsan.txt)
 mkdir -p build
 only=${1:-}
-for one in ${only:-address thread}; do # in a tree, one at a time of each
+for one in ${only:-address thread}; do # only one at a time in each tree
     exec {lock}>"build/sanitize-$one.lock"
     flock "$lock"
 done
@@ -39,7 +39,7 @@ bad=0
 [ "$only" = thread ] || suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
 [ "$only" != address ] || exit $bad
 suite TSan thread "${threaded[@]}" || bad=1
-# What MPI's own libraries do among themselves is theirs.
+# Reports inside MPI's own libraries are not ours.
 if build thread tests/conformance/test_comm && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     TSAN_OPTIONS=ignore_noninstrumented_modules=1 timeout 600 mpirun --oversubscribe --bind-to none -np 3 \
     build/sanitize-thread/tests/conformance/test_comm >"$log" 2>&1; then

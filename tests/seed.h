@@ -1,17 +1,17 @@
-/* seed.h: what all proofs that draw have in common: the seed, how many rounds, the numbers.
- * `make soak` sets SOAK_SEED and SOAK_ROUNDS; a proof prints the seed that shows its failure. */
+/* seed.h: shared by all tests that draw: the seed, the number of rounds, the numbers.
+ * `make soak` sets SOAK_SEED and SOAK_ROUNDS; a test prints the seed of its failure. */
 #pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* SOAK_SEED, else the usual one. */
+/* SOAK_SEED, otherwise the default. */
 static inline uint64_t test_seed(uint64_t usual) {
     const char *text = getenv("SOAK_SEED");
     return text ? strtoull(text, NULL, 10) : usual;
 }
 
-/* SOAK_ROUNDS (2,000 in a soak), else as many as `make test` does. */
+/* SOAK_ROUNDS (2,000 in a soak), otherwise the number for `make test`. */
 static inline int64_t test_rounds(int64_t usual) {
     const char *text = getenv("SOAK_ROUNDS");
     return text ? strtoll(text, NULL, 10) : usual;
@@ -25,7 +25,7 @@ static inline uint64_t test_mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* The next of a sequence that the state's first value, the seed, decides. */
+/* The next number of a sequence that starts with the seed as its state. */
 static inline uint64_t test_random(uint64_t *state) {
     return test_mix(*state += 0x9E3779B97F4A7C15u);
 }

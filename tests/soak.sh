@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # make soak: the full counts of every proof. Each proof that passed replaces its row in docs/soak.md.
 #   SOAK_FUZZ_SECONDS (600), SOAK_SEED (random), SOAK_ROUNDS (2000): the property tests read the last two.
-#   SOAK_PARTS="tests fuzz": the tests, or the fuzzers, alone. SOAK_ONLY="test_link test_table": only these proofs,
-#   SOAK_SKIP="test_commit": all but these. FUZZ_ONLY="onnx message": only these fuzzers; FUZZ_JOBS: that many at a
-#   time. SOAK_PAGE: another page than docs/soak.md.
+#   SOAK_PARTS="tests fuzz": only the tests, or only the fuzzers. SOAK_ONLY="test_link test_table": only these proofs,
+#   SOAK_SKIP="test_commit": all except these. FUZZ_ONLY="onnx message": only these fuzzers; FUZZ_JOBS: the number at a
+#   time. SOAK_PAGE: a page other than docs/soak.md.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export SOAK_SEED=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} SOAK_ROUNDS=${SOAK_ROUNDS:-2000}
@@ -40,7 +40,7 @@ fi
 TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 21600)) tests/run.sh "${proofs[@]}" | tee "$log"
 code=${PIPESTATUS[0]}
 
-# Proofs that draw: their sources read the seed or the rounds, by themselves or by a header of tests/.
+# Proofs that draw: their sources read the seed or the rounds, directly or through a header of tests/.
 for proof in "${proofs[@]}"; do
     source=$proof
     [[ $proof == *.sh ]] || source=${proof#build/}.c

@@ -1,5 +1,5 @@
 /* test.h: the whole test framework. A test program is a list of functions run by TEST(); every
- * CHECK prints where it failed and what it saw. Output is one line per test ("ok name",
+ * CHECK prints the place of a failure and the value seen. Output is one line per test ("ok name",
  * "not ok name", "skip name: reason"), which tests/run.sh counts. */
 #pragma once
 

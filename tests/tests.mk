@@ -1,4 +1,4 @@
-# tests.mk: what `make test`, `make soak`, `make fuzz`, `make bench` and `make lint` run.
+# tests.mk: the recipes of `make test`, `make soak`, `make fuzz`, `make bench` and `make lint`.
 LINT := $(sort $(wildcard tests/lint/*.sh))
 E2E := $(sort $(wildcard tests/e2e/*/test_*.sh))
 
@@ -13,11 +13,11 @@ test: deps-test servers
 	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh --lanes 3 \
 		$(LINT) $(UNIT_PROGRAMS) $(E2E)
 endif
-# What a change needs before it is handed on. Unit tests (with the golden files) mostly wait: several lanes a processor.
+# The tests that every change must pass. Unit tests (with the golden files) mostly wait: several lanes a processor.
 LANES := $(shell expr 2 '*' $$(nproc))
 check: all unit-programs
 	@BUILD=$(BUILD) tests/run.sh --lanes $(LANES) $(LINT) $(UNIT_PROGRAMS)
-# The real API servers, built once per machine: about 15 minutes, with lines that say how far; Azurite.
+# The real API servers, built once per machine: about 15 minutes, with lines of progress; and Azurite.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
 	@tests/cluster/get-clients.sh >/dev/null
@@ -29,12 +29,12 @@ sanitize:
 	@tests/run.sh tests/sanitize.sh
 lint:
 	@tests/run.sh --lanes $(LANES) $(LINT)
-# For tests/lint/tidy.sh: each source that is built here, with the flags that matter to its meaning.
+# For tests/lint/tidy.sh: each source that is built here, with the flags that change its meaning.
 .PHONY: tidy-sources
 tidy-sources:
 	@$(foreach source,$(LIB_SOURCES) $(OPERATOR_SOURCES) operator/main.c $(AGENT_SOURCES) agent/main.c $(SHIM_SOURCES) $(TRAINER_SOURCES),$(info \
 		$(source) $(if $(WITH_CUDA),-DWITH_CUDA=1 -isystem $(CUDA_ROOT)/include) $(CFLAGS_$(subst /,_,$(basename $(source))))))true
-# The lists of exceptions (tests/lint/*.txt), after a finding was mended or a file renamed: they only get shorter.
+# The lists of exceptions (tests/lint/*.txt), after a finding was fixed or a file renamed: they only get shorter.
 .PHONY: lint-update
 lint-update:
 	@for name in $(patsubst tests/lint/%.txt,%,$(wildcard tests/lint/*.txt)); do tests/lint/$$name.sh --update || bad=1; done; test -z "$$bad"
@@ -42,11 +42,11 @@ format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
 ##### fuzzing: one libFuzzer program per parser of outside bytes #################################
-# An instrumented tree of its own, built by clang; warnings are gcc's business. At -O1 the loops of vectors alone would
-# take it half a minute.
+# A separate instrumented tree, built by clang; only gcc's warnings count. At -O1 compiling the vector loops alone would
+# take half a minute.
 FUZZ_MAKE = $(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CUDA=0 WARNINGS= \
 	SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' CFLAGS_VECTOR=-O0
-# FUZZ_ONLY="manifest onnx": these alone.
+# FUZZ_ONLY="manifest onnx": only these.
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZERS := $(if $(FUZZ_ONLY),$(FUZZ_ONLY:%=$(BUILD)/fuzz_%),$(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%))
 .PHONY: fuzz fuzzers fuzzers-build

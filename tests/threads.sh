@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Coordinator and workers in the whole under ThreadSanitizer (tests/sanitize.sh): small jobs of a program, with two
-# workers of two slots, so that connection, runners, publisher, log and commits are at work side by side.
-# BUILD: where the instrumented windlass-agent is. windlass itself has one thread, and is the plain one.
+# Coordinator and workers in whole jobs under ThreadSanitizer (tests/sanitize.sh): small jobs with a program, two
+# workers with two slots, so that connection, runners, publisher, log and commits run at the same time.
+# BUILD: the folder of the instrumented windlass-agent. windlass itself has one thread, and is not instrumented.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 . tests/e2e/lib.sh
@@ -9,12 +9,12 @@ make -s windlass || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/code" "$work/data/in"
-cp build/windlass "${BUILD:?}/windlass-agent" "$work/bin/" # it starts the agent beside it
+cp build/windlass "${BUILD:?}/windlass-agent" "$work/bin/" # windlass starts the agent beside it
 cp tests/e2e/score/hostile.py tests/e2e/score/rows.py "$work/code/"
 for i in $(seq 100 399); do head -c "$i" /dev/zero >"$work/data/in/f$i"; done
 { echo number,key && for i in $(seq 3000); do echo "$i,k$((i % 100))"; done; } >"$work/data/table.csv"
 
-# job NAME MODE OUTPUT SIZE: to its end, its code in $code.
+# job NAME MODE OUTPUT SIZE: runs a job; its exit code is in $code.
 job() {
     mkdir -p "$work/data/marks-$1"
     cat >"$work/$1.yaml" <<M

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stands in for libnccl.so.2 and libcuda.so.1 where there is no GPU: the functions that comm "nccl"
- * calls, with their meanings as NVIDIA's documentation has them, over shared memory between
- * processes of one machine. A "GPU" is the process itself, and work on a stream is a thread's.
- * Built twice, once under each name. FAKE_NCCL tells what goes wrong, as WHAT:RANK:CALL: hang
- * rank's sum never ends; nor, then, does anybody's error   ncclCommGetAsyncError tells of a remote
- * error, while the sum goes on for ever die     the process is gone, without a word init
- * ncclCommInitRank fails;  meet  it never ends;  cuda  cuInit fails (CALL is not looked at).
- * FAKE_OLD: as NCCL was before 2.14, where all calls block. */
+ * calls, with the semantics of NVIDIA's documentation, over shared memory between processes of one
+ * machine. A "GPU" is the process itself, and a thread does the work on a stream.
+ * Built twice, once under each name. FAKE_NCCL injects a fault, as WHAT:RANK:CALL:
+ *   hang    the rank's sum never ends, and no rank gets an error
+ *   remote  ncclCommGetAsyncError reports a remote error, while the sum never ends
+ *   die     the process exits without a message
+ *   init    ncclCommInitRank fails
+ *   meet    ncclCommInitRank never ends
+ *   cuda    cuInit fails (CALL is ignored)
+ * FAKE_OLD: like NCCL before 2.14, where all calls block. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +41,7 @@ struct communicator {
     int size, rank, calls;
     char name[128];
     atomic_bool is_aborted, has_error, never_settles;
-    atomic_int looks; /* ncclCommGetAsyncError says "in progress" so often */
+    atomic_int looks; /* how often ncclCommGetAsyncError returns "in progress" */
     pthread_t thread;
     bool has_thread;
 };
@@ -203,7 +206,7 @@ int ncclCommFinalize(void *of) {
 }
 #endif
 
-/* False: given up. */
+/* Returns false if given up. */
 static bool meet(struct communicator *own) {
     struct shared *shared = own->shared;
     int generation = atomic_load(&shared->generation);
@@ -249,7 +252,7 @@ static void *work(void *context) {
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *of, void *on) {
     struct communicator *own = of;
     struct stream *stream = on;
-    /* Where a test has a device whose pointers are none (tests/device_apart.h). */
+    /* For a test's device whose pointers are not real addresses (tests/device_apart.h). */
     void *(*real)(const void *, size_t) = NULL;
     *(void **)&real = dlsym(RTLD_DEFAULT, "device_apart_real");
     int call = own->calls++;

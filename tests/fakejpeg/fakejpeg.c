@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stands in for libnvjpeg.so.13 and libcuda.so.1 where there is no GPU: the functions that
- * agent/data/image/jpeg_hardware.c calls, with their meanings as NVIDIA's documentation has them,
- * over libjpeg-turbo. Addresses "on the GPU" are none of this process, a copy comes with the wait
- * for its stream, and nothing goes without a context. Its bytes are up to 2 beside the processor's,
- * and its chroma is plain unless it is told to interpolate. Built twice, once under each name, and
- * once as FAKE_OLD: without nvjpegDecode.
+ * agent/data/image/jpeg_hardware.c calls, with the semantics of NVIDIA's documentation,
+ * over libjpeg-turbo. Addresses "on the GPU" are invalid in this process, a copy is done in the
+ * wait for its stream, and every call needs a context. Its bytes differ by up to 2 from the
+ * processor's, and its chroma is repeated unless the flag for interpolation is set. Built twice,
+ * once under each name, and once as FAKE_OLD: without nvjpegDecode.
  *
- * FAKE_NVJPEG tells what goes wrong, or else: exact (the processor's bytes), nogpu (cuInit fails),
- * create (there is no handle), plain (no flag is known), size (the header is read wrongly), swap
- * (red is blue), copy (a copy fails), full (no memory), status=N (nvjpegDecode says N, from its
- * second call on). */
+ * FAKE_NVJPEG injects a fault or changes the behaviour: exact (the processor's bytes), nogpu
+ * (cuInit fails), create (creating a handle fails), plain (no flag is known), size (the header is
+ * read wrongly), swap (red is blue), copy (a copy fails), full (no memory), status=N (nvjpegDecode
+ * returns N, from its second call on). */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -138,7 +138,7 @@ EXPORT int nvjpegJpegStateDestroy(void *state);
 EXPORT int nvjpegGetImageInfo(void *handle, const unsigned char *bytes, size_t size,
                               int *components, int *sampling, int *widths, int *heights);
 
-/* Of the other library, which has this file's functions as well. */
+/* Memory of the other library, which is built from this file, too. */
 static bool has_context(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     int (*get)(int *) = NULL;
@@ -224,7 +224,7 @@ int nvjpegDecode(void *handle, void *state, const unsigned char *bytes, size_t s
     int order = format == 2 ? TJPF_GRAY : is_told("swap") ? TJPF_BGR : TJPF_RGB;
     int flags = TJFLAG_ACCURATEDCT | (decoder->flags & 32 ? 0 : TJFLAG_FASTUPSAMPLE);
     tjhandle turbo = tjInitDecompress();
-    /* A file that is cut off is decoded as far as it goes: worse than the real one may be. */
+    /* A truncated file is decoded as far as possible: the real library may do better. */
     unsigned char *pixels = to->channel[0] - far;
     (void)tjDecompress2(turbo, bytes, size, pixels, width, (int)to->pitch[0], height, order, flags);
     for (size_t i = 0; !is_told("exact") && i < to->pitch[0] * (size_t)height; i++) {

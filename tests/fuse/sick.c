@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A mount that falls ill on command, for tests/e2e/storage/test_fuse.sh: a folder seen through
+/* A mount that fails on command, for tests/e2e/storage/test_fuse.sh: a folder seen through
  * FUSE, as blobfuse shows a container. It has no link(), creates nothing exclusively and renames
- * over what is there whatever it is asked.
+ * over existing files whatever the flags are.
  *
  *     sick FOLDER MOUNTPOINT CONTROL
  *
- * CONTROL is a file that says what is wrong, looked at all the time: "well", or "eio", "estale",
- * "enotconn", "enospc", "hang" (until it says something else; who is killed meanwhile is let go, as
- * NFS does), each alone or with " data" behind it: names and attributes then are well; or with a
- * name: only what is written comes not to be called so. kill -9 makes a mount that is dead for
- * good. */
+ * CONTROL is a file with the fault, read all the time: "well", "eio", "estale", "enotconn",
+ * "enospc", or "hang" (until it changes; a process that is killed meanwhile is released, as with
+ * NFS). Each may be followed by " data": then names and attributes work; or by a name: then only
+ * giving a written file that name fails. kill -9 leaves a dead mount. */
 #define FUSE_USE_VERSION 31
 #include <fuse.h>
 
@@ -34,7 +33,7 @@ static int folder_fd;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int trouble; /* under the lock: an errno, HANG, or 0 */
 static bool is_of_data;
-static char is_of_name[32]; /* "": of all */
+static char is_of_name[32]; /* "": all names */
 
 /* ---- trouble -------------------------------------------------------------------------------- */
 
@@ -73,7 +72,8 @@ static void *watch(void *unused) {
     return unused;
 }
 
-/* Every call begins with it: 0, or minus what it answers. path: what will be called so, or NULL. */
+/* Every call begins with it: returns 0, or minus the errno to answer. path: the new name, or NULL.
+ * */
 static int ill_as(bool is_data, const char *path) {
     const char *last = path ? strrchr(path, '/') : NULL;
     for (;; poll(NULL, 0, LOOK_MS)) {
@@ -94,7 +94,7 @@ static int ill(bool is_data) {
     return ill_as(is_data, NULL);
 }
 
-/* What a system call has returned, as FUSE wants it. */
+/* The result of a system call in FUSE's form. */
 static int answer(int result) {
     return result < 0 ? -errno : 0;
 }
@@ -156,7 +156,7 @@ static int sick_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, of
     return 0;
 }
 
-/* ---- what changes something ----------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------------------------ */
 
 static int sick_mknod(const char *path, mode_t mode, dev_t device) {
     int is = ill(true);
@@ -269,12 +269,12 @@ static int sick_release(const char *path, struct fuse_file_info *file) {
 
 /* ---- the mount ------------------------------------------------------------------------------ */
 
-/* libfuse wakes the thread of a call that nobody waits for any more. */
+/* libfuse wakes the thread of a call that no process waits for any more. */
 static void on_interrupt(int number) {
     (void)number;
 }
 
-/* Names and attributes are kept by nobody: as our own mount options of blobfuse have it. */
+/* Names and attributes are not cached, as with our mount options of blobfuse. */
 static void *sick_init(struct fuse_conn_info *connection, struct fuse_config *config) {
     (void)connection;
     pthread_t thread;
@@ -326,7 +326,7 @@ int main(int argc, char **argv) {
     umask(0);
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     look();
-    /* Those that hang each keep a thread. */
+    /* Each hanging call keeps a thread. */
     char in_front[] = "-f", option[] = "-o", options[] = "fsname=sick,max_threads=200";
     char *words[] = {argv[0], argv[2], in_front, option, options, NULL};
     return fuse_main(5, words, &operations, NULL);

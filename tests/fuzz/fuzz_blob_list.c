@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A list of blobs as a service, or whoever stands between, may answer. What is told of it is
- * written as a list again, and read again: the same. */
+/* A list of blobs from a service or a proxy. What the parser reports is
+ * written as a list again and parsed again: the result must be the same. */
 #include "agent/store/blob_list.h"
 #include "lib/buffer.h"
 
@@ -37,11 +37,11 @@ static int write_entry(void *context, const struct blob_entry *entry, struct err
                : 0;
 }
 
-/* False: no list, with a reason. */
+/* Returns false, with a reason, if it is not a list. */
 static bool again(const char *text, size_t size, struct buffer *xml) {
     struct error err = {0};
     const char *marker = NULL;
-    char *copy = malloc(size ? size : 1); /* exactly as large, so that nobody looks behind it */
+    char *copy = malloc(size ? size : 1); /* of exactly this size, so that reads past the end are found */
     memcpy(copy, text, size);
     buffer_init(xml, 64 << 20);
     bool is_list = buffer_printf(xml, &err, "<EnumerationResults><Blobs>") == 0 &&

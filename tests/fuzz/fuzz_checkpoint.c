@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint's bytes, with sums that fit, so that what stands behind the sums is read: refused
- * with a reason, or all tensors lie within. */
+/* A checkpoint's bytes, with correct sums, so that the parser reads on: it is refused
+ * with a reason, or all tensors are within the bytes. */
 #include "agent/train/checkpoint.h"
 #include "lib/digest.h"
 
@@ -28,7 +28,7 @@ static void fit_sums(char *bytes, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct checkpoint_loaded loaded = {0};
-    char *bytes = x_malloc(MAX(size, (size_t)1)); /* reading behind it is noticed */
+    char *bytes = x_malloc(MAX(size, (size_t)1)); /* reads past the end are found */
     memcpy(bytes, data, size);
     if (size && data[size - 1] != 0) {
         fit_sums(bytes, size);

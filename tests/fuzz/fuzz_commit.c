@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A commit object as a store may give it back: read, written again, read again: the same. The input
- * is taken as it is and, since no luck finds a checksum, with a trailer that fits. */
+/* A commit object from a store: parsed, written and parsed again it must be the same. The input
+ * is taken unchanged and, as chance never finds a checksum, with a correct trailer. */
 #include "agent/score/log/commit_format.h"
 #include "lib/digest.h"
 #include "lib/tree.h"
@@ -13,12 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int add(void *context, const struct commit_head *head, const struct commit_record *record,
                struct error *err) {
     if (record->epoch != head->epoch || commit_writer_add(context, record, err) != 1) {
-        abort(); /* what could be read can be written */
+        abort(); /* a parsed commit can be written */
     }
     return 0;
 }
 
-/* The text of what was read; NULL: refused, with a reason. The caller frees. */
+/* The text of the parsed commit; NULL: refused, with a reason. The caller frees. */
 static char *again(const char *text, size_t size, size_t *ret_size) {
     struct error err = {0};
     struct commit_head head;

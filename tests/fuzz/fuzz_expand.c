@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines NAME=VALUE, and one more that is expanded with them: it ends, within its bounds; a text
- * without $ is itself. */
+/* Lines NAME=VALUE, and one more that is expanded with them: expansion ends within its limits; a
+ * text without $ is unchanged. */
 #include "agent/launch/pod/variables.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a peer of the gang may send: read, said again, read again: the same text. */
+/* A message of a peer of the gang: parsed, written and parsed again it must be the same text. */
 #include "agent/launch/gang/gang_message.h"
 
 #include <stdlib.h>

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     size_t bytes = is_packed ? unpacked.size : size;
-    char *copy = x_malloc(MAX(bytes, (size_t)1)); /* reading behind it is noticed */
+    char *copy = x_malloc(MAX(bytes, (size_t)1)); /* reads past the end are found */
     if (bytes) {
         memcpy(copy, is_packed ? unpacked.data : (const char *)data, bytes);
     }

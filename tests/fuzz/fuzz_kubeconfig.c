@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A kubeconfig's text, twice (as two files), and what a plug-in says. */
+/* A kubeconfig's text, twice (as two files), and the output of a plug-in. */
 #include "operator/kube/credential.h"
 
 #include <stdlib.h>

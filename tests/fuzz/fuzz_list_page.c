@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A page of the list of inputs as a store may give it back: read, written again, read again: the
- * same. The input is taken as it is and, since no luck finds a checksum, with one that fits. */
+/* A page of the list of inputs from a store: parsed, written and parsed again it must be the
+ * same. The input is taken unchanged and, as chance never finds a checksum, with a correct one. */
 #include "agent/data/input/list_page.h"
 #include "lib/digest.h"
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* text: moved. 0 when it is refused, with a reason. */
+/* text: moved. Returns 0 if it is refused, with a reason. */
 static bool read_page(char *text, size_t size, struct list_page *ret_page) {
     struct error err = {0};
     if (list_page_read(RUN, 3, text, size, ret_page, &err) == 0) {
@@ -36,7 +36,7 @@ static void check(char *text, size_t size) {
         size_t length = first.starts[i + 1] - 1 - first.starts[i];
         if (list_writer_add(&writer, first.text + first.starts[i], length,
                             i + 1 == first.count ? first.mark : NULL, &err) != 1) {
-            abort(); /* what could be read can be written */
+            abort(); /* a parsed page can be written */
         }
     }
     char *again = list_writer_text(&writer, RUN, 3, first.first, first.is_last, &size);

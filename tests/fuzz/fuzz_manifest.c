@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Manifest text -> YAML -> schema -> rules -> plan. What is accepted must be plannable, and the
+/* Manifest text -> YAML -> schema -> rules -> plan. An accepted manifest must be plannable, and the
  * plan of a valid resource must not call it invalid. */
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/disttrain/plan.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Pods, or what a scheduler wants to know of a gang before them. */
+/* Pods, or the objects that a scheduler needs before a gang's pods. */
 static bool makes_something(const json_t *result) {
     return json_array_size(json_object_get(result, "create")) > 0 ||
            tree_find(json_object_get(result, "apply"), "kind", "PodGroup");

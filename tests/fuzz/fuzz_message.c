@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a WebSocket peer may send: parsed, said again, parsed again: the same. */
+/* A message of a WebSocket peer: parsed, written and parsed again it must be the same. */
 #include "agent/score/wire/message.h"
 
 #include <stdlib.h>

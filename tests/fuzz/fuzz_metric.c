@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program may say to the agent's socket, and agents to the hub's: what is a metric is one
- * again when it is written, and a status takes whatever comes of it. */
+/* Messages of a program to the agent's socket, and of agents to the hub's: a metric is a metric
+ * again when written, and fits into a status. */
 #include "agent/launch/gang/figures.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a scheduled-events address may answer: read or refused with a reason, and only what takes
- * machines away is told. */
+/* Answers of a scheduled-events address: parsed or refused with a reason, and only events that take
+ * machines away are reported. */
 #include "agent/launch/pod/notice_read.h"
 
 #include <stdlib.h>

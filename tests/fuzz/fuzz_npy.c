@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct npy npy;
-    char *head = x_malloc(MAX(size, (size_t)1)); /* reading behind it is noticed */
+    char *head = x_malloc(MAX(size, (size_t)1)); /* reads past the end are found */
     memcpy(head, data, size);
     if (npy_parse(head, MIN(size, (size_t)NPY_HEAD_MAX), &npy, &err) < 0) {
         if (!err.text[0]) {

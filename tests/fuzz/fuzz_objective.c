@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a hub before this one may have told (first line: WINDLASS_OBJECTIVE, from a status or a
- * pod's termination message), then what members say, a round each time a line is empty: what is
- * told of it fits into termination message, and the next hub takes it. */
+/* The report of an earlier hub (first line: WINDLASS_OBJECTIVE, from a status or a pod's termination
+ * message), then reports of members, with an empty line between rounds: the resulting report fits
+ * into a termination message, and the next hub accepts it. */
 #include "agent/launch/gang/objective.h"
 
 #include <stdlib.h>

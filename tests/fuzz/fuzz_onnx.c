@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A hostile model: reading, rewriting, folding, shape inference and the executor together, as a
- * session has them, with small inputs of two sizes. What would take much work or memory is not run:
- * that this is known before is part of what is tested (-timeout, -malloc_limit_mb in run.sh). */
+ * session has them, with small inputs of two sizes. A model that needs much work or memory is not
+ * run: to know this before is part of the test (-timeout, -malloc_limit_mb in run.sh). */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { BLOCK_MAX = 1 << 20, INPUT_MAX = 1 << 16, INPUTS_MAX = 8 };
 static const double work_max = 1 << 23;
 
-/* Small numbers: as indices, lengths and axes they are within bounds as often as not. */
+/* Small numbers: as indices, lengths and axes they are often within bounds. */
 static void fill(struct tensor *tensor, uint32_t state) {
     int64_t count = shape_count(&tensor->shape);
     for (int64_t i = 0; i < count; i++) {
@@ -33,7 +33,7 @@ static void run(struct device *device, const struct graph *graph, struct tensor 
     if (plan_new(device, graph, inputs, &plan, &err) == 0 &&
         plan->schedule->block_bytes <= BLOCK_MAX && plan->work <= work_max &&
         device->ops->alloc(device, plan->schedule->block_bytes, &block, &err) == 0) {
-        for (int round = 0; round < 2; round++) { /* a second run finds what the first has left */
+        for (int round = 0; round < 2; round++) { /* a second run finds state that the first left */
             (void)!plan_run(plan, block, inputs, outputs, &err);
         }
     }
@@ -42,7 +42,7 @@ static void run(struct device *device, const struct graph *graph, struct tensor 
     plan_free(plan);
 }
 
-/* What may have any size has `any`. */
+/* Dimensions of any size become `any`. */
 static void run_with(struct device *device, const struct graph *graph, int64_t any, uint32_t seed) {
     struct error err = {0};
     struct tensor inputs[INPUTS_MAX] = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A picture file: told by its bytes, decoded, turned upright; of a JPEG what a GPU's decoder would
- * be told of it. */
+/* A picture file: recognized by its bytes, decoded, turned upright; for a JPEG also the outline
+ * that a GPU's decoder would get. */
 #include "agent/data/image/image.h"
 #include "agent/data/image/jpeg_outline.h"
 

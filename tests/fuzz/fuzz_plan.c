@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a cluster and a coordinator may say -> plan: any JSON as {object, service, pods, progress}.
+/* Data of a cluster and a coordinator -> plan: any JSON as {object, service, pods, progress}.
  */
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records with any numbers and any bytes as names and causes: the page stays sound markup, each
+/* Records with any numbers and any bytes as names and causes: the page remains well-formed, each
  * line of mini_batches.csv one line of twelve fields, each of failed.jsonl JSON. A record is taken
  * from the input as a byte for its kind, seven for its numbers, one for the length of its text. */
 #include "agent/score/log/failures.h"
@@ -64,7 +64,7 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
 static void add(struct facts *facts, struct report_options *options, const uint8_t *head,
                 const char *text) {
     struct error err = {0};
-    /* jansson hands out what a commit's line was: UTF-8. */
+    /* jansson returns the text of a commit's line, which is UTF-8. */
     AUTO(tree_freep) json_t *failures = json_pack("[[is]]", 0, "one");
     json_t *cause = json_string(text);
     if (cause) {

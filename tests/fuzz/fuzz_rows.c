@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A block of any bytes: each row without a fault is one JSON value that jansson reads (where it
- * reads all that JSON is: not half surrogates and huge numbers, so for CSV and TSV alone), on one
+ * reads all of JSON: it refuses half surrogates and huge numbers, so only for CSV and TSV), on one
  * line, and the same whatever pieces the bytes come in. The first byte is the format, the second
  * says whether the first row is a header and seeds the pieces. */
 #include "agent/data/table/rows.h"

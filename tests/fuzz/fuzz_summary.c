@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A summary.json that a coordinator finds in the output folder: whoever may write there wrote it.
- */
+/* A summary.json in the output folder, which any process with access may have written. */
 #include "agent/score/coordinator/summary.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hostile model that shall be trained: its training graph by either loss, and one step of it if
+/* A hostile model for training: its training graph with either loss, and one step of it if
  * that is small. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BLOCK_MAX = 1 << 20, INPUT_MAX = 1 << 16, FLOPS_MAX = 1 << 22, INPUTS_MAX = 64 };
 
-/* Zeros, but for the weights. */
+/* Zeros, except for the weights. */
 static int make_inputs(const struct graph *network, const struct training_graph *training,
                        const struct shape *output, struct tensor *inputs, struct error *err) {
     const struct graph *graph = &training->graph;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A command line into words: what comes out, quoted, is the same words again. */
+/* A command line into words: the words, quoted, give the same words again. */
 #include "agent/launch/pod/words.h"
 
 #include "lib/buffer.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every fuzzer, FUZZ_JOBS (one a processor) at a time, from its seeds: for FUZZ_SECONDS if that is set; else what
-# strangers hand us (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a third of that (make test).
-# What it finds is kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
+# Runs every fuzzer, FUZZ_JOBS (one a processor) at a time, from its seeds: for FUZZ_SECONDS if it is set; otherwise the
+# parsers of foreign data (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a third of that (make
+# test). Findings are kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 mkdir -p build/fuzz/findings

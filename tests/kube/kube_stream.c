@@ -2,7 +2,8 @@
 /* Lists, watches and writes of operator/kube against a real API server, and through a proxy that
  * breaks them. From the environment (tests/e2e/cluster/test_kube_client.sh sets it):
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig and proxy/
- *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: it cannot */
+ *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: not possible
+ * */
 #include "operator/kube/watch.h"
 #include "tests/kube/things.h"
 
@@ -69,7 +70,7 @@ static void test_1200_objects(void) {
     printf("# listed in %lld ms\n", (long long)(clock_monotonic_ms() - start_ms));
     CHECK_INT(json_object_size(reader.seen), COUNT);
     CHECK_INT(reader.listings, 2); /* a first page, and all of them */
-    /* Every change of many comes through, and nothing is listed twice. */
+    /* Many changes all arrive, and nothing is listed twice. */
     write_many(&writer, CLUSTER_APPLY, "page", COUNT, 2, &tally);
     CHECK(THINGS_UNTIL(&reader, 20000, all_have(&reader, 2)));
     CHECK_INT(tally.failed[ERROR_CONFLICT], 0);
@@ -94,7 +95,7 @@ static void test_writes_and_their_refusals(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "spec.value"));
     error_clear(&err);
-    /* status: by version, by uid, of what is not there */
+    /* status: by version, by uid, of a missing object */
     json_t *changed = json_deep_copy(first);
     json_object_set_new(changed, "status", json_pack("{s:s}", "phase", "one"));
     AUTO(tree_freep)
@@ -117,7 +118,7 @@ static void test_writes_and_their_refusals(void) {
     CHECK(!thing_write(&things, CLUSTER_APPLY, json_incref(changed), &err));
     CHECK_INT(err.kind, ERROR_CONFLICT);
     error_clear(&err);
-    /* delete of another of that name is no failure, and deletes nothing */
+    /* deleting an object of that name with another uid does not fail, and deletes nothing */
     CHECK_OK(
         cluster_write(things.cluster, CLUSTER_DELETE, changed, things_hear, &things, NULL, &err),
         &err);
@@ -132,7 +133,7 @@ static void test_writes_and_their_refusals(void) {
     things_close(&things);
 }
 
-/* Until 1.24 a field that nobody knows is dropped without a word. */
+/* Until 1.24 the server drops an unknown field silently. */
 static void test_a_wrong_field_is_refused_where_the_server_can(void) {
     struct things things;
     struct error err = {0};
@@ -166,7 +167,7 @@ static void test_a_cut_watch_goes_on_where_it_was(void) {
                            json_object_size(reader.seen) == 40 && all_have(&reader, value)));
     }
     CHECK(count_faults("cut") >= before + 3);
-    CHECK_INT(reader.listings, 1); /* half a line lost, and nothing else */
+    CHECK_INT(reader.listings, 1); /* only half a line was lost */
     set_faults("[]");
     things_close(&reader);
     things_close(&writer);
@@ -193,12 +194,12 @@ static void test_answers_of_trouble_are_tried_again(void) {
     struct error err = {0};
     CHECK_INT(
         cluster_write(things.cluster, CLUSTER_APPLY, object, things_hear, &things, NULL, &err), -1);
-    CHECK(err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT); /* at last it is told */
+    CHECK(err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT); /* it fails at last */
     set_faults("[]");
     things_close(&things);
 }
 
-/* The server did it and nobody heard: a second try must not make a second one. */
+/* The server did the write but the answer was lost: a second try must not make a second object. */
 static void test_lost_answers(void) {
     struct things things;
     struct tally_of_writes tally;
@@ -236,14 +237,14 @@ static void test_a_stall_holds_up_nobody_else(void) {
     CHECK(THINGS_UNTIL(&things, 40000, stalled.done));
     CHECK(stalled.failed[ERROR_TIMEOUT] == 0); /* the second try did it */
     CHECK(THINGS_UNTIL(&things, 5000, value_of(&things, "slow") == 1));
-    /* The try that was given up arrives in the end; it would make the removed object anew. */
+    /* The abandoned try arrives in the end; it would create the removed object again. */
     CHECK(THINGS_UNTIL(&things, 40000, clock_monotonic_ms() - start_ms > 37000));
     set_faults("[]");
     remove_all(&things);
     things_close(&things);
 }
 
-/* A server that was restarted knows no place in an old stream: 410. */
+/* A restarted server does not know the position of an old stream: 410. */
 static void test_a_restart_lists_anew(void) {
     if (!getenv("WINDLASS_TEST_SERVER")) {
         SKIP("this server cannot be restarted");
@@ -254,7 +255,7 @@ static void test_a_restart_lists_anew(void) {
     remove_all(&things);
     write_many(&things, CLUSTER_APPLY, "restart", 20, 1, &tally);
     CHECK_INT(things.listings, 1);
-    /* Something else is written, so that the new server's memory starts after our place. */
+    /* Something else is written, so that the new server's history starts after our position. */
     struct error err = {0};
     AUTO(tree_freep)
     json_t *other = json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind",
@@ -273,7 +274,7 @@ static void test_a_restart_lists_anew(void) {
     things_close(&things);
 }
 
-/* While the server is away writes and watches wait, and then go on. */
+/* While the server is away writes and watches wait, and then continue. */
 static void test_a_server_that_is_away(void) {
     if (!getenv("WINDLASS_TEST_SERVER")) {
         SKIP("this server cannot be restarted");
@@ -296,8 +297,8 @@ static void test_a_server_that_is_away(void) {
     things_close(&things);
 }
 
-/* A list that does not come all at once comes in pages. While they do, etcd forgets the state that
- * they are read from: a real 410 in mid-list. */
+/* A long list comes in pages. Meanwhile etcd forgets the state that
+ * they are read from: a real 410 in the middle of the list. */
 static void test_a_list_that_is_compacted_away(void) {
     if (!getenv("WINDLASS_TEST_SERVER")) {
         SKIP("this server's etcd cannot be compacted");
@@ -324,7 +325,7 @@ static void test_a_list_that_is_compacted_away(void) {
     things_close(&writer);
 }
 
-/* A kind without a definition is an empty list where it may be: the others are in order. */
+/* Where a kind is optional, a missing definition is an empty list: the other kinds work. */
 static void test_a_kind_that_is_absent(void) {
     struct error err = {0};
     struct things things;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who we are and who leads, against a real API server: bearer tokens, token files that are rotated,
- * exec plug-ins, and a Lease that processes of their own compete for.
+ * exec plug-ins, and a Lease for which separate processes compete.
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig, token and pki/ */
 #include "operator/kube/lease.h"
 #include "tests/kube/things.h"
@@ -113,7 +113,7 @@ static void test_users(void) {
     }
 }
 
-/* The token in the file goes bad and is replaced: a 401 makes us read it again. */
+/* The token in the file expires and is replaced: a 401 makes us read it again. */
 static void test_a_rotated_token(void) {
     struct error err = {0};
     AUTO(text_freep) char *token = read_token();
@@ -207,7 +207,7 @@ static struct replica replica_start(void) {
     return (struct replica){pid, ends[0]};
 }
 
-/* How long until it says so; -1: not within the limit. */
+/* The time until it holds the lease; -1: not within the limit. */
 static int64_t wait_until_held(const struct replica *replica, int limit_ms) {
     int64_t start_ms = clock_monotonic_ms();
     struct pollfd fd = {.fd = replica->fd, .events = POLLIN};

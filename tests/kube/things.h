@@ -1,5 +1,5 @@
-/* things.h: what the tests over a real API server share: objects of a kind that
- * tests/kube/things.json declares there, and what was heard of them. */
+/* things.h: shared by the tests with a real API server: objects of a kind that
+ * tests/kube/things.json declares there, and the events about them. */
 #pragma once
 
 #include "lib/file.h"
@@ -16,7 +16,7 @@
 struct things {
     struct cluster *cluster;
     json_t *seen;   /* name -> object */
-    json_t *before; /* of the listing that runs: what was seen before it */
+    json_t *before; /* the objects seen before the current listing */
     int listings, listed;
     bool is_listing;
 };
@@ -68,7 +68,7 @@ static inline void things_wait(struct things *things, int timeout_ms) {
              &err);
 }
 
-/* Until `condition` or too late; whether it came true. */
+/* Runs until `condition` holds or time is over; returns whether it holds. */
 #define THINGS_UNTIL(things, limit_ms, condition)                                                  \
     __extension__({                                                                                \
         int64_t until_ms_ = clock_monotonic_ms() + (limit_ms);                                     \
@@ -84,7 +84,7 @@ static inline json_t *thing_new(const char *name, int64_t value) {
                      (json_int_t)value);
 }
 
-/* Waits for the end of one write; frees the object; the stored one is the caller's, or NULL. */
+/* Waits for one write; frees the object; returns the stored one (the caller's) or NULL. */
 static inline json_t *thing_write(struct things *things, enum cluster_verb verb, json_t *object_new,
                                   struct error *err) {
     json_t *stored = NULL;
@@ -94,7 +94,7 @@ static inline json_t *thing_write(struct things *things, enum cluster_verb verb,
     return result < 0 ? NULL : stored;
 }
 
-/* Many writes at once: how they ended. */
+/* The results of many writes at once. */
 struct tally_of_writes {
     int done, failed[ERROR_KIND_COUNT];
     struct error last;
@@ -121,7 +121,7 @@ static inline void write_many(struct things *things, enum cluster_verb verb, con
     CHECK(THINGS_UNTIL(things, 120000, tally->done == count));
 }
 
-/* What is seen may grow again while a listing runs: until nothing is left. */
+/* Objects may reappear while a listing runs: repeats until nothing is left. */
 static inline void remove_all(struct things *things) {
     int64_t end_ms = clock_monotonic_ms() + 60000;
     CHECK(THINGS_UNTIL(things, 20000, things->listed && !things->is_listing));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The chart's CRD templates are what crds/ makes of them, and its version is the programs'.
+# The chart's CRD templates are generated from crds/, and its version is the programs'.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 made=$(mktemp -d)

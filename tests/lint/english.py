@@ -58,7 +58,7 @@ def long_lines(path, text):
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        if line.strip():  # a code block without a fence: four spaces, behind an empty line
+        if line.strip():  # a code block without a fence: four spaces, after an empty line
             indented = line.startswith("    ") and (indented or not before.strip())
         before = line
         is_free = fenced or indented or line.lstrip().startswith("|") or re.match(r"\s*(?:[-*] )?\S*https?://\S+$", line)

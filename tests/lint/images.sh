@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The Containerfiles: bases pinned, nothing runs as root, the last stage has only what collect.sh put together, and
-# agent-cuda and trainer-cuda (which need a base that few machines have) are agent's and trainer's but for what CUDA
+# The Containerfiles: bases pinned, nothing runs as root, the last stage has only the files that collect.sh collected,
+# and agent-cuda and trainer-cuda (which need a base that few machines have) equal agent and trainer except for CUDA's
 # changes; agent and trainer are compiled in the same layers.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 say() { echo "not ok $*"; bad=1; }
 pinned='[a-z0-9./-]+:[0-9]+\.[0-9]+[a-z0-9.-]*(@sha256:[0-9a-f]{64})?$'
-# shellcheck disable=SC2016 # the Containerfiles' own variables
+# shellcheck disable=SC2016 # variables of the Containerfiles
 for file in images/*.Containerfile; do
     stages='FROM ${BASE} AS build FROM scratch'
     [[ $file != *-cuda.Containerfile ]] || stages='FROM ${CUDA_BASE} AS cuda '$stages

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A kind is one row: outside operator/kinds/ no source of operator/ and lib/ names one, in code, in
 # strings or in includes. Comments may, and so may paths below examples/ in texts of help.
-# agent/ is not looked at: a pod is given its part of a spec (WINDLASS_SPEC) and never asks for a
-# kind; that it says "DistTrain" to people in a message about that part is the contract's other end.
+# agent/ is not checked: a pod gets its part of a spec (WINDLASS_SPEC) and never asks for a
+# kind; its messages about that part may say "DistTrain".
 cd "$(dirname "$0")/../.." || exit 3
 out=$(
     git ls-files -co --exclude-standard 'operator/*.c' 'operator/*.h' 'lib/*.c' 'lib/*.h' |

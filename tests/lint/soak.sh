@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a soak records: tests/soak_record.py on made-up logs, and tests/soak.sh with one small proof.
+# The records of a soak: tests/soak_record.py on made-up logs, and tests/soak.sh with one small proof.
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
 folder=$(mktemp -d)

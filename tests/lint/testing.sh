@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/testing.md maps every end-to-end script and every conformance test to a promise, and names no test that is not there.
+# docs/testing.md maps every end-to-end script and every conformance test to a promise, and names only existing tests.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 named=$(sed -n 's/^|\(.*\)|$/\1/p' docs/testing.md | grep -oE '\b(test|fuzz)_[a-z0-9_]+' | sort -u)

@@ -2,16 +2,17 @@
 # A fault-injecting proxy in front of an API server that tests/cluster/api-server.sh or crd-server.sh started:
 #   start.sh start CLUSTER-FOLDER [NAME]     prints a kubeconfig that goes through it
 #   start.sh stop CLUSTER-FOLDER [NAME]
-# The faults are rows of CLUSTER-FOLDER/NAME/faults, a JSON list that may change at any time (write it beside and
-# rename it); the first row that fits a request is done to it. No file: no faults. A row may have
+# The faults are rows of CLUSTER-FOLDER/NAME/faults, a JSON list that may change at any time (write another file and
+# rename it); the first row that matches a request applies to it. No file: no faults. A row may have
 #   method, path (a regular expression), watch (true|false)   which requests; default: all
 #   share (0 to 1), times                                     how often
 #   status, retryAfter, date                                  this answer instead of the server's
-#   stallSeconds                                              first nothing for so long
-#   cutBefore: true                                           the server does it, the answer is lost
-#   cutInside: true                                           it is cut in the middle of its body
+#   stallSeconds                                              waits first, in seconds
+#   cutBefore: true                                           the server handles the request, the answer is lost
+#   cutInside: true                                           the answer is cut in the middle of its body
 #   cutAfterLines: N                                          a watch ends in the middle of its N-th piece
-# CLUSTER-FOLDER/NAME/counts says how often each was done, of how many requests. SEED=N makes the chances the same again.
+# CLUSTER-FOLDER/NAME/counts has how often each was applied, and the number of requests. SEED=N repeats the random
+# choices.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:?start or stop} cluster=$(cd "${2:?the folder of the cluster}" && pwd) folder=$cluster/${3:-proxy}

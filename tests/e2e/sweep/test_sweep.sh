@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sweeps by `windlass run`, of a stand-in program that says its metric: the best of them, what is hopeless is told to stop
+# Sweeps by `windlass run`, of a stand-in program that reports its metric: the best of them, hopeless trials get a stop
 # within 2 s of the report that decides it, a metric under another name, trials that fail, volumes and secrets of
 # spec.trial, an end by Ctrl-C; sweep.html; `windlass status` of one, from a server that has its objects.
 set -u
@@ -13,17 +13,17 @@ server=
 trap 'kill $server $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 unset WINDLASS_STORES_FOLDER
 
-# Says REPORTS numbers, one each PAUSE seconds: VALUE, and at last a little more with each QUALITY. When it said each, and when
-# it was told to leave, stand in its log.
+# Reports REPORTS numbers, one each PAUSE seconds: VALUE, and at the end a little more with each QUALITY. Its log has
+# the times of the reports and of the stop.
 cat >"$work/program.sh" <<'P'
-# On a cluster by $WINDLASS_NOTICE; a run on this machine has no time for a notice, and SIGTERM is the first of it.
+# On a cluster by $WINDLASS_NOTICE; a run on this machine has no time for a notice: SIGTERM comes first.
 told() { echo "told 0 $(date +%s%N)" >>"$log"; exit 0; }
 trap told TERM
 name=$1 log=$2/$PARAM_QUALITY reports=$3 pause=$4 value=0.9
 [ "$PARAM_QUALITY" != 1 ] || value=0.1
 for ((k = 1; k <= reports; k++)); do
     [ $k -lt "$reports" ] || value+=$PARAM_QUALITY
-    echo "said $k $(date +%s%N)" >>"$log" # before it is said: what is measured is no less
+    echo "said $k $(date +%s%N)" >>"$log" # before the report, so that the measured time is not too short
     echo "$name: $value"
     for ((n = 0; n < pause; n++)); do
         [ ! -e "$WINDLASS_NOTICE" ] || told
@@ -63,7 +63,7 @@ Y
         [ $# -eq 0 ] || printf '    %s\n' "$@"
     } >"$work/$name/sweep.yaml"
 }
-run() { # NAME [OPTIONS]: its code in $code
+run() { # NAME [OPTIONS]: its exit code is in $code
     timeout -k 5 120 "$windlass" run -f "$work/$1/sweep.yaml" --state "$work/$1/state" "${@:2}" >"$work/$1/said" 2>"$work/$1/told" </dev/null
     code=$?
 }
@@ -85,7 +85,7 @@ best() {
 }
 check "all points of a grid are tried, and the best is told, with a table" best
 check "secrets and volumes of spec.trial are there" [ "$(cat "$work/small/out"/[1-4] | grep -c '^ended 0 0 hush-hush$')" -eq 4 ]
-# Trials end when they say so, and are taken to run from their first report.
+# A trial runs from its first report until it reports its end.
 at_once() { # the most at a time
     local quality
     for quality in 1 2 3 4; do echo "$(at small $quality said 1) 1"; echo "$(at small $quality said 3) -1"; done |
@@ -135,7 +135,7 @@ in_time() { # from the last of the four first reports on all is known that decid
     echo "# told to leave $((($(at median 1 told 0) - last) / 1000000)) ms after the report that decides it"
     [ $last -gt 0 ] && [ $(($(at median 1 told 0) - last)) -lt 2000000000 ]
 }
-# On a machine that does other things someone may be late: three tries.
+# On a busy machine a trial may be late: three tries.
 for try in 1 2 3; do
     rm -rf "$work/median/out"/* "$work/median/state"
     run median --workers 4
@@ -243,7 +243,7 @@ others() { [ $code -eq 0 ] && says small '^small-0001 ' && says small "$(refusal
 check "of the kinds that one may not list a line is said, the others are shown" others; show small
 name=(); denied batchscores disttrains sweeps
 check "who may list none is refused" says small '^windlass status: .*batchscores.* is forbidden' ; show small
-followed() { # the list may be seen first, and then no longer
+followed() { # the list may be read first, and later not any more
     local end=$((SECONDS + 60)) pid
     rm "$work/denied"
     "$windlass" status -w --kubeconfig "$work/kubeconfig" >"$work/small/said" 2>"$work/small/told" & pid=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# examples/sweep as they are written, by `windlass run`: each sweep finds a good model, registers it, and a BatchScore scores
-# with it through `latest`: boosted trees as scikit-learn itself says (1e-5), clothes as often right as the trainer has
-# measured. Of Fashion-MNIST 1,000 pictures and 500 others.
+# The unchanged examples/sweep, by `windlass run`: each sweep finds a good model, registers it, and a BatchScore scores
+# with it through `latest`: boosted trees with scikit-learn's results (1e-5), clothes as accurately as the trainer
+# measured. It uses 1,000 pictures of Fashion-MNIST for training and 500 others.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -25,15 +25,16 @@ for name, count in (("train", 1000), ("t10k", 500)):
             file.write(whole[:4] + struct.pack(">I", count) + whole[8:head + count * item])
 P
 cd "$work/sweep" || exit 3
-run() { # MANIFEST [OPTIONS]: its code in $code
+run() { # MANIFEST [OPTIONS]: its exit code is in $code
     timeout -k 5 400 "$build/windlass" run -f "$1.yaml" --state "$work/state-$1" "${@:2}" >"$work/said" 2>"$work/told" </dev/null
     code=$?
 }
 show() { [ "$failures" -eq "${shown:-0}" ] || sed 's/^/# /' "$work/said" <(tail -n 30 "$work/told"); shown=$failures; }
-# NAME FIELD: of the best trial, as the last line of the run says it; and which one it is.
+# NAME FIELD: a value of the best trial, from the last line of the run; and which trial it is.
 value() { sed -n "s/^$1 succeeded in .* with $2 \([0-9.]*\), registered as .*/\1/p" "$work/said"; }
 best() { sed -n "s/^\* *$1-\([0-9]*\) .*/\1/p" "$work/said"; }
-# registered NAME MODELS TRIED FILE: one version, that `latest` names, is the best trial's, whole, and says what it is.
+# registered NAME MODELS TRIED FILE: there is one version, which `latest` names; it is the best trial's, complete, with
+# its description.
 registered() {
     local version at trial
     version=$(cat "$2/$1/latest") && at=$2/$1/$version && trial=$(best "$1")
@@ -45,7 +46,7 @@ registered() {
 
 ##### boosted trees ###############################################################################
 run trees
-trees() { # of the rows' classes alone it would be 0.66
+trees() { # guessing the most frequent class would give 0.66
     [ $code -eq 0 ] && awk -v best="$(value trees-sweep logloss)" 'BEGIN { exit !(best > 0.005 && best < 0.1) }' &&
         [ "$(grep -cE '^\*? +trees-sweep-00(0[0-9]|1[01]) +(Completed|Stopped) ' "$work/said")" -eq 12 ]
 }
@@ -73,7 +74,7 @@ check "as scikit-learn's own predict_proba, each row" scored
 
 ##### clothes #####################################################################################
 run sweep --volume data=../clothes/data
-clothes() { # of the ten classes alone it would be 0.1
+clothes() { # guessing one of ten classes would give 0.1
     [ $code -eq 0 ] && awk -v best="$(value fashion-sweep accuracy)" 'BEGIN { exit !(best > 0.6) }' &&
         [ "$(grep -cE '^\*? +fashion-sweep-00(0[0-9]|1[01]) +(Completed|Stopped) ' "$work/said")" -eq 12 ]
 }
@@ -83,7 +84,7 @@ version=$(cat ../clothes/data/models/fashion-sweep/latest)
 /usr/bin/python3 ../clothes/make.py # the array of the test pictures
 run sweep-score --volume data=../clothes/data
 check "a BatchScore scores pictures with the latest" [ $code -eq 0 ]; show
-# The registered value, which is that of the trainer's best epoch.
+# The registered value is that of the trainer's best epoch.
 right() {
     jq -r '.classes[0].label' ../clothes/data/sweep-scored/clothes.jsonl | paste - ../clothes/data/test/labels.txt |
         awk -F'\t' -v wanted="$(jq -r .objective.value "../clothes/data/models/fashion-sweep/$version/metadata.json")" '

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a Sweep's Gaussian process believes is what scikit-learn's does, to 1e-6, kernel and noise fixed; `make soak`
+# A Sweep's Gaussian process has the same posterior as scikit-learn's, to 1e-6, with kernel and noise fixed; `make soak`
 # (SOAK_ROUNDS): that many seeds.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

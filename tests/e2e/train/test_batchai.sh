@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A job of Batch AI as its users had it (tests/data/batchai/cifar-horovod-2017.json: a script that calls mpirun with the
-# service's host file, preparation, directories) -> windlass import -> what the comments ask for is filled in -> windlass run.
-# Stands in for Horovod, which is no package: an MPI program of C between the same variables, folders and mpirun.
+# A real job of Batch AI (tests/data/batchai/cifar-horovod-2017.json: a script that calls mpirun with the
+# service's host file, preparation, directories) -> windlass import -> the fields that the comments request are filled
+# in -> windlass run. Horovod is not packaged: an MPI program in C with the same variables, folders and mpirun stands in
+# for it.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -56,7 +57,7 @@ chmod +x "$code"/*.sh
 imports() {
     "$windlass" import tests/data/batchai/cifar-horovod-2017.json >"$work/imported.yaml" 2>"$work/said" &&
         grep -q '# slotsPerWorker says how many processes mpirun may place' "$work/imported.yaml" || return 1
-    # What its comments ask for: how many processes a worker holds. The claim is a folder here (--volume).
+    # The comments request the number of processes per worker. The claim is a folder here (--volume).
     sed 's/^  workers: 2/&\n  slotsPerWorker: 4/' "$work/imported.yaml" >"$work/job.yaml"
     "$windlass" check -f "$work/job.yaml" >>"$work/said" 2>&1
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sums between processes, started by the real mpirun: the suite of tests/conformance/test_comm.c as 1, 2 and 4 ranks,
-# `windlass-trainer comm check`, and what becomes of ranks that die, stop or were started otherwise. More ranks than
-# processors on purpose: who waits has to let others run.
+# `windlass-trainer comm check`, and ranks that die, stop or were started differently. There are more ranks than
+# processors on purpose: a waiting rank must let others run.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -9,7 +9,7 @@ build=${BUILD:-build}
 make -s "$build/windlass-trainer" "$build/tests/conformance/test_comm" || { echo "not ok test_comm: cannot be built"; exit 1; }
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-# Root is what a test machine may be; Open MPI wants that said twice. Its files go where ours go.
+# Tests may run as root; Open MPI requires two variables for that. Its files go to our folder.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE
 mpi() { timeout -k 5 $((120 + ${SOAK_ROUNDS:-0} * 5)) mpirun --oversubscribe --bind-to none "$@"; }
@@ -24,7 +24,7 @@ for ranks in 1 2 4; do
     [ $code -eq 0 ] || { sed 's/^/# /' "$work/suite" | tail -40; failures=$((failures + 1)); }
 done
 
-# right RANKS: what `comm check` says when all is well.
+# right RANKS: the output of a successful `comm check`.
 right() {
     mpi -np "$1" "$trainer" comm check --megabytes 5 --rounds 2 --fusion 2 >"$work/check" 2>&1 &&
         grep -q "^$1 ranks on $(hostname) ($1); Open MPI v" "$work/check" &&
@@ -32,11 +32,11 @@ right() {
         grep -q '^5 MB in 3 buffers' "$work/check" && tail -1 "$work/check" | grep -qE '^median [0-9.]+ ms$'
 }
 for ranks in 2 3 5; do check "comm check, $ranks ranks" right $ranks; done
-# A training that is started again has to go the same way.
+# A restarted training must take the same path.
 crc() { grep -o 'CRC-32C [0-9a-f]*' "$work/check"; }
 again() { local first; first=$(crc) && right 5 && [ "$(crc)" = "$first" ]; }
 check "another run has the same bits" again
-# In a soak: the ways of adding that Open MPI has to choose from (coll tuned), and its other modules.
+# In a soak: all allreduce algorithms of Open MPI (coll tuned), and its other modules.
 ways=()
 [ -z "${SOAK_ROUNDS:-}" ] || ways=("coll_tuned_allreduce_algorithm "{1..6} "coll_han_priority 100" "coll_sm_priority 100" "coll ^tuned")
 by_way() { # WAY RANKS
@@ -57,7 +57,8 @@ mpi -np 2 "$trainer" comm check --megabytes 1 --rounds 1 : -np 1 "$trainer" comm
 check "ranks that were started differently: exit 2" [ $? -eq 2 ]
 check "who differs is named, once" [ "$(grep -c 'rank 0 of 3 on .*: --rounds differs: "5" on rank 2, "1" on rank 0; all ranks have to be started alike$' "$work/differ")" -eq 1 ]
 
-# begin NAME OPTIONS...: four ranks that have much to do, until each has its reducer; $mpirun, and $pids rank by rank.
+# begin NAME OPTIONS...: starts four ranks with much work, waits until each has its reducer; sets $mpirun, and $pids by
+# rank.
 begin() {
     local name=$1 i pid
     shift
@@ -75,7 +76,7 @@ begin() {
     done
     [ ${#pids[@]} -eq 4 ]
 }
-# ended SECONDS: mpirun has, by then, with an error; the ranks too.
+# ended SECONDS: mpirun has ended by then, with an error, and so have the ranks.
 ended() {
     local i pid code
     for i in $(seq $(($1 * 10))); do
@@ -116,7 +117,7 @@ check "0 rounds are refused" refused 2 '--rounds 0: 1 to 100000' "$trainer" comm
 check "another MPI's launcher is noticed" env PMI_SIZE=4 bash -c "$(declare -f refused); work=$work
     refused 2 'started as one of 4 ranks by a launcher that Open MPI v' $trainer comm check"
 
-# Nobody else is linked with MPI, or would load it.
+# No other program is linked with MPI or loads it.
 needs_mpi() { readelf -d "$1" | grep -q 'NEEDED.*libmpi' || strings -a "$1" | grep -qE 'libmpi\.so|MPI_Init'; }
 check "windlass-trainer is linked with MPI" needs_mpi "$trainer"
 for program in windlass windlass-agent windlass-shim; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sums between three machines (network namespaces, tests/netns.bash) that mpirun starts through a program in ssh's
-# place: over the wire, over a cable that is cut for a while, and what is left of the ranks when it is cut for good.
-#   SOAK_ROUNDS: each cut so often (divided by 200)
+# place: over the network, over a link that is cut for a while, and which ranks remain when it is cut permanently.
+#   SOAK_ROUNDS: number of cuts of each kind (divided by 200)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -19,7 +19,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work OM
 export OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1 OMPI_MCA_hwloc_base_binding_policy=none
 mpi() { net_run 1 timeout -k 5 300 mpirun --hostfile "$work/hosts" -np 3 "$(realpath "$build/windlass-trainer")" comm check "$@"; }
 
-# ranks: process ids of those that have their reducer. left: of all.
+# ranks: process ids of ranks that have their reducer. left: of all ranks.
 left() {
     local i pid
     for i in 1 2 3; do
@@ -29,7 +29,7 @@ left() {
     done
 }
 ranks() { for pid in $(left); do ! grep -qx reducer /proc/"$pid"/task/*/comm 2>/dev/null || echo "$pid"; done; }
-# begin NAME OPTIONS...: until all three are at work.
+# begin NAME OPTIONS...: starts three ranks, waits until all work.
 begin() {
     local name=$1 i
     shift
@@ -72,7 +72,7 @@ for round in $(seq $((1 + ${SOAK_ROUNDS:-0} / 200))); do
     net_cut $machine
     check "machine $machine is cut off for good: no rank is left anywhere" gone 60
     check "it is said what happened" grep -qE 'rank [0-2] of 3 on machine-[1-3]: .*: nothing from the other ranks for 3.0 s: one of them is dead, stopped or cut off$' "$work/gone"
-    # mpirun itself waits for the machine that it cannot reach: to end it is for who started it.
+    # mpirun itself waits for the unreachable machine: its caller must end it.
     net_mend $machine
     kill -9 $mpirun 2>/dev/null
     for i in 1 2 3; do for pid in $(ip netns pids "$net_prefix-$i"); do kill -9 "$pid" 2>/dev/null; done; done

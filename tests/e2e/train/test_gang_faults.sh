@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What befalls a gang, by `windlass run`: kill -9 of a rank, of a worker, of the one that leads; a rank that stands still
-# (SIGSTOP), that needs more memory than its cgroup has, that fails too often; fewer workers than wanted; a spot machine
-# that goes (a server stands for Azure's events, and takes each worker for a machine of its own). The program
-# counts in steps that wait for each other and goes on from its checkpoint, as a training does: whatever befalls it ends
-# with the sum of a quiet run, no two gangs ever write at once, and nothing is left running.
+# Faults of a gang, by `windlass run`: kill -9 of a rank, of a worker, of the hub; a rank that stops
+# (SIGSTOP), that needs more memory than its cgroup allows, that fails too often; fewer workers than wanted; a spot
+# machine that goes (a server stands in for Azure's events, and treats each worker as a separate machine). The program
+# counts in synchronized steps and continues from its checkpoint, like a training: whatever happens, it ends
+# with the sum of an undisturbed run, two gangs never write at once, and nothing is left running.
 #   SOAK_ROUNDS: each five times, and more steps; SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -42,7 +42,7 @@ def told(*_):
     put(f"told-{turn}-{rank}", f"{step}")
     os._exit(143)
 signal.signal(signal.SIGTERM, told)
-def stay(): # somebody leaves: what is written is written, and more would be done twice
+def stay(): # a rank leaves: written steps count, and more steps would be done twice
     if os.path.exists(os.environ["WINDLASS_NOTICE"]):
         put(f"noticed-{turn}-{rank}", f"{step}")
         time.sleep(60)
@@ -77,7 +77,7 @@ while step < steps:
         kept[::4096] = bytes(len(kept) // 4096 + (len(kept) % 4096 > 0)).replace(b"\0", b"x")
 put(f"sum-{rank}", f"{total} {world}")
 P
-# start NAME WORKERS [FIELDS] <FIELDS: the job, under way.
+# start NAME WORKERS [FIELDS] <FIELDS: starts the job.
 start() {
     job=$1 out=$work/$1/out/models state=$work/$1/state
     mkdir -p "$out"
@@ -97,16 +97,16 @@ until_true() { # SECONDS COMMAND...
 }
 step() { local number=0 _; { read -r number _ <"$out/checkpoint"; } 2>/dev/null; echo "$number"; }
 is_at() { [ "$(step)" -ge "$1" ]; }
-# The last round that rank is in; its process.
+# The last round of that rank; its process.
 pid_of() { cat "$(find "$out" -name "pid-*-$1" | sort -V | tail -n 1)"; }
-agent_of() { # INDEX: the process that leads that worker, found before the job is over on a machine with much else to do
+agent_of() { # INDEX: that worker's agent, found fast enough on a busy machine
     local of_job
     of_job=$(pgrep windlass-agent | sed 's|.*|/proc/&/environ|' | xargs -r grep -lszx "WINDLASS_JOB=$job")
-    # The first is it; others are its children, not yet what they start.
+    # The first is the agent; others are its children before exec.
     # shellcheck disable=SC2086 # several files
     [ -n "$of_job" ] && grep -lszx "WINDLASS_INDEX=$1" $of_job | head -n 1 | cut -d/ -f3
 }
-# What the last hub said last.
+# The last message of the last hub.
 said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
 none_left() { ! pgrep -f "$work/count.py $out" >/dev/null; }
 # ends CODE COUNTS CAUSE: counted and disrupted restarts, and the last one's cause
@@ -140,13 +140,13 @@ worker_killed() {
     some_step && kill -9 "$(agent_of 1)"
     ends 0 "0 1" Disruption && sum_is_right && [ "$(said .restarts.last.index)" = 1 ]
 }
-# Its successor knows how often, and by its pod's end why.
+# Its successor knows the number of restarts, and the cause from its pod's end.
 leader_killed() {
     start "leader-$round" 2 <<<"$restart"
     some_step && kill -9 "$(agent_of 0)"
     ends 0 "1 0" none && sum_is_right && [ -s "$state/$job-0-2.log" ] && grep -q 'started again 1 time' "$work/$job/said"
 }
-# SIGTERM, as of a node that is drained: nobody's fault.
+# SIGTERM, as when a node is drained: not a fault of the job.
 worker_leaves() {
     start "leaves-$round" 2 <<<'restart: {maxRestarts: 0, backoffSeconds: 0}'
     some_step && kill -TERM "$(agent_of 1)"
@@ -156,7 +156,7 @@ worker_leaves() {
 python3 tests/e2e/score/events.py "$work" >"$work/events.port" 2>"$work/events.log" &
 for _ in $(seq 200); do [ -s "$work/events.port" ] && break; sleep 0.05; done
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
-# All hear of it, are told to end 10 s before, and go on without that one.
+# All get the notice, a stop 10 s before, and continue without that worker.
 preempted() { # INDEX COUNTS CAUSE
     WINDLASS_EVENTS=$events start "spot-$1-$round" 2 <<<$'spot: true\nrestart: {maxRestarts: 0, backoffSeconds: 0}'
     some_step && LC_ALL=C date -u -d '+16 seconds' '+%a, %d %b %Y %H:%M:%S GMT' >"$work/preempt.new" && mv "$work/preempt.new" "$work/preempt-$job-$1"
@@ -174,7 +174,7 @@ rank_stopped() {
     some_step && stopped=$(pid_of 1) && kill -STOP "$stopped"
     ends 0 "1 0" Hang && sum_is_right && [ "$(said .restarts.last.message)" = "worker 1, rank 1 did not move: process $stopped is stopped (SIGSTOP)" ]
 }
-# (Its pod runs on: nothing but silence tells.)
+# (Its pod runs on: only its silence shows it.)
 worker_stopped() {
     start "silent-$round" 2 <<<"$restart"
     some_step && kill -STOP "$(agent_of 1)"
@@ -182,7 +182,7 @@ worker_stopped() {
 }
 
 ##### memory ######################################################################################
-confined() { # FOLDER COMMAND...: in a cgroup of its own, which it sees as a container does
+confined() { # FOLDER COMMAND...: in a separate cgroup, which it sees as in a container
     mkdir -p "$1" && echo 250M >"$1/memory.limit_in_bytes" && cg=$1 || return 1
     shift
     # shellcheck disable=SC2016 # the inner shell's
@@ -200,7 +200,7 @@ memory_twice() {
 }
 
 ##### who fails, who is missing ###################################################################
-# Three starts, each gets five steps further.
+# Three starts, each advances five steps.
 too_often() {
     start "fails-$round" 2 <<<$'restart: {maxRestarts: 2, backoffSeconds: 0}\nenvironment: {FAULT: "exit 1"}'
     ends 1 "2 0" App && [ "$(said '"\(.reason) \(.restarts.last.exitCode)"')" = "RankFailed 9" ] &&
@@ -213,7 +213,7 @@ prepare: [sh, -c, \'while [ $WINDLASS_INDEX = 2 ] && [ ! -e "$1/come" ]; do slee
     ends 0 "1 0" App && sum_is_right 3 3
 }
 
-# (A shell of its own draws by itself, unless it is told.)
+# (A subshell draws other random numbers, unless it gets a seed.)
 killed() {
     RANDOM=$((seed % 32768))
     for round in $(seq $times); do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# `windlass run` of DistTrains, as written, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
-# (python3-torch), variables, restarts; codes of ranks, a prepare that fails, a command that is not there; a worker that is
-# killed; SIGTERM leaves no process; a training as its manifest says it, one whose rank is killed, one that is told to end
-# and run again, one whose loss is no number; check and logs.
+# `windlass run` of DistTrains, unchanged, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
+# (python3-torch), variables, restarts; exit codes of ranks, a prepare that fails, a missing command; a worker that is
+# killed; SIGTERM leaves no process; a training from its manifest, one whose rank is killed, one that gets a signal to
+# end and is run again, one whose loss is NaN; check and logs.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -23,7 +23,7 @@ manifest() {
         sed 's/^/  /'
     } >"$work/$1/job.yaml"
 }
-# run NAME [OPTIONS]: its code in $code, what it says in NAME/said.
+# run NAME [OPTIONS]: its exit code is in $code, its output in NAME/said.
 run() {
     timeout -k 5 "${patience:-300}" "$windlass" run -f "$work/$1/job.yaml" --state "${state:-$work/$1/state}" "${@:2}" >"$work/$1/said" 2>&1
     code=$?
@@ -38,7 +38,7 @@ until_true() { # SECONDS COMMAND...
 show() { [ "$failures" -eq 0 ] || { sed 's/^/# /' "$work/$1/said"; tail -n 5 "$work/$1"/state/*.log | sed 's/^/# /'; } 2>/dev/null; }
 
 ##### ends well ###################################################################################
-# Its state lies so deep that a socket's path has no room.
+# Its state folder is so deep that a socket's path would be too long.
 mpi() {
     local state code
     state=$work/hello/$(printf 'a-folder-of-the-users/%.0s' 1 2 3 4 5 6)state
@@ -70,7 +70,8 @@ Y
     run ddp
     [ $code -eq 0 ] && log ddp 0 | grep -qx 'rank 0 of 2 agrees' && log ddp 1 | grep -qx 'rank 1 of 2 agrees'
 }
-# $VAR of ours in the user's own, in arguments and in what the process alone knows; a shell's own are left to it.
+# $VAR of our variables in the user's variables, in arguments and in those of a single process; a shell's variables are
+# left to it.
 variables() {
     local code
     manifest variables 2 <<'Y'
@@ -123,7 +124,7 @@ not_found() {
     run nothing
     [ $code -eq 1 ] && says nothing 'failed: worker 0.*no-such-mpirun' && says nothing 'next: correct spec.command'
 }
-# This machine has no Secrets: their files, which stand nowhere else.
+# This machine has no Secrets: files with their values stand in, and nothing else has these values.
 secret() {
     local code missing='job.yaml: spec.secrets\[1\]: ' models=$work/secret/out/models
     manifest secret 2 <<'Y'
@@ -187,7 +188,7 @@ check "of a metric that never comes the others are named" misspelt; show misspel
 check "spec.stop" stopped; show stopped
 
 ##### trainings ###################################################################################
-# trainer EPOCHS [RATE]: of a small data set that is made and can be learned, four steps an epoch.
+# trainer EPOCHS [RATE]: a trainer with a small generated data set that can be learned, four steps an epoch.
 trainer() {
     cat <<Y
 trainer:
@@ -202,7 +203,7 @@ trainer:
   output: {path: out/trained}
 Y
 }
-training() { # NAME WORKERS: as manifest, without what is a command's
+training() { # NAME WORKERS: like manifest, without the fields of a command
     manifest "$@"
     sed -i '/^  image:/d; /^  outputs:/d' "$work/$1/job.yaml"
 }
@@ -224,7 +225,7 @@ rank_of() { # NAME: a rank of that training
 is_kept() { compgen -G "$work/$1/out/trained/.windlass/*/checkpoint/*" >/dev/null; }
 rank_killed() {
     local run_pid result
-    # (Long enough for a word of progress, each 5 s, on a fast machine.)
+    # (Long enough for a line of progress, each 5 s, on a fast machine.)
     { trainer 800; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
     "$windlass" run -f "$work/shot/job.yaml" --state "$work/shot/state" >"$work/shot/said" 2>&1 &
     run_pid=$!
@@ -246,7 +247,7 @@ left_and_again() {
     [ $code -eq 130 ] && ! rank_of left && mv "$work/left/state/left-0.log" "$work/left/first" && run left && [ $code -eq 0 ] &&
         grep -q 'stopped on request; the checkpoint of step [0-9]* is written' "$work/left/first" && log left 0 | grep -q '^continues from the checkpoint of step'
 }
-no_number() { # at once, and not again
+no_number() { # fails at once, without a restart
     local code
     { trainer 400 1e6; echo 'restart: {maxRestarts: 3, backoffSeconds: 0}'; } | sed 's/new: CNN/new: MLP/; s/^  checkpoint.*/  schedule: {scaling: Linear, baseBatchSize: 1}/' | training number 2
     run number
@@ -257,13 +258,13 @@ no_number() { # at once, and not again
 starts() { cat "$work/$1"/out/models/starts-* 2>/dev/null | wc -l; }
 have_started() { [ "$(starts "$1")" -ge "$2" ]; }
 waits="command: [bash, -c, 'setsid sleep \$(cat \"\$1/nap\") & echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
-agent_of() { # NAME INDEX: the process that leads that worker
+agent_of() { # NAME INDEX: that worker's agent
     local pid
     for pid in $(pgrep -P "$run_pid" windlass-agent); do
         tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "WINDLASS_INDEX=$2" && echo "$pid"
     done
 }
-# What a killed one has started is gone before all start anew, and nothing is left at the end.
+# The processes of a killed agent end before all restart, and nothing is left at the end.
 killed() {
     local run_pid result nap=87$((RANDOM % 1000 + 1000))
     manifest killed 2 <<Y
@@ -298,7 +299,7 @@ Y
     code=$?
     [ $code -eq 130 ] && ! pgrep -f "^sleep $nap"
 }
-# The second has a child in a session of its own that does not hear; none of all these is there afterwards.
+# The second has a child in a separate session that ignores the signal; afterwards none of these processes is left.
 told() {
     local run_pid nap=86$((RANDOM % 1000 + 1000)) code
     manifest told 2 <<Y
@@ -313,7 +314,7 @@ Y
     code=$?
     [ $code -eq 130 ] && [ "$(cat "$work"/told/out/models/heard-{0,1} | xargs)" = "heard heard" ] && says told 'told interrupted' && ! pgrep -f "sleep $nap" >/dev/null
 }
-# A prepare that does not end hears it, too.
+# A prepare that does not end gets the signal, too.
 told_early() {
     local run_pid code
     manifest early 2 <<'Y'

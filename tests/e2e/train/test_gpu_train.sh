@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A DistTrain whose trainer has gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing.md, "CUDA"), one
-# rank and two with NCCL between them (tests/fakegpu), follows the processor; and what is said where driver, GPU or cuDNN
-# are missing. No GPU is used.
+# rank and two with NCCL between them (tests/fakegpu), gives the processor's results; and the messages where driver, GPU
+# or cuDNN are missing. No GPU is used.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/plain" "$work/emulated"
 
-# run PROGRAMS NAME GPUS PRECISION [LINE]: windlass run; its code in $code, what it said in $work/NAME.said.
+# run PROGRAMS NAME GPUS PRECISION [LINE]: windlass run; its exit code is in $code, its messages in $work/NAME.said.
 run() {
     local programs=$1 name=$2
     mkdir -p "$work/$name/out"
@@ -43,7 +43,7 @@ succeeded() { [ $code -eq 0 ] && [ -s "$work/$1/out/trained/model.onnx" ] || { s
 failed() { # NAME TEXT: windlass or a rank
     [ $code -ne 0 ] && grep -qF -- "$2" "$work/$1.said" "$work/state-$1"/*.log || { show "$1"; return 1; }
 }
-# Losses at the ends of epochs are the processor's, to so much.
+# Losses at the ends of epochs equal the processor's, within MOST.
 follows() { # NAME MOST
     /usr/bin/python3 - "$work/cpu-$2/out/trained/metrics.csv" "$work/$1/out/trained/metrics.csv" "$3" <<'P' || { show "$1"; return 1; }
 import csv, sys
@@ -84,7 +84,7 @@ if ! make -s "${BUILD:-build}/emulated/windlass-trainer" fakegpu 2>"$work/make";
 fi
 cp "$build/windlass" "$build/windlass-agent" "$build"/emulated/lib*.so.* "$work/emulated"
 cp "$build/emulated/windlass-trainer" "$work/emulated/trainer"
-# trainer LIBRARIES LIMIT: where NCCL is; the GPU's memory in bytes, 0: as much as it likes.
+# trainer LIBRARIES LIMIT: the folder of NCCL; the GPU's memory in bytes, 0: unlimited.
 trainer() {
     printf '#!/bin/sh\nexport EMULATED_LIMIT=%s ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=%s\nexec "%s" "$@"\n' \
         "$2" "$1" "$work/emulated/trainer" >"$work/emulated/windlass-trainer"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# windlass-shim launch, pods that are network namespaces (tests/netns.bash): all start when all are there, prepared and
-# late ones too; ranks' variables; what fails is said; one that fails starts all anew; a pod that dies, leaves, is cut
-# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read, secrets are the ranks'; what a rank
-# says is kept, and why it ended is told. Launchers None, Torchrun, and the
+# windlass-shim launch, pods that are network namespaces (tests/netns.bash): all start when all are present, including
+# prepared and late ones; ranks' variables; failures are reported; one failure restarts all; a pod that dies, leaves, is
+# cut off for 5 s or permanently; member 0's pod replaced; the token is not readable, secrets belong to the ranks; a
+# rank's output is kept, and the cause of its end is reported. Launchers None, Torchrun, and the
 # mpirun of Open MPI, the mpiexec of MPICH.
-#   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: when
+#   SOAK_ROUNDS: number of late starts and cuts (divided by 100); SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -26,7 +26,7 @@ make_certificate "$work" || exit 3
 RANDOM=$((${SOAK_SEED:-20261121} % 32768))
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
-# job NAME WORKERS SPEC: what pod starts from here on; its pods are on machines base + 1, ...
+# job NAME WORKERS SPEC: the job whose pods `pod` starts from here on; its pods are on machines base + 1, ...
 job() { job_name=$1 workers=$2 out=$work/$1 spec=$3; mkdir -p "$out"; : "${base:=0}"; }
 # pod INDEX [ATTEMPT [MACHINE]]
 pod() {
@@ -34,8 +34,8 @@ pod() {
     [ "$index" -gt 0 ] || own=(WINDLASS_BIND="10.77.0.$((base + 1)):8443" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
     # (A simple command: its pid is the program's.)
-    # (TMPDIR: machines have the same names in every run of this test, and Open MPI its session folders by name.)
-    # shellcheck disable=SC2016 # the inner shell's
+    # (TMPDIR: machines have the same names in every run of this test, and Open MPI names its session folders after
+    # them.) shellcheck disable=SC2016 # the inner shell's
     nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i TMPDIR="$work" PATH="$PATH" out="$out" shim="$build/windlass-shim" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
         WINDLASS_TOKEN="$token" WINDLASS_WORKER="$job_name-$index-$attempt" WINDLASS_INDEX="$index" WINDLASS_ATTEMPT="$attempt" \
         POD_IP="10.77.0.$machine" WINDLASS_FOLDER="$out/pod-$index-$attempt" WINDLASS_TERMINATION_LOG="$out/words-$index-$attempt" \
@@ -43,7 +43,7 @@ pod() {
     pid[$job_name-$index-$attempt]=$!
 }
 counts=() extra=()
-# ends INDEX ATTEMPT: its code in $code
+# ends INDEX ATTEMPT: its exit code is in $code
 ends() {
     local key=$job_name-$1-${2:-1} end=$((SECONDS + ${patience:-60}))
     while kill -0 "${pid[$key]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
@@ -82,7 +82,7 @@ check "two pods run" until_true 60 both_run
 net_cut 6
 cut_at=$SECONDS
 
-##### two that do not reach each other, as behind a policy; beside all others, as they try for 15 s #
+##### two pods that cannot reach each other, as with a network policy; in parallel, as they try 15 s #
 ip -n "$net_prefix-8" route add prohibit 10.77.0.9/32
 base=6
 job walled 3 "$(spec_of 3 None 1 bash -c 'echo $WINDLASS_RANK >>$out/starts')"
@@ -98,7 +98,7 @@ together=${together%\}}',"logs":{"path":"out/logs"},"prepare":["bash","-c","slee
 together() { # DELAY...
     local i
     rm -rf "$out"; mkdir -p "$out/pod-1-1/bin"
-    ln -s /gone "$out/pod-1-1/bin/rank" # an earlier run's, of a program that was moved
+    ln -s /gone "$out/pod-1-1/bin/rank" # from an earlier run, of a program that was moved
     for i in 0 1 2; do
         pod $i
         sleep "${delays[$i]}"
@@ -123,7 +123,7 @@ variables() {
         [ "$(cat "$out/pod-1-1/run/hosts")" = "$(printf '10.77.0.%s slots=1\n' 1 2 3)" ]
 }
 check "their variables, outputs' folders and hostfiles" variables
-# What its ranks said, from their pieces; $1: 1 for stdout of rank 001
+# The output of its ranks, from the pieces; $1: 1 for stdout of rank 001
 kept() { cat "$out/logs/rank.$1/${2:-stdout}"/* 2>/dev/null; }
 kept_once() { local i; for i in 0 1 2; do [ "$(kept 00$i | grep -v '^-- ')" = "rank $i of 3" ] && kept 00$i | grep -q "^-- 20.*Z round 1048577, together-$i-1\$" || return 1; done; }
 check "what each said is kept, once" kept_once
@@ -139,7 +139,7 @@ check "Torchrun: each process has its rank" torch
 show
 
 ##### what a job is tuned for ######################################################################
-# Only rank 0 counts; it is killed behind its third report, and what it says again takes the place of what it said.
+# Only rank 0 counts; it is killed after its third report, and repeated reports replace the earlier ones.
 metrics() { echo "${1%\}},\"metrics\":$2}"; }
 # shellcheck disable=SC2016
 tuned=$(spec_of 2 None 1 bash -c 'say() { echo "mAP@IoU=0.50 $1 step $2"; }; [ $WINDLASS_RANK = 0 ] || { say 1 1; exec sleep 2; }
@@ -149,7 +149,7 @@ pod 0; pod 1; all_end
 tuned() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | "\(.reports) \(.step) \(.last) \(.best) \(.mean) \(.at)"')" = "3 30 0.625 0.75 $1 1:10:0.25:0.25 2:20:0.75:0.5 3:30:0.75:$2" ]; }
 check "lines by a pattern: rank 0's alone, and once over a restart" tuned 0.541666666666667 0.541666667
 show
-# A file that an earlier run has left; a hub that goes on from what another one has told.
+# A file left by an earlier run; a hub that continues from the reports of another one.
 # shellcheck disable=SC2016
 from_file=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; cd $AZ_BATCHAI_OUTPUT_MODEL; echo "loss=7"; for i in 2 3; do echo "{\"name\": \"loss\", \"value\": $i, \"step\": $i}" >>m.jsonl; done; sleep 0.4
     printf "{\"name\": \"loss\", \"value\": NaN, \"step\": 4}\n{\"name\": \"loss\", \"value\": 0.5, \"step\": 5}" >>m.jsonl')
@@ -183,7 +183,7 @@ fails() { # NAME SPEC REASON MESSAGE
 once=$(spec_of 2 None 1 "bash" "-c" 'echo one; echo last words; exit $((7 * WINDLASS_RANK))' | sed 's/"maxRestarts":3/"maxRestarts":0/')
 check "a rank's code and last words" fails code "$once" RankFailed '^worker 1, rank 1 ended with exit code 7: one \| last words$'
 show
-# A code of its own above 128 is no signal's. Rank 0 takes its time to end: meanwhile nothing starts again.
+# The program's own exit code above 128 does not mean a signal. Rank 0 ends slowly: meanwhile nothing restarts.
 high=$(spec_of 2 None 1 bash -c 'trap "sleep 2; exit 0" TERM; [ $WINDLASS_RANK = 0 ] || exit 132; sleep 600 & wait' | sed 's/"maxRestarts":3/"maxRestarts":0/')
 states() { while sleep 0.1; do progress | jq -r .state; done; }
 base=0 states >"$work/states" 2>/dev/null &
@@ -233,7 +233,7 @@ code_of_a_rank() {
 }
 [ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
 show
-# Rank 0 lives in pod 1, whose connection to the hub is cut again and again, and nobody asks for progress. Its lines come
+# Rank 0 is in pod 1, whose connection to the hub is cut again and again, and no one asks for progress. Its lines come
 # out of mpirun, too.
 reports() {
     local wanted ways i
@@ -243,7 +243,7 @@ reports() {
     pid[cutter]=$!
     until_true 60 net_run 2 bash -c ': </dev/tcp/10.77.0.2/9443' 2>/dev/null
     pod 0; hub_port=9443 hub_ip=10.77.0.2 pod 1
-    for i in 1 2 3 4 5 6; do # what follows is said while there is no way
+    for i in 1 2 3 4 5 6; do # the following lines are printed while the connection is cut
         until_true 60 test -e "$out/said-$i"
         ways=$(grep -c 'connected to the hub' "$out/pod-1-1.log")
         kill -USR1 "${pid[cutter]}"
@@ -305,8 +305,8 @@ mpich_job() {
     codes=" $code"
     for i in 1 2; do ends $i; codes="$codes $code"; done
 }
-# (Debian's MPICH stands still in its own MPI_Finalize once in twenty: one rank in ucp_worker_progress, those it waits
-# for in PMI's barrier. So a job that hangs has two more tries, and one that fails has none.)
+# (Debian's MPICH hangs in MPI_Finalize once in twenty runs: one rank in ucp_worker_progress, the ranks it waits
+# for in PMI's barrier. So a job that hangs gets two more tries, and one that fails gets none.)
 mpich_sums() {
     local _
     for _ in 1 2 3; do

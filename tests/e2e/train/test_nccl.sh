@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sums between GPUs without GPUs: comm "nccl" over tests/fakegpu, which stands in for NCCL and the driver, and over the real
-# mpirun. The suite of comms; a whole training with gradients in memory of its own, whose bits are those of the CPU; what
-# becomes of a rank whose sum never ends, fails or dies; what is said where libraries or GPUs are missing.
+# mpirun. The suite of comms; a whole training with gradients in separate memory, with the same bits as on the CPU;
+# a rank whose sum never ends, fails or dies; the messages where libraries or GPUs are missing.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -21,13 +21,13 @@ for ranks in 2 3; do
     grep -E '^(ok|not ok) ' "$work/suite"
     check "the suite on $ranks ranks: all of it, over NCCL" [ "$code $(grep -c "^ok .*, nccl of $ranks\$" "$work/suite")" = "0 8" ]
 done
-# Of two ranks, as with more NCCL and MPI add in other orders.
+# With two ranks, as with more NCCL and MPI add in different orders.
 mpi -np 2 "$build/tests/conformance/test_train_device" nccl >"$work/train" 2>&1
 code=$?
 grep -E '^(ok|not ok) ' "$work/train"
 check "a training on a device of its own, over NCCL: the CPU's bits" [ "$code $(grep -c '^ok .*, nccl of 2$' "$work/train")" = "0 4" ]
 
-# fails FAULT TEXT: the training ends, soon, with an error; and what is said.
+# fails FAULT TEXT: the training ends soon with an error that has TEXT.
 fails() {
     FAKE_NCCL=$1 PATIENCE_MS=1000 mpi -np 2 "$build/tests/conformance/test_train_device" nccl >"$work/fails" 2>&1
     code=$?
@@ -57,7 +57,7 @@ check "a rank without a GPU is named by all" fails cuda:1:0 \
 both() { [ "$(grep -c 'rank 1: comm "nccl": opening the GPU' "$work/fails")" -eq 2 ]; }
 check "by all" both
 
-missing() { # LIBRARY HINT: one of them is not there
+missing() { # LIBRARY HINT: one of the libraries is missing
     mkdir -p "$work/some"
     rm -f "$work/some/"*
     for library in libnccl.so.2 libcuda.so.1; do

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# `windlass-trainer train`, started by hand and by the real mpirun: 1, 3 and 4 ranks of one batch follow each other over 100
-# steps (SOAK_SEED, SOAK_ROUNDS: up to 20 seeds), with dropout, too; killed at random moments a training ends with the bits of
-# one that was left alone; asked to leave it keeps its step; a rank that stands still is left by the others; the result is a
-# network that others read, as good as was said, and waits for a store that is away; a network of the user's is gone on with;
-# with metrics.objective it is the best epoch's, killed or not; timelines are whole while they grow; what is wrong is named.
+# `windlass-trainer train`, started by hand and by the real mpirun: 1, 3 and 4 ranks with one batch agree over 100
+# steps (SOAK_SEED, SOAK_ROUNDS: up to 20 seeds), also with dropout; killed at random moments a training ends with the
+# bits of an undisturbed one; asked to leave it keeps its step; the others leave a stopped rank; the result is a
+# network that other programs read, as accurate as reported; it waits for an absent store; a user's network is trained
+# further; with metrics.objective it is the best epoch's, killed or not; timelines are valid while they grow; errors
+# name the field.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -21,7 +22,7 @@ RANDOM=${SOAK_SEED:-1}
 rounds=${SOAK_ROUNDS:-20}
 echo "# SOAK_SEED=${SOAK_SEED:-1}, SOAK_ROUNDS=$rounds"
 
-# spec OUTPUT MODEL EPOCHS [MORE]: a small data set that can be learned, of a last batch that is short.
+# spec OUTPUT MODEL EPOCHS [MORE]: a small data set that can be learned, with a short last batch.
 spec() {
     local sets='"train": {"synthetic": {"count": 250, "classes": 6, "shape": [2, 12, 12]}},
         "test": {"synthetic": {"count": 90, "classes": 6, "shape": [2, 12, 12]}}, "augment": {"pad": 1, "flip": true}'
@@ -31,10 +32,10 @@ spec() {
 }
 smooth='{"new": "CNN", "smooth": true}'
 mpi() { timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
-# Step, losses, accuracies, rate: what does not depend on how fast it went; and of epochs alone.
+# Step, losses, accuracies, rate: the columns that do not depend on speed; `epochs`: rows of epochs only.
 rows() { awk -F, 'NR > 1 && $6 != "" {print $1, $4, $5, $6, $7, $8}' "$out/$1/metrics.csv"; }
 
-# near A B: losses to 1e-4, accuracies but for one sample at the edge, over as many epochs.
+# near A B: losses to 1e-4, accuracies except for one borderline sample, over equally many epochs.
 near() {
     [ "$(rows "$1" | wc -l)" -eq "$(rows "$2" | wc -l)" ] && paste -d' ' <(rows "$1") <(rows "$2") | awk '
         function far(a, b) { return (a > b ? a - b : b - a) }
@@ -42,7 +43,7 @@ near() {
             print "# step", $1, $2, $8, $4, $10; bad = 1 }
         END { exit bad || NR == 0 }'
 }
-# Reads timelines while they grow: whoever looks sees JSON. Prints how often it looked.
+# Reads timelines while they grow: every read is JSON. Prints the number of reads.
 cat >"$work/watch.py" <<'P'
 import glob, json, os, sys, time
 seen = 0
@@ -56,8 +57,8 @@ P
 
 # ---- 1, 3 and 4 ranks ----
 one_seed=42
-# At a rate of 0.05 some seeds' losses leap (0.8 to 2.7 in four steps), and with them the differences of rounding (3e-4); at 0.01 they
-# stay below 4e-7.
+# At a rate of 0.05 some seeds' losses jump (0.8 to 2.7 in four steps), and rounding differences with them (3e-4); at
+# 0.01 they stay below 4e-7.
 follow() {
     local round watcher rate=0.01
     for ((round = 0; round == 0 || round < (rounds < 2000 ? rounds / 100 : 20); round++)); do
@@ -82,7 +83,7 @@ follow() {
 check "3 and 4 ranks follow one, 100 steps" follow
 [ $failures -eq 0 ] || tail -n 3 "$work/one" "$work/of-3" "$work/of-4" "$work"/watched-* 2>/dev/null | sed 's/^/# /'
 
-lines() { # what people read: the first step, one line an epoch, where the result is
+lines() { # the log: the first step, one line per epoch, the path of the result
     local test='test loss [0-9.]*, test accuracy [0-9.]*' end='learning rate 0.01, [0-9]* samples/s$'
     grep -q "^step 1 of 100: loss [0-9.]*, accuracy [0-9.]*, $end" "$work/$1" &&
         [ "$(grep -c '^epoch ' "$work/$1")" -eq 25 ] && grep -qxF "the result: out/$1/model.onnx" "$work/$1" &&
@@ -100,7 +101,7 @@ for rank in range(3):
     events = json.load(open(f"{sys.argv[1]}/rank.{rank}.json"))["traceEvents"]
     assert all(event["pid"] == rank for event in events)
     slices = sorted((e for e in events if e["ph"] == "X"), key=lambda e: (e["tid"], e["ts"], -e["dur"]))
-    for lane in 0, 1:  # apart, or one within the other: else viewers drop them
+    for lane in 0, 1:  # disjoint or nested: otherwise viewers drop them
         ends = []
         for event in (e for e in slices if e["tid"] == lane):
             while ends and ends[-1] <= event["ts"] + 1e-6:
@@ -118,7 +119,7 @@ for rank in range(3):
         sums[rank, step["name"]] = [e for e in inner if e["tid"] == 1]
     assert sum(e["name"] == "evaluation" for e in slices) == 25
     assert sum(e["ph"] == "C" and e["args"]["loss"] > 0 for e in events) == 21
-for (rank, name), own in sums.items():  # one sum, seen by three: nobody has it before all have begun it
+for (rank, name), own in sums.items():  # one sum on three ranks: none has it before all have begun it
     for other in range(3):
         assert len(own) == len(sums[other, name]) > 0
         for a, b in zip(own, sums[other, name]):
@@ -127,7 +128,7 @@ P
 }
 check "timelines: steps 1 to 20 and 100, node by node, sum by sum" timelines
 
-accuracy() { # with norms, whose statistics are of a rank's own samples, accuracy is what is the same
+accuracy() { # norms use the statistics of a rank's own samples, so only accuracy is the same
     local ranks seed=$RANDOM
     for ranks in 1 4; do
         spec norm-$ranks '{"new": "CNN"}' 25 "\"seed\": $seed"
@@ -141,7 +142,7 @@ before=$failures
 check "relus, maxima and norms: 4 ranks are as good as one" accuracy
 [ $failures -eq $before ] || tail -n 3 "$work/norm" | sed 's/^/# /'
 
-bfloat() { # other numbers than FP32's, but as good; said to be slow
+bfloat() { # other numbers than FP32's, but as accurate; a warning says that it is slow
     spec bfloat '{"new": "CNN"}' 25 '"precision": "BF16"'
     mpi -np 2 "$trainer" train >"$work/bfloat" 2>&1 && grep -q '^precision: BF16 is made for GPUs' "$work/bfloat" || return
     for output in norm-1 bfloat; do rows $output | tail -1; done | awk '
@@ -150,7 +151,7 @@ bfloat() { # other numbers than FP32's, but as good; said to be slow
 }
 check "precision BF16 is as good as FP32" bfloat
 
-# ---- a network of the user's, with dropout ----
+# ---- a user's network, with dropout ----
 cat >"$work/dropout.py" <<'P'
 import sys
 import numpy as n, onnx, onnx.helper as helper, onnx.numpy_helper as numpy_helper
@@ -181,7 +182,7 @@ dropout() {
     spec drop-3 '{"path": "data/dropout.onnx"}' 10
     mpi -np 3 "$trainer" train >"$work/dropout" 2>&1 || return
     near drop-1 drop-3 || return
-    # It drops: what is trained with is worse than without.
+    # Dropout works: the training loss is worse with it than without.
     paste -d' ' <(rows plain) <(rows drop-1) | awk '
         {print "# loss " $2 ", with dropout " $8; worse += $8 > $2; last = $8 / $2} END {exit !(worse >= 8 && last > 1.2)}'
 }
@@ -191,8 +192,8 @@ check "dropout: the same samples lose the same elements, whoever computes them" 
 
 # ---- killed, and asked to leave ----
 with_norm='{"new": "CNN"}'
-# same A B: the trained weights have the same bits. Statistics of norms are the ranks' mean, taken when a checkpoint is
-# written, which is a matter of time: they differ by rounding.
+# same A B: the trained weights have the same bits. Statistics of norms are the mean over ranks, computed when a
+# checkpoint is written; that depends on time, so they differ by rounding.
 cat >"$work/same.py" <<'P'
 import sys, numpy as n, onnx, onnx.numpy_helper as helper
 a, b = ({t.name: helper.to_array(t) for t in onnx.load(path).graph.initializer} for path in sys.argv[1:])
@@ -224,7 +225,7 @@ survives() {
         mpi -np 2 "$trainer" train >"$work/second" 2>&1 || return
         grep '^continues from the checkpoint of step' "$work/second" | sed 's/^/# /' | grep . || return
         same quiet "killed-$round" || return
-        # Rows that were not written when it was killed may be absent; what is there is the same.
+        # Rows not yet written when it was killed may be missing; existing rows are the same.
         comm -13 <(losses quiet | sort) <(losses "killed-$round" | sort) | grep . && return 1
         [ "$(losses "killed-$round" | tail -1)" = "$(losses quiet | tail -1)" ] || return
     done
@@ -249,7 +250,7 @@ leaves() {
 }
 check "asked to leave: 130, and its step is kept" leaves
 
-again() { # a training that is done has nothing to do, and says what it said
+again() { # a completed training does nothing, and prints the same result
     local sum
     sum=$(sha256sum <"$out/one/model.onnx")
     rm "$out/one/model.onnx"
@@ -265,14 +266,14 @@ tuned() {
     spec "$3" "$smooth" "$4" "${5-}"
     WINDLASS_SPEC=${WINDLASS_SPEC%\}}", \"metrics\": {\"objective\": \"$1\", \"goal\": \"$2\"}}"
 }
-# The first of the largest numbers of a column of metrics.csv: its epoch.
+# The epoch of the first maximum in a column of metrics.csv.
 top() { rows "$1" | awk -v column="$2" 'NR == 1 || $column > most {most = $column; epoch = NR} END {print epoch}'; }
-# as_if_ended OUTPUT EPOCH: the network is that of a training which has ended with that epoch, bit for bit.
+# as_if_ended OUTPUT EPOCH: the network equals that of a training that ended with that epoch, bit for bit.
 as_if_ended() {
     spec "$1-ended" "$smooth" "$2"
     timeout 60 "$trainer" train >"$work/ended" 2>&1 && ! grep -q ' best ' "$work/ended" && cmp "$out/$1/model.onnx" "$out/$1-ended/model.onnx"
 }
-best() { # at this rate the accuracy goes up and, a time or two, down; the loss falls, so that of the first epoch is the most
+best() { # at this rate the accuracy goes up and, a time or two, down; the loss falls, so the first epoch has the largest
     local epoch
     tuned accuracy Maximize tuned 12
     timeout 60 "$trainer" train >"$work/best" 2>&1 && epoch=$(top tuned 5) || return
@@ -281,10 +282,10 @@ best() { # at this rate the accuracy goes up and, a time or two, down; the loss 
         as_if_ended tuned "$epoch" || return
     rate=0.01 tuned loss Maximize most 12
     timeout 60 "$trainer" train >"$work/best" 2>&1 && [ "$(top most 2)" -lt 12 ] && rate=0.01 as_if_ended most "$(top most 2)" || return
-    rate=0.01 as_if_ended most 12 >/dev/null # the last one's is another
+    rate=0.01 as_if_ended most 12 >/dev/null # the last epoch's network differs
     [ $? -eq 1 ]
 }
-best_survives() { # the best epoch is long over when it is killed: the other start knows it of the checkpoint alone
+best_survives() { # it is killed long after the best epoch: the next start knows it only from the checkpoint
     local pid epoch
     rate=0.01 tuned loss Maximize slain 300 '"checkpoint": {"everySeconds": 1}'
     "$trainer" train >"$work/best" 2>&1 &
@@ -305,7 +306,7 @@ check "metrics.objective: the network of the best epoch is the result" best
 check "and is, killed and started again" best_survives
 [ $failures -eq $before ] || tail -n 3 "$work/best" "$work/ended" 2>/dev/null | sed 's/^/# /'
 
-# ---- what stands still, what is away ----
+# ---- stopped ranks, absent stores ----
 stands() {
     local pid rank
     spec stands "$smooth" 100000
@@ -325,7 +326,7 @@ before=$failures
 check "a rank that stands still is left by the other after hangSeconds" stands
 [ $failures -eq $before ] || tail -n 3 "$work/stands" | sed 's/^/# /'
 
-# begin_away NAME: a training whose output is gone when it ends; its pid is in $pid.
+# begin_away NAME: starts a training whose output is gone when it ends; its pid is in $pid.
 begin_away() {
     spec "$1" "$smooth" 150
     "$trainer" train >"$work/$1" 2>&1 &
@@ -365,11 +366,11 @@ check "but not where it is asked to leave" leaves_without
 if [ -n "${SOAK_ROUNDS:-}" ]; then check "and not for ever" gives_up; fi
 [ $failures -eq $before ] || tail -n 3 "$work/back" "$work/without" "$work/gone" 2>/dev/null | sed 's/^/# /'
 
-# ---- a network that is gone on with ----
+# ---- a network that is trained further ----
 further() {
     spec further '{"path": "out/quiet/model.onnx", "freeze": ["conv1*", "bn1*"]}' 2
     mpi -np 2 "$trainer" train >"$work/further" 2>&1 || return
-    rows further | head -1 | awk '{exit !($2 < 0.5)}' || return # a new one begins with 1.8
+    rows further | head -1 | awk '{exit !($2 < 0.5)}' || return # a new network begins with 1.8
     /usr/bin/python3 - "$out/quiet/model.onnx" "$out/further/model.onnx" <<'P'
 import sys, onnx, onnx.numpy_helper as helper
 a, b = ({t.name: helper.to_array(t) for t in onnx.load(path).graph.initializer} for path in sys.argv[1:])
@@ -425,8 +426,8 @@ before=$failures
 check "2,000 pictures of Fashion-MNIST: the network is as good as was said" real
 [ $failures -eq $before ] || tail -3 "$work/real" 2>/dev/null | sed 's/^/# /'
 
-# example FOLDER EPOCHS RANKS LEAST: the trainer of examples/fashion-mnist, as its manifest says it but for the folder of data
-# and how long; the last line's accuracy is at least this.
+# example FOLDER EPOCHS RANKS LEAST: the trainer of examples/fashion-mnist, as in its manifest except for the folder of
+# data and the number of epochs; the last line's accuracy is at least LEAST.
 example() {
     local folder=example-$2-$3
     WINDLASS_SPEC=$(/usr/bin/python3 - "$1" "$2" "$folder" <<'P'
@@ -456,7 +457,7 @@ if [ -n "${SOAK_ROUNDS:-}" ]; then
 fi
 [ $failures -eq $before ] || tail -3 "$work/example" 2>/dev/null | sed 's/^/# /'
 
-# ---- a device whose memory and time are not the host's ----
+# ---- a device with separate memory and time ----
 make -s "${BUILD:-build}/tests/conformance/test_train_device" || { echo "not ok test_train_device: cannot be built"; exit 1; }
 for ranks in 2 3; do
     mpi -np $ranks "$build/tests/conformance/test_train_device" >"$work/apart" 2>&1
@@ -467,8 +468,8 @@ for ranks in 2 3; do
     [ $code -eq 0 ] || tail -n 20 "$work/apart" | sed 's/^/# /'
 done
 
-# ---- what is wrong ----
-# refused CODE TEXT: the spec as it is exported
+# ---- errors ----
+# refused CODE TEXT: with the exported spec
 refused() {
     local code
     timeout 300 "$trainer" train >"$work/refused" 2>&1
@@ -495,7 +496,7 @@ for ranks in 1 2; do
     of_test() { mpi -np $ranks "$trainer" train >"$work/refused" 2>&1; [ $? -eq 1 ] && grep -q "the loss over the test data is -\?nan after step 4, " "$work/refused"; }
     check "a test loss that is no number ends it, too, $ranks ranks" of_test || tail -3 "$work/refused" | sed 's/^/# /'
 done
-# One step whose loss is a number, and whose gradients are not: a layer of 1e-36, and one of 1e36 behind it.
+# One step whose loss is finite but whose gradients are not: a layer of 1e-36 followed by one of 1e36.
 /usr/bin/python3 - "$data" <<'P'
 import numpy, sys
 from onnx import helper, numpy_helper, save

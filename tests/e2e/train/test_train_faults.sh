@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Whatever befalls a training, its result is that of a quiet one, bit for bit: the example's network on pictures of
-# Fashion-MNIST, by `windlass run` with two workers. kill -9 of a rank (rank 0 among them), of a worker, of the one that
-# leads; SIGTERM of a worker, as when its pod is deleted; SIGSTOP of a rank.
+# Whatever faults a training has, its result is that of an undisturbed one, bit for bit: the example's network on
+# pictures of Fashion-MNIST, by `windlass run` with two workers. kill -9 of a rank (also rank 0), of a worker, of the
+# hub; SIGTERM of a worker, as when its pod is deleted; SIGSTOP of a rank.
 #   SOAK_ROUNDS: each five times, 10,000 pictures; SOAK_SEED: when, and which rank
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -28,7 +28,7 @@ for name, count in ("train", int(sys.argv[2])), ("t10k", 500):
             file.write(whole[:4] + struct.pack(">I", count) + whole[8:head + count * item])
 P
 
-# start NAME RESTART: a training, under way.
+# start NAME RESTART: starts a training.
 start() {
     job=$1 out=$work/$1/out state=$work/$1/state
     mkdir -p "$out"
@@ -63,7 +63,7 @@ until_true() { # SECONDS COMMAND...
     shift
     until "$@"; do [ $SECONDS -lt $end ] && kill -0 "$run_pid" 2>/dev/null || return 1; sleep 0.05; done
 }
-# process PROGRAM VARIABLE=VALUE: of this job
+# process PROGRAM VARIABLE=VALUE: the id of that process of this job
 process() {
     local pid
     for pid in $(pgrep -f "^$1"); do
@@ -76,8 +76,9 @@ agent() { process 'windlass-trainer launch' "WINDLASS_INDEX=$1"; }
 kept() { compgen -G "$out/trained/.windlass/*/checkpoint/*" >/dev/null; }
 some_step() { until_true 120 kept && sleep 0.$((RANDOM % 10)); }
 said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
-# Every weight of the network, and what each epoch was worth. (Norms' running statistics are made one over the ranks
-# when a checkpoint is written, and checkpoints go by the clock: they, and the test's loss, are the same but for rounding.)
+# Every weight of the network, and the figures of each epoch. (The running statistics of norms are averaged over the
+# ranks when a checkpoint is written, and checkpoints depend on the clock: they and the test's loss are equal except for
+# rounding.)
 result() {
     /usr/bin/python3 - "$out/trained" <<'P'
 import csv, hashlib, sys
@@ -87,12 +88,12 @@ for tensor in onnx.load(sys.argv[1] + "/model.onnx").graph.initializer:
     is_statistic = ".running_" in tensor.name
     print(tensor.name, values.shape if is_statistic else hashlib.sha256(values.tobytes()).hexdigest()[:16])
 for row in csv.DictReader(open(sys.argv[1] + "/metrics.csv")):
-    if not row["test_loss"]: # within a slow epoch: those rows go by the clock, too
+    if not row["test_loss"]: # within a slow epoch: these rows depend on the clock, too
         continue
     print(row["step"], row["epoch"], row["loss"], row["accuracy"], row["test_accuracy"], f"{float(row['test_loss']):.5f}")
 P
 }
-# as_quiet COUNTS CAUSE: it ended well, has been started again so often, for that, and nothing tells its result from the quiet one's
+# as_quiet COUNTS CAUSE: it succeeded after COUNTS restarts with that CAUSE, and its result equals the undisturbed one's
 as_quiet() {
     wait "$run_pid" && [ "$(said '"\(.restarts.counted) \(.restarts.disrupted)"')" = "$1" ] && [ "$(said '.restarts.last.cause // "none"')" = "$2" ] &&
         ! rank 0 && ! rank 1 && cmp -s <(result) "$work/quiet.result"

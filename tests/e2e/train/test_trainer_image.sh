@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What images/trainer.Containerfile puts together, without buildah: windlass-trainer, Debian's mpirun and what both load,
-# in a root folder with nothing else, as a user that owns nothing there. (test_images.sh: images as such.)
+# The content of images/trainer.Containerfile, without buildah: windlass-trainer, Debian's mpirun and the libraries of
+# both, in a root folder with nothing else, as a user that owns nothing there. (test_images.sh tests the images
+# themselves.)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -14,12 +15,12 @@ here=$PWD
 root=$work/root
 collect() {
     strip -o "$work/windlass-trainer" "$build/windlass-trainer" && cd "$work" || return 1
-    # shellcheck disable=SC2046 # files, one a word
+    # shellcheck disable=SC2046 # files, one per word
     "$here/images/collect.sh" "$root" windlass-trainer $("$here/images/openmpi.sh") && ln -s orterun "$root/usr/bin/mpirun" || return 1
     cd "$here" && mkdir -p "$root/proc" "$root/sys" "$root/dev"
 }
 check "it is put together" collect
-# inside COMMAND...: as a container has it; mounts and processes are gone with it.
+# inside COMMAND...: runs it as in a container; mounts and processes end with it.
 inside() {
     unshare --mount --pid --ipc --fork sh -c 'root=$1 && shift && mount -t proc proc "$root/proc" &&
         mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" && mount -t tmpfs -o mode=1777 tmpfs "$root/tmp" &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* operator/kinds/kinds.c with one row more; the linker takes this table, as it comes first. */
+/* operator/kinds/kinds.c with one more row; the linker takes this table, as it comes first. */
 #include "operator/kinds/batchscore/kind.h"
 #include "operator/kinds/disttrain/kind.h"
 #include "operator/kinds/sweep/kind.h"
