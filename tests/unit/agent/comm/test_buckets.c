@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The plan of buckets: what holds for any sizes, and what becomes of ResNet-50's. SOAK_SEED and
+/* The plan of buckets: properties for any sizes, and the plan for ResNet-50. SOAK_SEED and
  * SOAK_ROUNDS choose the made-up ones. */
 #include "agent/comm/buckets.h"
 
@@ -15,8 +15,8 @@ static size_t rounded(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Each gradient lies in one bucket, whole, behind those that are made before it, and beside nobody
- * else; buckets cover the memory without gaps and are due when their last gradient is made. */
+/* Each gradient is in one bucket, whole, after those that are made before it, and overlaps no
+ * other; buckets cover the memory without gaps and are due when their last gradient is made. */
 static void check_places(const size_t *bytes, const int *made_at, size_t count,
                          const struct buckets *plan) {
     size_t *filled = calloc(plan->count + 1, sizeof *filled), at = 0;
@@ -38,7 +38,7 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
     }
     for (size_t i = 0; i < plan->count; i++) {
         CHECK_INT(plan->all[i].start, at);
-        CHECK_INT(plan->all[i].bytes, filled[i]); /* so nobody overlaps, and nothing is wasted */
+        CHECK_INT(plan->all[i].bytes, filled[i]); /* so gradients do not overlap, and no byte is wasted */
         CHECK_INT(plan->all[i].due_at, last[i]);
         at += plan->all[i].bytes;
     }
@@ -47,7 +47,7 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
     free(last);
 }
 
-/* Half of what is left, between 1 MiB and max, unless the next gradient does not fit: then as much
+/* Half of the rest, between 1 MiB and max; if the next gradient does not fit, as many gradients
  * as fits. */
 static void check_sizes(const size_t *bytes, size_t count, size_t max, const struct buckets *plan) {
     for (size_t i = 0; i < plan->count; i++) {
@@ -60,11 +60,11 @@ static void check_sizes(const size_t *bytes, size_t count, size_t max, const str
             last = place->start + rounded(bytes[k]) == end ? rounded(bytes[k]) : last;
             next_bytes = place->start == end ? rounded(bytes[k]) : next_bytes;
         }
-        CHECK(bucket->bytes <= max || bucket->bytes == first); /* alone */
+        CHECK(bucket->bytes <= max || bucket->bytes == first); /* a single gradient */
         size_t wanted = left / 2 < mib ? left : left / 2;
         wanted = MIN(wanted, max);
         CHECK(bucket->bytes >= wanted || bucket->bytes + next_bytes > max);
-        CHECK(bucket->bytes - last < wanted); /* and no gradient more than that needs */
+        CHECK(bucket->bytes - last < wanted); /* and no more gradients than that needs */
     }
 }
 
@@ -109,7 +109,7 @@ static void resnet50_halves(void) {
     for (size_t i = 0; i < net.count; i++) {
         values += net.bytes[i] / sizeof(float);
     }
-    CHECK_INT(values, 25557032); /* as everybody's ResNet-50 */
+    CHECK_INT(values, 25557032); /* the published size of ResNet-50 */
     struct buckets plan;
     buckets_plan(net.bytes, net.made_at, net.count, 64 * mib, &plan);
     static const size_t megabytes[] = {51, 26, 13, 6, 3, 2, 1};

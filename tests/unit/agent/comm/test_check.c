@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The check that users make finds what it is for, also when one rank alone is wrong by one bit. */
+/* The check that users run finds faults, even if only one rank is wrong by one bit. */
 #include "agent/comm/check.h"
 
 #include "tests/test.h"

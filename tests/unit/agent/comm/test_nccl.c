@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What nccl_library.h says of NCCL and of CUDA's driver is what their headers say, where they are;
- * and what is said where the libraries are not. The rest: tests/e2e/train/test_nccl.sh. */
+/* The declarations in nccl_library.h for NCCL and CUDA's driver match their headers, if installed;
+ * and the messages where the libraries are missing. The rest: tests/e2e/train/test_nccl.sh. */
 #include "agent/comm/nccl_library.h"
 #include "tests/test.h"
 

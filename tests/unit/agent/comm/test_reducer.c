@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The reducer's thread, among ranks that are threads (threads_comm.h): every step's sums, in the
- * plan's order however buckets are due; what goes wrong ends everybody. SOAK_SEED, SOAK_ROUNDS. */
+/* The reducer's thread, with ranks that are threads (threads_comm.h): every step's sums, in the
+ * plan's order however buckets are due; an error ends all ranks. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/comm/reducer.h"
 
 #include "lib/time/clock.h"
@@ -12,7 +12,7 @@
 
 enum { BUCKETS_MAX = 12, PATIENCE_MS = 60000 };
 
-/* What the ranks of a round share, and how often one of them saw what is not right. */
+/* Shared by the ranks of a round, with the number of errors that they saw. */
 static struct {
     struct buckets buckets;
     uint64_t seed;
@@ -20,7 +20,7 @@ static struct {
     atomic_int wrong, called;
 } shared;
 
-/* Sizes that all differ: ranks that add other buckets up at the same time are found out. */
+/* Sizes that all differ: ranks that sum different buckets at the same time are detected. */
 static void plan(size_t count) {
     shared.buckets = (struct buckets){.count = count};
     shared.buckets.all = x_calloc(count + 1, sizeof *shared.buckets.all);
@@ -47,7 +47,7 @@ static int count_call(struct comm *comm, void *context, struct error *err) {
     return comm_barrier(comm, err);
 }
 
-/* One step; buckets are due in an order of this rank's own. */
+/* One step; buckets are due in this rank's order. */
 static int step(struct reducer *reducer, struct comm *comm, float *values, int number,
                 uint64_t *state, struct error *err) {
     size_t order[BUCKETS_MAX], count = shared.buckets.count;
@@ -60,7 +60,7 @@ static int step(struct reducer *reducer, struct comm *comm, float *values, int n
         if (test_random(state) % 4 == 0) {
             nanosleep(&(struct timespec){.tv_nsec = (long)(test_random(state) % 200000)}, NULL);
         }
-        const struct bucket *of = &shared.buckets.all[order[i]]; /* made now, and not before */
+        const struct bucket *of = &shared.buckets.all[order[i]]; /* filled now, not earlier */
         for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
             values[k] = value(comm->rank, number, k);
         }
@@ -82,7 +82,7 @@ static int step(struct reducer *reducer, struct comm *comm, float *values, int n
                 wanted += value(rank, number, k);
             }
             see(values[k] == wanted);
-            values[k] = -1; /* it is ours from now on */
+            values[k] = -1; /* the memory is ours from now on */
         }
     }
     return 0;
@@ -161,7 +161,7 @@ static void a_call_that_fails_names_its_bucket(void) {
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
     CHECK_INT(bucket, 0);
     CHECK(atomic_load(&alone.ranks[0].comm.is_lost));
-    error_clear(&err); /* and for ever */
+    error_clear(&err); /* and so does every later call */
     CHECK(reducer_wait(reducer, &bucket, &err) < 0);
     int rank;
     error_clear(&err);
@@ -172,7 +172,7 @@ static void a_call_that_fails_names_its_bucket(void) {
     free(shared.buckets.all);
 }
 
-/* A device that makes its gradients long after they are due, in memory of its own. */
+/* A device that makes its gradients long after they are due, in separate memory. */
 struct way {
     float *values, *apart;
     int awaited, fail_at;
@@ -193,7 +193,7 @@ static int sum_apart(struct comm *comm, void *context, size_t bucket, struct err
     return comm_reduce(comm, &way->apart[bucket], 1, err);
 }
 
-/* Its own time is nobody's patience; what fails there is no word of the others. */
+/* The device's time does not count towards the time limit; its error does not blame other ranks. */
 static void another_way_is_awaited_and_summed(void) {
     for (int fail_at = -1; fail_at < 2; fail_at += 2) {
         float values[1024] = {0}, apart[3] = {0};
@@ -242,8 +242,8 @@ static void an_answer_that_is_no_is_not_the_end(void) {
     free(shared.buckets.all);
 }
 
-/* The other rank never comes. What is stuck stays stuck, and stays ours: so this test is the last,
- * and its memory is static. */
+/* The other rank never comes. The thread remains stuck and keeps its memory: so this test is the
+ * last, and its memory is static. */
 static void a_rank_that_never_comes_is_an_error(void) {
     static float values[1024];
     static const int64_t patience_ms = 150;
@@ -251,7 +251,7 @@ static void a_rank_that_never_comes_is_an_error(void) {
     meeting_init(&alone, 2);
     struct reducer *reducer = open_alone(PATIENCE_MS, values);
     reducer_set_patience(reducer, patience_ms);
-    reducer_due(reducer, 1); /* not begun: 0 is not due, and that is our own affair */
+    reducer_due(reducer, 1); /* not begun: 0 is not due, which is our own delay */
     nanosleep(&(struct timespec){.tv_nsec = 2 * patience_ms * 1000000}, NULL);
     int64_t start_ms = clock_monotonic_ms();
     reducer_due(reducer, 0);
@@ -279,7 +279,7 @@ static void a_call_without_the_others_is_an_error(void) {
     reducer_close(reducer);
 }
 
-/* A rank that gives up in the middle of a step: nothing is freed under the thread's hands. */
+/* A rank that gives up in the middle of a step: no memory is freed that the thread still uses. */
 static void giving_up_in_a_sum_loses_the_comm(void) {
     static float values[1024];
     static struct meeting two;
@@ -309,5 +309,5 @@ int main(void) {
     TEST(giving_up_in_a_sum_loses_the_comm);
     int code = TEST_END();
     fflush(stdout);
-    _exit(code); /* threads are stuck on purpose: as programs leave, too */
+    _exit(code); /* threads are stuck on purpose; programs leave in the same way */
 }

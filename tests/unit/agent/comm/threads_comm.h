@@ -1,5 +1,5 @@
-/* threads_comm.h: ranks that are threads of one process, which really add up, and go wrong when
- * they are told to. They notice when ranks do not make the same call with the same size. */
+/* threads_comm.h: ranks that are threads of one process. They really sum, and fail on
+ * request. They detect ranks that do not make the same call with the same size. */
 #pragma once
 
 #include "agent/comm/comm.h"
@@ -16,7 +16,7 @@ struct meeting {
     struct threads_comm *ranks;
     float *sum;
     size_t sum_room;
-    atomic_int mismatches, begun; /* calls that ranks made differently; that one has begun */
+    atomic_int mismatches, begun; /* calls that differed among ranks; whether one has begun */
 };
 
 struct threads_comm {
@@ -31,7 +31,7 @@ struct threads_comm {
     int vanish_at;  /* this rank never makes that call, -1: none */
 };
 
-/* All are here, with their calls; false when they are not the same. */
+/* All ranks have arrived with their calls; false if the calls differ. */
 static bool meet(struct threads_comm *self, const char *what, size_t size, const void *bytes) {
     self->what = what;
     self->size = size;
@@ -81,7 +81,7 @@ static int threads_reduce(struct comm *comm, float *values, size_t count, struct
     if (call == self->corrupt_at) {
         uint32_t bits;
         memcpy(&bits, values, sizeof bits);
-        bits ^= 1; /* the least that can be wrong */
+        bits ^= 1; /* the smallest possible error */
         memcpy(values, &bits, sizeof bits);
     }
     pthread_barrier_wait(&meeting->barrier);
@@ -137,7 +137,7 @@ static void meeting_release(struct meeting *meeting) {
     free(meeting->sum);
 }
 
-/* main(rank's comm) on a thread for each rank, to their ends. */
+/* Runs main(rank's comm) on a thread for each rank, and waits for all. */
 static void meeting_run(struct meeting *meeting, void *(*rank_main)(void *)) {
     pthread_t *threads = x_calloc((size_t)meeting->size, sizeof *threads);
     for (int i = 0; i < meeting->size; i++) {

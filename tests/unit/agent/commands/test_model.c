@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ONNX project's own tests, where Debian's libonnx-testdata is installed: nothing may be
- * accepted and computed wrongly, and what we support must not become less. */
+/* The ONNX project's own tests, where Debian's libonnx-testdata is installed: no test may be
+ * accepted and computed wrongly, and the number of supported ones must not fall. */
 #include "agent/commands/model.h"
 
 #include "tests/test.h"

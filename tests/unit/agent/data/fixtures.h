@@ -1,4 +1,4 @@
-/* fixtures.h: small films made by the ffmpeg program, and what ffprobe says of films. Every test
+/* fixtures.h: small films made by the ffmpeg program, and what ffprobe reports. Every test
  * that includes it works in build/tests/media with the volumes `media` (there) and `out` (a fresh
  * folder). */
 #pragma once
@@ -30,7 +30,7 @@ UNUSED static void fixtures_start(const char *test) {
     setenv("out", fixtures_out, 1);
 }
 
-/* Runs the command, which writes the file "$OUT"; once, as the file stays. */
+/* Runs the command, which writes the file "$OUT"; only once, as the file is kept. */
 UNUSED static int fixture(const char *name, const char *command) {
     char path[4200], text[8192];
     snprintf(path, sizeof path, "%s/%s", fixtures_folder, name);
@@ -50,7 +50,7 @@ UNUSED static int fixture(const char *name, const char *command) {
     return code == 0 ? 0 : -1;
 }
 
-/* The first line that the command prints, as a number; -1 if it is none. */
+/* The first line that the command prints, as a number; -1 if it is not a number. */
 UNUSED static long ask_number(const char *format, ...) {
     char command[8192], line[256] = "";
     va_list arguments;
@@ -65,7 +65,7 @@ UNUSED static long ask_number(const char *format, ...) {
     return got && line[0] >= '0' && line[0] <= '9' ? strtol(line, NULL, 10) : -1;
 }
 
-/* How many frames a full decode delivers, by ffprobe. */
+/* The number of frames that a full decode delivers, by ffprobe. */
 UNUSED static long ask_frames(const char *path) {
     return ask_number("ffprobe -v quiet -select_streams v:0 -count_frames "
                       "-show_entries stream=nb_read_frames -of csv=p=0 '%s' | tr -d ,",

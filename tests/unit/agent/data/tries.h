@@ -1,4 +1,4 @@
-/* tries.h: an output as a store, and tries in it as if they were committed: lease i of epoch 1 is
+/* tries.h: an output as a store, with tries as if they were committed: lease i of epoch 1 is
  * part i. */
 #pragma once
 
@@ -14,14 +14,14 @@ UNUSED static struct store *open_output(const char *spec_path) {
     return output;
 }
 
-/* Room for the parts of so many mini-batches. */
+/* Room for the parts of `count` mini-batches. */
 UNUSED static struct parts new_parts(struct store *output, int64_t count) {
     struct parts parts = {.store = output, .run = RUN, .count = count};
     parts.places = x_calloc((size_t)count, sizeof *parts.places);
     return parts;
 }
 
-/* What is committed of a try: its object, size and sum. */
+/* The committed data of a try: its object, size and sum. */
 UNUSED static int place_part(struct parts *parts, int64_t index, struct staged_output *staged,
                              struct error *err) {
     if (staged_output_close(staged, err) < 0) {

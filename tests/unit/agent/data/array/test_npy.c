@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Arrays as numpy itself writes them: every type, version and rank; what is refused, by name. */
+/* Arrays as numpy itself writes them: every type, version and rank; what is refused, with the name
+ * in the message. */
 #include "agent/data/array/npy.h"
 #include "tests/unit/agent/data/fixtures.h"
 
 #include <math.h>
 
-/* numpy writes element k (in C order) of every array as value(k); the same here. */
+/* numpy writes element k (in C order) of every array as value(k); this test does the same. */
 static const char make_arrays[] =
     "import io, sys, numpy as n\n"
     "out = sys.argv[1] + '/npy/'\n"

@@ -5,7 +5,8 @@
 #define HALVES "-f lavfi -i \"color=red:s=32x16[a];color=blue:s=32x16[b];[a][b]hstack\" -frames:v 1"
 #define GREY "-f lavfi -i color=gray:s=40x30 -frames:v 1"
 
-/* Pictures of all kinds and one pixel of each; libav's encoders, so not the libraries we read with.
+/* Pictures of all kinds and one pixel of each; written by libav, not by the libraries that we read
+ * with.
  */
 static const struct {
     const char *name, *command;
@@ -40,7 +41,7 @@ static const struct {
      3,
      3,
      {188, 188, 188},
-     70}, /* where white shines through black: by light or by number */
+     70}, /* where white shows through black: by light or by number */
     {"rgb.jpg", "ff " HALVES " -pix_fmt yuvj444p -q:v 2 $OUT", 64, 16, 5, 5, {254, 0, 0}, 4},
     {"small.jpg", "ff " HALVES " -pix_fmt yuvj420p -q:v 2 $OUT", 64, 16, 58, 5, {0, 0, 254}, 4},
     {"grey.jpg", "ff " GREY " -pix_fmt gray -q:v 2 $OUT", 40, 30, 7, 7, {128, 128, 128}, 3},
@@ -178,7 +179,7 @@ static void padding(void) {
     picture_release(&picture);
 }
 
-/* Headers that claim a huge picture end before memory is asked for. */
+/* Headers that claim a huge picture are refused before memory is allocated. */
 static void huge_pictures_are_refused(void) {
     struct error err = {0};
     struct picture picture = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JPEG files by what stands in for nvJPEG (tests/fakejpeg, from the build's folder), and what goes
- * wrong with it. What nvJPEG itself does is not run. In jobs: tests/e2e/score/test_gpu_score.sh. */
+/* JPEG files decoded by the stand-in for nvJPEG (tests/fakejpeg, from the build's folder), and its
+ * faults. The real nvJPEG is not run. In jobs: tests/e2e/score/test_gpu_score.sh. */
 #include "agent/data/image/jpeg_hardware.h"
 
 #include "agent/data/image/image.h"
@@ -90,7 +90,7 @@ static struct file make(int sampling, int format, int flags) {
     return file;
 }
 
-/* Folder of the stand-ins, of which those in FOLDER become what dlopen finds by their names. */
+/* Folder of the stand-ins; dlopen finds those in FOLDER by their names. */
 static bool load_fakes(const char *folder) {
     char path[PATH_MAX], file[PATH_MAX + 64];
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -110,7 +110,7 @@ static bool load_fakes(const char *folder) {
     return true;
 }
 
-/* What both decoders make of the file; *ret_near: where the GPU's does, how near the two are. */
+/* The results of both decoders; *ret_near: if the GPU decoded, how close the two are. */
 static bool decode(struct jpeg_hardware *hardware, const struct file *file, bool is_subsampled) {
     struct picture there = {0}, here = {0};
     struct error err = {0};
@@ -165,7 +165,7 @@ static void test_a_picture_is_turned_upright(void) {
     tjFree(flat.bytes);
 }
 
-/* Which of four files are decoded there, as letters: two kinds, one of them twice; the third, cut
+/* Which of four files the GPU decodes, as letters: two kinds, one of them twice; the third, cut
  * off, never is. */
 static void test_what_goes_wrong_is_the_processors(void) {
     static const struct {
@@ -195,7 +195,7 @@ static void test_what_goes_wrong_is_the_processors(void) {
     }
 }
 
-/* One picture is not believed without the processor's; its fault does not make nvJPEG be left. */
+/* A picture is not accepted without the processor's result; its fault does not disable nvJPEG. */
 static void test_a_broken_first_picture_proves_nothing(void) {
     struct file good = make(TJSAMP_420, TJPF_RGB, 0), bad = make(TJSAMP_420, TJPF_RGB, 0);
     memset(bad.bytes + bad.size / 2, 0x7F, bad.size / 4); /* the markers are whole */
@@ -241,7 +241,7 @@ static void test_workers_without_gpus_open_nothing(void) {
     CHECK(!jpeg_hardware_decode(NULL, "x.jpg", "\xFF\xD8\xFF", 3, &none));
 }
 
-/* In a process of its own, before the right ones are loaded. */
+/* In a separate process, before the working libraries are loaded. */
 static void test_an_older_library_is_told(void) {
     fflush(stdout);
     pid_t child = fork();

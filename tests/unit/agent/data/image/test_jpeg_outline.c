@@ -47,14 +47,15 @@ static void test_sound_pictures(void) {
     }
 }
 
-/* Nowhere it is cut is it whole; copies of the right size, so that ASan sees reads behind it. */
+/* A file cut anywhere is not whole; copies have the exact size, so that ASan sees reads past the
+ * end. */
 static void test_what_is_cut_off(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct jpeg_outline seen;
         unsigned long size = 0;
         unsigned char *bytes = make(rows[i].sampling, TJPF_RGB, rows[i].flags, &size);
         for (size_t cut = 0; cut < size; cut++) {
-            unsigned char *part = x_malloc(cut + 1); /* never of no bytes */
+            unsigned char *part = x_malloc(cut + 1); /* never zero bytes */
             memcpy(part + 1, bytes, cut);
             CHECK(!jpeg_outline_read(part + 1, cut, &seen));
             free(part);
@@ -74,7 +75,7 @@ static unsigned char *find(unsigned char *bytes, unsigned long size, int marker)
 
 static void test_what_is_the_processors(void) {
     static const struct {
-        int marker, at, value; /* of which byte behind which marker */
+        int marker, at, value; /* changes this byte after this marker */
     } changes[] = {
         {0xC0, 4, 12},                  /* 12 bits */
         {0xC0, 5, -1},                  /* no height, or no width */
@@ -111,7 +112,7 @@ static void test_what_is_the_processors(void) {
     tjFree(inks);
 }
 
-/* RGB as it is: Adobe says so, or the names of the components do. */
+/* Plain RGB: the Adobe segment or the names of the components say so. */
 static void test_colors_that_were_not_turned(void) {
     static const unsigned char adobe[] = {0xFF, 0xEE, 0, 14, 'A', 'd', 'o', 'b',
                                           'e',  0,    1, 0,  0,   0,   0,   0};
@@ -135,7 +136,7 @@ static void test_colors_that_were_not_turned(void) {
     }
 }
 
-/* More scans than anybody writes are the processor's, whose decoder refuses them. */
+/* A file with absurdly many scans goes to the processor, whose decoder refuses it. */
 static void test_scans_without_end(void) {
     struct jpeg_outline seen;
     unsigned long size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists of inputs over a real folder, behind broken_store: listings that break anywhere and go on,
- * two coordinators at once, pages that are torn; and how much memory a million names take.
+/* Lists of inputs over a real folder, behind broken_store: listings that break anywhere and
+ * continue, two coordinators at once, torn pages; and the memory of a million names.
  * SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/data/input/list.h"
 #include "agent/data/input/list_page.h"
@@ -30,9 +30,9 @@ static struct store *open_folder(int number) {
     return store;
 }
 
-/* ---- an input that is made up --------------------------------------------------------------- */
+/* ---- a made-up input ------------------------------------------------------------------------ */
 
-/* spec: {"count", "breaks": after so many lines of one listing, "marks", "step": of the numbers,
+/* spec: {"count", "breaks": after this many lines of one listing, "marks", "step": of the numbers,
  * "delay": ms every 100 lines}. Line i is the number i * step. */
 static int numbers_list(const struct input_listing *listing, input_line *line, void *context,
                         struct error *err) {
@@ -67,7 +67,7 @@ static struct list *open_list(struct store *store, const json_t *spec, struct er
     return list_open(&options, &list, err) < 0 ? NULL : list;
 }
 
-/* Waits until the list is complete or has failed; the lines that are known. */
+/* Waits until the list is complete or has failed; returns the known lines. */
 static int64_t await(struct list *list, struct error *err) {
     int64_t lines = 0;
     for (int result = 0; result >= 0 && !list_is_complete(list);) {
@@ -79,7 +79,7 @@ static int64_t await(struct list *list, struct error *err) {
     return lines;
 }
 
-/* Lines [first, first + count) are the numbers that they should be. */
+/* Lines [first, first + count) are the expected numbers. */
 static void check_lines(struct list *list, int64_t first, int64_t count, int64_t step) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer text;
@@ -116,7 +116,7 @@ static void test_an_input_is_listed_once(void) {
     CHECK(!is_same);
     CHECK_INT(lines, 250000);
     list_free(list);
-    /* Another coordinator: nothing is listed again (what would be, is not there). */
+    /* Another coordinator: nothing is listed again (the input to list does not exist). */
     json_object_set_new(spec, "count", json_integer(7));
     list = open_list(store, spec, &err);
     CHECK(list);
@@ -159,7 +159,7 @@ static void test_pages_come_while_listing_goes_on(void) {
     store_free(store);
 }
 
-/* Breaks after every so many lines; with marks and without. */
+/* Breaks after each number of lines; with marks and without. */
 static void test_a_broken_listing_goes_on(void) {
     for (int has_marks = 0; has_marks < 2; has_marks++) {
         struct store *store = open_folder(folders++);
@@ -262,7 +262,7 @@ static void test_lines_that_no_page_may_hold_are_refused(void) {
     list_writer_release(&writer);
 }
 
-/* ---- whatever goes wrong -------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 struct pod {
     struct store *store;
@@ -270,7 +270,7 @@ struct pod {
     struct list *list;
 };
 
-/* A list that cannot be opened is a pod that is replaced; so is one that breaks. */
+/* A list that cannot be opened means that the pod is replaced; so does one that breaks. */
 static void open_again(struct pod *pod) {
     list_free(TAKE(pod->list));
     for (int tries = 0; !pod->list && tries < 50; tries++) {
@@ -293,7 +293,7 @@ static int64_t await_pods(struct pod *pod) {
     return lines;
 }
 
-/* Two coordinators list an input of which one sees more, while their store breaks; both end with
+/* Two coordinators list an input of which one sees more, over a broken store; both end with
  * the same lines, and so does a third. */
 static void list_side_by_side(uint64_t seed) {
     struct pod pods[2] = {{NULL}};
@@ -311,7 +311,7 @@ static void list_side_by_side(uint64_t seed) {
         open_again(&pods[i]);
     }
     int64_t lines = await_pods(&pods[0]);
-    /* A page that was due by its time may have ended where one sees no more. */
+    /* A page that was written because of its age may have ended where one sees no more. */
     CHECK(lines >= count && lines <= count + 50);
     CHECK_INT(await_pods(&pods[1]), lines);
     struct error err = {0};
@@ -391,7 +391,7 @@ static void test_sorting_outside_memory_loses_nothing(void) {
         sorter_free(sorter);
     }
     AUTO(text_freep) char *path = x_printf("%s/%d/sort/run-0000", volume, folders - 1);
-    CHECK(access(path, F_OK) < 0); /* nothing stays */
+    CHECK(access(path, F_OK) < 0); /* nothing remains */
     store_free(store);
 }
 
@@ -407,7 +407,7 @@ static int feed_key(void *context, const char *key, size_t size, struct error *e
     return feed->line(feed->context, text, (size_t)length, NULL, err);
 }
 
-/* Names of some 40 bytes in no order, as a folder has them. */
+/* Names of some 40 bytes in no order, as in a folder. */
 static int names_list(const struct input_listing *listing, input_line *line, void *context,
                       struct error *err) {
     int64_t count = tree_integer(listing->spec, "count", 0);
@@ -427,7 +427,7 @@ static int names_list(const struct input_listing *listing, input_line *line, voi
 
 static const struct input_kind names = {.name = "names", .list = names_list};
 
-/* In a process of its own, whose memory is told when it ends. Exit code 0: all is well. */
+/* In a separate process, whose memory is measured when it ends. Exit code 0: success. */
 static int list_names(int64_t count) {
     struct error err = {0};
     AUTO(tree_freep) json_t *spec = json_pack("{s:I}", "count", (json_int_t)count);
@@ -483,7 +483,7 @@ int main(void) {
     volume = x_strdup(folder);
     CHECK_OK(file_make_folders(volume, &err), &err);
     setenv("listtest", volume, 1);
-    TEST(test_many_names_take_little_memory); /* before others have used memory */
+    TEST(test_many_names_take_little_memory); /* before other tests have used memory */
     TEST(test_an_input_is_listed_once);
     TEST(test_an_empty_list_is_complete);
     TEST(test_pages_come_while_listing_goes_on);

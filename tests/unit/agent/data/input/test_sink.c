@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Results as rows, as nothing, and as what the input kind makes of them. */
+/* Results as rows, as nothing, and in the input kind's own form. */
 #include "agent/data/input/sink.h"
 
 #include "tests/unit/agent/data/fixtures.h"

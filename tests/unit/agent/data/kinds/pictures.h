@@ -4,7 +4,7 @@
 #include "agent/data/image/image.h"
 #include "tests/unit/agent/data/fixtures.h"
 
-/* name: below `out`; folders that are missing are made. */
+/* name: below `out`; missing folders are created. */
 UNUSED static void put(const char *name, const void *bytes, size_t size) {
     struct error err = {0};
     AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);

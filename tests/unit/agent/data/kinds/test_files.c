@@ -130,7 +130,7 @@ static void records_lie_beside(void) {
 static void broken_pictures_are_named(void) {
     static const struct {
         const char *name;
-        int size; /* bytes to keep of a sound picture; -1: other bytes */
+        int size; /* bytes to keep of a valid picture; -1: other bytes */
         const char *error;
     } rows[] = {
         {"broken/zero.jpg", 0, "broken/zero.jpg: is empty (0 bytes); a JPEG or PNG picture"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The input kind "files" on real folders: which files are lines, in which order, behind which mark;
- * manifests; and what a worker reads. */
+/* The input kind "files" on real folders: which files are lines, in which order, after which mark;
+ * manifests; and the bytes that a worker reads. */
 #include "agent/data/kinds/files_input.h"
 #include "tests/unit/agent/data/kinds/pictures.h"
 
@@ -25,10 +25,10 @@ static void put_at(const char *name, int64_t seconds) {
     CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Lines joined by spaces; and the mark of the line that is asked for. */
+/* Lines joined by spaces; and the mark of one line. */
 struct told {
     char *lines;
-    int64_t count, stop; /* stop: after so many */
+    int64_t count, stop; /* stop: after this many lines */
     char mark[4096];
 };
 
@@ -88,7 +88,7 @@ static void make_photos(void) {
     put_at("photos/.hidden.jpg", 1);
     put_at("photos/.windlass/r/x.jpg", 1);
     put_at("photos/bad\xff.jpg", 1);
-    put_at("photos/res/a.jpg", 1); /* the output's */
+    put_at("photos/res/a.jpg", 1); /* in the output's folder */
     put_at("photos/results.jpg", 50);
 }
 
@@ -116,7 +116,7 @@ static void test_modified_is_by_time_then_name(void) {
     const char *more = ", \"order\": \"Modified\", \"pattern\": \"*.jpg\"";
     check_list(more, NULL, sorted);
     AUTO(tree_freep) json_t *spec = spec_of(more);
-    for (int64_t stop = 1; stop <= 7; stop++) { /* broken anywhere, it goes on behind the mark */
+    for (int64_t stop = 1; stop <= 7; stop++) { /* broken anywhere, it continues after the mark */
         struct error err = {0};
         struct told told = {.stop = stop};
         CHECK_INT(list(spec, NULL, &told, &err), stop == 7 ? 0 : -1);
@@ -174,7 +174,7 @@ static void test_a_manifest_gives_the_order(void) {
                   "spec.input.files.manifest: out/list.txt: has changed while it was read");
 }
 
-/* Lines over the ends of what is read at once. */
+/* Lines across the ends of the pieces that are read at once. */
 static void test_a_manifest_may_be_long(void) {
     enum { LINES = 30000 };
     AUTO(buffer_release) struct buffer text;
@@ -295,7 +295,7 @@ static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
     return error_set(err, ERROR_CANCELLED, "there is something");
 }
 
-/* Whether there is anything is known at once where a folder's own files tell. */
+/* Whether there is any input is known at once if the folder itself has files. */
 static void test_a_look_finds_whatever_there_is(void) {
     static const struct {
         const char *pattern;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The input kind "npy" on arrays that are written here (test_npy.c reads those of numpy): lines,
+/* The input kind "npy" on arrays that this test writes (test_npy.c reads those of numpy): lines,
  * marks, and the slices that a worker gets. */
 #include "agent/data/kinds/npy_input.h"
 #include "tests/unit/agent/data/fixtures.h"
@@ -57,7 +57,7 @@ static void test_lines_are_ranges_of_slices(void) {
                                  "b/c.npy:0-4 z.npy:0-1";
     AUTO(tree_freep) json_t *spec = spec_of("out/in", 4);
     size_t count = 5;
-    for (size_t stop = 1; stop <= count; stop++) { /* broken anywhere, it goes on */
+    for (size_t stop = 1; stop <= count; stop++) { /* broken anywhere, it continues */
         struct error err = {0};
         struct told told = {.lines = json_array(), .stop = stop};
         CHECK_INT(list(spec, NULL, &told, &err), stop == count ? 0 : -1);
@@ -124,7 +124,8 @@ static void test_a_worker_gets_every_slice(void) {
         CHECK_INT(npy_input.reader_next(reader, &item, &err), 0);
     }
     CHECK_INT(seen, 30);
-    /* One is gone: its slices have failed, the others have not. Another has changed: the end. */
+    /* One is gone: its slices have failed, the others have not. Another has changed: the job fails.
+     * */
     AUTO(text_freep) char *gone = x_printf("%s/in/b/c.npy", fixtures_out);
     CHECK_INT(unlink(gone), 0);
     CHECK_OK(npy_input.reader_open(spec, told.lines, &reader, &err), &err);

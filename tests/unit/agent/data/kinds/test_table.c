@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The input kind "table": blocks that tile each file, the rows that a worker gets of them (held
- * against rows.h over the whole file), marks, headers, what is refused.
- * tests/e2e/score/test_table.sh holds the rows against Python's csv. */
+/* The input kind "table": blocks that tile each file, the rows that a worker gets (compared
+ * with rows.h over the whole file), marks, headers, refusals.
+ * tests/e2e/score/test_table.sh compares the rows with Python's csv. */
 #include "agent/data/kinds/table.h"
 #include "agent/data/table/rows.h"
 #include "tests/unit/agent/data/fixtures.h"
@@ -51,7 +51,7 @@ static char *read_all(const json_t *spec, const json_t *lines) {
     buffer_init(&text, TEXT_MAX);
     size_t i;
     json_t *line;
-    json_array_foreach(lines, i, line) { /* a lease each, as it is */
+    json_array_foreach(lines, i, line) { /* one lease per line */
         AUTO(tree_freep) json_t *lease = json_pack("[O]", line);
         CHECK_OK(kind->reader_open(spec, lease, &reader, &err), &err);
         struct item item;
@@ -68,7 +68,7 @@ static char *read_all(const json_t *spec, const json_t *lines) {
     return buffer_take(&text, NULL);
 }
 
-/* The same of one file without header, in one piece. */
+/* The same for one file without header, in one piece. */
 static char *rows_of(enum split_format format, const char *name, const char *data, size_t size) {
     struct error err = {0};
     struct rows_options options = {.format = format, .row_bytes_max = ROWS_ROW_MAX};
@@ -91,7 +91,7 @@ static char *rows_of(enum split_format format, const char *name, const char *dat
     return buffer_take(&text, NULL);
 }
 
-/* Blocks of whole files, one behind the other. */
+/* Blocks of whole files, one after the other. */
 static void check_tiles(const json_t *lines, const int64_t *firsts, const int64_t *sizes,
                         size_t files) {
     size_t i = 0, count = json_array_size(lines);
@@ -141,7 +141,7 @@ static void one_round(uint64_t round) {
     check_tiles(lines, firsts, sizes, 2);
     AUTO(text_freep) char *seen = read_all(spec, lines);
     CHECK(strcmp(seen, wanted) == 0);
-    /* Broken anywhere, it goes on with the same lines. */
+    /* Broken anywhere, it continues with the same lines. */
     struct error err = {0};
     struct told told = {.lines = json_array(), .stop = 1 + table_random(json_array_size(lines))};
     (void)!list(spec, NULL, &told, &err);
@@ -185,11 +185,11 @@ static void test_rows_have_their_columns_and_places(void) {
     AUTO(text_freep) char *rows = read_all(one, its_lines);
     CHECK_INT(strncmp(seen, rows, strlen(rows)), 0);
     AUTO(tree_freep) json_t *named = spec_of("out/shops/other.txt", "TSV", false);
-    AUTO(tree_freep) json_t *others = list_all(named); /* named itself: no pattern counts */
+    AUTO(tree_freep) json_t *others = list_all(named); /* a path to a file: patterns are ignored */
     CHECK_INT(json_array_size(others), 1);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static void check_refused(const char *path, const char *after, const char *words) {
     struct error err = {0};
@@ -244,7 +244,7 @@ static void test_a_file_that_changes_is_told(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK_STR(err.text, "spec.input.table.path: out/change/a.x: has changed since it was listed");
     error_clear(&err);
-    AUTO(tree_freep) json_t *again = list_all(spec); /* the reader is as good as before */
+    AUTO(tree_freep) json_t *again = list_all(spec); /* the reader still works */
     CHECK_OK(table_media.lines->reader_open(spec, again, &reader, &err), &err);
     CHECK_INT(table_media.lines->reader_next(reader, &item, &err), 1);
     CHECK_STR(item.text, "{\"name\":\"Ada\"}");

@@ -3,7 +3,7 @@
 #include "lib/digest.h"
 #include "tests/unit/agent/data/video/films.h"
 
-/* Reads a lease; appends one digest per frame. `reader` is kept from call to call. */
+/* Reads a lease; appends one digest per frame. `reader` is kept between calls. */
 static int64_t read_lease(const json_t *spec, const json_t *work, struct reader **reader,
                           char (*digests)[65]) {
     struct error err = {0};
@@ -27,8 +27,8 @@ static int64_t read_lease(const json_t *spec, const json_t *work, struct reader 
     }
 }
 
-/* Every frame is the same picture whether it is read in one go, in small leases from fresh readers
- * in any order, or in small leases by one reader that goes on. */
+/* Every frame is the same picture whether it is read at once, in small leases from fresh readers
+ * in any order, or in small leases by one reader in order. */
 static void check_leases(const json_t *spec, const struct listing *listing, int64_t count) {
     char(*wanted)[65] = calloc((size_t)count + 1, 65), (*seen)[65] = calloc((size_t)count + 1, 65);
     AUTO(tree_freep) json_t *all = video()->work(listing, 0, count);
@@ -101,7 +101,7 @@ static void turned_films_stand_upright(void) {
     CHECK_STR(name, "frame 0");
     CHECK_INT(picture.width, 120);
     CHECK_INT(picture.height, 160);
-    /* The upper left corner is where ffmpeg, which turns by itself, has it. */
+    /* The upper left corner is where ffmpeg, which rotates pictures itself, puts it. */
     char path[8192];
     snprintf(path, sizeof path, "%s/turned.mp4", fixtures_folder);
     for (int channel = 0; channel < 3 && picture.pixels; channel++) {

@@ -1,4 +1,4 @@
-/* told_lines.h: what an input kind lists, as trees. */
+/* told_lines.h: the lines that an input kind lists, as JSON. */
 #pragma once
 
 #include "agent/data/input/input.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 struct told {
-    json_t *lines; /* a list, of the caller */
-    size_t stop;   /* after so many the listing is cancelled */
+    json_t *lines; /* the caller's list */
+    size_t stop;   /* after this many lines the listing is cancelled */
     char mark[4096];
 };
 
@@ -27,7 +27,7 @@ static inline int told_line(void *context, const char *line, size_t size, const 
     return 0;
 }
 
-/* From the line behind that mark; "" or NULL as struct input_listing has it. */
+/* Lists from the line after that mark; "" and NULL as in struct input_listing. */
 static inline int told_list(const struct input_kind *kind, const json_t *spec, const char *after,
                             struct told *told, struct error *err) {
     struct input_listing listing = {.spec = spec, .after = after};

@@ -29,7 +29,7 @@ static bool is_there(struct store *output, const char *name) {
     return store_stat(output, name, &info, &ignored) == 0;
 }
 
-/* A few texts stay text: no object is made, and who has the text can publish it. */
+/* A few texts remain text: no object is made, and any process with the text can publish it. */
 static void test_small_texts_need_no_object(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/small");
@@ -53,7 +53,7 @@ static void test_small_texts_need_no_object(void) {
     }
 }
 
-/* Bytes, and more than are held in memory, are an object; from it alone all files come. */
+/* Bytes, and more than fits into memory, become an object; all files can be read from it alone. */
 static void test_much_becomes_an_object(void) {
     struct error err = {0};
     enum { LARGE = 9 << 20 };
@@ -81,7 +81,7 @@ static void test_much_becomes_an_object(void) {
         CHECK_OK(store_get(output, "bytes", &bytes, NULL, &err), &err);
         CHECK(bytes.size == size && memcmp(bytes.data, large, size) == 0);
         buffer_release(&bytes);
-        /* Other bytes, or none, are told from those that were committed. */
+        /* Different or missing bytes are detected. */
         part.crc ^= 1;
         CHECK_INT(part_check(&part, &is_broken, &err), -1);
         CHECK(is_broken);
@@ -93,7 +93,7 @@ static void test_much_becomes_an_object(void) {
     }
 }
 
-/* Nothing is there before it is closed, and nothing afterwards when it never was. */
+/* The object does not exist before the pack is closed, nor if it never is. */
 static void test_what_is_not_closed_leaves_nothing(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/dropped");
@@ -106,8 +106,8 @@ static void test_what_is_not_closed_leaves_nothing(void) {
     CHECK_INT(ask_number("find '%s/dropped' -type f | wc -l", fixtures_out), 0);
 }
 
-/* A try's name is used once: who finds it taken by other bytes has not made it, and who finds his
- * own has made it, though he did not hear of it. */
+/* A try's name is used once: a writer that finds other bytes there has failed, and one that finds
+ * its own bytes has succeeded, although the answer was lost. */
 static void test_a_taken_name_is_an_error(void) {
     static const char *const bytes[] = {"x", "y", "x", "xy"};
     AUTO(store_freep) struct store *output = open_output("out/taken");

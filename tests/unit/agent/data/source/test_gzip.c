@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What gzip itself packs comes back; everything cut, changed or added is refused. */
+/* Files packed by gzip are read back; files that are cut, changed or extended are refused. */
 #include "agent/data/source/gzip.h"
 #include "tests/unit/agent/data/fixtures.h"
 
@@ -17,7 +17,7 @@ static char *read_made(const char *command, size_t *ret_size) {
 
 static int unpack(const char *data, size_t size, size_t max, struct buffer *buffer,
                   struct error *err) {
-    /* A copy of that size: reading behind it is noticed. */
+    /* A copy of the exact size, so that reads past the end are found. */
     AUTO(text_freep) char *copy = x_malloc(MAX(size, (size_t)1));
     memcpy(copy, data, size);
     *err = (struct error){0};
@@ -52,7 +52,7 @@ static void test_whatever_is_wrong_is_refused(void) {
     }
     for (size_t at = 0; at < size; at++) {
         if (at >= 3 && at < 10) {
-            continue; /* flags, time, system: they change nothing that is packed */
+            continue; /* flags, time, system: they do not change the content */
         }
         AUTO(buffer_release) struct buffer text;
         data[at] ^= 0x10;

@@ -1,5 +1,5 @@
-/* tables.h: random tables, and what their rows are, byte by byte: slow, short, and written without
- * looking at split.c. */
+/* tables.h: random tables, and their rows found byte by byte: slow, short, and independent
+ * of split.c. */
 #pragma once
 
 #include "agent/data/table/split.h"
@@ -21,7 +21,7 @@ static inline void table_random_start(uint64_t seed, uint64_t round) {
     table_random_state = test_mix(seed) + test_mix(round + 1);
 }
 
-/* What Python's csv does with each byte, as far as rows go. */
+/* The states of Python's csv for each byte, as far as they matter for rows. */
 static inline enum split_state table_step(enum split_format format, enum split_state state,
                                           char byte) {
     if (format != SPLIT_CSV) {
@@ -36,8 +36,7 @@ static inline enum split_state table_step(enum split_format format, enum split_s
     return byte == ',' || byte == '\n' ? SPLIT_FIELD : SPLIT_PLAIN;
 }
 
-/* Sets ends[i] for each i behind which a row of data ends (the last byte of a table always does).
- */
+/* Sets ends[i] for each i after which a row of data ends (the last byte always ends one). */
 static inline void table_row_ends(enum split_format format, const char *data, size_t size,
                                   bool *ends) {
     enum split_state state = SPLIT_FIELD;
@@ -47,7 +46,7 @@ static inline void table_row_ends(enum split_format format, const char *data, si
     }
 }
 
-/* size bytes of which most are what tables stumble over. */
+/* size bytes, mostly those that are special in tables. */
 static inline void table_noise(char *data, size_t size) {
     static const char bytes[] = "\"\"\"\",,,\n\n\n\r\t\\{}[]:ab \0\xC3\xA4";
     size_t kinds = 1 + table_random(sizeof bytes - 1), plain = table_random(20);

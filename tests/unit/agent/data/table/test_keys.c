@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables by key: keys as bytes (row_key.h), the lines of a listing, what a worker gets of them.
+/* Tables by key: keys as bytes (row_key.h), the lines of a listing, the rows that a worker gets.
  * tests/e2e/score/test_table.sh has whole jobs. */
 #include "agent/data/kinds/table.h"
 #include "agent/data/table/keys.h"
@@ -12,7 +12,7 @@ enum { TEXT_MAX = 1 << 20, VALUES_MAX = 6 };
 /* ---- keys ----------------------------------------------------------------------------------- */
 
 struct value {
-    char bytes[VALUES_MAX]; /* of a text */
+    char bytes[VALUES_MAX]; /* bytes of a text */
     size_t size;
 };
 
@@ -153,7 +153,7 @@ static json_t *list(const json_t *spec, struct error *err) {
     return NULL;
 }
 
-/* Of each line its key and what a reader makes of it: `["a"] x:0 {...}; x:9 {...}\n`. */
+/* For each line its key and the rows that a reader gives: `["a"] x:0 {...}; x:9 {...}\n`. */
 static char *read_all(const json_t *spec, const json_t *lines, struct error *err) {
     const struct input_kind *kind = table_media.lines;
     struct input_reader *reader = NULL;
@@ -200,11 +200,11 @@ static void test_rows_of_one_key_are_one_line(void) {
                     "[\"2\"] b.x:21 {\"k\":\"2\",\"n\":8};\n"
                     "[\"b\"] a.x:0 {\"k\":\"b\",\"n\":1}; a.x:16 {\"k\":\"b\",\"n\":2}; "
                     "a.x:59 {\"k\":\"b\",\"n\":6}; b.x:0 {\"k\":\"b\",\"n\":7};\n");
-    const json_t *last = json_array_get(lines, 4); /* neighbours are one range */
+    const json_t *last = json_array_get(lines, 4); /* adjacent rows are one range */
     CHECK_INT(json_array_size(json_array_get(json_object_get(last, "at"), 0)), 6);
 }
 
-/* Every second row: more ranges than a line holds. */
+/* Every second row: more ranges than fit into a line. */
 static void test_many_ranges_are_an_object(void) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer text;
@@ -234,7 +234,7 @@ static void test_many_ranges_are_an_object(void) {
     }
     CHECK_INT(rows, 12000);
     table_media.lines->reader_free(reader);
-    put("o/list/key-00000000", "[[\"a.x\",\"t\",0,1]]"); /* somebody else's */
+    put("o/list/key-00000000", "[[\"a.x\",\"t\",0,1]]"); /* another writer's */
     AUTO(text_freep) char *seen = read_all(spec, lines, &err);
     CHECK_STR(err.text, "spec.output.path: out/o/list/key-00000000 is not what was listed");
     error_clear(&err);

@@ -17,8 +17,9 @@ static struct rows *open_rows(enum split_format format, const char *header, size
     return rows;
 }
 
-/* Each row (or its fault, behind a '!') as "PLACE:TEXT\n", of data handed over in pieces of at most
- * piece_max bytes, each in memory of its own size, so that a sanitizer sees who reads beyond it. */
+/* Each row (or its fault, after a '!') as "PLACE:TEXT\n", of data given in pieces of at most
+ * piece_max bytes, each in memory of exactly its size, so that a sanitizer sees reads past the end.
+ * */
 static void list_rows(struct rows *rows, const char *data, size_t size, int64_t offset,
                       size_t piece_max, struct buffer *list) {
     struct error err = {0};
@@ -75,7 +76,7 @@ static const struct example examples[] = {
     {SPLIT_CSV, NULL, "\"a,\nb\",5\" pipe,6\"\n", "0:[\"a,\\nb\",\"5\\\" pipe\",\"6\\\"\"]\n", 0},
     {SPLIT_CSV, NULL, "\"a\"b\"c\",d\n", "0:[\"ab\\\"c\\\"\",\"d\"]\n", 0},
     {SPLIT_CSV, NULL, " \"a\",b\n", "0:[\" \\\"a\\\"\",\"b\"]\n", 0},
-    /* no row: lines without a byte; a row: a line of a space, of one comma, of two quotes */
+    /* empty lines are not rows; a line of a space, of one comma, of two quotes is */
     {SPLIT_CSV, NULL, "\n\r\na\n\n \n,\n\"\"\n\n",
      "3:[\"a\"]\n6:[\" \"]\n8:[\"\",\"\"]\n10:[\"\"]\n", 0},
     {SPLIT_CSV, "x,y\n", "1\n1,2\n1,2,3\n1,2,3,4\n",
@@ -130,7 +131,7 @@ static void test_rows_are_what_they_say(void) {
     }
 }
 
-/* The texts of a table are known, whatever quoting they were written with. */
+/* The texts of a table come back, whatever quoting was used to write them. */
 static void test_what_was_written_is_read(void) {
     uint64_t seed = test_seed(7), rounds = table_rounds(2000);
     AUTO(rows_freep) struct rows *csv = open_rows(SPLIT_CSV, NULL, ROWS_ROW_MAX);
@@ -244,7 +245,7 @@ static int64_t most_memory_kib(void) {
     return usage.ru_maxrss;
 }
 
-/* A line of 1 GiB is counted, not held; the next row comes as ever. */
+/* A line of 1 GiB is counted, not kept; the next row is read normally. */
 static void check_long_row(enum split_format format) {
     enum { PIECE = 1 << 20 };
     AUTO(rows_freep) struct rows *rows = open_rows(format, NULL, PIECE);

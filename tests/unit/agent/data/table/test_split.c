@@ -29,7 +29,7 @@ struct table {
     int64_t first, block_bytes;
 };
 
-/* By the words of split.h, target after target. */
+/* As split.h defines it, target after target. */
 static void cut_slowly(const struct table *table, struct cutting *cutting) {
     bool ends[TABLE_MAX] = {0};
     size_t first = (size_t)table->first;
@@ -49,7 +49,7 @@ static void cut_slowly(const struct table *table, struct cutting *cutting) {
     }
 }
 
-/* Chunks end behind the bytes whose bit (or, for a longer table, whose turn by chance) it is; all
+/* Chunks end after the bytes whose bit is set (or, for a longer table, at random); all
  * are scanned before the first is chained, the last first. */
 static void cut_chunks(const struct table *table, const int64_t *chunk_ends, size_t count,
                        struct cutting *cutting) {
@@ -69,7 +69,7 @@ static void cut_chunks(const struct table *table, const int64_t *chunk_ends, siz
     CHECK_OK(splitter_end(splitter, (int64_t)table->size, on_block, cutting, &err), &err);
 }
 
-/* Only what the splitter asks for, in pieces of chance. */
+/* Only the ranges that the splitter requests, in random pieces. */
 static void cut_sparsely(const struct table *table, struct cutting *cutting) {
     static struct split_chunk chunk;
     struct splitter_options options = {table->format, table->first, table->block_bytes,
@@ -121,7 +121,7 @@ static bool check_every_chunking(const struct table *table) {
     return true;
 }
 
-/* Every table of up to 5 bytes (of those that mean something), every block size, every chunking. */
+/* Every table of up to 5 bytes (of the special bytes), every block size, every chunking. */
 static void test_every_small_table_is_cut_alike_in_every_way(void) {
     static const char bytes[5] = "\",\n\ra";
     size_t tables = 0;
@@ -158,7 +158,7 @@ static bool check_random_table(size_t limit) {
             end = (int64_t)table.size;
         }
         if (end - (count ? ends[count - 1] : table.first) > SPLIT_CUTS * table.block_bytes) {
-            return true; /* more targets in a chunk than there may be */
+            return true; /* more targets in a chunk than allowed */
         }
         ends[count++] = end;
     }
@@ -185,7 +185,7 @@ static void test_random_tables_are_cut_as_one_pass_would(void) {
     }
 }
 
-/* split_row_end walks the rows of random tables, handed over in pieces. */
+/* split_row_end walks the rows of random tables, given in pieces. */
 static void test_rows_end_where_they_end(void) {
     static char data[TABLE_MAX];
     static bool ends[TABLE_MAX];
@@ -220,7 +220,7 @@ static void test_a_mark_is_no_byte_of_the_first_row(void) {
     CHECK_INT(split_mark("", 0), 0);
 }
 
-/* A quote that nobody closes, in a file of 1 GiB: the row's byte is told, and soon. */
+/* An unclosed quote in a file of 1 GiB: the row's position is reported, and soon. */
 static void test_an_open_quote_ends_the_job_with_its_place(void) {
     static char data[SPLIT_CHUNK_MAX];
     static struct split_chunk chunk;
@@ -246,7 +246,7 @@ static void test_an_open_quote_ends_the_job_with_its_place(void) {
     CHECK_INT(fast.count, 0);
 }
 
-/* The limit is of a row's bytes, its newline included; rows around it do not matter. */
+/* The limit counts a row's bytes with its newline; neighbouring rows do not matter. */
 static void test_a_row_may_have_all_the_bytes_that_it_may_have(void) {
     static struct split_chunk chunk;
     for (int more = 0; more < 2; more++) {

@@ -1,4 +1,4 @@
-/* films.h: the films that the tests of video run over, each a way in which videos differ, and the
+/* films.h: the films for the tests of video, each for one way in which videos differ, and the
  * whole way of a video through the data plane. */
 #pragma once
 

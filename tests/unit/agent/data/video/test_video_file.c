@@ -2,7 +2,7 @@
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/video/films.h"
 
-/* Films that must be refused, and how the line begins or what it holds. */
+/* Films that must be refused, and the beginning or a part of the message. */
 static const struct {
     const char *name;
     const char *command; /* NULL: not made */
@@ -72,7 +72,7 @@ static void bad_films_are_refused(void) {
     }
 }
 
-/* Says how many frames can be read, and that is how many a decoder delivers. */
+/* The reported number of readable frames equals the number that a decoder delivers. */
 static void truncation_counts_frames(void) {
     static const char *const names[] = {"bad-cut-front.mp4", "bad-cut.mkv", "bad-cut.avi"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -84,7 +84,7 @@ static void truncation_counts_frames(void) {
         number = number ? number + strcspn(number, "0123456789") : "0";
         char path[8192];
         snprintf(path, sizeof path, "%s/%s", fixtures_folder, names[i]);
-        /* A decoder may deliver the frame that is cut, too. */
+        /* A decoder may also deliver the truncated frame. */
         long said = strtol(number, NULL, 10), decoded = ask_frames(path);
         printf("# %s: said %ld, decoded %ld: %s\n", names[i], said, decoded, err.text);
         CHECK(said > 0 && (said == decoded || said + 1 == decoded));

@@ -40,7 +40,7 @@ static bool is_same_times(const char *from, const char *to) {
                       from, to) == 1;
 }
 
-/* test_video makes them, too, perhaps at this moment. */
+/* test_video makes them, too, perhaps at the same time. */
 static void films_are_there(void) {
     for (size_t i = 0; i < ARRAY_LEN(films); i++) {
         CHECK_INT(fixture(films[i].name, films[i].command), 0);
@@ -115,7 +115,7 @@ static void ready_for_a_browser(void) {
     CHECK_INT(ask_number("find '%s/result' -name '*tmp*' | wc -l", fixtures_out), 0);
 }
 
-/* A picture's colours survive the way into H.264 and back. */
+/* A picture's colours survive coding as H.264. */
 static void colors_survive(void) {
     AUTO(store_freep) struct store *output = open_output("out/result");
     static const uint8_t colors[][3] = {{255, 0, 0}, {0, 0, 255}, {128, 128, 128}, {20, 200, 90}};
@@ -199,7 +199,7 @@ static void incomplete_parts_are_told(void) {
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
     CHECK(strstr(err.text, "(48x48) is coded otherwise than the first (32x32)") != NULL);
     error_clear(&err);
-    /* A part that holds fewer frames than its mini-batch, as of another run. */
+    /* A part with fewer frames than its mini-batch, as from another run. */
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
     CHECK_OK(write_part(&parts, 1, spec, shorter, 32, &err), &err);
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
@@ -209,7 +209,7 @@ static void incomplete_parts_are_told(void) {
     CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 32, &err), &err);
     CHECK_OK(video()->join(listing, spec, &parts, 25, outputs, &err), &err);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/bframes.mp4");
-    /* Bytes that are not those that were committed: in the middle of a frame libav sees nothing. */
+    /* Bytes that differ from the committed ones: libav does not notice a change inside a frame. */
     struct part part = parts_at(&parts, 2);
     AUTO(text_freep) char *bytes = x_malloc((size_t)part.size_bytes);
     CHECK_OK(part_read(&part, 0, bytes, (size_t)part.size_bytes, &err), &err);

@@ -24,7 +24,7 @@ static void free_frame(struct yuv_planes *yuv) {
     }
 }
 
-/* A pixel by the definition, in double: chroma between the places where it was sampled. */
+/* A pixel by the definition, in double: chroma is interpolated between its samples. */
 static void pixel_by_definition(const struct yuv_planes *yuv, const struct yuv_matrix *matrix,
                                 int x, int y, double rgb[3]) {
     double c[2];
@@ -61,7 +61,7 @@ static void check_pixels(struct yuv_planes *yuv, const struct yuv_matrix *matrix
             yuv->planes[i][at] = (uint8_t)rand();
         }
     }
-    /* exactly its size: a byte too far is a finding of the sanitizer */
+    /* the exact size: the sanitizer finds reads past the end */
     uint8_t *rgb = x_malloc(3 * (size_t)yuv->width * (size_t)yuv->height);
     yuv_to_rgb(yuv, matrix, rgb);
     double worst = 0;
@@ -110,7 +110,7 @@ static void test_smooth_pictures_come_back(void) {
         for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) {
             worst = MAX(worst, abs(rgb[i] - back[i]));
         }
-        CHECK(worst <= 4); /* green changes by 4 a line, and chroma knows two lines at once */
+        CHECK(worst <= 4); /* green changes by 4 a line, and a chroma sample covers two lines */
         free_frame(&yuv);
     }
     free(rgb);

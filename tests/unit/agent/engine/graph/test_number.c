@@ -51,7 +51,7 @@ static void test_put_and_get(void) {
     CHECK(isnan(there_and_back(TENSOR_FLOAT16, NAN)));
 }
 
-/* Beyond what a double can tell apart. */
+/* Integers that a double cannot represent exactly. */
 static void test_compare(void) {
     int64_t whole[] = {(1LL << 53) + 1, 1LL << 53, -1};
     uint64_t large[] = {UINT64_MAX, UINT64_MAX - 1};

@@ -19,7 +19,7 @@ static float *numbers(float first) {
     return numbers;
 }
 
-/* The file: a byte, so that all else lies at odd addresses, and the numbers. */
+/* The file: a byte, so that all else is at odd addresses, and the numbers. */
 static void write_file(const char *name, float first, size_t count) {
     float *content = numbers(first);
     FILE *file = fopen(name, "wb");
@@ -50,7 +50,7 @@ static void done(struct resident_file *file, struct value *value) {
 static int count_right(const struct value *value) {
     int right = 0;
     for (int i = 0; i < COUNT; i++) {
-        float number; /* at an odd address, where they are the file's */
+        float number; /* at an odd address if they are in the file */
         memcpy(&number, (char *)value->constant.data + (size_t)i * 4, 4);
         right += number == (float)i + 1;
     }
@@ -63,13 +63,13 @@ static void test_what_is_let_go_comes_back(void) {
     struct error err = {0};
     struct resident_file *file = fill(&graph, &value);
     graph_let_go(&graph, 0);
-    CHECK_INT(count_right(&value), 0); /* it begins and ends with whole pages */
+    CHECK_INT(count_right(&value), 0); /* it consists of whole pages */
     CHECK(value.is_gone);
     CHECK_OK(graph_bring_back(&graph, file, &err), &err);
     CHECK(!value.is_gone);
     CHECK_INT(count_right(&value), COUNT);
     graph_let_go(&graph, 0);
-    unlink(path); /* as a copy that only its reader has open */
+    unlink(path); /* like a copy that only its reader has open */
     CHECK_OK(graph_bring_back(&graph, file, &err), &err);
     CHECK_INT(count_right(&value), COUNT);
     graph_hold(&graph, 0, value.constant.data);
@@ -78,7 +78,7 @@ static void test_what_is_let_go_comes_back(void) {
     done(file, &value);
 }
 
-/* A constant that lies at an even address is used where the file's bytes are. */
+/* A constant at an even address is used directly in the file's mapping. */
 static void test_the_file_s_own_bytes_come_back(void) {
     struct graph graph;
     struct value value;

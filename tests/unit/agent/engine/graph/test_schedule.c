@@ -25,7 +25,7 @@ static int relu(struct network *network, int x) {
     return network_node(network, "Relu", (int[]){x, -2}, NULL);
 }
 
-/* x -> Shape -> Gather(0) -> Unsqueeze -> Concat(it, -1) -> Reshape(x): all but the Reshape is
+/* x -> Shape -> Gather(0) -> Unsqueeze -> Concat(it, -1) -> Reshape(x): all except the Reshape is
  * known before the run, and the Reshape is a view. */
 static void test_shape_chains_fold(void) {
     struct network network;

@@ -17,7 +17,7 @@ static void test_a_text_has_one_number(void) {
     }
     CHECK_INT(texts_find(texts, "70000", 5), -1);
     CHECK_INT(texts_find(texts, "69993", 5), 9999);
-    CHECK_INT(texts_find(texts, "69993", 4), -1); /* 6999 is no multiple of 7 ... */
+    CHECK_INT(texts_find(texts, "69993", 4), -1); /* 6999 is not a multiple of 7 ... */
     CHECK_INT(texts_find(texts, "69993", 2), -1); /* ... nor 69, but 6993 and 693 are */
     CHECK_INT(texts_add(texts, "", 0), 10000);
     CHECK_INT(texts_add(texts, "a\0b", 3), 10001);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Networks have the parameters that theirs have in PyTorch, the same bits for a seed, and weights
+/* Networks have as many parameters as those of PyTorch, the same bits for a seed, and weights
  * within their bounds. That other programs read and run them alike:
  * tests/e2e/engine/test_models.sh. */
 #include "agent/engine/models.h"

@@ -1,4 +1,4 @@
-/* build.h: ONNX models put together byte by byte, for tests. A message has a fixed room. */
+/* build.h: ONNX models put together byte by byte, for tests. A message has a fixed capacity. */
 #pragma once
 
 #include <assert.h>
@@ -53,7 +53,7 @@ static inline struct message make_node(const char *op, const char *domain, const
     return node;
 }
 
-/* To a graph; the attribute may be NULL, too. */
+/* Adds a node to a graph; the attribute may be NULL, too. */
 static inline void add_node(struct message *graph, const char *op, const char *domain,
                             const char *input, const char *second, const char *output,
                             const struct message *attribute) {
@@ -64,7 +64,7 @@ static inline void add_node(struct message *graph, const char *op, const char *d
     add_message(graph, 1, &node);
 }
 
-/* A graph's input (field 11) or output (12); dims of -1 are any; NULL: no shape. */
+/* A graph's input (field 11) or output (12); dims of -1 mean any size; NULL: no shape. */
 static inline void add_value(struct message *graph, unsigned field, const char *name, int type,
                              const int64_t *dims, int rank) {
     struct message tensor = {0}, kind = {0}, value = {0}, shape = {0};

@@ -157,7 +157,7 @@ static void test_each_domain_has_its_version(void) {
     CHECK_OK(model_from_bytes(alone.bytes, alone.size, &model, &err), &err);
     CHECK(model && model->opset == 0 && model->graph.nodes[0].opset == 2);
     model_free(TAKE(model));
-    /* An opset that no node is of says nothing. */
+    /* An opset without nodes is ignored. */
     struct message newer = ml_model(99, 1, 0);
     CHECK_OK(model_from_bytes(newer.bytes, newer.size, &model, &err), &err);
     model_free(model);
@@ -172,7 +172,7 @@ static void test_each_domain_has_its_version(void) {
                   "operators not supported (opset 13, ai.onnx.ml 1): ai.onnx.ml.LabelEncoder");
 }
 
-/* Names, labels and producer are whatever the file has, and go to somebody's terminal. */
+/* Names, labels and producer are arbitrary bytes of the file, and go to a terminal. */
 static void test_what_is_said_of_a_file_is_one_line_of_text(void) {
     struct error err = {0};
     struct model *model = NULL;
@@ -195,7 +195,7 @@ static void test_what_is_said_of_a_file_is_one_line_of_text(void) {
         CHECK_STR(model->producer, "y  [31m?  \xc3\xa4");
         CHECK_STR(model->note, "y  [31m?  \xc3\xa4: given as the tensor that ZipMap reads "
                                "(columns: a b)");
-        CHECK_STR(model->graph.values[model->graph.outputs[0]].name, odd); /* it is a name */
+        CHECK_STR(model->graph.values[model->graph.outputs[0]].name, odd); /* accepted as a name */
     }
     model_free(model);
 }
@@ -227,7 +227,7 @@ static void test_every_cut_is_refused_or_read(void) {
     for (size_t size = 0; size < bytes.size; size++) {
         struct error err = {0};
         struct model *model = NULL;
-        unsigned char *copy = malloc(size + 1); /* so that a sanitizer sees reads past the end */
+        unsigned char *copy = malloc(size + 1); /* lets a sanitizer see reads past the end */
         memcpy(copy, bytes.bytes, size);
         if (model_from_bytes(copy, size, &model, &err) < 0) {
             CHECK(err.text[0] != 0);

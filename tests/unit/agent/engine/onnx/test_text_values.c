@@ -145,7 +145,7 @@ static void test_texts_and_numbers_are_not_mixed(void) {
     check_refused(&uneven, 1, ERROR_INVALID, "2 keys and 1 values");
 }
 
-/* An empty list beside the one that counts is what some exporters write. */
+/* Some exporters write an empty list beside the real one. */
 static void test_an_empty_list_is_none(void) {
     struct error err = {0};
     struct model *model = NULL;
@@ -159,7 +159,7 @@ static void test_an_empty_list_is_none(void) {
     model_free(model);
 }
 
-/* A label picked of a constant of texts: "x" int64 [n] -> ArrayFeatureExtractor -> "y". */
+/* A label picked from a constant of texts: "x" int64 [n] -> ArrayFeatureExtractor -> "y". */
 static struct message constant_model(const int64_t *dims, int rank, const char *const *texts,
                                      const char *op) {
     struct message graph = {0}, classes = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is written is read back as it was: every model of the standard's own tests that we read
- * (libonnx-testdata), and what only we make. */
+/* Written models are read back unchanged: every model of the standard's tests that we read
+ * (libonnx-testdata), and models that only we make. */
 #include "agent/engine/model.h"
 #include "agent/engine/ops/table.h"
 #include "tests/test.h"
@@ -89,7 +89,7 @@ static bool same_graph(const struct graph *a, const struct graph *b) {
 
 static int models_seen, models_read;
 
-/* There and back; *ret_bytes keep the copy's constants. */
+/* Writes and reads it; *ret_bytes own the copy's constants. */
 static struct model *copy(const struct graph *graph, int opset, struct buffer *ret_bytes) {
     struct error err = {0};
     struct model *again = NULL;
@@ -109,7 +109,7 @@ static int on_file(const char *path, const struct stat *info UNUSED, int type,
     }
     models_seen++;
     if (model_open(path, &model, &err) < 0) {
-        return 0; /* an operator that we lack */
+        return 0; /* an unsupported operator */
     }
     models_read++;
     AUTO(buffer_release) struct buffer bytes;
@@ -140,7 +140,7 @@ static void make_graph(struct graph *graph, float *numbers, int opset) {
     struct shape pair = {1, {2}};
     graph->values[0] =
         (struct value){.name = "x", .shape = {2, {-1, 2}}, .has_shape = true, .is_input = true};
-    for (int i = 1; i < 4; i += 2) { /* nobody reads the last */
+    for (int i = 1; i < 4; i += 2) { /* the last has no reader */
         graph->values[i] = (struct value){.shape = pair, .has_shape = true, .is_constant = true};
         graph->values[i].constant = (struct tensor){TENSOR_FLOAT32, pair, numbers, false};
     }

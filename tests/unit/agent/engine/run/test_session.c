@@ -80,7 +80,8 @@ static void run(struct session *session, int64_t rows, int64_t to_rows) {
     }
 }
 
-/* More combinations than plans are kept, and back again; values of small inputs count, too. */
+/* More combinations of shapes than plans are kept, and back again; values of small inputs count,
+ * too. */
 static void test_shapes_may_change_from_run_to_run(void) {
     AUTO(session_freep) struct session *session = open_session();
     for (int64_t rows = 1; rows <= 7; rows++) {
@@ -103,7 +104,7 @@ static void test_wrong_inputs_are_named(void) {
     CHECK_STR(err.text, "input \"x\" is float32 2x5, float32 ?x4 is expected");
     tensor_release(&inputs[0]);
     tensor_release(&inputs[1]);
-    run(session, 2, 1); /* and it still works */
+    run(session, 2, 1); /* the session still works */
 }
 
 static void test_unknown_device(void) {
@@ -159,7 +160,7 @@ static void small_free(struct device *device, void *memory) {
     apart_ops->free(device, memory);
 }
 
-/* Copies in the order of the steps, which is an order that they may have. */
+/* Copies in the order of the steps, which is a valid order. */
 static int small_carry(struct device *device, enum copy direction, void *to, const void *from,
                        size_t size, struct device_mark *after UNUSED, struct device_mark *done,
                        struct error *err) {
@@ -203,7 +204,7 @@ static struct session *open_small(bool carries) {
     return session;
 }
 
-/* y of so many rows, as it is run or as it is submitted. */
+/* y of `rows` rows, from a run or a submission. */
 static int run_small(struct session *session, int64_t rows, struct error *err) {
     struct tensor inputs[2], outputs[3];
     struct shape shape = {2, {rows, 4}}, pair = {1, {2}};
@@ -225,7 +226,7 @@ static int run_small(struct session *session, int64_t rows, struct error *err) {
     return result;
 }
 
-/* Each shape fits alone, no two do: what the others have goes, and nobody is told. */
+/* Each shape fits alone, no two do: the memory of the others is freed, without an error. */
 static void test_what_is_kept_makes_room(void) {
     enum { ROWS = 4096 };
     for (int carries = 0; carries < 2; carries++) {

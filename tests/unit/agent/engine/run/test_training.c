@@ -117,7 +117,7 @@ static float run(struct fixture *f, const struct plan_hook *hook) {
     return err.kind ? 0 : *(const float *)f->outputs[0].data;
 }
 
-/* Steps of descent: the loss falls, and all samples come to be right. */
+/* Steps of descent: the loss falls, and all samples become right. */
 static void test_loss_falls(void) {
     struct fixture f;
     start(&f, NULL, 2);
@@ -158,8 +158,7 @@ static int after(void *context, size_t step, struct error *err UNUSED) {
     return 0;
 }
 
-/* What the hook hears: each gradient is complete at one step, the last layer's before the first's.
- */
+/* The hook's calls: each gradient is complete at one step, the last layer's before the first's. */
 static void test_hook_tells_when_gradients_are_made(void) {
     struct fixture f;
     start(&f, NULL, 2);
@@ -171,7 +170,7 @@ static void test_hook_tells_when_gradients_are_made(void) {
     end(&f);
 }
 
-/* The same bits whatever the number of threads, run after run; nearly the same on both devices. */
+/* The same bits for any number of threads and in every run; nearly the same on both devices. */
 static void test_threads_change_no_bit(void) {
     struct fixture one, three, reference;
     start(&one, NULL, 1);
@@ -196,7 +195,7 @@ static void test_threads_change_no_bit(void) {
     end(&reference);
 }
 
-/* The statistics that a batch leaves are its own. */
+/* A batch leaves its own statistics. */
 static void test_norm_tells_its_statistics(void) {
     struct fixture f;
     start(&f, NULL, 2);
@@ -243,7 +242,7 @@ static void test_equal_gradients(void) {
     struct training *training = NULL;
     CHECK_OK(device_open(NULL, 1, &device, &err), &err);
     CHECK_OK(training_open(device, &graph.graph, inputs, is_bound, &training, &err), &err);
-    CHECK_INT(training_run(training, inputs, outputs, NULL, &err), -1); /* nothing is bound yet */
+    CHECK_INT(training_run(training, inputs, outputs, NULL, &err), -1); /* no memory is bound yet */
     error_clear(&err);
     for (size_t i = 0; i < 3; i++) {
         training_bind(training, 1 + i, made[i]);
@@ -269,7 +268,7 @@ static void test_frozen_and_refused(void) {
     build(&network);
     CHECK_OK(training_graph_build(&network.graph, &options, &graph, &err), &err);
     CHECK_INT(graph.variable_count, 6);
-    CHECK_INT(graph.norm_count, 0); /* its statistics stay, too */
+    CHECK_INT(graph.norm_count, 0); /* its statistics are unchanged, too */
     training_graph_release(&graph);
     const struct attribute all[] = {NUM("ratio", 1), {0}};
     network.opset = 11;
@@ -279,7 +278,7 @@ static void test_frozen_and_refused(void) {
     arena_release(&network.graph.arena);
 }
 
-/* Which of `count` elements of each of two samples stay. */
+/* Which of `count` elements of each of two samples remain. */
 static void drop(struct fixture *f, const int64_t keys[2], float *ret_kept, int64_t count) {
     struct error err = {0};
     f->inputs[f->graph.keys] =
@@ -288,7 +287,7 @@ static void drop(struct fixture *f, const int64_t keys[2], float *ret_kept, int6
     memcpy(ret_kept, f->outputs[f->graph.first_kept].data, (size_t)(2 * count) * sizeof(float));
 }
 
-/* A quarter goes, the rest is scaled; who goes follows from the sample's key alone. */
+/* A quarter is dropped, the rest is scaled; the sample's key alone decides which. */
 static void test_dropout(void) {
     enum { COUNT = 4000 };
     static float ones[2 * COUNT], weights[COUNT * 2], gradient[COUNT * 2];

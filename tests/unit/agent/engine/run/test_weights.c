@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights of which the processor's device has let go, as it has packed them: runs of new shapes,
- * of old ones, and of kernels that read them plainly, are those of the reference, which keeps all.
+/* Weights that the processor's device has released after packing them: runs of new shapes,
+ * of old ones, and of kernels that read them unpacked, equal those of the reference, which keeps
+ * all.
  */
 #include "agent/engine/session.h"
 
@@ -31,7 +32,7 @@ static int node(struct network *net, const char *op, const char *name, const int
     return value;
 }
 
-/* w is read by a product alone; v, besides, plainly; u in two shapes; k and q by convolutions. */
+/* A product alone reads w; v is also read unpacked; u in two shapes; convolutions read k and q. */
 static void write_network(const char *first_name) {
     struct network net;
     struct error err = {0};
@@ -91,7 +92,7 @@ static void check_run(struct session *session, struct session *reference, int64_
     struct error err = {0};
     struct tensor inputs[2], seen[16], wanted[16];
     int64_t side =
-        rows < 5 ? 3 : 20; /* the convolution is another algorithm's, with other weights */
+        rows < 5 ? 3 : 20; /* the convolution uses another algorithm, with other packed weights */
     CHECK_OK(tensor_init(&inputs[0], TENSOR_FLOAT32, &(struct shape){2, {rows, IN}}, &err), &err);
     CHECK_OK(tensor_init(&inputs[1], TENSOR_FLOAT32, &(struct shape){4, {1, 32, side, side}}, &err),
              &err);
@@ -138,8 +139,8 @@ static int run_rows(struct session *session, int64_t rows, int64_t side, struct 
     return result;
 }
 
-/* The model's file is cut off under a session, as it is when its mount dies: whatever address its
- * weights had, what runs already goes on, and another shape is an error of the storage. */
+/* The model's file is truncated under a session, as when its mount dies: whatever address its
+ * weights had, prepared shapes still run, and another shape is a storage error. */
 static void test_a_file_that_is_gone_ends_no_process(void) {
     static const char *const names[] = {"a", "aa", "aaa", "aaaa"};
     for (size_t n = 0; n < ARRAY_LEN(names); n++) {
@@ -159,8 +160,8 @@ static void test_a_file_that_is_gone_ends_no_process(void) {
 
 enum { CHANNELS = 2048, SIDE = 4 };
 
-/* r is read by two depthwise convolutions, the second of which is one step with the 1x1 convolution
- * in front of it, and packs r when the first has done so. */
+/* r is read by two depthwise convolutions, the second of which is fused with the 1x1 convolution
+ * before it, and packs r after the first has done so. */
 static void write_depthwise(const char *first_name) {
     struct network net;
     struct error err = {0};

@@ -58,7 +58,8 @@ static void count_call(void *context, int thread) {
     atomic_fetch_sub(&each->running, 1);
 }
 
-/* The caller always, every other thread once or not at all, and none is at it afterwards. */
+/* The caller takes part always, every other thread once or not at all, and none works afterwards.
+ * */
 static void test_each_thread_works_once_or_comes_too_late(void) {
     struct error err = {0};
     for (int count = 1; count <= 5; count++) {
@@ -90,7 +91,8 @@ static void await_another(void *context UNUSED, int thread) {
     }
 }
 
-/* Threads that sleep are woken: this one waits for another, after pauses longer than they spin. */
+/* Sleeping threads are woken: this one waits for another, after pauses longer than their spinning.
+ * */
 static void test_sleepers_are_woken(void) {
     struct error err = {0};
     struct threads *threads = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shape rules: sizes that fit, and what is said about those that do not. */
+/* Shape rules: valid sizes, and the messages about invalid ones. */
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/expand.h"
 #include "tests/conformance/attributes.h"
@@ -18,7 +18,7 @@ struct row {
     const char *wanted; /* the output's shape, or a part of the refusal */
 };
 
-/* Rows leave out what they do not need, which -Wextra minds. */
+/* Rows leave out unneeded fields; -Wextra would warn. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct row rows[] = {
     {"Conv", 11, {{4, {2, 3, 10, 12}}, {4, {8, 3, 3, 5}}, {-1}}, {{0}}, {0}, 0, "2x8x8x8"},
@@ -249,7 +249,7 @@ static void test_shape_rules(void) {
     }
 }
 
-/* Each operator has one row for each opset at most, and one name here, but for what is expanded. */
+/* Each operator has at most one row per opset, and one name here, except expanded ones. */
 static void test_table_is_sound(void) {
     for (size_t i = 0; table_row(i); i++) {
         const struct op *op = table_row(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a hostile or broken file may say of trees, and what is said of it. */
+/* Trees of hostile or broken files, and the error messages. */
 #include "agent/engine/ops/ml/ml_tree.h"
 
 #include "agent/engine/device/kernel.h"
@@ -96,7 +96,7 @@ static void test_rows_reach_their_leaves(void) {
     CHECK(trees && trees->feature_count == 2 && trees->tree_count == 1);
 }
 
-/* What is made when a file is read serves every plan, and what a device has made of it, too. */
+/* The trees made when a file is read serve every plan; so does the device's own form of them. */
 static void test_trees_are_compiled_once_for_all_plans(void) {
     struct ensemble ensemble;
     struct error err = {0};
@@ -137,7 +137,7 @@ static void test_trees_are_compiled_once_for_all_plans(void) {
     device_close(device);
 }
 
-/* A large table through many trees is work, and is counted before anything is folded or run. */
+/* The work of a large table through many trees is counted before anything is folded or run. */
 static void test_work_goes_by_rows_and_depth(void) {
     struct ensemble ensemble;
     struct fact x = {TENSOR_FLOAT32, {2, {1000, 2}}, NULL}, y = {0};
@@ -170,7 +170,7 @@ static void test_work_goes_by_rows_and_depth(void) {
     CHECK(work_of(&hot, inputs, &y) == 6000);
 }
 
-/* One entry is another, or with at -1 the list has `value` entries. */
+/* Changes one entry; with at = -1 the list gets `value` entries. */
 static const struct {
     const char *list;
     int at;
@@ -240,14 +240,14 @@ static void test_broken_nodes(void) {
     ensemble.modes[0] = (struct attribute_text)MODE("LEAF");
     check_said(&ensemble, "the tree has two roots");
     make(&ensemble);
-    list(&ensemble, "target_ids")->name = "n_targets"; /* as many as nobody has */
+    list(&ensemble, "target_ids")->name = "n_targets"; /* absurdly many */
     struct attribute *targets = list(&ensemble, "n_targets");
     targets->kind = ATTRIBUTE_INTEGER;
     targets->integer = (int64_t)1 << 50;
     check_said(&ensemble, "targets or classes; 1 to");
 }
 
-/* What the input lacks is said when it is known. */
+/* A missing input column is reported as soon as the shape is known. */
 static void test_the_input_must_have_the_features(void) {
     struct ensemble ensemble;
     struct error err = {0};
@@ -259,7 +259,7 @@ static void test_the_input_must_have_the_features(void) {
     CHECK_STR(err.text, "it reads feature 1, its input has 1");
 }
 
-/* A list that is there and empty is none: its type would be another than what the kernel writes. */
+/* An empty list counts as absent: otherwise its type would differ from what the kernel writes. */
 static void test_an_empty_list_of_a_label_encoder_counts_for_nothing(void) {
     static const int64_t two[] = {5, 6};
     const struct attribute attributes[] = {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a network is rounded to bfloat16 for training, and that the device rounds as it is meant.
- */
+/* Where a network is rounded to bfloat16 for training, and how the device rounds. */
 #include "agent/engine/ops/rewrite/bfloat.h"
 
 #include "agent/engine/device/kernel.h"
@@ -13,7 +12,7 @@
 
 #include <math.h>
 
-/* Conv, norm, relu, flatten, a product with turned weights and a sum. */
+/* Conv, norm, relu, flatten, a product with transposed weights and a sum. */
 static void build(struct network *network) {
     network_init(network, 13);
     int x = network_input(network, (struct shape){4, {-1, 2, 6, 6}});
@@ -46,7 +45,7 @@ static const struct node *find(const struct graph *graph, const char *op) {
     return NULL;
 }
 
-/* Whether the node's input is made by a mark, and the value under it. */
+/* Whether the node's input comes from a rounding mark, and the value under it. */
 static bool is_rounded(const struct graph *graph, const struct node *node, int input,
                        int *ret_under) {
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -73,7 +72,7 @@ static void test_where_it_is_rounded(void) {
     CHECK(is_rounded(&graph, norm, 0, &under) && under == conv->outputs[0]);
     CHECK(!is_rounded(&graph, norm, 1, &under) && !is_rounded(&graph, norm, 4, &under));
     CHECK(is_rounded(&graph, find(&graph, "Relu"), 0, &under));
-    CHECK(!is_rounded(&graph, product, 0, &under)); /* a view of what is rounded */
+    CHECK(!is_rounded(&graph, product, 0, &under)); /* a view of a rounded value */
     CHECK(product->inputs[0] == find(&graph, "Flatten")->outputs[0]);
     CHECK(is_rounded(&graph, product, 1, &under) && under == turn->outputs[0]);
     CHECK(!is_rounded(&graph, turn, 0, &under));
@@ -83,7 +82,7 @@ static void test_where_it_is_rounded(void) {
     arena_release(&network.graph.arena);
 }
 
-/* Flatten of Dropout of an input, and a weight that one product reads as it is, and another through
+/* Flatten of Dropout of an input, and a weight that one product reads directly, and another through
  * a view. */
 static void test_what_is_no_rounded_view(void) {
     struct network network;
@@ -108,7 +107,7 @@ static void test_what_is_no_rounded_view(void) {
     arena_release(&network.graph.arena);
 }
 
-/* All weights are still found: under marks, turned, and behind products. */
+/* All weights are still found: under marks, transposed, and after products. */
 static void test_what_is_trained(void) {
     struct network network;
     struct training_graph graph;
@@ -122,12 +121,12 @@ static void test_what_is_trained(void) {
     for (size_t i = 0; i < graph.graph.node_count; i++) {
         marks += graph.graph.nodes[i].op->id == OP_ROUND_BFLOAT;
     }
-    CHECK_INT(marks, 13); /* 7 forwards; backwards all but that of the network's input */
+    CHECK_INT(marks, 13); /* 7 forward; in backward all except that of the network's input */
     training_graph_release(&graph);
     arena_release(&network.graph.arena);
 }
 
-/* One node against the conversion that types have: halves, carries, what is not a number. */
+/* One node against the type's conversion: ties, carries, NaN. */
 static void test_how_it_is_rounded(void) {
     enum { COUNT = 40000 };
     static float x[COUNT];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of a graph; that it computes the same is tests/conformance/test_types.c's. */
+/* The rewritten graph; tests/conformance/test_types.c checks that it computes the same. */
 #include "agent/engine/ops/rewrite/rewrite.h"
 
 #include "tests/conformance/attributes.h"
@@ -23,7 +23,8 @@ static int half_constant(struct network *network, struct shape shape) {
     return network_keep(network, "constant", tensor);
 }
 
-/* Runs of this operator in the plan of the rewritten network; the first of its inputs' types. */
+/* The number of steps with this operator in the plan of the rewritten network, and its first
+ * input's type. */
 static int count_steps(const struct network *network, int op, enum tensor_type *ret_type) {
     struct error err = {0};
     struct graph graph;
@@ -54,7 +55,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
     return count;
 }
 
-/* One Cast at its beginning and one at its end, and none around what lies between. */
+/* One Cast at its beginning and one at its end, and none between. */
 static void test_a_whole_network_widens_once(void) {
     struct network network;
     enum tensor_type type = TENSOR_BOOL;
@@ -76,7 +77,7 @@ static void test_a_whole_network_widens_once(void) {
     arena_release(&network.graph.arena);
 }
 
-/* What is only moved stays small. */
+/* Values that are only moved keep the small type. */
 static void test_what_does_not_count_is_left_alone(void) {
     struct network network;
     enum tensor_type type = TENSOR_BOOL;
@@ -89,7 +90,7 @@ static void test_what_does_not_count_is_left_alone(void) {
     arena_release(&network.graph.arena);
 }
 
-/* 2049 is no float16: the model's own Cast rounds it, between nodes it would have stayed. */
+/* float16 cannot represent 2049: the model's own Cast rounds it; between nodes it would remain. */
 static void test_the_models_own_cast_rounds(void) {
     struct error err = {0};
     struct device *device;
@@ -118,7 +119,7 @@ static void test_the_models_own_cast_rounds(void) {
     device_close(device);
 }
 
-/* Old operands are aligned, and outputs that nobody wants are not made. */
+/* Operands of old opsets are aligned, and unused outputs are not computed. */
 static void test_expand(void) {
     struct network network;
     enum tensor_type type;
@@ -148,7 +149,7 @@ static int bytes_constant(struct network *network, struct shape shape, enum tens
     return network_keep(network, "bytes", tensor);
 }
 
-/* A scale for each row of a may not be taken for one of each column, where there are as many. */
+/* A scale per row must not be confused with a scale per column if there are equally many. */
 static void test_scales_of_rows_are_no_scales_of_columns(void) {
     for (int rows = 1; rows <= 2; rows++) {
         struct network network;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk itself; each operator's rule is tests/conformance/test_gradient.c's. */
+/* The walk over the graph; tests/conformance/test_gradient.c tests each operator's rule. */
 #include "agent/engine/ops/training/gradient.h"
 
 #include "agent/engine/device/kernel.h"
@@ -45,7 +45,7 @@ static void run(const struct graph *graph, const float *numbers, float *ret_outp
     device_close(device);
 }
 
-/* x + x * x, read three times: 1 + 2 x. What x does not reach has no gradient. */
+/* x + x * x, read three times: 1 + 2 x. A value that does not depend on x has no gradient. */
 static void test_sums_what_is_read_twice(void) {
     struct builder builder;
     struct graph graph;
@@ -66,7 +66,7 @@ static void test_sums_what_is_read_twice(void) {
     graph_release(&graph);
 }
 
-/* A variable in the middle: the walk ends there for whoever asks for it, and passes through. */
+/* A variable in the middle: it gets its gradient, and the walk also passes through it. */
 static void test_value_that_a_node_makes(void) {
     struct builder builder;
     struct graph graph;
@@ -84,7 +84,7 @@ static void test_value_that_a_node_makes(void) {
     graph_release(&graph);
 }
 
-/* Through Floor nothing flows; through an operator without a rule nothing may. */
+/* Floor has no gradient; an operator without a rule is an error. */
 static void test_stops_and_refusals(void) {
     struct builder builder;
     struct error err = {0};
@@ -109,13 +109,13 @@ static void test_stops_and_refusals(void) {
     builder_release(&builder);
 }
 
-/* A file may not name what is internal. */
+/* A file may not name internal operators. */
 static void test_internal_operators_are_no_ones(void) {
     for (int opset = -1; opset < 25; opset++) {
         CHECK(table_find("SumTo", opset) == NULL || opset == 0);
     }
     CHECK(table_op(OP_SUM_TO) != NULL && table_op(OP_ADD) != NULL);
-    CHECK(table_op(OP_UPSAMPLE) == NULL); /* opset 13 has none */
+    CHECK(table_op(OP_UPSAMPLE) == NULL); /* opset 13 does not have it */
 }
 
 int main(void) {

@@ -24,7 +24,7 @@ static float *random_floats(size_t count) {
     return data;
 }
 
-// How a value is given: row-major, blocked, blocked with scale, shift and relu pending.
+// The layout of a value: row-major, blocked, blocked with scale, shift and relu pending.
 enum form { ROW_MAJOR, BLOCKED, PENDING };
 
 struct row {
@@ -87,7 +87,7 @@ static const struct row ROWS[] = {
         .form = BLOCKED,
         .relu = true,
     },
-    {.name = "3x3 of few tiles", // which threads share
+    {.name = "3x3 of few tiles", // which the threads share
      .shape = {SHAPE(1, 32, 84, 14, 13), PADS(1), KERNEL(3, 1)},
      .form = BLOCKED,
      .add = true,
@@ -164,7 +164,7 @@ static const struct row ROWS[] = {
                .pad_top = 2, .pad_bottom = 2},
      .form = BLOCKED},
     {.name =
-         "3x3, weights beyond a large page", // a sanitizer looks at how their memory is asked for
+         "3x3, weights beyond a large page", // a sanitizer checks how their memory is allocated
      .shape = {SHAPE(1, 256, 260, 2, 3), PADS(1), KERNEL(3, 1)},
      .form = BLOCKED},
     {.name = "wide",
@@ -211,7 +211,7 @@ struct fixture {
     float *input;         /* row-major, pending work not done */
     float *scale, *shift; /* [n, c] */
     float *weights, *bias, *gamma, *beta, *add;
-    double *wanted; /* row-major, with everything done but the affine of `normed` */
+    double *wanted; /* row-major, with everything applied except the affine of `normed` */
     double *affine; /* [n, 2, channels_out] */
 };
 
@@ -304,7 +304,7 @@ static void fixture_release(struct fixture *f) {
     free(f->affine);
 }
 
-// [n, c, pixels] to the blocked layout, with something odd in the lanes that do not count.
+// [n, c, pixels] to the blocked layout, with odd values in the unused lanes.
 static float *to_blocked(const float *from, int n, int c, int pixels, int b, float filler) {
     int blocks = (c + b - 1) / b;
     float *to = random_floats((size_t)(n * blocks * pixels * b));
@@ -389,7 +389,7 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     out.data = random_floats(blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w));
     out.affine = random_floats(affine_count(ops, s->n, s->channels_out));
     void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
-    memset(scratch, 0xff, conv.scratch_bytes); // not a number, should it be read
+    memset(scratch, 0xff, conv.scratch_bytes); // NaN, in case it is read
     conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out,
              scratch);
     char label[128];
@@ -474,8 +474,8 @@ static struct conv_weights *some_weights(const struct vector_ops *ops, const str
     return weights;
 }
 
-// Marks what each unit writes; -1 where an output is written twice or not at all, else the share of
-// the thread that begins with the most, times the number of threads.
+// Marks the outputs of each unit; returns -1 if an output is written twice or not at all, otherwise
+// the share of the thread that begins with the most units, times the number of threads.
 static double heaviest(const struct conv *conv, int threads) {
     int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
     int wide = conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
@@ -508,8 +508,9 @@ static double heaviest(const struct conv *conv, int threads) {
     return right && total == (double)all ? most * threads / total : -1;
 }
 
-// Whatever the shape, every output belongs to one unit; and ResNet-50's layers have the algorithm
-// that was the fastest, of which two threads begin with halves, or with 4 and 3 of 7 rows of tiles.
+// For every shape, each output belongs to one unit; and ResNet-50's layers use the algorithm
+// that was the fastest, and two threads begin with halves of them, or with 4 and 3 of 7 rows of
+// tiles.
 static void test_units(void) {
     static const struct {
         struct conv_shape shape;

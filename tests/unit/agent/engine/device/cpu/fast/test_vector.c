@@ -18,7 +18,7 @@ static void check_function(const char *name, const struct vector_ops *ops, bool 
     double worst = 0;
     for (int i = 0; i < 2002; i++) {
         double x = (double)numbers[i], wanted = is_tanh ? tanh(x) : 1 / (1 + exp(-x));
-        // Below 1e-37 nothing is left of a float.
+        // Below 1e-37 a float has no precision left.
         double off = fabs((double)seen[i] - wanted) / fmax(fabs(wanted), 1e-30);
         worst = isfinite(seen[i]) ? fmax(worst, off) : INFINITY;
     }
@@ -38,7 +38,7 @@ static void test_functions(void) {
     }
 }
 
-// x = x / 2 + 1 comes to 2 in every lane of every sum: so many were really counted.
+// x = x / 2 + 1 converges to 2 in every lane of every sum: all of them were really computed.
 static void test_multiply_adds_are_as_many_as_said(void) {
     for (enum isa isa = ISA_PLAIN; isa < ISA_COUNT; isa++) {
         if (isa_runs_here(isa)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Trees walked fast against the plain walk: the same bits, for any number of rows, columns, threads
- * and targets, with values that are missing, that are infinite and that are exactly a threshold. */
+/* Fast evaluation of trees against the plain one: the same bits, for any number of rows, columns,
+ * threads and targets, with missing and infinite values and values equal to a threshold. */
 #include "agent/engine/device/cpu/ml/ml_forest.h"
 
 #include "agent/engine/device/cpu/ml/ml.h"
