@@ -44,7 +44,7 @@ static void blame_silent(struct world *world, int index) {
     }
 }
 
-/* Invariant 12. NULL: nothing has happened. */
+/* Invariant 12: what ended the round. NULL: nothing has happened. */
 static const struct blamed *expected(const struct world *world) {
     const struct blamed *best = NULL;
     for (size_t i = 0; i < world->log_count; i++) {
@@ -72,7 +72,7 @@ static int usable(const struct world *world) {
     return count;
 }
 
-/* What time alone has brought, in the order in which the hub would see it. */
+/* Events caused by time alone, in the order in which the hub would see them. */
 static void pass(struct world *world) {
     for (int i = 0; i < world->options.workers; i++) {
         struct view *view = &world->views[i];
@@ -117,7 +117,7 @@ static void pass(struct world *world) {
 void world_post(struct world *world, struct mail *mail, const struct gang_event *event,
                 const struct gang_action *action) {
     if (mail->count == QUEUE) {
-        return; /* a pod that does not read: it is lost by then */
+        return; /* a pod that does not read: it is lost by that time */
     }
     struct post *one = &mail->posts[mail->count++];
     *one = (struct post){.due_ms = world->now_ms + world_dice(world, world->is_peace ? 50 : 300)};
@@ -224,7 +224,7 @@ static void check_lost(struct world *world, const struct gang_facts *facts) {
     counts[CUT_OFF] += is_cut_off;
 }
 
-/* A round that has ended: why, and what follows. */
+/* The end of a round: its cause, and what follows. */
 static void conclude(struct world *world, const struct gang_facts *facts) {
     static const enum reached reached[] = {[GANG_DISRUPTION] = DISRUPTIONS,
                                            [GANG_LOST] = LOSSES,
@@ -280,7 +280,7 @@ static void conclude(struct world *world, const struct gang_facts *facts) {
     CHECK_INT(facts->disrupted, world->disrupted);
 }
 
-/* Invariant 7: whoever waits, waits for a pod, or has a time. */
+/* Invariant 7: a gang that waits, waits for a pod or until a time. */
 static void check_wake(struct world *world, const struct gang_facts *facts) {
     world->wake_ms = gang_wake_ms(world->gang);
     CHECK(world->wake_ms > world->now_ms);
@@ -297,7 +297,7 @@ static void deliver(struct world *world, const struct gang_action *action) {
     }
 }
 
-/* Takes all actions, in order, as the hub does. */
+/* Takes all actions, in order, like the hub. */
 void world_pump(struct world *world) {
     struct gang_action action;
     struct gang_facts facts;
@@ -334,7 +334,7 @@ void world_pump(struct world *world) {
         conclude(world, &facts);
         pass(world);
     }
-    /* 16: what fails is stopped at once. */
+    /* 16: a failed round is stopped immediately. */
     CHECK(!world->is_armed || world->is_stopped || world->is_over || !expected(world) ||
           (world->is_started && world->grace_ms > world->now_ms));
     CHECK(!world->has_later_hub || world->is_over); /* 11 */
@@ -344,7 +344,7 @@ void world_pump(struct world *world) {
     check_wake(world, &facts);
 }
 
-/* ---- what the hub is told ------------------------------------------------------------------- */
+/* ---- events for the hub --------------------------------------------------------------------- */
 
 /* 19 */
 static void view_memory(struct world *world, int index) {
@@ -394,7 +394,7 @@ static void view_hello(struct world *world, const struct gang_event *event, int 
         view->stop_ms = view->stop_ms >= 0 ? world->now_ms : -1;
     } else if (event->round) {
         view->may_run = MAX(event->round, view->may_run);
-        view->stop_ms = world->now_ms; /* it is told at once */
+        view->stop_ms = world->now_ms; /* it gets STOP immediately */
     } else {
         view->may_run = 0;
         view->stop_ms = -1;
@@ -425,7 +425,7 @@ static void view_leaving(struct world *world, const struct gang_event *event) {
         const struct view *view = &world->views[i];
         do_all &= !view->is_in_table || view->is_leaving || view->is_lost;
     }
-    do_all &= world->table_count > 1; /* one alone may be evicted, and goes on elsewhere */
+    do_all &= world->table_count > 1; /* a single one may be evicted, and continues elsewhere */
     notice_ms = notice_ms ? notice_ms : GANG_NOTICE_MS;
     notice_ms = do_all && world->options.parting_ms ? world->options.parting_ms : notice_ms;
     counts[PARTINGS] += do_all;
@@ -446,7 +446,7 @@ static void view_beat(struct world *world, const struct gang_event *event) {
     }
 }
 
-/* It names who hung, and changes nothing else. */
+/* It names the hung rank, and changes nothing else. */
 static void view_halted(struct world *world, const struct gang_event *event) {
     const struct blamed *why = expected(world);
     if (why && why->cause == GANG_HUNG && world->is_armed && world->is_stopped &&

@@ -1,28 +1,30 @@
-/* gang_world.h: a gang's pods as they are and as the hub was told of them, and every action held
- * against both (gang_world.c); what happens to the pods is test_gang_model.c's.
+/* gang_world.h: the true state of a gang's pods and the state that the hub knows; every action is
+ * checked against both (gang_world.c). test_gang_model.c decides what happens to the pods.
  *
- *  1 one round at a time: at START nobody who is not lost has anything of another round
- *  2 START when everybody of the table said READY for this round, and nobody leaves
- *  3 a round's number only grows, and bears the hub's attempt
- *  4 DONE or GIVE_WAY once, nothing behind it
- *  5 a round that ends is counted for App, Memory and Hang alone, and by one
+ *  1 one round at a time: at START no member that is not lost has anything of another round
+ *  2 START when every member of the table said READY for this round, and none leaves
+ *  3 a round's number only grows, and has the hub's attempt in it
+ *  4 DONE or GIVE_WAY once, nothing after it
+ *  5 a round that ends is counted only for App, Memory and Hang, and by one
  *  6 between STOP and the next ARM all have STOPPED, or are lost, or replaced
- *  7 a wake is due unless a pod is waited for, and never for a moment that has passed; before it
+ *  7 a wake is due unless a pod is awaited, and never for a moment that has passed; before it
  *    nothing happens without an event
- *  8 a table is of prepared, connected ones with member 0, all of them unless `wait_ms` are over
+ *  8 a table has prepared, connected members with member 0, all of them unless `wait_ms` are over
  *  9 success: only what ended with 0 before any STOP
- * 10 failure: only what is final, or the last restart was used up
+ * 10 failure: only a final cause, or the last restart was used up
  * 11 GIVE_WAY if and only if a higher attempt was heard of
  * 12 a round's cause is the first one that explains itself, else a rank's exit, else the command's;
- *    who hung is who was found to stand still, if anybody was
- * 13 no ARM before the pause that the cause has
+ *    the hung rank is the one that was found to be stuck, if any was
+ * 13 no ARM before the pause of the cause is over
  * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
- * 15 NOTICE when somebody of a running round leaves with time, once a round
- * 16 STOP in the same moment in which a round fails; who leaves has its grace until then, and all
- *    of them what they have when all leave
+ * 15 NOTICE when a member of a running round leaves with notice, once a round
+ * 16 STOP in the same moment in which a round fails; a leaving member has its grace until then, and
+ *    all members the grace of their parting when all leave
  * 17 an exit alone is judged when nothing can explain it any more, and not before
- * 18 members that are lost are told; most of them: member 0
- * 19 who was ended for want of memory with its pod is counted so, whether its successor comes
+ * 18 lost members are reported; if most of them are lost: member 0
+ * 19 a member that ended with its pod for lack of memory is counted so, whether its successor comes
+ *    before or after it was considered lost; but not if the round had failed before by the member's
+ *    own message */
  * before or after it was taken for lost; but not where the round had failed before by what it
  * said itself */
 #pragma once
@@ -41,18 +43,18 @@ struct mail {
     size_t count;
 };
 
-/* In truth. */
+/* The true state of a pod. */
 struct pod {
     bool is_up, is_linked, is_prepared, is_mute; /* is_mute: it never answers */
     bool is_after_memory;
     int serial;
-    int64_t cut_ms;                                             /* not is_linked: since then */
+    int64_t cut_ms;                                             /* when is_linked became false */
     int64_t attempt, relink_ms, prepared_ms, ends_ms, comes_ms; /* -1: never */
     int64_t armed, runs;                                        /* rounds */
     struct mail up, down;
 };
 
-/* As the hub was told. */
+/* The hub's view of a pod. */
 struct view {
     bool is_known, is_connected, is_prepared, is_leaving, is_lost, is_in_table;
     int serial;
@@ -77,7 +79,7 @@ struct world {
     bool is_armed, is_started, is_stopped; /* the current round */
     int64_t round, started_ms, moved_ms, moves, enough_ms, not_before_ms, grace_ms;
     int done_ranks, table_count, fruitless, counted, disrupted, notices;
-    int lost_index; /* the last round ended for the loss of that one; -1: for something else */
+    int lost_index; /* the last round ended for the loss of that member; -1: for another cause */
     bool rank_done[PODS * 4];
     int64_t rank_progress[PODS * 4];
     struct blamed log[LOG];
@@ -107,18 +109,18 @@ enum reached {
     LATE_MEMORIES,
     UNREACHED,
     PARTINGS,
-    LOST_BEFORE, /* for something else, and then ended for want of memory */
+    LOST_BEFORE, /* for another cause, and then ended for lack of memory */
     REACHED
 };
 
 int64_t world_dice(struct world *world, int64_t sides);
-/* Tells the hub (incarnation: of that serial number), takes all actions and checks them. */
+/* Gives the hub (incarnation: its serial number) an event, takes all actions and checks them. */
 void world_tell(struct world *world, struct gang_event event, int serial);
 void world_pump(struct world *world);
 /* A message on its way to or from a pod: one of the two is NULL. */
 void world_post(struct world *world, struct mail *mail, const struct gang_event *event,
                 const struct gang_action *action);
-/* How often what was reached: courses that prove nothing are noticed. */
+/* How often each state was reached, to detect courses that prove nothing. */
 const int64_t *world_counts(void);
-/* How many checks failed here so far; each was printed. */
+/* The number of checks that failed here so far; each was printed. */
 int world_failures(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who reaches whom: pods that all listen, one that does not (yet), a table of one, rows without a
- * port. The clock of connectivity_poll is the test's. */
+/* Which pods reach which: pods that all listen, one that does not (yet), a table of one, rows
+ * without a port. The clock of connectivity_poll is the test's. */
 #include "agent/launch/gang/connectivity.h"
 
 #include "tests/test.h"
@@ -31,7 +31,7 @@ static void free_pods(void) {
     }
 }
 
-/* What comes of it within a few looks at that time; the others let in whoever comes. */
+/* The result after a few polls at that time; the other pods accept all connections. */
 static enum connectivity_state settle(int pod, int64_t now_ms, int *ret_index, char *words) {
     enum connectivity_state state = CONNECTIVITY_BUSY;
     for (int look = 0; look < 200 && state == CONNECTIVITY_BUSY; look++) {
@@ -65,7 +65,7 @@ static void test_all(void) {
     }
 }
 
-/* The last pod does not listen: its neighbour tries until the time is over, and names it. */
+/* The last pod does not listen: its neighbour retries until the time limit, and names it. */
 static void test_one_is_deaf(void) {
     char words[CONNECTIVITY_WORDS_MAX], wanted[CONNECTIVITY_WORDS_MAX];
     int index = -1;
@@ -81,7 +81,7 @@ static void test_one_is_deaf(void) {
     CHECK_STR(words, wanted);
     CHECK(!connectivity_is_busy(pods[1]));
     connectivity_begin(pods[0], &table, 0,
-                       1000); /* who is not its neighbour reaches all it tries */
+                       1000); /* pods that are not its neighbour reach all they try */
     CHECK_INT(settle(0, 1000, &index, words), CONNECTIVITY_DONE);
     rows[2].reach = 0; /* it could not listen */
     connectivity_begin(pods[1], &table, 2, 1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables, and the environment of every kind of process against golden files (tests/data/launch/;
- * LAUNCH_UPDATE=1 writes them anew: look at the difference). The rows for Open MPI 5 and Intel MPI
+ * LAUNCH_UPDATE=1 writes them anew: review the diff). The rows for Open MPI 5 and Intel MPI
  * in these have not been run. */
 #include "agent/launch/gang/environment.h"
 #include "lib/file.h"
@@ -144,7 +144,8 @@ static const char *of(const struct launch_world *world, enum launch_role role, c
     return text;
 }
 
-/* $NAME in the user's own variables: of what the process has, in one go, and nothing secret. */
+/* $NAME in the user's variables: expands from the variables of the process, in one pass, without
+ * secrets. */
 static void variables_in_variables(void) {
     static const char *const base[] = {"TIMELINE=$AZ_BATCHAI_OUTPUT_MODEL/${NAME}-$INDEX.json",
                                        "NAME=$KEY$$HOME$UNKNOWN",
@@ -173,14 +174,14 @@ static void variables_in_variables(void) {
     CHECK_STR(of(&world, LAUNCH_PROCESS, "TIMELINE"), "/out/$KEY$HOME$UNKNOWN-2.json");
     CHECK_STR(of(&world, LAUNCH_PROCESS, "NAME"), "$KEY$HOME$UNKNOWN");
     CHECK_STR(of(&world, LAUNCH_PROCESS, "AGAIN"), "$AGAIN:x");
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "OTHER"), "$NAME"); /* of the image, not of the spec */
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "OTHER"), "$NAME"); /* from the image, not from the spec */
     CHECK_STR(of(&world, LAUNCH_PROCESS, "ABSENT"), "(none)");
     CHECK_STR(of(&world, LAUNCH_PROCESS, "KEY"), "hidden");
     CHECK_STR(of(&world, LAUNCH_COMMAND, "KEY"), "(none)");
     CHECK_STR(of(&world, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
 }
 
-/* Member 0's, before any process of it is meant. */
+/* Member 0's environment before any process of it is chosen. */
 static struct launch_world world_of_mpi(const char *const *base) {
     return (struct launch_world){.base = base,
                                  .table = &table,
@@ -192,7 +193,7 @@ static struct launch_world world_of_mpi(const char *const *base) {
                                  .run = "/windlass/run"};
 }
 
-/* Where no process may read another's memory Open MPI does not try; a user's own value wins. */
+/* If processes may not read each other's memory, Open MPI does not try; a user's value wins. */
 static void what_seccomp_forbids(void) {
     static const char name[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
     static const char *const none[] = {NULL};
@@ -207,7 +208,8 @@ static void what_seccomp_forbids(void) {
     }
 }
 
-/* Ranks of a trainer are ours, and read what their pod was told; no program of the user's does. */
+/* Ranks of a trainer are our programs, and read their pod's variables; the user's programs do not
+ * get these. */
 static void what_is_ours(void) {
     static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
                                        "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
@@ -226,7 +228,7 @@ static void what_is_ours(void) {
     }
 }
 
-/* mpirun hands its variables to all: none of them may be of one pod. */
+/* mpirun passes its variables to all ranks: none of them may belong to one pod. */
 static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
     struct launch_world world = world_of_mpi(base);

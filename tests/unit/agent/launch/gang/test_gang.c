@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Single decisions of the gang, where a course of test_gang_model.c would hardly come by. */
+/* Single decisions of the gang that courses of test_gang_model.c hardly reach. */
 #include "agent/launch/gang/gang.h"
 
 #include "tests/test.h"
@@ -21,7 +21,7 @@ static bool tell(struct gang *gang, enum gang_event_kind kind, int index, int64_
     return gang_tell(gang, &event, now_ms);
 }
 
-/* The last action of all that are due; -1: none. */
+/* The last of all due actions; -1: none. */
 static int last_action(struct gang *gang, int64_t now_ms) {
     struct gang_action action;
     int last = -1;
@@ -56,11 +56,11 @@ static struct gang *running(void) {
     return run(&options);
 }
 
-/* A pod that is told to leave has its successor within seconds, and needs longer for a last
- * checkpoint: the successor does not cut that short. */
+/* A leaving pod gets its successor within seconds, and needs longer for a last
+ * checkpoint: the successor does not shorten that. */
 static void test_successor_waits(void) {
     struct gang *gang = running();
-    CHECK(!is_early(gang)); /* nobody leaves: the pod is gone, and nobody has heard of it */
+    CHECK(!is_early(gang)); /* no pod leaves: it disappeared without a message */
     CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
     CHECK_INT(last_action(gang, 100), GANG_NOTICE);
     CHECK(is_early(gang));
@@ -75,7 +75,7 @@ static void test_successor_waits(void) {
     gang_free(gang);
 }
 
-/* Who does not answer any more is not waited for. */
+/* The gang does not wait for a pod that no longer answers. */
 static void test_successor_of_a_dead_one(void) {
     struct gang *gang = running();
     CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
@@ -91,7 +91,7 @@ static void test_successor_of_a_dead_one(void) {
     gang_free(gang);
 }
 
-/* It may be evicted, and its successor goes on from its checkpoint. */
+/* A pod may be evicted, and its successor continues from its checkpoint. */
 static void test_one_alone_leaves(void) {
     static const struct gang_options options = {
         .workers = 1, .min_workers = 1, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
@@ -102,26 +102,26 @@ static void test_one_alone_leaves(void) {
     gang_free(gang);
 }
 
-/* Nobody goes on: a program that does not heed the notice keeps its GPUs for less. */
+/* The job is over: a program that ignores the notice keeps its GPUs for a shorter time. */
 static void test_all_leave(void) {
     static const struct gang_options options = {
         .workers = 2, .min_workers = 2, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
     struct gang *gang = run(&options);
     CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
     CHECK_INT(last_action(gang, 100), GANG_NOTICE);
-    CHECK_INT(last_action(gang, 100 + GANG_PARTING_MS), -1); /* one alone has its time */
+    CHECK_INT(last_action(gang, 100 + GANG_PARTING_MS), -1); /* a single one has its full time */
     CHECK(tell(gang, GANG_LEAVING, 0, 1, 6000));
     CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS - 1), -1);
     CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS), GANG_STOP);
     gang_free(gang);
     gang = run(&options);
     CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
-    CHECK(tell(gang, GANG_LEAVING, 0, 1, 19000)); /* the first one's time is over before */
+    CHECK(tell(gang, GANG_LEAVING, 0, 1, 19000)); /* the first one's time ends earlier */
     CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
     gang_free(gang);
 }
 
-/* ---- who is named --------------------------------------------------------------------------- */
+/* ---- the named rank ------------------------------------------------------------------------- */
 
 static void tell_one(struct gang *gang, struct gang_event event, int64_t now_ms) {
     event.incarnation = "a";
@@ -170,7 +170,7 @@ static void beat_one(struct gang *gang, int rank, bool is_waiting, int64_t now_m
              now_ms);
 }
 
-/* The heartbeat of rank 1 stops (SIGSTOP); or all live, and rank 2 alone waits for nobody. */
+/* The heartbeat of rank 1 stops (SIGSTOP); or all are alive, and only rank 2 waits for no other. */
 static void a_hang_has_a_rank(void) {
     for (int wanted = 1; wanted <= 2; wanted++) {
         struct gang *gang = started(30000);
@@ -184,7 +184,7 @@ static void a_hang_has_a_rank(void) {
             }
             CHECK(!gang_next(gang, now_ms, &action));
         }
-        CHECK_INT(gang_wake_ms(gang), 31000); /* of the first step's end: four moved then */
+        CHECK_INT(gang_wake_ms(gang), 31000); /* counted from the first step's end: four ranks moved then */
         CHECK(gang_next(gang, 31000, &action) && action.kind == GANG_STOP);
         for (int i = 0; i < 2; i++) {
             tell_one(gang,
@@ -199,7 +199,7 @@ static void a_hang_has_a_rank(void) {
     }
 }
 
-/* 12 s for an explanation of the command's own code; words go with the cause. */
+/* The command's own exit code gets 12 s for an explanation; the output belongs to the cause. */
 static void a_command_waits_for_an_explanation(void) {
     struct gang *gang = started(0);
     struct gang_action action;
@@ -227,8 +227,8 @@ static void a_command_waits_for_an_explanation(void) {
     gang_free(gang);
 }
 
-/* A trainer's rank hears nothing of the others: a hang; a dead pod explains that better, and so
- * does what is stopped, with its name. */
+/* A trainer's rank gets nothing from the others: a hang; a dead pod explains it better, and so
+ * does a stopped rank, which is named. */
 static void who_gives_up_tells_of_a_hang(void) {
     static const struct gang_event explanations[] = {
         {.kind = GANG_STOPPED}, /* none */
@@ -263,8 +263,7 @@ static void who_gives_up_tells_of_a_hang(void) {
     }
 }
 
-/* The hub itself stood still: a member that has fenced itself meanwhile has nothing to go on with.
- */
+/* The hub itself was stopped: a member that has fenced itself meanwhile cannot continue. */
 static void who_comes_back_empty_is_lost(void) {
     struct gang *gang = started(0);
     struct gang_action action;
@@ -273,14 +272,14 @@ static void who_comes_back_empty_is_lost(void) {
     CHECK(!gang_next(gang, 50000, &action));
     hello.round = 3 << GANG_ROUND_BITS | 1;
     tell_one(gang, hello, 50000);
-    CHECK(!gang_next(gang, 50000, &action)); /* it goes on */
+    CHECK(!gang_next(gang, 50000, &action)); /* the gang goes on */
     hello.round = 0;
     tell_one(gang, hello, 50000);
     CHECK(gang_next(gang, 50000, &action) && action.kind == GANG_STOP && action.count == 2);
     gang_free(gang);
 }
 
-/* The kernel ended a pod with its agent (memory.oom.group): its successor tells the hub. */
+/* The kernel ended a pod with its agent (memory.oom.group): its successor reports it to the hub. */
 static void who_died_of_memory_is_counted(void) {
     for (int64_t after_ms = 2000; after_ms <= 20000; after_ms += 18000) {
         struct gang *gang = started(0);
@@ -293,13 +292,13 @@ static void who_died_of_memory_is_counted(void) {
                                    .words = "raise the limit"};
         struct gang_event stopped = {.kind = GANG_STOPPED, .round = 3 << GANG_ROUND_BITS | 1};
         tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 1000);
-        if (after_ms > GANG_LOST_MS) { /* it is lost meanwhile */
+        if (after_ms > GANG_LOST_MS) { /* it counts as lost meanwhile */
             CHECK(gang_next(gang, 16000, &action) && action.kind == GANG_STOP);
             tell_one(gang, stopped, 16001);
             gang_facts(gang, &facts);
             CHECK(facts.last.cause == GANG_LOST && facts.counted == 0 && facts.disrupted == 1);
         }
-        for (int i = 0; i < 2; i++) { /* and comes back from a cut */
+        for (int i = 0; i < 2; i++) { /* and reconnects after a cut */
             CHECK(gang_tell(gang, &hello, 1000 + after_ms + i));
         }
         tell_one(gang, stopped, 1002 + after_ms);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages of a gang: texts that are not UTF-8, or are cut within a character. */
+/* Messages of a gang: texts that are not UTF-8, or are cut inside a character. */
 #include "agent/launch/gang/gang_message.h"
 #include "tests/test.h"
 
-/* Cut by whoever wrote it. */
+/* Cut by its writer. */
 static void words_are_heard_whatever_they_are(void) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED, .rank = 1, .code = 7}, heard;
     struct error err = {0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The gang beside a model of its pods: they come late, are cut off, leave, are replaced, hang, fail
- * and answer slowly or never, in any order; messages wait for a connection and are lost with a pod.
- * The model knows what runs where in truth, and what the hub was told; each action is held against
- * both (gang_world.h lists the invariants). At last there is peace, and the job must end well.
- * SOAK_SEED and SOAK_ROUNDS choose other courses (make soak: SOAK_ROUNDS=500000),
+/* The gang against a model of its pods: they come late, are cut off, leave, are replaced, hang,
+ * fail and answer slowly or never, in any order; messages wait for a connection and are lost with a
+ * pod. The model knows the true state of the pods, and the state known to the hub; each action is
+ * checked against both (gang_world.h lists the invariants). At the end faults stop, and the job
+ * must succeed. SOAK_SEED and SOAK_ROUNDS choose other courses (make soak: SOAK_ROUNDS=500000),
  * GANG_TRACE=1 shows them. */
 #include "tests/seed.h"
 #include "tests/test.h"
@@ -50,7 +50,7 @@ static void come(struct world *world, int index) {
     hello(world, index);
 }
 
-/* The hub's pod has gone: another one, with no memory but the counts. */
+/* The hub's pod is gone: a new one comes, which knows only the counts. */
 static void new_hub(struct world *world) {
     struct gang_facts facts;
     gang_facts(world->gang, &facts);
@@ -133,7 +133,7 @@ static void say(struct world *world, int index, struct gang_event event) {
     }
 }
 
-/* What runs ends in one of the ways in which programs do. */
+/* The running program ends in one of the ways in which programs end. */
 static void end_well(struct world *world) {
     for (int i = 0, place = 0; i < world->options.workers; i++) {
         if (!world->views[i].is_in_table) {
@@ -182,7 +182,7 @@ static void harm(struct world *world) {
         return;
     }
     switch (world_dice(world, 15)) {
-    case 14: /* the job is deleted: all are told, one after the other */
+    case 14: /* the job is deleted: all get a notice, one after the other */
         for (int i = 0; i < world->options.workers && !world->is_over; i++) {
             event.index = i;
             event.seconds = MAX(seconds, 0);
@@ -217,7 +217,7 @@ static void harm(struct world *world) {
             say(world, index, event);
         }
         break;
-    case 8: /* a pod that was replaced, still talking (to a hub that knows its successor) */
+    case 8: /* a replaced pod that still sends (to a hub that knows its successor) */
         if (!world->views[index].is_known) {
             break;
         }
@@ -297,7 +297,7 @@ static void live(struct world *world, int index) {
 static void step(struct world *world, bool is_hanging) {
     int64_t before = world->now_ms;
     world->now_ms += 1 + world_dice(world, world_dice(world, 10) ? 200 : 3000);
-    /* 7: nothing is due before it was said to be. */
+    /* 7: nothing is due before the announced time. */
     struct gang_action action;
     int64_t early_ms = MIN(world->now_ms, world->wake_ms) - 1;
     CHECK(early_ms < before || !gang_next(world->gang, early_ms, &action));
@@ -338,7 +338,7 @@ static void begin(struct world *world) {
     world_pump(world);
 }
 
-/* False: something went wrong (and was printed). */
+/* Returns false if a check failed (which was printed). */
 static bool course(uint64_t seed) {
     static struct world zero;
     struct world *world = &zero;

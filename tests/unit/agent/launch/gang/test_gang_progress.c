@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What people read of a gang: how its state, the end of a round and the job's end are said. */
+/* Texts about a gang for people: its state, the end of a round, the job's end. */
 #include "agent/launch/gang/gang_progress.h"
 
 #include "tests/test.h"
@@ -95,7 +95,7 @@ static void test_causes(void) {
     }
 }
 
-/* Before anything starts there is nothing else to say; while it runs, what was before is over. */
+/* Before any start there is no other text; while it runs, earlier causes are not shown. */
 static void test_waits(void) {
     static const enum gang_state states[] = {GANG_GATHERING, GANG_RUNNING};
     static const char *const wanted[] = {"worker 1: out of reach", ""};

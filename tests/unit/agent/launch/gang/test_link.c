@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two links over connections that break at any moment, with what is under way, in both directions
- * (SOAK_SEED, SOAK_ROUNDS): everything arrives once, in its order. And the messages themselves. */
+/* Two links over connections that break at any moment, losing the data under way, in both
+ * directions (SOAK_SEED, SOAK_ROUNDS): every message arrives once, in order. And the format of
+ * messages. */
 #include "agent/launch/gang/link.h"
 #include "tests/seed.h"
 #include "tests/test.h"
@@ -9,7 +10,7 @@
 
 enum { WAY = 4096, STEPS = 600 };
 
-/* What is on its way to a side. */
+/* Data on its way to a side. */
 struct side {
     struct link *link;
     struct side *other;

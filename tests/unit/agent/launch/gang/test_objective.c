@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reports of an objective as figures and a curve: what counts, what a gang that starts again says
- * twice, what the next hub knows; and which lines of a program say a metric. */
+/* Reports of an objective as figures and a curve: what counts, what a restarted gang reports
+ * twice, what the next hub knows; and which lines of a program report a metric. */
 #include "agent/launch/gang/gang_progress.h"
 #include "agent/launch/gang/objective.h"
 #include "agent/launch/rank/metric_line.h"
@@ -70,7 +70,7 @@ static void of_others_the_names(void) {
     objective_release(&objective);
 }
 
-/* What is said again takes the place of what was said. */
+/* A repeated report replaces the earlier one. */
 static void another_round(void) {
     static const struct {
         int64_t steps[4]; /* of three reports of a first round, and the first of the second */
@@ -93,14 +93,14 @@ static void another_round(void) {
         char at[CURVE_TEXT_MAX];
         curve_write(&objective.curve, at);
         CHECK_STR(at, rows[i].at);
-        add(&objective, 8, 0, 1); /* and of this one what comes comes */
+        add(&objective, 8, 0, 1); /* any step of this round counts */
         AUTO(curve_release) struct curve wanted = curve_read(rows[i].at);
         CHECK_INT(objective.curve.count, wanted.count + 1);
         objective_release(&objective);
     }
 }
 
-/* Any report of a training that says the same whenever it is asked; every 7th is no number. */
+/* The report of a step, always the same for a step; every 7th is NaN. */
 static void add_from(struct objective *objective, int64_t round, int64_t from, int64_t to) {
     for (int64_t k = from; k <= to; k++) {
         double value = k % 7 == 3 ? (double)NAN : k == 25 ? 0.95 : (double)(k * 37 % 101) / 200;
@@ -114,16 +114,16 @@ static char *told_of(const struct objective *objective) {
     return tree_canonical(json_object_get(progress, "objective"));
 }
 
-/* However often it starts again, and wherever: all is as if it never had. */
+/* However often and wherever it restarts: the result is as without restarts. */
 static void rounds_change_nothing(void) {
     static const struct {
         int64_t interval, delay, reached, from, reached_again, from_again, end;
     } rows[] = {
-        {1, 0, 27, 27, 27, 27, 30},           /* behind the point at 24 */
-        {1, 0, 28, 28, 30, 25, 30},           /* at a point, and behind one that is replaced */
-        {10, 0, 25, 24, 26, 12, 31},          /* between two, and in front of both */
+        {1, 0, 27, 27, 27, 27, 30},           /* after the point at 24 */
+        {1, 0, 28, 28, 30, 25, 30},           /* at a point, and after one that is replaced */
+        {10, 0, 25, 24, 26, 12, 31},          /* between two, and before both */
         {10, 40, 25, 24, 30, 2, 45},          /* there is no point yet */
-        {1, 0, 4500, 4400, 4450, 4450, 4600}, /* there are no more */
+        {1, 0, 4500, 4400, 4450, 4450, 4600}, /* no points after it */
         {1, 0, 1023, 2, 1100, 78, 1200},      /* as far as it knows */
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -145,7 +145,7 @@ static void rounds_change_nothing(void) {
     }
 }
 
-/* Of what lies further back the curve's points are known. */
+/* Of older reports only the curve's points are known. */
 static void further_back_it_goes_to_a_point(void) {
     struct objective objective;
     objective_init(&objective, &accuracy);
@@ -155,11 +155,11 @@ static void further_back_it_goes_to_a_point(void) {
     CHECK_INT(objective.numbers, 49); /* 56 less 8; 60 is a number */
     CHECK_INT(objective.curve.count, 16 + 4 + 3);
     add_from(&objective, 3, 60, 61);
-    CHECK_INT(objective.reports, 58); /* it knows the way from there */
+    CHECK_INT(objective.reports, 58); /* it knows all reports from there */
     objective_release(&objective);
 }
 
-/* Of a pod that the others have done without, when it is back. */
+/* Reports of a pod that returns after the others went on without it. */
 static void late_reports_are_passed_over(void) {
     struct objective objective;
     objective_init(&objective, &accuracy);
@@ -173,7 +173,7 @@ static void late_reports_are_passed_over(void) {
     objective_release(&objective);
 }
 
-/* Between the points at 24 and 28, and with steps that are times. */
+/* Between the points at 24 and 28, and with times as steps. */
 static void the_next_hub_knows_the_tail(void) {
     static const int64_t begins[] = {100, 1700000000000000000};
     for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
@@ -221,7 +221,7 @@ static void the_next_hub(void) {
     CHECK(objective_recall(&next, told));
     AUTO(text_freep) char *same = x_printf("{\"objective\":%s}", told);
     check(&next, same);
-    /* It was heard to 200, and goes on from 150: behind the 15th report. */
+    /* Reports up to 200 arrived, and it continues from 150: after the 15th report. */
     add(&next, 2 << 20, 100, 150);
     CHECK_INT(next.reports, 16);
     CHECK_INT(next.curve.count, 16);
@@ -232,7 +232,8 @@ static void the_next_hub(void) {
     objective_release(&objective);
 }
 
-/* 10,000 reports of any length are so many bytes, and fit into last words with all else. */
+/* 10,000 reports of any length take a limited number of bytes, and fit into a termination message
+ * with the rest. */
 static void has_a_bound(void) {
     struct objective objective;
     objective_init(&objective, &accuracy);

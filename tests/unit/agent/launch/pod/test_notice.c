@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Notices, against a server that stands in for Azure's: it says what the test wants, also late,
+/* Notices, from a server that stands in for Azure's: it answers what the test wants, also late,
  * too much, nonsense, or nothing. */
 #include "agent/launch/pod/notice.h"
 
@@ -112,11 +112,11 @@ static void server_stop(struct server *server) {
     close(server->fd);
 }
 
-/* ---- who listens ---------------------------------------------------------------------------- */
+/* ---- the listener --------------------------------------------------------------------------- */
 
 struct heard {
     atomic_int told, failures, recoveries;
-    struct notice_event event; /* after told */
+    struct notice_event event; /* the event after `told` */
 };
 
 static void on_told(void *context, const struct notice_event *event) {
@@ -191,7 +191,7 @@ static void a_server_in_trouble_is_asked_again(void) {
         CHECK_INT(heard.told, 0);
         server.manner = FINE;
         CHECK(comes(&heard.told, 1));
-        CHECK_INT(heard.failures, 1); /* told once, however often it fails */
+        CHECK_INT(heard.failures, 1); /* reported once, however often it fails */
         CHECK_INT(heard.recoveries, 1);
         notice_stop(notice);
         server_stop(&server);
@@ -209,7 +209,7 @@ static void a_stop_waits_for_nobody(void) {
     notice_stop(notice);
     CHECK(clock_monotonic_ms() - from_ms < 500);
     server_stop(&server);
-    /* Nobody there at all. */
+    /* No server at all. */
     notice = start(&server, &heard);
     CHECK(comes(&heard.failures, 1));
     notice_stop(notice);

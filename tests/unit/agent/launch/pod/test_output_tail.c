@@ -18,7 +18,7 @@ static void five_lines_are_one(void) {
     CHECK_STR(words, "1 | 2 | 3 | [31m4 | 5");
 }
 
-/* 511 bytes are kept, the first of them whole or the second half of a character. */
+/* 511 bytes are kept; the first is a whole character or the second half of one. */
 static void it_begins_with_a_whole_character(void) {
     for (size_t after = 1; after < 3; after++) {
         struct output_tail tail = {0};
@@ -33,7 +33,7 @@ static void it_begins_with_a_whole_character(void) {
     }
 }
 
-/* What says why stands at the end: lines are left out at the front, whole. */
+/* The reason is at the end: whole lines are dropped from the front. */
 static void the_end_is_never_cut(void) {
     char line[200], words[OUTPUT_TAIL_LINE_MAX];
     for (int wide = 1; wide < 180; wide++) {
@@ -104,7 +104,7 @@ static void the_last_lines_are_shown(void) {
         {"tab\there\x7f!", "tab here !"},
         {"\xc3\xbc and \xc2\x9b", "\xc3\xbc and"}, /* a control character of two bytes */
         {"\xff\xfe\xe2\x82", "????"},
-        {"\xe2\x82\xac \xed\xa0\x80", "\xe2\x82\xac ???"}, /* a surrogate is none */
+        {"\xe2\x82\xac \xed\xa0\x80", "\xe2\x82\xac ???"}, /* a surrogate is not a character */
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         check_tail(rows[i].text, strlen(rows[i].text), rows[i].tail);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that says much between two looks is not held up. */
+/* A program that prints much between two polls is not blocked. */
 #include "agent/launch/pod/process_group.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
@@ -24,7 +24,7 @@ static bool may_have_so_much(void) {
     return may;
 }
 
-/* Nobody looks while it writes. */
+/* No poll while it writes. */
 static void a_megabyte_waits_for_the_next_look(void) {
     static const char *const words[] = {
         "bash", "-c", "head -c 900000 /dev/zero | tr '\\0' '\\n' >&2; : >\"$0\"", NULL, NULL};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Command lines into words: what real launchers hand over, and any line beside what this machine's
- * shell makes of it (SOAK_SEED, SOAK_ROUNDS); variables in texts. */
+/* Command lines into words: those of real launchers, and random lines compared with the words of
+ * this machine's shell (SOAK_SEED, SOAK_ROUNDS); variables in texts. */
 #include "agent/launch/pod/variables.h"
 #include "agent/launch/pod/words.h"
 #include "lib/file.h"
@@ -42,7 +42,7 @@ static void lines(void) {
         {"prog \"a\\\"b\\\\c\\d\"", "0|prog|a\"b\\c\\d"},
         {"prog a'b'\"c\"d", "0|prog|abcd"},
         {"prog a#b", "0|prog|a#b"},
-        {"'A'=1", "0|A=1"}, /* no name: a command of that name */
+        {"'A'=1", "0|A=1"}, /* not a variable's name: a command of that name */
         {"1A=1 prog", "0|1A=1|prog"},
         {"prog a~b x=~y", "shell"},
         {"", "shell"},
@@ -85,7 +85,7 @@ static char *random_line(uint64_t *state) {
     return line;
 }
 
-/* One shell gets all lines that are plain to us, p being a function that prints its words. */
+/* One shell gets all lines that we call plain; p is a function that prints its words. */
 static void as_a_shell_has_them(void) {
     uint64_t state = test_seed(5);
     int64_t rounds = test_rounds(2000) * 10;
@@ -108,7 +108,7 @@ static void as_a_shell_has_them(void) {
         if (strcmp(words.items[0], "p") == 0) {
             plain++;
             fprintf(lines_file, "%s\n", line);
-            fputs(words.count == 1 ? "()" : "", wanted); /* printf's own way with no words */
+            fputs(words.count == 1 ? "()" : "", wanted); /* what printf does without words */
             for (size_t k = 1; k < words.count; k++) {
                 fprintf(wanted, "(%s)", words.items[k]);
             }
@@ -193,7 +193,7 @@ static void too_much(void) {
     many[EXPAND_MAX] = 0;
     error_clear(&err);
     CHECK_OK(variables_expand(many, big, many, &text, &err), &err);
-    /* 16,000 variables of nothing but variables: neither memory nor time are endless. */
+    /* 16,000 variables that consist of variables: memory and time are limited. */
     for (size_t i = 0; i + 2 < 32000; i += 2) {
         memcpy(many + i, "$a", 2);
         many[i + 2] = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Figures: texts that are metrics and such that are not, over the socket, and what a status gets.
+/* Figures: texts that are metrics and texts that are not, over the socket, and in a status.
  */
 #include "agent/launch/gang/figures.h"
 #include "agent/launch/rank/metric_socket.h"
@@ -49,7 +49,7 @@ static void over_a_socket(void) {
     AUTO(text_freep) char *path = x_printf("%s/metrics", folder);
     setenv("WINDLASS_METRICS", path, 1);
     setenv("RANK", "5", 1);
-    metric_send("loss", 1, 1); /* nobody is there: nothing happens */
+    metric_send("loss", 1, 1); /* no listener: nothing happens */
     CHECK_OK(metric_socket_open(path, &socket, &err), &err);
     CHECK(!metric_socket_take(socket, &metric));
     metric_send("no metric", 1, 1);
@@ -57,7 +57,7 @@ static void over_a_socket(void) {
     CHECK(metric_socket_take(socket, &metric));
     CHECK(metric.rank == 5 && metric.value == 0.5 && metric.step == 12);
     CHECK(!metric_socket_take(socket, &metric));
-    for (int i = 0; i < 100000; i++) { /* more than has room: nobody waits */
+    for (int i = 0; i < 100000; i++) { /* more than the socket buffers: the sender does not wait */
         metric_send("loss", 0.5, i);
     }
     CHECK(metric_socket_take(socket, &metric) && metric.step == 0);

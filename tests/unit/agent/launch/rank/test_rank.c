@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What programs of a pod ask its agent for, over a real socket, and the program that stands before
- * a rank: every byte comes through once, into a pipe and a terminal; its end, its log, what it gets
- * and what it tells. */
+/* Requests of programs in a pod to its agent, over a real socket, and the program that wraps
+ * a rank: every byte comes through once, into a pipe and a terminal; its end, its log, its
+ * environment and its reports. */
 #include "agent/launch/pod/shell.h"
 #include "agent/launch/rank/rank.h"
 #include "lib/buffer.h"
@@ -22,7 +22,7 @@
 
 static char *folder, *path;
 
-/* What the agent was asked for last, and what the child said. */
+/* The last request to the agent, and the child's output. */
 struct heard {
     struct buffer out;
     bool is_slow; /* 16 KiB in 20 ms, and nothing is kept */
@@ -120,13 +120,13 @@ static void what_is_asked_is_heard(void) {
     struct shell_request request = {.kind = SHELL_ALIVE};
     char *words = NULL;
     int code = 0;
-    CHECK(shell_ask(path, &request, &code, &words, &err) < 0); /* nobody listens */
+    CHECK(shell_ask(path, &request, &code, &words, &err) < 0); /* no listener */
     close(pipes[0]);
     close(pipes[1]);
     buffer_release(&heard.out);
 }
 
-/* What makes no sense is answered by 255, and harms nobody. */
+/* An invalid request is answered by 255, and has no other effect. */
 static void nonsense_is_refused(void) {
     static const char *const lines[] = {"",
                                         "\n",
@@ -157,11 +157,11 @@ static void nonsense_is_refused(void) {
     shell_free(shell);
 }
 
-/* ---- the program before a rank -------------------------------------------------------------- */
+/* ---- the program around a rank -------------------------------------------------------------- */
 
 struct job {
     const char *const *words; /* NULL-ended */
-    const char *number;       /* as Open MPI says it; NULL: `rank --log` */
+    const char *number;       /* the rank's number as Open MPI gives it; NULL: `rank --log` */
     bool is_in_terminal, is_read_slowly;
 };
 
@@ -236,7 +236,7 @@ static void every_byte_comes_through_once(void) {
     CHECK_INT(heard.status, 0);
     CHECK_INT(heard.out.size, size);
     CHECK(heard.out.size == size && memcmp(heard.out.data, wanted, size) == 0);
-    CHECK_INT(heard.exited, 0); /* it ended well */
+    CHECK_INT(heard.exited, 0); /* it ended with 0 */
     buffer_release(&heard.out);
 }
 
@@ -265,7 +265,7 @@ static void how_it_ends_is_told_and_kept(void) {
     CHECK_INT(heard.exited, 1);
     CHECK_INT(heard.rank, 3);
     CHECK_INT(heard.code, 7);
-    CHECK_STR(heard.text, "out | qu | iet yes"); /* its secret; what it had is its own */
+    CHECK_STR(heard.text, "out | qu | iet yes"); /* it gets its secret, and its own variables stay */
     AUTO(buffer_release) struct buffer log;
     buffer_init(&log, 1 << 20);
     read_log("rank.003/stderr", &log);
@@ -273,7 +273,7 @@ static void how_it_ends_is_told_and_kept(void) {
     buffer_release(&heard.out);
 }
 
-/* It writes faster than anybody reads, and never ends. */
+/* It writes faster than the reader reads, and never ends. */
 static void what_it_leaves_behind_is_not_waited_for(void) {
     static const char *const words[] = {"bash", "-c", "yes & yes & yes & sleep 0.1; exit 3", NULL};
     struct heard heard;
@@ -295,11 +295,11 @@ static void it_ends_as_the_rank_does(void) {
     buffer_release(&heard.out);
     run(&(struct job){.words = told, .number = "2"}, &heard);
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 9);
-    CHECK_INT(heard.exited, 0); /* as its group was told to end */
+    CHECK_INT(heard.exited, 0); /* as its group got a signal to end */
     buffer_release(&heard.out);
     run(&(struct job){.words = words}, &heard);
     CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);
-    CHECK_INT(heard.exited + heard.variables, 0); /* its parent sees that itself */
+    CHECK_INT(heard.exited + heard.variables, 0); /* its parent sees the end itself */
     buffer_release(&heard.out);
     run(&(struct job){.words = none}, &heard);
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 127);
@@ -308,7 +308,7 @@ static void it_ends_as_the_rank_does(void) {
     buffer_release(&heard.out);
 }
 
-/* Signals are the group's, and SIGKILL of what stands before it is its end, too. */
+/* Signals go to the group, and SIGKILL of the wrapper also ends the rank. */
 static void it_dies_with_what_stands_before_it(void) {
     static const char *const words[] = {"sh", "-c", "echo $$; exec sleep 60", NULL};
     static const int numbers[] = {SIGTERM, SIGKILL};
@@ -329,7 +329,7 @@ static void it_dies_with_what_stands_before_it(void) {
         pid_t rank = (pid_t)strtol(said, NULL, 10);
         int64_t until_ms = clock_monotonic_ms() + 10000;
         while (rank > 1 && kill(rank, 0) == 0 && clock_monotonic_ms() < until_ms) {
-            waitpid(rank, NULL, WNOHANG); /* should it be ours by now */
+            waitpid(rank, NULL, WNOHANG); /* in case it is our child by now */
             poll(NULL, 0, 5);
         }
         CHECK(rank > 1 && kill(rank, 0) < 0 && errno == ESRCH);
@@ -342,7 +342,7 @@ static void it_dies_with_what_stands_before_it(void) {
 int main(void) {
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* nobody else may reap what dies here */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* no other process may reap children of this test */
     folder = x_printf("/tmp/windlass-rank-XXXXXX");
     if (!mkdtemp(folder)) {
         return 1;

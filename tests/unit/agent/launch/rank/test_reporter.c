@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file of metrics beside a program: what is new in it is told once, whatever becomes of it, and
- * it is not opened more often than it has to be. */
+/* The file of metrics beside a program: new lines are reported once, whatever happens to it, and
+ * it is not opened more often than necessary. */
 #include "agent/launch/pod/shell.h"
 #include "agent/launch/rank/reporter.h"
 #include "lib/file.h"
@@ -89,11 +89,11 @@ static void what_is_new_is_told_once(void) {
     CHECK_INT(unlink(metrics), 0);
     look(reporter);
     say(O_APPEND, "c", 1, 1);
-    reporter_free(reporter); /* however short ago it has looked */
+    reporter_free(reporter); /* however recent its last look */
     end(&agent, "0 a 1 -1\n0 b 1 -1\n0 c 1 -1\n");
 }
 
-/* Same inode, longer than what was read: it was made anew between two looks. */
+/* Same inode, longer than what was read: it was created again between two looks. */
 static void another_one_of_the_same_inode(void) {
     for (int is_early = 0; is_early < 2; is_early++) {
         struct agent agent;
@@ -114,7 +114,7 @@ static void another_one_of_the_same_inode(void) {
     }
 }
 
-/* As often as a rank prints, for so long. */
+/* Polls as often as a rank prints, for a given time. */
 static void it_is_opened_now_and_then(void) {
     struct agent agent;
     char events[64 << 10];

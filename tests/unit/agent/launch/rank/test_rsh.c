@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What launchers give to the program in ssh's place: tests/data/launch/rsh-*.json. Those with
- * "run": false are of launchers that have not been run here; their number is printed. */
+/* The arguments that launchers give to the program that replaces ssh: tests/data/launch/rsh-*.json.
+ * Those with "run": false are of launchers that have not been run here; their number is printed. */
 #include "agent/launch/pod/words.h"
 #include "agent/launch/rank/rsh.h"
 #include "lib/file.h"

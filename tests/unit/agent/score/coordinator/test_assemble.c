@@ -30,7 +30,7 @@ static void open_journal(struct store *output, struct journal *journal) {
     CHECK_OK(journal_open(&options, journal, &err), &err);
 }
 
-/* All that was added is an object of its own now. */
+/* All added records are now in a separate object. */
 static void store_all(struct journal *journal) {
     struct error err = {0};
     int64_t through = -1;
@@ -41,7 +41,7 @@ static void store_all(struct journal *journal) {
     CHECK_INT(through, added);
 }
 
-/* "17 TEXT\n", of every third cell 9,000 bytes more. */
+/* "17 TEXT\n", every third cell with 9,000 bytes more. */
 static char *row_of(int64_t cell, const char *text) {
     size_t more = cell % 3 == 0 ? LONG_BYTES : 0;
     char *row = x_printf("%lld %s", (long long)cell, text);
@@ -141,7 +141,7 @@ static void test_rows_come_in_the_inputs_order(void) {
     }
     CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
-    /* A second result changes nothing, a PARTIAL yields, what is void is gone. */
+    /* A second result changes nothing, a PARTIAL yields, a void result is gone. */
     add(&journal, output, COMMIT_DONE, 0, "b");
     add(&journal, output, COMMIT_DONE, 1, "b");
     add(&journal, output, COMMIT_VOID, 3, "");
@@ -153,12 +153,12 @@ static void test_rows_come_in_the_inputs_order(void) {
     CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
     journal_release(&journal);
-    /* The same commits, the same bytes, whoever makes them. */
+    /* The same commits give the same bytes, whichever coordinator assembles them. */
     open_journal(output, &journal);
     CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
     journal_release(&journal);
-    /* To the job that is run anew, what another gave up is nothing. */
+    /* A job that is run anew ignores what another job gave up. */
     job.uid = "uid-2";
     for (int i = 0; i < CELLS; i++) {
         texts[i] = i % 10 == 1 && i > 1 ? NULL : texts[i];
@@ -186,7 +186,7 @@ static void test_what_is_gone_is_told(void) {
     error_clear(&err);
     struct buffer seen;
     buffer_init(&seen, 64);
-    CHECK_INT(store_get(output, "rows.txt", &seen, NULL, &err), -1); /* no half file */
+    CHECK_INT(store_get(output, "rows.txt", &seen, NULL, &err), -1); /* no partial file */
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
     buffer_release(&seen);
     journal_release(&journal);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A dispatcher with real connections: while it holds, nothing that workers say or do changes what
- * counts.
- */
+/* A dispatcher with real connections: while it holds, no message or action of a worker changes what
+ * counts. */
 #include "agent/score/coordinator/dispatcher.h"
 
 #include "lib/net/socket.h"
@@ -9,7 +8,7 @@
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
-/* libwebsockets 4.1 loses one TLS context where a process has a server and a client of it. */
+/* libwebsockets 4.1 leaks one TLS context if a process has a server and a client. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:lws_create_vhost\n";
@@ -67,7 +66,7 @@ static void serve(struct house *house) {
     }
 }
 
-/* What was sent by now has come. */
+/* Waits until all messages sent so far have arrived. */
 static void serve_for(struct house *house, int64_t ms) {
     for (int64_t end_ms = clock_monotonic_ms() + ms; clock_monotonic_ms() < end_ms;) {
         serve(house);
@@ -128,7 +127,7 @@ static void house_open(struct house *house, const char *folder) {
     progress_init(&house->dispatcher.progress);
     CHECK_OK(server_open(&options, &house->dispatcher.server, &err), &err);
     dispatcher_start(&house->dispatcher, &house->prepared);
-    house->dispatcher.gives = false; /* there is no input that could be described */
+    house->dispatcher.gives = false; /* this test has no input to describe */
 }
 
 static void house_close(struct house *house) {
@@ -168,7 +167,7 @@ static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     say_done(&house, 0, first);
     say_done(&house, 1, second);
     serve_for(&house, 300);
-    socket_free(TAKE(house.visitors[1].socket)); /* it said so, and went */
+    socket_free(TAKE(house.visitors[1].socket)); /* it said that it leaves, and left */
     visit(&house, 2);
     serve_for(&house, 300);
     CHECK_INT(counts_of(&house).batches.done, 0);
@@ -234,7 +233,7 @@ static void test_more_than_it_can_hold_is_not_held(void) {
     house_close(&house);
 }
 
-/* Its old connection is dead and nobody knows it yet: the new one is the worker's, whatever was
+/* The old connection is dead but not closed yet: the new one belongs to the worker, whichever was
  * opened first. */
 static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
     for (int is_listing = 0; is_listing < 2; is_listing++) {
@@ -253,7 +252,7 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
         visit_as(&house, 1, "w-0");
         serve_for(&house, 200);
         if (is_listing) {
-            house.dispatcher.failure.kind = ERROR_BUG; /* nothing is given out by itself */
+            house.dispatcher.failure.kind = ERROR_BUG; /* nothing is leased automatically */
             dispatcher_start(&house.dispatcher, &house.prepared);
             house.dispatcher.gives = false;
         } else {

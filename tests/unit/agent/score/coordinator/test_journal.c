@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What one coordinator accepts and stores is what the next one finds, whenever the first one dies.
- */
+/* The next coordinator finds what one coordinator accepted and stored, whenever that one dies. */
 #include "agent/score/coordinator/journal.h"
 
 #include "agent/data/parts/pack.h"
@@ -13,7 +12,7 @@ enum { CELLS = 6, ITEMS = 11 /* two a cell, one in the last */ };
 
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
 static int told;
-static int64_t failed_items; /* of what is scored next */
+static int64_t failed_items; /* of the next result */
 static int max_tries = 1;
 
 static void open_journal(struct store *output, struct journal *journal) {
@@ -115,12 +114,12 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
     told = 0;
     int64_t first = score(&journal, output, worker, NULL);
     score(&journal, output, worker, NULL);
-    CHECK_INT(told, 0); /* accepted: nobody may hear of it */
+    CHECK_INT(told, 0); /* accepted but not stored: not reported to anyone */
     store_all(&journal);
     CHECK_INT(told, 2);
     CHECK_OK(journal_published(&journal, first, 1, &err), &err);
     store_all(&journal);
-    score(&journal, output, worker, NULL); /* and dies before it is handed on */
+    score(&journal, output, worker, NULL); /* and dies before the result is handed on */
     journal_release(&journal);
 
     open_journal(output, &journal);
@@ -135,7 +134,7 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
     CHECK(ledger_is_committed(journal.ledger));
     CHECK_OK(journal_end(&journal, true, &err), &err);
     store_all(&journal);
-    /* The one that was said to be published is not written again. */
+    /* The result recorded as published is not written again. */
     CHECK_OK(journal_publish(&journal, &err), &err);
     CHECK_INT(files_in("found"), CELLS - 1);
     journal_release(&journal);
@@ -172,7 +171,7 @@ static void test_what_is_broken_is_made_again(void) {
     CHECK(!journal.is_ended);
     store_all(&journal);
     journal_release(&journal);
-    open_journal(output, &journal); /* whoever comes next knows it, too */
+    open_journal(output, &journal); /* the next coordinator knows it, too */
     CHECK_INT(done(&journal), 3);
     worker = join(&journal);
     for (int i = 0; i < 3; i++) {
@@ -191,7 +190,7 @@ static void test_what_is_broken_is_made_again(void) {
     journal_release(&journal);
 }
 
-/* A restart of the same job does not try again what was given up; the job run anew does. */
+/* A restart of the same job does not retry what was given up; the job run anew does. */
 static void test_failures_are_the_jobs_own(void) {
     struct error err = {0};
     struct journal journal;
@@ -225,14 +224,14 @@ static void test_failures_are_the_jobs_own(void) {
     store_all(&journal);
     CHECK(ledger_is_committed(journal.ledger) && !journal.is_ended);
     journal_release(&journal);
-    job.uid = "uid-1"; /* a DONE stands, whoever's it is */
+    job.uid = "uid-1"; /* a DONE of any job remains valid */
     open_journal(output, &journal);
     CHECK_INT(done(&journal), CELLS);
     journal_release(&journal);
 }
 
-/* Half of a mini-batch was published by a job that gave the rest up; the next job does it whole,
- * and its worker dies before it has published that. */
+/* Half of a mini-batch was published by a job that gave the rest up; the next job does it
+ * completely, and its worker dies before it has published that. */
 static void test_done_again_is_published_again(void) {
     struct error err = {0};
     struct journal journal;
@@ -336,8 +335,9 @@ static enum ledger_verdict fail(struct journal *journal, int worker, enum ledger
     return verdict;
 }
 
-/* One try with each coordinator: there are as many as the spec says, however many coordinators
- * there are. What the machine did counts with none of them, nor what befell another job. */
+/* One try with each coordinator: the total is as in the spec, however many coordinators
+ * there are. Losses by the machine do not count with any of them, nor do failures of another job.
+ * */
 static void test_tries_hold_over_coordinators(void) {
     struct journal journal;
     int try = 0;
@@ -366,7 +366,7 @@ static void test_tries_hold_over_coordinators(void) {
     open_journal(output, &journal);
     CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
     journal_release(&journal);
-    max_tries = 1; /* of a cell that waits a try is left, also where the spec allows fewer now */
+    max_tries = 1; /* a waiting cell has a try left, even if the spec allows fewer now */
     job.uid = "uid-2";
     open_journal(output, &journal);
     CHECK_INT(fail(&journal, join(&journal), LEDGER_SCORER, 0, &try), LEDGER_FAILED);
@@ -375,7 +375,7 @@ static void test_tries_hold_over_coordinators(void) {
     job.uid = "uid-1";
 }
 
-/* Made and then broken, a result has all its tries again. */
+/* A result that was done and then damaged has all its tries again. */
 static void test_tries_before_a_void_do_not_count(void) {
     struct error err = {0};
     struct journal journal;

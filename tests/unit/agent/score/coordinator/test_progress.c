@@ -25,7 +25,7 @@ static void test_a_steady_run_has_a_steady_rate(void) {
         progress_add(&progress, 2000 + 6 * i, now_ms);
     }
     CHECK(fabs(progress_rate(&progress, now_ms) - 60) < 1e-9);
-    CHECK(progress_rate(&progress, now_ms + 60000) < 30); /* and a stall shows */
+    CHECK(progress_rate(&progress, now_ms + 60000) < 30); /* and a stall is visible */
     progress.state = PROGRESS_SUCCEEDED;
     CHECK(fabs(progress_rate(&progress, now_ms) - 40) < 1e-9); /* the whole run */
 }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A ledger of so many items in mini-batches of 8, tried once. */
+/* A ledger of `items` items in mini-batches of 8, tried once. */
 static struct ledger *new_ledger(int64_t items) {
     struct error err = {0};
     struct ledger_options options = {.cell_items = 8,
@@ -20,7 +20,7 @@ static struct ledger *new_ledger(int64_t items) {
     return ledger;
 }
 
-/* A record of the run; of its items so many have failed. */
+/* A record of the run, with a number of failed items. */
 static void add(struct facts *facts, enum commit_verdict verdict, int64_t epoch, int64_t first,
                 const char *worker, int64_t failed, enum commit_fault fault) {
     static const char cause[] = "frame 9: bad";
@@ -99,7 +99,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
     } rows[] = {
         {PROGRESS_SUCCEEDED, 0, "u-1", "0123456789abcdef", true},
         {PROGRESS_FAILED, 1, "u-1", "0123456789abcdef", true},
-        {PROGRESS_FAILED, 130, "u-1", "0123456789abcdef", false}, /* told to stop: it goes on */
+        {PROGRESS_FAILED, 130, "u-1", "0123456789abcdef", false}, /* ended by a signal: the run goes on */
         {PROGRESS_FAILED, 0, "u-1", "0123456789abcdef", false},
         {PROGRESS_RUNNING, 0, "u-1", "0123456789abcdef", false},
         {PROGRESS_SUCCEEDED, 0, "u-2", "0123456789abcdef", false}, /* applied anew */
@@ -145,7 +145,8 @@ static void test_a_broken_summary_is_none(void) {
     }
 }
 
-/* Tells of a run without a result, to a store that dies after so many calls (0: never). */
+/* Writes the files of a run without results, to a store that dies after a number of calls (0:
+ * never). */
 static int tell(struct summary *summary, struct commit_log *log, int64_t dies_after,
                 struct error *err) {
     struct broken_options options = {.seed = (uint64_t)dies_after, .dies_after = dies_after};
@@ -154,7 +155,8 @@ static int tell(struct summary *summary, struct commit_log *log, int64_t dies_af
     return summary_tell(summary, output, log, NULL, NULL, err);
 }
 
-/* Wherever the disk becomes full: there is a summary, and behind it all else, or there is none. */
+/* Wherever the disk becomes full: either the summary and all other files exist, or no summary does.
+ * */
 static void test_a_success_that_cannot_be_told_is_none(void) {
     static const char *const names[] = {"report.html", "failed.jsonl", "mini_batches.csv",
                                         "workers.csv"};
@@ -182,12 +184,12 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CHECK_OK(store_stat(output, names[i], &info, &err), &err);
     }
-    /* A job that has failed has failed: what can be told of it is told. */
+    /* A failed job remains failed: the files that can be written are written. */
     summary.exit_code = 1;
     CHECK(tell(&summary, log, calls - 2, &err) < 0 && !summary.has_report);
     CHECK_STR(err.text, "out/told/summary.json: broken for a test");
     error_clear(&err);
-    /* What stays in the way for good ends nothing, and the summary says that there is no report. */
+    /* A permanent obstacle does not end the job, and the summary says that there is no report. */
     summary.exit_code = 0;
     CHECK_OK(store_remove(output, "report.html", &err), &err);
     AUTO(text_freep) char *folder = x_printf("%s/told/report.html/folder", fixtures_out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is seen of a trigger and of an input, in a real folder: what is another one, what is the
- * same, and which texts are no path. */
+/* How a trigger and an input are seen, in a real folder: what counts as changed, what as the
+ * same, and which texts are not a path. */
 #include "agent/score/coordinator/trigger_watcher.h"
 
 #include "lib/file.h"
@@ -66,7 +66,7 @@ static void test_trigger(void) {
 static void test_texts(void) {
     static const struct {
         const char *text;
-        size_t size; /* 0: of the text */
+        size_t size; /* 0: the text's */
         const char *input, *problem;
     } rows[] = {
         {"in/monday\n", 0, "in/monday", NULL},
@@ -128,7 +128,7 @@ static void test_refused(void) {
     }
 }
 
-/* Looks, and says whether it is another one than before. */
+/* Looks, and returns whether the mark has changed. */
 static bool is_other(const char *spec, char mark[static WATCHER_MARK_BYTES + 1]) {
     struct watcher_observation seen = look(spec);
     bool differs = seen.is_there && strcmp(seen.mark, mark) != 0;
@@ -160,7 +160,7 @@ static void test_input(void) {
     drop("in/deep/b.jpg");
     CHECK(is_other(spec, mark));
     drop("in/a.jpg");
-    CHECK(!is_other(spec, mark)); /* nothing is left: no reason for a run */
+    CHECK(!is_other(spec, mark)); /* nothing is left: not a reason for a run */
 }
 
 static void test_one_file(void) {
@@ -196,7 +196,7 @@ static void test_manifest(void) {
     put("in/x.txt", "xyz", 3);
     CHECK(is_other(spec, mark));
     put("list", "x.txt\nlater\n", 12);
-    CHECK(is_other(spec, mark)); /* also of a file that is not there yet */
+    CHECK(is_other(spec, mark)); /* also for a file that does not exist yet */
 }
 
 static void test_pause(void) {

@@ -33,7 +33,7 @@ static UNUSED int join(struct ledger *ledger, const char *name) {
     return join_with(ledger, name, 1);
 }
 
-/* Grants one lease and checks who got what. */
+/* Grants one lease and checks its worker and range. */
 static UNUSED struct ledger_lease grant(struct ledger *ledger, int64_t now_ms, int worker,
                                         int64_t cell) {
     struct ledger_lease lease = {.worker = -1};

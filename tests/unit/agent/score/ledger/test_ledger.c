@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Leases, faults, thresholds, commits, one by one; test_ledger_model.c has them all at once. */
+/* Leases, faults, thresholds, commits, one by one; test_ledger_model.c combines them. */
 #include "tests/unit/agent/score/ledger/ledgers.h"
 
 /* ---- leases --------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static void test_idle_slots_come_first_and_one_ahead_is_fair(void) {
     grant(ledger, 0, b, 3); /* two wait for two slots */
     check_no_grant(ledger, 0);
     CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
-    check_no_grant(ledger, 0); /* b still has one; the last is left for whoever has nothing */
+    check_no_grant(ledger, 0); /* b still has one; the last is left for an idle slot */
     ledger_free(ledger);
 }
 
@@ -87,11 +87,11 @@ static void test_leases_ahead_last_fifty_milliseconds(void) {
     for (struct ledger_lease lease; ledger_grant(ledger, 20000, &lease);) {
         granted++;
     }
-    CHECK_INT(granted, ledger_ahead(ledger, a, 0)); /* and the one that it has */
+    CHECK_INT(granted, ledger_ahead(ledger, a, 0)); /* including the one that it has */
     ledger_free(ledger);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------ */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static void test_a_lost_worker_costs_one_retry(void) {
     struct ledger_options options = plain;
@@ -100,9 +100,9 @@ static void test_a_lost_worker_costs_one_retry(void) {
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
     ledger_leave(ledger, a);
-    check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record has to tell of it */
+    check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record must report it */
     struct ledger_taken none;
-    CHECK(!ledger_take(ledger, 0, &none)); /* what lay ahead had not begun */
+    CHECK(!ledger_take(ledger, 0, &none)); /* leases ahead had not begun */
     CHECK_INT(ledger_counts(ledger).batches.retried, 1);
     CHECK_INT(ledger_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
     CHECK_INT(ledger_counts(ledger).leased, 0);
@@ -120,7 +120,7 @@ static void test_a_lost_worker_costs_one_retry(void) {
     check_taken(ledger, 10, &again, LEDGER_IGNORED);
     CHECK_INT(ledger_counts(ledger).batches.done, 2);
     grant(ledger, 10, a, 2);
-    check_no_grant(ledger, 10); /* b is busy with what it need not go on with */
+    check_no_grant(ledger, 10); /* b is still busy with the unwanted lease */
     CHECK_INT(finish(ledger, &again, 1, 0, 10), LEDGER_IGNORED);
     grant(ledger, 10, b, 3);
     ledger_free(ledger);
@@ -137,7 +137,7 @@ static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
     CHECK(!ledger_take(ledger, 999, &taken));
     check_taken(ledger, 1000, &head, LEDGER_RETRY);
-    check_taken(ledger, 1000, &ahead, LEDGER_IGNORED); /* what lay ahead goes, too */
+    check_taken(ledger, 1000, &ahead, LEDGER_IGNORED); /* the leases ahead go, too */
     CHECK_INT(ledger_deadline_ms(ledger), -1);
     check_no_grant(ledger, 1000); /* a is stuck */
     int b = join(ledger, "b");
@@ -184,7 +184,7 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     ledger_wait(ledger, a, head.lease, true, 100); /* was ready */
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
     ledger_wait(ledger, a, head.lease, false, 100);
-    ledger_wait(ledger, a, head.lease, false, 5000); /* says nothing new */
+    ledger_wait(ledger, a, head.lease, false, 5000); /* nothing new */
     CHECK_INT(ledger_deadline_ms(ledger), 600100);
     CHECK(!ledger_take(ledger, 600099, &taken));
     ledger_wait(ledger, a, head.lease, true, 500000);
@@ -198,7 +198,7 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     CHECK_INT(taken.verdict, LEDGER_RETRY); /* although maxTries is 1 */
     CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
     CHECK_INT(ledger_counts(ledger).batches.failed, 0);
-    check_no_grant(ledger, 1101000); /* a has to say something first */
+    check_no_grant(ledger, 1101000); /* a must send a message first */
     ledger_free(ledger);
 }
 
@@ -216,7 +216,7 @@ static void test_what_waits_for_its_program_may_be_done_elsewhere(void) {
     CHECK(again.is_second);
     CHECK_INT(finish(ledger, &again, 1, 0, 1010), LEDGER_DONE);
     check_taken(ledger, 1010, &first, LEDGER_IGNORED);
-    ledger_wait(ledger, a, first.lease, true, 2000); /* nobody's any more */
+    ledger_wait(ledger, a, first.lease, true, 2000); /* no longer a's lease */
     CHECK_INT(ledger_deadline_ms(ledger), -1);
     CHECK(ledger_is_accounted(ledger));
     ledger_free(ledger);
@@ -229,7 +229,7 @@ static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
     struct ledger *ledger = new_ledger(options, 4);
     int a = join(ledger, "a");
     struct ledger_lease first = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
-    ledger_leave(ledger, a); /* and is back at once */
+    ledger_leave(ledger, a); /* and returns immediately */
     check_taken(ledger, 0, &first, LEDGER_RETRY);
     CHECK_INT(join(ledger, "a"), a);
     first = grant(ledger, 0, a, 0);
@@ -244,8 +244,8 @@ static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
     ledger_free(ledger);
 }
 
-/* Busy with what another was quicker with, it never came to the next: that one's end says nothing.
- */
+/* It was busy with a lease that another finished first, and never began the next: the end of that
+ * one counts as nothing. */
 static void test_a_slot_is_stuck_until_the_first_is_mentioned(void) {
     struct ledger_options options = plain;
     options.wait_ms = 100000;
@@ -291,7 +291,7 @@ static void test_errors_count_and_wrong_numbers_are_errors(void) {
 
 static void test_of_the_last_try_stays_what_is_fine(void) {
     struct ledger_options options = plain;
-    options.cell_items = 0; /* a table: results tell the items */
+    options.cell_items = 0; /* a table: results give the number of items */
     options.max_tries = 2;
     struct ledger *ledger = new_ledger(options, 2);
     int a = join(ledger, "a");
@@ -319,7 +319,7 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
         CHECK(!ledger_is_accounted(ledger));
         int a = join(ledger, "a");
         lease = grant(ledger, 0, a, 0);
-        if (i == 4) { /* a mount that is gone is a loss, too */
+        if (i == 4) { /* a dead mount is a loss, too */
             CHECK_INT(fail(ledger, &lease, LEDGER_MACHINE, "ESTALE", 0), LEDGER_RETRY);
         }
         ledger_leave(ledger, a);
@@ -384,7 +384,7 @@ static void test_thresholds_are_exact(void) {
     }
 }
 
-/* Two of forty are 5 %; and nobody knows the percentage before all were leased. */
+/* Two of forty are 5 %; and the percentage is unknown until all were leased. */
 static void test_a_percentage_waits_until_all_were_leased(void) {
     struct error err = {0};
     struct ledger_options options = plain;
@@ -482,7 +482,7 @@ static void test_commits_that_no_input_has_are_refused(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
     error_clear(&err);
-    /* Of a film all is known before: what no cell is nobody would ever score. */
+    /* A film is known completely in advance: a range outside its cells would never be scored. */
     struct ledger *known = ledger_new(&plain);
     CHECK_OK(ledger_extend(known, 3, 3, true, &err), &err);
     struct ledger_record behind = {LEDGER_DONE, 3, 1, 1, 0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The course of a job: its slow end, sizes of leases, who goes where, how much it takes. */
+/* The course of a job: its slow end, sizes of leases, which slot gets which range, memory and time.
+ * */
 #include "tests/unit/agent/score/ledger/ledgers.h"
 
 #include <malloc.h>
@@ -37,7 +38,7 @@ static void test_a_slow_last_lease_runs_twice(void) {
     ledger_free(ledger);
 }
 
-/* What lies ahead of a busy slot goes to an idle one after a second. */
+/* A lease waiting ahead of a busy slot goes to an idle one after a second. */
 static void test_nothing_waits_behind_a_slow_head(void) {
     struct ledger *ledger = new_ledger(plain, 3);
     int a = join(ledger, "a");
@@ -89,8 +90,8 @@ static void test_sizes_follow_the_costs(void) {
     ledger_free(ledger);
 }
 
-/* A program that ends behind each answer: starting it, 500 ms, is what a lease costs. Once only, in
- * the middle of others, it is not. */
+/* A program that ends after each answer: a lease costs its start, 500 ms. If this happens only
+ * once, in the middle of others, it does not count. */
 static void test_who_is_started_anew_for_each_gets_large_ones(void) {
     for (int starts_each = 0; starts_each < 2; starts_each++) {
         struct ledger_options options = plain;
@@ -120,7 +121,7 @@ static void test_who_is_started_anew_for_each_gets_large_ones(void) {
     }
 }
 
-/* Nor does one take a quarter of the time-out; and a bad item costs itself alone. */
+/* A lease never takes a quarter of the time-out; and a bad item fails alone. */
 static void test_a_bad_item_is_found_by_halves(void) {
     struct ledger_options options = plain;
     options.is_auto = true;
@@ -151,7 +152,7 @@ static void test_a_bad_item_is_found_by_halves(void) {
 
 /* ---- partition, speed, memory --------------------------------------------------------------- */
 
-/* Slots of one speed walk along the input: nearly every lease is the neighbour of the last. */
+/* Slots of one speed walk along the input: nearly every lease is adjacent to the last. */
 static void test_slots_walk_along_the_input(void) {
     enum { CELLS = 400, WORKERS = 4 };
     struct ledger_options options = plain;
@@ -168,12 +169,12 @@ static void test_slots_walk_along_the_input(void) {
         CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
     }
     CHECK(ledger_is_accounted(ledger));
-    CHECK(jumps <= CELLS / 8); /* dealt in turn they would be 400 */
+    CHECK(jumps <= CELLS / 8); /* in round-robin there would be 400 */
     ledger_free(ledger);
 }
 
-/* One that came, took the most and stopped: the other one does what it left, and waits for nothing
- * but what was leased. */
+/* A slot that joined, took the largest share and stopped: the other one does the rest, and waits
+ * only for what was leased. */
 static void test_nothing_waits_in_the_range_of_another(void) {
     enum { CELLS = 100 };
     struct ledger_options options = plain;
@@ -192,7 +193,7 @@ static void test_nothing_waits_in_the_range_of_another(void) {
     ledger_free(ledger);
 }
 
-/* 0 under a sanitizer. */
+/* Returns 0 under a sanitizer. */
 static int64_t allocated(void) {
     struct mallinfo2 info = mallinfo2();
     return (int64_t)(info.uordblks + info.hblkhd);

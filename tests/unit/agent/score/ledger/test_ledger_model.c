@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ledger beside a model of what it promises: workers that die, hang, lie, repeat themselves,
- * answer late and hand back, pages that come in, commits of earlier coordinators and voids, in any
- * order. The model knows each cell and each lease, and what every answer must be. SOAK_SEED and
- * SOAK_ROUNDS choose other worlds; make soak has SOAK_ROUNDS 50000 for it. */
+/* The ledger against a model of its contract: workers that die, hang, send false messages or
+ * repeats, answer late or hand back, pages that come in, commits of earlier coordinators and voids,
+ * in any order. The model knows each cell and each lease, and the right answer to every event.
+ * SOAK_SEED and SOAK_ROUNDS choose other worlds; make soak has SOAK_ROUNDS 50000 for it. */
 #include "tests/seed.h"
 #include "tests/unit/agent/score/ledger/ledgers.h"
 
@@ -12,7 +12,7 @@
 
 enum { WORKERS = 5, SLOTS = 3, CELLS = 200, LEASES = 20000, STEPS_MAX = 20000 };
 
-enum status { FREE, HELD, LATE, UNWANTED, GONE }; /* UNWANTED: its holder is still to be told */
+enum status { FREE, HELD, LATE, UNWANTED, GONE }; /* UNWANTED: its holder must still be notified */
 
 struct model_lease {
     struct ledger_lease lease;
@@ -25,14 +25,14 @@ struct model_slot {
     int64_t queue[CELLS + 1]; /* leases, the head first */
     int held;
     int64_t started_ms;
-    int64_t waits_ms; /* its worker is not ready for the head, since then; or -1 */
+    int64_t waits_ms; /* since when its worker is not ready for the head; or -1 */
     int64_t stuck;    /* or -1 */
 };
 
 struct model_cell {
     bool is_known, is_accepted, is_committed, was_leased;
     int holders, tries, losses;
-    int64_t items; /* in truth */
+    int64_t items; /* the true number */
     int64_t range; /* accepted: the first cell of its record */
     int64_t done, failed;
     bool is_bad;
@@ -51,7 +51,7 @@ struct world {
     struct model_lease leases[LEASES];
     int64_t lease_count; /* leases ever: their number is the index */
     int64_t late, voids_left;
-    int expected_losses; /* told by ledger_take: heads of workers that were lost */
+    int expected_losses; /* from ledger_take: heads of lost workers */
     int unwanted;
 };
 
@@ -115,7 +115,7 @@ static bool is_head(const struct world *world, const struct ledger_lease *lease)
     return slot->held && slot->queue[0] == lease->lease;
 }
 
-/* Accepted: from now on nobody else may have it. */
+/* Accepted: from now on no other worker may have it. */
 static void accept(struct world *world, const struct ledger_lease *lease, int64_t items,
                    int64_t failed) {
     for (int64_t i = lease->first; i < lease->first + lease->cells; i++) {
@@ -139,7 +139,7 @@ static void accept(struct world *world, const struct ledger_lease *lease, int64_
     }
 }
 
-/* A lease that is released already ended badly: what must be said of it. */
+/* The expected answer for a failed lease that was released already. */
 static enum ledger_verdict end_badly(struct world *world, const struct ledger_lease *lease,
                                      enum ledger_fault fault, int64_t items, int64_t failed) {
     struct model_cell *cell = &world->cells[lease->first];
@@ -158,7 +158,7 @@ static enum ledger_verdict end_badly(struct world *world, const struct ledger_le
     return is_partial ? LEDGER_PARTIAL : LEDGER_FAILED;
 }
 
-/* ---- what the ledger says ------------------------------------------------------------------- */
+/* ---- answers of the ledger ------------------------------------------------------------------ */
 
 static void check_counts(struct world *world) {
     struct ledger_counts counts = ledger_counts(world->ledger), sums = {0};
@@ -225,7 +225,7 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
         world->unwanted--;
         return;
     }
-    if (taken->verdict == LEDGER_IGNORED) { /* it has not begun, and goes to somebody else */
+    if (taken->verdict == LEDGER_IGNORED) { /* it has not begun, and goes to another slot */
         CHECK_INT(lease->status, HELD);
         CHECK(!is_head(world, &lease->lease) ||
               world->slot[taken->lease.worker][taken->lease.slot].stuck >= 0);
@@ -249,7 +249,7 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
     CHECK_INT(taken->verdict, end_badly(world, &lease->lease, fault, 0, 0));
 }
 
-/* All that follows from an event. Afterwards nobody who could work has nothing to do. */
+/* Handles all consequences of an event. Afterwards no slot that could work is idle. */
 static void settle(struct world *world) {
     struct ledger_taken taken;
     struct ledger_lease lease;
@@ -339,7 +339,7 @@ static void report(struct world *world, int64_t number) {
     }
 }
 
-/* A worker says of a lease that it is not ready for it, or begins it. */
+/* A worker reports that it is not ready for a lease, or begins it. */
 static void tell_wait(struct world *world, int64_t number, bool is_ready) {
     const struct ledger_lease *lease = &world->leases[number].lease;
     struct model_slot *slot = &world->slot[lease->worker][lease->slot];
@@ -393,7 +393,7 @@ static void extend(struct world *world) {
     CHECK_OK(ledger_extend(world->ledger, cells, items, world->is_all, &err), &err);
 }
 
-/* A record of accepted cells was stored; or what one of them names is gone. */
+/* A record of accepted cells was stored; or an object that one of them names is gone. */
 static void commit_or_void(struct world *world) {
     int64_t cell = dice(world, world->total), first = world->cells[cell].range, end = first;
     if (!world->cells[cell].is_accepted) {
@@ -455,7 +455,7 @@ static void step(struct world *world) {
         }
     } else if (what < 12) {
         struct ledger_lease lie = {.worker = 0, .lease = world->lease_count + dice(world, 9)};
-        if (world->lease_count && dice(world, 2)) { /* somebody else's */
+        if (world->lease_count && dice(world, 2)) { /* another worker's */
             lie.lease = dice(world, world->lease_count);
             lie.worker = (world->leases[lie.lease].lease.worker + 1) % WORKERS;
         }
@@ -465,7 +465,7 @@ static void step(struct world *world) {
         tell_wait(world, number, dice(world, 2));
     } else if (what < 25) {
         commit_or_void(world);
-    } else if (what < 30) { /* nothing happens before the deadline, and something then */
+    } else if (what < 30) { /* nothing happens before the deadline, something at the deadline */
         int64_t deadline_ms = ledger_deadline_ms(world->ledger);
         struct ledger_taken taken;
         struct ledger_lease lease;
@@ -511,7 +511,7 @@ static struct world *new_world(uint64_t seed) {
     options->batch_errors_max = dice(world, 4) ? -1 : dice(world, 30);
     options->batch_errors_percent = dice(world, 4) ? -1 : (double)dice(world, 20);
     world->ledger = ledger_new(options);
-    world->total = 1 + dice(world, dice(world, 4) ? CELLS : 9); /* of few, some kill workers */
+    world->total = 1 + dice(world, dice(world, 4) ? CELLS : 9); /* in small jobs, some items kill workers */
     world->voids_left = dice(world, 30);
     for (int64_t i = 0; i < world->total; i++) {
         world->cells[i].items = options->cell_items ? 3 : 1 + dice(world, 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* miniBatchSize auto against fixed sizes: a job played through the ledger, with workers whose
- * leases cost a start and so much an item. SHOW=1 prints what each took. tests/bench/auto.sh
+ * leases cost a start and a time per item. SHOW=1 prints the time of each. tests/bench/auto.sh
  * measures the same with real programs. */
 #include "tests/seed.h"
 #include "tests/unit/agent/score/ledger/ledgers.h"
@@ -11,7 +11,7 @@ enum { SLOTS = 8, QUEUE = 2048, ANSWER_US = 300 /* from a result to the next lea
 
 struct course {
     int64_t start_us, item_us, items;
-    int spread_percent; /* an item costs up to so much more or less, a lease up to half of it more
+    int spread_percent; /* an item's cost varies up to this, a lease's up to half of it
                          */
 };
 
@@ -45,7 +45,7 @@ static void start_head(struct play *play, struct queue *queue, int64_t at_us) {
     queue->ends_us = at_us + cost_us(play, &queue->leases[queue->first]);
 }
 
-/* What lies behind a slow head is taken back. */
+/* Leases after a slow head are taken back. */
 static void drop_lease(struct queue *queue, int64_t lease) {
     int kept = 0;
     for (int i = 0; i < queue->count; i++) {
@@ -124,12 +124,12 @@ static void auto_is_as_good_as_the_best_fixed_size(void) {
     static const int spreads[] = {0, 50, 100};
     static const struct {
         int64_t item_us, items;
-        double limit; /* times the best */
+        double limit; /* relative to the best */
     } inputs[] = {
         {100, 200000, 1.05},
         {1000, 37000, 1.05},
         {20000, 4000, 1.05},
-        {1000, 40000, 1.12}, /* a thousand divides it evenly: there is nothing to balance */
+        {1000, 40000, 1.12}, /* 1,000 divides it evenly: nothing to balance */
     };
     for (size_t i = 0; i < 36; i++) {
         double limit = inputs[i / 3 % 4].limit;

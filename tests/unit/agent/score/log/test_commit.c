@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commit log over a real folder, behind broken_store: lives that end at any moment, two logs at
- * once, answers that lie; checked against a plain table of what was added and what was told to be
+ * once, false answers; checked against a plain table of what was added and what was reported as
  * stored. SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/score/log/commit.h"
 #include "lib/digest.h"
@@ -114,8 +114,7 @@ static void begin_reading(struct model *model) {
     }
 }
 
-/* Everything that was told to be stored is there, once; of an epoch a first part; each cell once.
- */
+/* All records reported as stored are there, once; of each epoch a first part; each cell once. */
 static void check_reading(const struct model *model, uint64_t seed) {
     int64_t missing_epoch = -1;
     bool is_bad = model->is_bad;
@@ -155,7 +154,7 @@ static void add_cell(struct model *model, struct life *life, int64_t cell) {
     CHECK_OK(commit_add(life->log, &record, &err), &err);
 }
 
-/* Adds up to `count` cells that this life lacks, from a random one on. */
+/* Adds up to `count` cells that this life lacks, starting at a random one. */
 static void add_some(struct model *model, struct life *life, uint64_t *state, int count) {
     int64_t start = (int64_t)(test_random(state) % CELLS);
     for (int64_t i = 0; i < CELLS && count > 0; i++) {
@@ -201,7 +200,7 @@ static bool start_life(struct model *model, struct life *life, struct store *sto
     return true;
 }
 
-/* The old log finds out, and nothing that it adds from now on is ever told to be stored. */
+/* The old log notices it, and no record that it adds from now on is reported as stored. */
 static void check_superseded(struct model *model, struct life *old, bool is_same_uid) {
     struct error err = {0};
     int64_t before = old->added, end_ms = clock_monotonic_ms() + 20000;
@@ -304,7 +303,7 @@ static void whatever_happens_nothing_is_lost_or_twice(void) {
     free(model);
 }
 
-/* ---- what only a hand can do to a log ------------------------------------------------------- */
+/* ---- changes to a log by hand --------------------------------------------------------------- */
 
 static struct model *hand_model;
 static struct store *hand_store;
@@ -393,7 +392,7 @@ static void torn_or_missing_in_the_middle_is_refused(void) {
     end_hand();
 }
 
-/* Whose patience ends before it is known to be gone: the machine's trouble, and no answer. */
+/* Its time limit ends before it is known to be gone: a machine's error, without an answer. */
 static void missing_for_a_while_is_the_stores_trouble(void) {
     struct error err = {0};
     struct commit_log *log = NULL;
@@ -421,7 +420,7 @@ static void another_run_is_refused_by_name(void) {
     end_hand();
 }
 
-/* Lines of the same form may mean other things there. */
+/* Lines of the same form may have another meaning there. */
 static void of_another_release_is_refused_by_name(void) {
     for (const char *version = "13"; *version; version++) {
         struct error err = {0};
@@ -454,7 +453,7 @@ static void replace_in(const char *path, const char *old, const char *new, bool 
     char *at = strstr(text, old);
     CHECK(at && strlen(old) == strlen(new));
     memcpy(at, new, strlen(new));
-    CHECK(!commit_is_whole(text, size)); /* the checksum finds it */
+    CHECK(!commit_is_whole(text, size)); /* the checksum detects it */
     if (is_sealed) {
         struct commit_writer none;
         commit_writer_init(&none);
@@ -484,7 +483,7 @@ static void changed_commits_do_not_count(void) {
     end_hand();
 }
 
-/* Full, or refusing, or gone: to us it is the machine's trouble, and another may do better. */
+/* A full, refusing or missing store is a machine's error: another coordinator may succeed. */
 static void give_to_a_store_that_dies(uint64_t seed) {
     struct error err = {0};
     struct broken_options options = {.seed = seed, .dies_after = 12};
@@ -518,7 +517,7 @@ static void a_store_that_takes_nothing_ends_it(void) {
     }
 }
 
-/* Full objects are cut, and the log says that it is full before memory is. */
+/* Full objects are cut, and the log reports that it is full before memory is exhausted. */
 static int count_records(void *context, const struct commit_head *head UNUSED,
                          const struct commit_record *record, struct error *err UNUSED) {
     *(int64_t *)context += record->text_size == 1 << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Items that have failed, few and many: from a worker by a commit's record into failed.jsonl, and
- * what becomes of it when their object is gone. */
+/* Failed items, few and many: from a worker through a commit's record into failed.jsonl, and
+ * the result when their object is gone. */
 #include "agent/score/log/failures.h"
 
 #include "agent/score/coordinator/journal.h"
@@ -33,7 +33,7 @@ static int see(void *context, int64_t index, const char *cause, size_t size,
     return 0;
 }
 
-/* Every second item of 2 * count has failed; the record that tells of it. The list is the
+/* Every second item of 2 * count has failed; returns the record about it. The list is the
  * caller's. */
 static struct commit_record fail(struct store *output, int64_t lease, int64_t count) {
     struct error err = {0};
@@ -88,7 +88,7 @@ static void test_few_go_with_the_result_and_many_are_an_object(void) {
     }
 }
 
-/* Cut between characters, and at what is none. */
+/* Cut between characters, and at invalid bytes. */
 static void test_causes_are_cut(void) {
     struct error err = {0};
     char long_cause[400], split[400];
@@ -430,7 +430,7 @@ static void test_what_is_broken_is_made_again(void) {
         CHECK_INT(ask_number("%s '%s/%s/.windlass/" RUN "/try/0-'%d.failed && echo 0", hurts[i],
                              fixtures_out, folder, MIXED),
                   0);
-        /* What is known is listed, and that it is not all is told. */
+        /* Known items are listed, and the list says that it is incomplete. */
         CHECK_INT(write_report(&journal, output, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         check_listed(folder, MANY, 1);

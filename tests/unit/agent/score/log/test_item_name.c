@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What rows are called, also when their table cannot be read any more. */
+/* The names of rows, also when their table cannot be read any more. */
 #include "agent/score/log/item_name.h"
 
 #include "agent/data/kinds/table.h"
@@ -9,7 +9,7 @@
 
 enum { ROWS = 20000 };
 
-/* Keys take turns, so that each has ROWS / keys ranges. */
+/* Keys alternate, so that each has ROWS / keys ranges. */
 static void write_table(const char *path, int keys) {
     FILE *file = fopen(path, "w");
     CHECK(file);
@@ -28,7 +28,7 @@ static void check_name(struct item_names *names, int64_t index, const char *want
     CHECK_STR(name.data ? name.data : "", wanted);
 }
 
-/* The 13th row of the first mini-batch and the 2nd; the same when the table is gone. */
+/* The 13th row of the first mini-batch and the 2nd; the same after the table is gone. */
 static void check_names(const char *folder, const char *table, int keys,
                         const char *const wanted[static 4]) {
     struct error err = {0};
@@ -75,7 +75,7 @@ static void test_rows_of_a_key(void) {
     check_names("key", ",\"partitionKeys\":[\"x\"]", 1, wanted);
 }
 
-/* More ranges than a line holds: they are an object, and the name is the key's. */
+/* More ranges than fit into a line: they are in an object, and the name is the key's. */
 static void test_rows_of_a_key_in_many_places(void) {
     static const char *const wanted[] = {"a.csv:114", "a.csv:12", "[\"a\"]+12", "[\"a\"]+1"};
     check_names("ranges", ",\"partitionKeys\":[\"x\"]", 2, wanted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which record counts, against the rules applied to one cell after the other with all records at
- * hand. SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
+/* Which record counts, against the rules applied cell by cell with all records in
+ * memory. SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
 #include "agent/score/log/record_resolver.h"
 
 #include "tests/seed.h"
@@ -27,7 +27,7 @@ static struct commit_record random_record(void) {
     return record;
 }
 
-/* The record that counts for a cell, by what exactly-once.md says; -1: none. */
+/* The record that counts for a cell, by the rules of exactly-once.md; -1: none. */
 static int winner(const struct commit_record *records, int count, int64_t cell) {
     int won = -1;
     for (int i = 0; i < count; i++) {

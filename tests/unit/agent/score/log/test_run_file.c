@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run's file has of its network: the digest of all that a read gives, to the end. */
+/* A run's file has the digest of its network: over all bytes that reads give, to the end. */
 #include "agent/score/log/run_file.h"
 
 #include "agent/data/input/input.h"
@@ -12,9 +12,9 @@
 
 static const char path[] = "build/test_run_file.bin";
 
-/* The digest that the run's file has of this network; the caller frees. */
+/* The digest of this network in the run's file; the caller frees. */
 static char *digest_of(const char *network, struct error *err) {
-    static const struct input_kind kind = {0}; /* by lines: there is nothing to list */
+    static const struct input_kind kind = {0}; /* by lines: nothing to list */
     const struct media media = {.lines = &kind};
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:{s:s}}}", "scorer", "onnx", "path", "engine/models/net.onnx");
@@ -42,8 +42,8 @@ static void test_files_of_any_size(void) {
     }
 }
 
-/* The size that a file had when it was opened may be none that it has: it is read until it ends. A
- * mapping of that size would end the process where the file is shorter by then. */
+/* A file's size at opening may be wrong: it is read until it ends. A
+ * mapping of that size would end the process if the file is shorter by then. */
 static void test_the_size_that_is_told_is_not_believed(void) {
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run leaves for people: pages whatever names and causes are on them, and the whole over a
- * real commit log. REPORT_PAGES=folder: leaves pages there for test_report.sh and for eyes. */
+/* The files of a run for people: pages with any names and causes, and all files over a
+ * real commit log. REPORT_PAGES=folder: writes pages there for test_report.sh and for review. */
 #include "agent/score/report/report.h"
 
 #include "lib/file.h"
@@ -28,7 +28,7 @@ static struct report_options options_of(const char *job) {
                                    .slots = 1};
 }
 
-/* ---- runs that are made up ------------------------------------------------------------------ */
+/* ---- made-up runs --------------------------------------------------------------------------- */
 
 struct shape {
     int workers, slots, fail_permille, partial_permille;
@@ -160,7 +160,7 @@ static void a_run_without_a_mini_batch(void) {
     check_page(facts, &options, "none");
 }
 
-/* ---- names that are attacks ----------------------------------------------------------------- */
+/* ---- hostile names -------------------------------------------------------------------------- */
 
 static void hostile_names_stay_text(void) {
     static const char *const texts[] = {
@@ -305,7 +305,7 @@ static void csv_fields_are_quoted_where_they_must(void) {
     }
 }
 
-/* ---- the whole, over a real log ------------------------------------------------------------- */
+/* ---- all files, over a real log ------------------------------------------------------------- */
 
 static char *volume;
 
@@ -368,7 +368,7 @@ static int count_lines(const char *text) {
     return lines;
 }
 
-/* A life that fails some, and one of another uid that does them again. */
+/* A coordinator that fails some, and one with another uid that does them again. */
 static void write_lives(struct store *store) {
     struct error err = {0};
     for (int life = 0; life < 2; life++) {
@@ -459,7 +459,7 @@ static int name_nothing(void *context UNUSED, int64_t first, int64_t index UNUSE
     return error_set(err, ERROR_INVALID, "the list of item %lld is torn", (long long)first);
 }
 
-/* What cannot be written is no reason for the summary to know nothing. */
+/* A file that cannot be written does not affect the content of the summary. */
 static void the_facts_are_whole_without_the_tables(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_folder("torn");
@@ -548,7 +548,7 @@ static void a_large_run_needs_little_memory(void) {
     int64_t grown_kib = peak_kib() - before_kib;
     printf("# %lld mini-batches: %lld KiB, %lld ms\n", (long long)count, (long long)grown_kib,
            (long long)(clock_monotonic_ms() - start_ms));
-    /* Two commits of 8 MiB at a time and what jansson makes of one's head; 4 bytes a cell. Not with
+    /* Two commits of 8 MiB at a time and jansson's tree of one's head; 4 bytes a cell. Not with
      * a sanitizer, which keeps what was freed. */
 #ifndef __SANITIZE_ADDRESS__
     CHECK(grown_kib < 32 * 1024 + 8 * count / 1024);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is collected of a run in bounded memory, against plain sums over all records. SOAK_SEED,
+/* Facts of a run collected in bounded memory, against plain sums over all records. SOAK_SEED,
  * SOAK_ROUNDS: other runs, more of them. */
 #include "agent/score/report/report_facts.h"
 
@@ -16,7 +16,7 @@ struct plain {
     int64_t busy_ms, span_ms, after_ms, batches, items;
 };
 
-/* Everything of the records of one epoch, by looking at all of them. */
+/* All facts of one epoch, from all records. */
 static void add_plain(const struct commit_record *records, int count, int64_t offset_ms,
                       int64_t end_ms, struct plain plain[static SUM_WORKERS]) {
     for (int w = 0; w < SUM_WORKERS; w++) {
@@ -162,7 +162,7 @@ static void causes_are_grouped_by_their_words(void) {
                                        .text_size = strlen(text)};
         facts_add(facts, &record, 1);
     }
-    for (int i = 0; i < 1000; i++) { /* more than there is room for: counted together */
+    for (int i = 0; i < 1000; i++) { /* more than the table holds: the rest is counted together */
         char text[64];
         snprintf(text, sizeof text, "%c%c only here", 'a' + i / 26 % 26, 'a' + i % 26);
         struct commit_record record = {.verdict = COMMIT_FAILED,

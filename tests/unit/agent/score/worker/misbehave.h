@@ -1,4 +1,5 @@
-/* misbehave.h: what test_command.c starts: itself, as `PROGRAM misbehave MODE [TEXT]`. */
+/* misbehave.h: the program that test_command.c starts: itself, as `PROGRAM misbehave MODE [TEXT]`.
+ * */
 #pragma once
 #include <signal.h>
 #include <stdio.h>
@@ -32,10 +33,10 @@ static inline bool misbehave_read(char **line, long long *id, char **items) {
     return true;
 }
 
-/* Before it says that it is ready. */
+/* Faults before it reports that it is ready. */
 static inline void misbehave_init(const char *mode) {
     if (strcmp(mode, "init-error") == 0) {
-        /* The first word counts, also of one write. */
+        /* The first message counts, even within one write. */
         dprintf(1, "{\"error\":\"no such model: \\u00e4\\n\"}\n{\"ready\":true}\n");
     } else if (strcmp(mode, "init-silent") == 0) {
         puts("loading");
@@ -49,8 +50,7 @@ static inline void misbehave_init(const char *mode) {
     fflush(stdout);
 }
 
-/* Two children: one in the group, one that left it and whose parent is gone. Their pids are said.
- */
+/* Two children: one in the group, one that left it and whose parent is gone. Prints their pids. */
 static inline void misbehave_fork(void) {
     if (fork() == 0) {
         misbehave_sleep();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures that go to a device as bytes, and come back as such, are what they are as floats. */
+/* Pictures that go to a device as bytes and come back as bytes equal those that go as floats. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
 #include "agent/score/worker/postprocess.h"
@@ -81,8 +81,8 @@ static void fill(struct tensor *floats, enum range range) {
     }
 }
 
-/* Of the second of two pictures of 11 x 7 in 12 x 8: places that are no numbers, -1: none; what
- * lies in the padding alone is cut off, and nobody's business. */
+/* Places with NaN in the second of two pictures of 11 x 7 in 12 x 8, -1: none; what
+ * is only in the padding is cut off and does not matter. */
 static const struct {
     int first, second;
     bool is_bad;
@@ -101,7 +101,7 @@ static void check_out(const struct postprocess *postprocess, size_t place) {
     fill(&floats, postprocess->range);
     const int at[] = {places[place].first, places[place].second};
     for (int i = 0; i < 2; i++) {
-        if (at[i] >= 0) { /* in planes of their own */
+        if (at[i] >= 0) { /* in separate planes */
             ((float *)floats.data)[(3 + i) * 8 * 12 + at[i]] = NAN;
         }
     }

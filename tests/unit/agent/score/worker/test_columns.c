@@ -116,7 +116,7 @@ static const struct {
      "it has no column \"wild\", which is an input of m/a.onnx"},
 };
 
-/* Each input takes the column of its name, or what the list says, in the order of the inputs. */
+/* Each input takes the column of its name, or the one in the list, in the order of the inputs. */
 static void test_inputs_of_several_types_take_a_column_each(void) {
     static const char *const known[] = {"f", "m", ""};
     struct arena arena = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Real programs: sh, python3, and this one again, misbehaving as it is told. */
+/* Real programs: sh, python3, and this program itself, which misbehaves on request. */
 #include "agent/score/worker/command.h"
 
 #include "lib/time/clock.h"
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-static char said[1 << 16]; /* all that was said, a line each: "1 " is stdout's */
+static char said[1 << 16]; /* all output, one line each: "1 " marks stdout */
 static int said_lines;
 
 static void on_say(void *context UNUSED, enum command_stream stream, const char *text,
@@ -193,7 +193,7 @@ static void test_a_second_answer_is_noise_and_order_is_free(void) {
     check_answer(other, 2, "[2]");
 }
 
-/* Each ends the program; started again, it is as new. */
+/* Each fault ends the program; restarted, it works normally. */
 static void test_ends_of_all_kinds_cost_one_try(void) {
     static const struct {
         const char *mode, *wanted;
@@ -288,7 +288,7 @@ static void test_inits_that_fail_say_why(void) {
     CHECK_STR(err.text, "init: cannot run no-such-program-here: No such file or directory");
 }
 
-/* Whoever it has started dies with it: in its group, or out of it. */
+/* All processes that it started die with it, inside and outside its group. */
 static void test_children_die_with_the_program(void) {
     struct command_options options = options_of(MISBEHAVE("fork"));
     AUTO(command_freep) struct command *command = start(&options);
@@ -300,7 +300,7 @@ static void test_children_die_with_the_program(void) {
         char path[64], state[512] = "";
         snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
         FILE *file = fopen(path, "r");
-        if (file) { /* dead, if nobody has taken note of it */
+        if (file) { /* dead, if not reaped yet */
             size_t got = fread(state, 1, sizeof state - 1, file);
             state[got] = 0;
             fclose(file);
@@ -311,7 +311,7 @@ static void test_children_die_with_the_program(void) {
     CHECK_INT(found, 2);
 }
 
-/* Two slots of one worker: what ends the one leaves the other alone. */
+/* Two slots of one worker: the end of one does not affect the other. */
 static void test_a_neighbour_lives_on(void) {
     struct command_options options = options_of(MISBEHAVE("good"));
     AUTO(command_freep) struct command *neighbour = start(&options);
@@ -325,7 +325,7 @@ static void test_a_neighbour_lives_on(void) {
     check_answer(neighbour, 2, "[2]");
 }
 
-/* kill -9 of the worker: the kernel ends the program, which holds the pipe that we read. */
+/* kill -9 of the worker: the kernel ends the program, which holds the other end of our pipe. */
 static void test_the_program_dies_with_its_worker(void) {
     int fds[2];
     CHECK_INT(pipe(fds), 0);
@@ -350,7 +350,7 @@ static void test_the_program_dies_with_its_worker(void) {
     CHECK_INT(waitpid(worker, NULL, 0), worker);
     while ((got = read(fds[0], text, sizeof text)) > 0) {
     }
-    CHECK_INT(got, 0); /* nobody writes any more */
+    CHECK_INT(got, 0); /* no writer is left */
     close(fds[0]);
 }
 
@@ -385,7 +385,7 @@ static void test_lines_of_many_megabytes_go_both_ways(void) {
     CHECK_INT(command_send(command, &large, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "bytes for the program, at most"));
-    ask(command, 11, "[1]", 1); /* the program is well, and was not told */
+    ask(command, 11, "[1]", 1); /* the program works, and was not told */
     check_answer(command, 11, "[1]");
     free(items);
 }
@@ -412,7 +412,7 @@ static void check_environment(const char *listed, int slot, int gpus, const char
 static void test_the_environment_has_a_gpu_and_no_token(void) {
     setenv("WINDLASS_TOKEN", "secret", 1);
     setenv("WINDLASS_TLS_KEY", "secret", 1);
-    int leak = fcntl(1, F_DUPFD, 50); /* no descriptor of ours is the program's */
+    int leak = fcntl(1, F_DUPFD, 50); /* the program inherits no descriptor of ours */
     check_environment(NULL, 3, 0, NULL, "[\"3///$(x)=1\"]");
     check_environment(NULL, 5, 4, NULL, "[\"5/1//$(x)=1\"]");
     check_environment("7", 1, 0, NULL, "[\"1/7//$(x)=1\"]");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scale, preprocess and postprocess: a picture's way to the network and back. */
+/* scale, preprocess and postprocess: a picture is prepared for the network and its result turned
+ * back. */
 #include "agent/data/image/scale.h"
 #include "agent/score/worker/postprocess.h"
 #include "agent/score/worker/preprocess.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runners with real programs: when the coordinator's clock of a lease has to stand. */
+/* Runners with real programs: when the coordinator's clock of a lease must stop. */
 #include "agent/score/worker/runners.h"
 
 #include "lib/time/clock.h"
@@ -19,7 +19,7 @@ static void on_wake(void *context UNUSED) {
 struct bench {
     struct job job;
     struct runners *runners;
-    char told[96]; /* "w7 b7 d7": what was told so far */
+    char told[96]; /* "w7 b7 d7": the messages so far */
     int64_t told_ms[32];
     int count;
 };
@@ -51,7 +51,8 @@ static void bench_close(struct bench *bench) {
     json_decref(bench->job.spec);
 }
 
-/* So many leases in one message, from that one on: the second is known when the first begins. */
+/* `count` leases in one message, from the given one on: the second is known when the first begins.
+ * */
 static void give(struct bench *bench, int64_t epoch, int64_t first, size_t count) {
     AUTO(tree_freep) json_t *work = json_pack("[s]", "a.txt");
     struct message_lease rows[2];
@@ -77,7 +78,7 @@ static void note(struct bench *bench, const struct message_result *result) {
     bench->told_ms[bench->count++] = clock_monotonic_ms();
 }
 
-/* Until that is told; when it was. */
+/* Waits for that message; returns its time. */
 static int64_t await(struct bench *bench, const char *wanted) {
     for (int i = 0; i < 4000; i++) {
         size_t count = 0;
@@ -146,7 +147,7 @@ static void test_a_lease_waits_while_its_program_is_started(void) {
     bench_close(&bench);
 }
 
-/* The coordinator came back, and knows nothing of what runs. */
+/* The coordinator came back, and does not know what runs. */
 static void test_a_lease_waits_for_what_ran_before_its_connection(void) {
     struct bench bench;
     bench_open(&bench, ANSWERS);
