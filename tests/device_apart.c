@@ -41,7 +41,7 @@ struct item {
 struct apart {
     struct device base;
     struct device *cpu;
-    char *face, *real;  /* the address that pointers have, never to be touched; where the bytes are */
+    char *face, *real;  /* addresses of pointers, never touched; of the bytes */
     atomic_size_t used; /* the reducer's thread reads it, too */
     size_t block_count;
     struct block *blocks;

@@ -138,8 +138,7 @@ static int do_read(struct store *store, char **arguments, struct error *err) {
     return 0;
 }
 
-/* ---- many objects, by threads
- * ---------------------------------------------------------------------- */
+/* ---- many objects, by threads --------------------------------------------------------------- */
 
 struct crowd {
     struct store *store;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How much of the time to sum ResNet-50's gradients the reducer hides behind computation
- * (overlap.sh). The computation is a sleep, as where each rank has a GPU, or "spin": processor time,
- * which also shows what the reducer's thread takes from it while it waits. A third of it is forward;
- * a gradient is ready when the multiply-adds of backward before it are done. Three variants
- * alternate: computation alone, sums after it, sums during it. A time is that of the slowest rank.
- * Rank 0 prints JSON. */
+ * (overlap.sh). The computation is a sleep, as where each rank has a GPU, or "spin": processor
+ * time, which also shows what the reducer's thread takes from it while it waits. A third of it is
+ * forward; a gradient is ready when the multiply-adds of backward before it are done. Three
+ * variants alternate: computation alone, sums after it, sums during it. A time is that of the
+ * slowest rank. Rank 0 prints JSON. */
 #include "tests/bench/ranks.h"
 #include "tests/resnet50.h"
 

@@ -334,7 +334,8 @@ static void a_uid_guards_an_object(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
     AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
-    CHECK(wait_for("applied ConfigMap one")); /* otherwise the listing may come after the deletion */
+    /* Otherwise the listing may come after the deletion. */
+    CHECK(wait_for("applied ConfigMap one"));
     delete_object(old);
     CHECK(wait_for("deleted ConfigMap one"));
     AUTO(tree_freep) json_t *new = apply(map("one", "a", "1"), &err);
@@ -439,8 +440,7 @@ static bool is_readable(int timeout_ms) {
     return poll(&fd, 1, timeout_ms) == 1;
 }
 
-/* A loop over poll relies on this: no busy loop when nothing happens, no sleep when something does.
- * */
+/* A loop over poll relies on this: no busy loop when nothing happens, no sleep otherwise. */
 static void the_descriptor_says_when_to_wait(void) {
     open_ears("ConfigMap", NULL);
     CHECK(wait_for("listed ConfigMap "));

@@ -464,7 +464,7 @@ static void test_types_are_known_before_shapes(void) {
         for (int k = 0; k < node->output_count; k++) {
             outputs[k].type = node->input_count ? types[0] : TENSOR_FLOAT32;
         }
-        if (node->op->infer(node, inputs, outputs, &err) == 0) { /* not for operators that are expanded */
+        if (node->op->infer(node, inputs, outputs, &err) == 0) { /* not for expanded ones */
             for (int k = 0; k < node->output_count; k++) {
                 enum tensor_type type;
                 CHECK_OK(types_output(node, types, k, &type, &err), &err);

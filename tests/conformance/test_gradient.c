@@ -109,7 +109,7 @@ struct trial {
     uint64_t state;
     int varied[INPUTS_MAX], outputs[OUTPUTS_MAX]; /* values */
     int varied_count, output_count;
-    struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* the varied inputs, then the outputs' weights */
+    struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* the varied, then the weights */
     struct runner forward, backward;
 };
 

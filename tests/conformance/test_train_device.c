@@ -202,7 +202,8 @@ static void the_best_epoch_is_the_result(void) {
         steps_left = -1;
         CHECK_OK(train(output, optimizer, 90, step != 4, &err), &err);
         compare_models("best", output, true);
-        if (comm->size == 1) { /* otherwise the last digit of a test's loss may differ, too, like the statistics */
+        /* With more ranks the last digit of a test's loss may differ, like the statistics. */
+        if (comm->size == 1) {
             compare("best", output);
         }
     }

@@ -41,7 +41,7 @@ static int write_entry(void *context, const struct blob_entry *entry, struct err
 static bool again(const char *text, size_t size, struct buffer *xml) {
     struct error err = {0};
     const char *marker = NULL;
-    char *copy = malloc(size ? size : 1); /* of exactly this size, so that reads past the end are found */
+    char *copy = malloc(size ? size : 1); /* exact, to find reads past the end */
     memcpy(copy, text, size);
     buffer_init(xml, 64 << 20);
     bool is_list = buffer_printf(xml, &err, "<EnumerationResults><Blobs>") == 0 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The report of an earlier hub (first line: WINDLASS_OBJECTIVE, from a status or a pod's termination
- * message), then reports of members, with an empty line between rounds: the resulting report fits
- * into a termination message, and the next hub accepts it. */
+/* The report of an earlier hub (first line: WINDLASS_OBJECTIVE, from a status or a pod's
+ * termination message), then reports of members, with an empty line between rounds: the resulting
+ * report fits into a termination message, and the next hub accepts it. */
 #include "agent/launch/gang/objective.h"
 
 #include <stdlib.h>

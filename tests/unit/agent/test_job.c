@@ -72,7 +72,7 @@ static void test_a_bad_environment_is_named(void) {
         {"WINDLASS_SPEC",
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
          "spec.output.path is missing"},
-        {"WINDLASS_SPEC", /* as crds/batchscore.yaml has it: nobody makes 64 of them */
+        {"WINDLASS_SPEC", /* as in crds/batchscore.yaml: no one resolves it to 64 here */
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60},"
          " \"scorer\": {\"command\": {\"processesPerWorker\": 65}}}",
          "spec.scorer.command.processesPerWorker is not an integer of 1 to 64"},
@@ -90,7 +90,7 @@ static void test_a_bad_environment_is_named(void) {
     }
 }
 
-/* What other processes of this user see of our environment. */
+/* The part of our environment that other processes of this user see. */
 static bool environment_shows(const char *text) {
     static char bytes[1 << 16];
     FILE *file = fopen("/proc/self/environ", "re");
@@ -101,7 +101,7 @@ static bool environment_shows(const char *text) {
     return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
-/* Runs in a process that was started with the variables, as a pod's is. */
+/* Runs in a process that was started with the variables, like a pod's. */
 static int read_as_a_pod(void) {
     struct error err = {0};
     struct job job = {0};

@@ -71,12 +71,12 @@ static void test_version_1(void) {
 }
 
 static void test_usable(void) {
-    CHECK_INT(cgroup_processors(folder), 0); /* nothing is there */
+    CHECK_INT(cgroup_processors(folder), 0); /* no files */
     CHECK_INT(cgroup_memory_bytes(folder), 0);
     CHECK_INT(cgroup_usable_processors(folder), may_run_on());
     put("cpu.max", "50000 100000\n");
     CHECK_INT(cgroup_usable_processors(folder), 1);
-    put("cpu.max", "102400000 100000\n"); /* more than there are */
+    put("cpu.max", "102400000 100000\n"); /* more than the machine has */
     CHECK_INT(cgroup_usable_processors(folder), may_run_on());
     clear();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which reports make a point, and curves as text: what is written is read, what is none is refused.
- */
+/* Which reports make a point; curves as text: written ones are read, invalid ones refused. */
 #include "lib/curve.h"
 #include "tests/test.h"
 
@@ -77,7 +76,7 @@ static void the_longest(void) {
     CHECK_STR(same, text);
 }
 
-/* As far as it is one. */
+/* The valid prefix of a text. */
 static void what_is_none(void) {
     static const struct {
         const char *text;

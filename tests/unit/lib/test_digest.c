@@ -14,7 +14,7 @@ static void sha256_of_known_texts(void) {
 static void hmac_of_known_bytes(void) {
     static const struct {
         const char *key, *data, *wanted;
-        size_t key_size; /* of a key of one byte, repeated */
+        size_t key_size; /* the key is one byte, repeated */
     } rows[] = {
         {"\x0b", "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
          20},
@@ -37,7 +37,7 @@ static void hmac_of_known_bytes(void) {
     }
 }
 
-/* The check value of the catalogues, and RFC 3720's examples. */
+/* The usual check value, and RFC 3720's examples. */
 static void crc32c_of_known_bytes(void) {
     unsigned char bytes[32] = {0};
     CHECK_INT(digest_crc32c(0, "123456789", 9), 0xE3069283u);

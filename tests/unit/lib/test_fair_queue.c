@@ -17,7 +17,7 @@ static void one_name_gets_a_quarter(void) {
     fair_queue_free(queue);
 }
 
-/* Whatever hangs elsewhere, the next name has room. */
+/* Whatever hangs elsewhere, the next name gets a place. */
 static void there_is_room_beside_a_dozen_full_ones(void) {
     struct fair_queue *queue = fair_queue_new(256);
     char name[16];

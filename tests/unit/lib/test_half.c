@@ -27,7 +27,8 @@ static void test_every_one_there_and_back(void) {
     CHECK(isnan(bfloat_to_float(bfloat_from_double(NAN))));
 }
 
-/* Any bits of a double whose exponent is near those of 16 bits; many lie in the middle of two. */
+/* Random bits of a double whose exponent is near the range of 16 bits; many are midway between two.
+ * */
 static double any_double(uint64_t *state, int exponent_min, int exponents) {
     double part = (double)(test_random(state) >> (11 + test_below(state, 45)));
     int exponent = exponent_min + (int)test_below(state, (uint64_t)exponents);
@@ -39,7 +40,7 @@ static void test_nearest_half(void) {
     uint64_t state = test_seed(16);
     for (int64_t i = 0; i < test_rounds(2000) * 100 && !test_failures; i++) {
         double value = any_double(&state, -27, 46);
-        if (test_below(&state, 4) == 0) { /* exactly in the middle of two */
+        if (test_below(&state, 4) == 0) { /* exactly midway between two */
             double one = own_half((uint16_t)(test_below(&state, 0x7BFF)));
             uint16_t bits = half_from_double(one);
             value = (one + own_half((uint16_t)(bits + 1))) / 2;
@@ -59,7 +60,7 @@ static void test_nearest_bfloat(void) {
         double value = any_double(&state, -138, 265);
         uint16_t bits = bfloat_from_double(value);
         double seen = (double)bfloat_to_float(bits);
-        if (isinf(seen)) { /* beyond the middle of the greatest and what would follow */
+        if (isinf(seen)) { /* beyond the midpoint of the largest and its successor */
             CHECK(fabs(value) >= ldexp(511, 119));
             continue;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What metrics.h writes is read back by a small reader of Prometheus' text format, written after
- * its description and not after our writer. */
+/* A small reader of Prometheus' text format reads the output of metrics.h back; it is written after
+ * the format's description and not after our writer. */
 #include "lib/metrics.h"
 
 #include "tests/test.h"
@@ -99,7 +99,7 @@ static void page_read(struct page *page, const char *text) {
     }
 }
 
-/* -1 when there is no such sample, -2 when there is more than one. */
+/* Returns -1 if the sample does not exist, -2 if there are several. */
 static double find(const struct page *page, const char *name, const char *labels) {
     double value = -1;
     for (size_t i = 0; i < page->count; i++) {
@@ -139,7 +139,7 @@ static void read_back(struct metrics *metrics) {
 static void test_counters_and_gauges(void) {
     struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
     read_back(metrics);
-    CHECK_INT(page.count, 1); /* without labels: there from the start */
+    CHECK_INT(page.count, 1); /* without labels: exists from the start */
     CHECK(find(&page, "queue_depth", "") == 0);
     metrics_add(metrics, JOBS, 1, labels("BatchScore", "Completed"));
     metrics_add(metrics, JOBS, 2, labels("BatchScore", "Completed"));
@@ -220,7 +220,7 @@ static void *count(void *metrics) {
     return NULL;
 }
 
-/* What is read while others count is whole: a histogram's buckets end with its count. */
+/* A page read while others count is consistent: a histogram's buckets end with its count. */
 static void test_threads_lose_nothing(void) {
     struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
     pthread_t threads[THREADS];

@@ -90,7 +90,7 @@ static void test_numbers_are_words(void) {
     arguments[1] = rows[3];
     words.count = 0;
     CHECK_OK(options_read(2, arguments, &help, with_letter, &words, &err), &err);
-    CHECK_STR(file, "nf"); /* as a flag's value always was */
+    CHECK_STR(file, "nf"); /* like the value of a flag */
 }
 
 int main(void) {

@@ -104,7 +104,7 @@ static void test_lines(void) {
     CHECK_STR(err.text, "m.yaml:8: a.list[1].q: is missing");
 }
 
-/* An alias that is changed must not change what it stands for. */
+/* Changing an alias must not change its anchor. */
 static void test_aliases_are_copies(void) {
     struct error err = {0};
     AUTO(manifest_freep) struct manifest *manifest = NULL;
@@ -131,7 +131,7 @@ static void test_limits(void) {
     AUTO(text_freep) char *brackets = repeat("[", 100000);
     AUTO(text_freep) char *long_text = repeat("x", 400000);
     AUTO(text_freep) char *copies = x_printf("a: &a %s\nb: [*a, *a, *a]", long_text);
-    /* Anchors one in the other: every level doubles, and every level nests one deeper. */
+    /* Nested anchors: every level doubles the size, and adds one level of depth. */
     AUTO(text_freep) char *nested = x_printf("a0: &a0 [x]\n");
     for (int i = 1; i < 60; i++) {
         AUTO(text_freep) char *before = nested;

@@ -40,7 +40,7 @@ static void test_a_job_is_counted_by_what_changes(void) {
         "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
         "\"items\": {\"done\": 16, \"failed\": 0}, \"miniBatches\": {\"done\": 2}, "
         "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
-        /* the coordinator began anew: what falls is not counted */
+        /* the coordinator began anew: a decrease is not counted */
         "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
         "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
         "\"items\": {\"done\": 8, \"failed\": 0}, \"miniBatches\": {\"done\": 1}, "
@@ -88,7 +88,7 @@ static void test_pods_that_fail_are_counted_by_class(void) {
          "[{\"state\": "
          "{\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\"}}}]}}",
          "OOMKilled"},
-        {"{\"status\": {\"phase\": \"Running\"}}", /* beside a template's container */
+        {"{\"status\": {\"phase\": \"Running\"}}", /* with a template's container */
          "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"containerStatuses\": "
          "[{\"name\": \"a-proxy\", \"state\": {\"terminated\": {\"reason\": \"Completed\"}}}, "
          "{\"name\": \"agent\", \"state\": {\"terminated\": {\"reason\": \"Error\"}}}]}}",
@@ -99,7 +99,7 @@ static void test_pods_that_fail_are_counted_by_class(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *before = read_json(rows[i].before);
         AUTO(tree_freep) json_t *after = read_json(rows[i].after);
-        operator_metrics_change(NULL, after, 0); /* was there when we came */
+        operator_metrics_change(NULL, after, 0); /* existed when the controller started */
         operator_metrics_change(before, after, 0);
         operator_metrics_change(after, after, 0);
         AUTO(text_freep)
@@ -115,7 +115,7 @@ static void count_change(const json_t *before, const json_t *after) {
     }
 }
 
-/* As their Sweep counts them: by what becomes of the object, whoever owns it. */
+/* As their Sweep counts them: by the object's end, whoever owns it. */
 static void test_trials_are_counted_by_outcome(void) {
     static const struct {
         const char *status, *reason, *objective, *owner, *outcome;

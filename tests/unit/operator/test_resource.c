@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of bad manifests (tests/data/bad-manifests): each says in its head which field is wrong
- * and what we say of it; `by: step` is what a cluster takes and we
- * refuse until the agent can do it.
- * tests/e2e/cluster/test_crd.sh shows the same table to a real API server. */
+/* The table of bad manifests (tests/data/bad-manifests): the head of each has the wrong field
+ * and our message; `by: step`: a cluster accepts it and we
+ * refuse it until the agent supports it.
+ * tests/e2e/cluster/test_crd.sh gives the same table to a real API server. */
 #include "operator/resource.h"
 
 #include "lib/file.h"
@@ -43,7 +43,7 @@ static void check_bad(const char *path) {
     }
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(text_starts(err.text, path));
-    /* A field in which FIELD stands alone is told with its line: "FILE:LINE: FIELD: ...". */
+    /* An error about FIELD alone is reported with its line: "FILE:LINE: FIELD: ...". */
     AUTO(text_freep) char *names = x_printf(": %s: ", field);
     bool told = strcmp(field, "-") == 0 || strcmp(says, "given twice") == 0 ||
                 strstr(err.text, names) != NULL;
@@ -103,7 +103,7 @@ static void note_rule(const char *path) {
     AUTO(text_freep) char *by = head(text, "by");
     for (char *at = field; (at = strchr(at, '[')); at++) {
         char *end = at + strcspn(at, "]");
-        memmove(at + 1, end, strlen(end) + 1); /* the schema knows no index: volumes[] */
+        memmove(at + 1, end, strlen(end) + 1); /* the schema has no indices: volumes[] */
     }
     AUTO(text_freep) char *key = x_printf("%s %s", field, says);
     AUTO(text_freep) char *kind = x_printf("kind: %s", proven_kind);
@@ -133,7 +133,8 @@ static size_t check_rules(const json_t *schema, const char *field) {
         const char *message = tree_text(rule, "message", "");
         const char *path = tree_text(rule, "fieldPath", "");
         AUTO(text_freep) char *at = x_printf("%s%s", field, *field || !*path ? path : path + 1);
-        /* What compares with the past is proven by tests/e2e/cluster/test_crd.sh and test_spec.c.
+        /* Rules that compare with the old object are tested by tests/e2e/cluster/test_crd.sh and
+         * test_spec.c.
          */
         if (!strstr(tree_text(rule, "rule", ""), "oldSelf") && !is_proven(at, message)) {
             printf("# no bad manifest breaks the rule of %s: %s\n", at, message);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* A definition with what BatchScore's does not use. */
+/* A definition with features that BatchScore's does not use. */
 static const char crd[] =
     "spec:\n"
     "  group: test.dev\n"
@@ -132,7 +132,7 @@ static void test_defaults(void) {
     }
 }
 
-/* A rule that we would not hold must not pass unseen. */
+/* A rule that we do not implement must be detected. */
 static void test_unknown_keyword(void) {
     static const char *const lines[][2] = {
         {"          anyOf: []\n", "the keyword anyOf is not understood"},

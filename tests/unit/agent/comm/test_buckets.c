@@ -38,7 +38,7 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
     }
     for (size_t i = 0; i < plan->count; i++) {
         CHECK_INT(plan->all[i].start, at);
-        CHECK_INT(plan->all[i].bytes, filled[i]); /* so gradients do not overlap, and no byte is wasted */
+        CHECK_INT(plan->all[i].bytes, filled[i]); /* no overlap, no waste */
         CHECK_INT(plan->all[i].due_at, last[i]);
         at += plan->all[i].bytes;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What az:// decides without a service: where an account is, how requests are signed, how large
- * blocks are. With one: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
+/* The parts of az:// that need no service: an account's address, the signing of requests, the size
+ * of blocks. With a service: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
 #include "agent/store/azure_store.h"
 #include "lib/text/base64.h"
 #include "tests/test.h"
@@ -9,7 +9,7 @@
 
 static void places(void) {
     static const struct {
-        const char *path, *endpoint, *stores; /* of the environment */
+        const char *path, *endpoint, *stores; /* from the environment */
         const char
             *wanted; /* endpoint|host|port|container|folder|read-only|client; NULL: INVALID */
     } rows[] = {
@@ -77,8 +77,9 @@ static const char *header_of(const struct azure_signed *request, const char *nam
     return "";
 }
 
-/* The signatures were computed by another program (python3: hmac, base64) from the text that the
- * documentation of Shared Key prescribes; that a service takes them is the conformance suite's. */
+/* Another program (python3: hmac, base64) computed the signatures from the text that the
+ * documentation of Shared Key prescribes; the conformance suite checks that a service accepts them.
+ * */
 static void signatures(void) {
     struct error err = {0};
     struct azure_place place;

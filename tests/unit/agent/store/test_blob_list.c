@@ -13,7 +13,7 @@ static int collect(void *context, const struct blob_entry *entry, struct error *
                          entry->token, entry->modified, entry->is_folder ? "|folder" : "");
 }
 
-/* What is told, and the marker; or the kind of the error. The caller frees. */
+/* The listed blobs, and the marker; or the kind of the error. The caller frees. */
 static char *read_list(const char *xml) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer told;
@@ -58,7 +58,7 @@ static void reads_what_services_write(void) {
         {LIST(BLOB("d", "<Properties><ResourceType>directory</ResourceType></Properties>")),
          "d|0||folder;>"},
         {LIST(BLOB("a", "<Properties><A b='>'>x</A></Properties>")), "a|0|;>"},
-        /* A name elsewhere is none. */
+        /* A name outside its element does not count. */
         {LIST(BLOB("a", "<Metadata><Name>b</Name></Metadata>")), "a|0|;>"},
         {LIST(BLOB("a", "") BLOB("refused", "")), "[cancelled]"},
     };
@@ -102,7 +102,7 @@ static void refuses_what_is_no_list(void) {
     }
 }
 
-/* Cut anywhere, a list is refused, not taken for a shorter one. */
+/* A list that is cut anywhere is refused, not read as a shorter one. */
 static void refuses_every_part_of_one(void) {
     static const char whole[] = LIST(BLOB("a", "<Properties><Etag>e</Etag></Properties>"));
     for (size_t size = 0; size + 1 < sizeof whole - 1; size++) {

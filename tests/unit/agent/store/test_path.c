@@ -177,7 +177,7 @@ static void inside(void) {
     CHECK(path_is_inside(folder, "/"));
     CHECK(!path_is_inside(beside, folder));
     CHECK(!path_is_inside(volume, folder));
-    CHECK(!path_is_inside(deep, beside)); /* a folder that is not there */
+    CHECK(!path_is_inside(deep, beside)); /* a missing folder */
 }
 
 static void without_openat2(void) {

@@ -23,8 +23,8 @@ static void test_another_is_kept_out_until_we_end(void) {
     int first = -1, second = -1;
     CHECK_LOCK("uid-1", &first, "locked");
     CHECK_LOCK("uid-2", &second, error_kind_name(ERROR_BUSY));
-    CHECK_LOCK("uid", &second, error_kind_name(ERROR_BUSY)); /* a part of a name is no name */
-    CHECK_LOCK("uid-1", &second, "not locked"); /* a newer one of the same job goes on */
+    CHECK_LOCK("uid", &second, error_kind_name(ERROR_BUSY)); /* a part of a name does not match */
+    CHECK_LOCK("uid-1", &second, "not locked"); /* a newer coordinator of the same job gets it */
     fd_closep(&first);
     CHECK_LOCK("uid-2", &first, "locked");
     CHECK_LOCK("uid-1", &second, error_kind_name(ERROR_BUSY));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Models that are registered: whole or not at all, whichever call of the store is the last one of
- * the registrar, and over one that goes wrong by a seed (SOAK_SEED, SOAK_ROUNDS); `latest`, and
- * what is read through it. */
+/* Registered models: complete or not at all, whichever call to the store is the last one of
+ * the registrar, also over a store that fails by a seed (SOAK_SEED, SOAK_ROUNDS); `latest`, and
+ * files read through it. */
 #include "agent/store/registered.h"
 
 #include "agent/store/stored_file.h"
@@ -68,7 +68,7 @@ static bool read_object(struct store *store, const char *name, struct buffer *bu
     return store_get(store, name, buffer, NULL, &err) == 0;
 }
 
-/* True: that version is there, and then it is whole. */
+/* Returns whether the version exists; if so it must be complete. */
 static bool is_whole(struct store *to, const char *which) {
     AUTO(text_freep) char *name = x_printf("digits/%s/metadata.json", which);
     AUTO(buffer_release) struct buffer text;
@@ -95,7 +95,7 @@ static bool is_whole(struct store *to, const char *which) {
     return true;
 }
 
-/* `latest` names nothing, or what is whole. */
+/* `latest` names nothing, or a complete version. */
 static void check_latest(struct store *to, const char *wanted) {
     char seen[REGISTERED_VERSION_MAX + 1];
     struct error err = {0};
@@ -106,7 +106,7 @@ static void check_latest(struct store *to, const char *wanted) {
     }
 }
 
-/* From `from` or to `to`, the N-th call is never made: the registrar is dead; another one follows.
+/* For each N between `from` and `to`: the registrar dies before the N-th call; another one follows.
  */
 static void killed_at_every_call(void) {
     struct store *out = make_output();
@@ -135,7 +135,7 @@ static void killed_at_every_call(void) {
     store_free(out);
 }
 
-/* Calls that fail, are done twice, late, or untold: tried again until it is told to be done. */
+/* Calls that fail, are done twice, late, or without an answer: repeated until one succeeds. */
 static void on_a_store_that_goes_wrong(void) {
     uint64_t seed = test_seed(7);
     int64_t rounds = test_rounds(200) / 50, faults = 0;
@@ -172,7 +172,7 @@ static void the_newest(void) {
     CHECK(is_whole(to, older));
     CHECK_OK(copy(out, to, newer, &err), &err);
     check_latest(to, newer);
-    put(out, "metrics.csv", "other\n", 6); /* what is there stays */
+    put(out, "metrics.csv", "other\n", 6); /* existing files stay */
     CHECK_OK(copy(out, to, version, &err), &err);
     CHECK(is_whole(to, version));
     check_latest(to, newer);
@@ -180,7 +180,7 @@ static void the_newest(void) {
     store_free(out);
 }
 
-/* Somebody wrote into `latest` what is no version, though it may look like one. */
+/* `latest` has a text that is not a version, though it may look like one. */
 static void a_latest_that_names_none(void) {
     static const char *const wrong[] = {"prod\n", "latest\n", "note\n", "20991231T000000Z-0\n",
                                         "a b\n",  ""};
@@ -190,13 +190,13 @@ static void a_latest_that_names_none(void) {
         struct error err = {0};
         put(to, "digits/latest", wrong[i], strlen(wrong[i]));
         put(to, "digits/note", "x", 1);
-        put(to, "digits/prod/model.onnx", "M", 1); /* put there by hand, without what is known */
+        put(to, "digits/prod/model.onnx", "M", 1); /* put there by hand, without its description */
         CHECK_OK(copy(out, to, version, &err), &err);
         check_latest(to, version);
     }
     struct store *to = open_registry();
     struct error err = {0};
-    CHECK_OK(copy(out, to, "prod", &err), &err); /* a version that is there is one */
+    CHECK_OK(copy(out, to, "prod", &err), &err); /* an existing version is accepted */
     CHECK_OK(copy(out, to, version, &err), &err);
     check_latest(to, "prod");
     store_free(to);

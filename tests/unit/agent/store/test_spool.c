@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What programs say, kept in pieces: nothing lost and nothing twice on a store that goes wrong by a
- * seed, from several threads; what a slow store costs; how it ends. SOAK_SEED, SOAK_ROUNDS. */
+/* Programs' output, kept in pieces: nothing is lost or doubled on a store that fails by a
+ * seed, from several threads; the cost of a slow store; the end. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/store/spool.h"
 
 #include "lib/file.h"
@@ -52,7 +52,7 @@ static void read_slot(struct store *store, int slot, struct buffer *text, int *r
     }
 }
 
-/* Lines that are not ours; each must begin with the next number. */
+/* Lines other than our own marks; each must begin with the next number. */
 static int64_t count_lines(const char *text) {
     int64_t next = 0;
     for (const char *at = text; at && *at; at = strchr(at, '\n') + 1) {
@@ -115,7 +115,7 @@ static void nothing_is_lost_or_twice(void) {
         for (int i = 0; i < SLOTS; i++) {
             pthread_join(talkers[i].thread, NULL);
         }
-        /* Ending gives up at the first failure; while it lives it does not. */
+        /* At the end it gives up at the first failure; before that it retries. */
         AUTO(store_freep) struct store *sound = open_folder(folder);
         int64_t lost = spool_lost(log), until_ms = clock_monotonic_ms() + 20000;
         bool is_all = false;
@@ -148,7 +148,7 @@ static void what_it_is_of_is_said_before_its_first_line(void) {
     buffer_init(&text, 1 << 20);
     AUTO(store_freep) struct store *store = open_folder(folders++);
     struct spool *log = open_log(store, 1, 60000);
-    spool_begin(log, 0, "mini-batch 7, try 1"); /* says nothing */
+    spool_begin(log, 0, "mini-batch 7, try 1"); /* writes nothing */
     spool_begin(log, 0, "mini-batch 8, try 2");
     spool_add(log, 0, "one", 3);
     spool_add(log, 0, "two \xFF\0 bytes", 11);
@@ -183,7 +183,7 @@ static void a_store_that_is_dead_costs_lines_alone(void) {
     struct spool *log = open_log(store, 1, 20);
     static const char line[1000] = {[0 ... 999] = 'x'};
     int64_t from_ms = clock_monotonic_ms();
-    for (int i = 0; i < 5000; i++) { /* 5 MB: 2 MiB have room */
+    for (int i = 0; i < 5000; i++) { /* 5 MB: only 2 MiB fit */
         spool_add(log, 0, line, sizeof line);
     }
     CHECK(clock_monotonic_ms() - from_ms < 5000);
@@ -213,7 +213,7 @@ static void without_a_store_there_are_tails(void) {
     spool_add(log, 1, "short", 5);
     spool_tail(log, 1, tail);
     CHECK_STR(tail, "short\n");
-    spool_begin(log, 1, "another"); /* what comes now is of another try */
+    spool_begin(log, 1, "another"); /* the following output belongs to another try */
     spool_tail(log, 1, tail);
     CHECK_STR(tail, "");
     CHECK_INT(spool_free(log, 0), 0);

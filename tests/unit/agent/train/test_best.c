@@ -39,7 +39,7 @@ static void test_only_what_a_trainer_says_is_a_goal(void) {
     CHECK(strstr(err.text, "metrics: goal: one of Maximize, Minimize is expected"));
 }
 
-/* The epoch that is the best of these, 0: none. */
+/* The best epoch of these, 0: none. */
 static int64_t choose(const struct best_goal *goal, const double *values, size_t count) {
     struct best best = {0};
     for (size_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void test_the_first_of_the_best_is_it(void) {
         {{NAN, 0.5, NAN, 0.4}, 2, 4},
         {{NAN, NAN, NAN, NAN}, 0, 0},
         {{INFINITY, -INFINITY, 3, -3}, 3, 4},
-        {{2e300, -2e300, 1e300, -1e300}, 3, 4}, /* as the hub has it: beyond 1e300 is no number */
+        {{2e300, -2e300, 1e300, -1e300}, 3, 4}, /* beyond 1e300: not counted */
         {{-1, 0, -2, 0}, 2, 3},
     };
     struct best_goal most = {.metric = BEST_ACCURACY};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checkpoints over a store that goes wrong by a seed, with processes that die and processes that
- * live on too long: what is loaded is whole, and never older than what was told to be stored. Then
- * every byte changed, every length cut. SOAK_SEED, SOAK_ROUNDS. */
+/* Checkpoints over a store that fails by a seed, with processes that die and processes that
+ * live on too long: a loaded checkpoint is complete, and never older than the last one reported as
+ * stored. Then every byte is changed, and the object cut at every length. SOAK_SEED, SOAK_ROUNDS.
+ * */
 #include "agent/train/checkpoint.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
@@ -25,7 +26,7 @@ static struct store *open_folder(int number) {
     return store;
 }
 
-/* The state after so many steps: training is a function of the step. */
+/* The state after a number of steps: here training is a function of the step. */
 struct state {
     float weights[WEIGHTS], momentum[WEIGHTS], scalar;
     struct checkpoint_tensor tensors[4];
@@ -203,8 +204,8 @@ static void test_what_cannot_be_used_is_named(void) {
 struct course {
     int folder;
     uint64_t random;
-    int64_t claimed;                        /* the highest that was told to be ours */
-    int64_t stored_generation, stored_step; /* the newest that was told to be stored */
+    int64_t claimed;                        /* the highest reported as ours */
+    int64_t stored_generation, stored_step; /* the newest reported as stored */
     int64_t faults;
 };
 
@@ -239,7 +240,7 @@ static void live(struct course *course, struct life *life) {
     }
 }
 
-/* A new rank 0: false when its store dies before it has begun. */
+/* A new rank 0: returns false if its store dies before it has begun. */
 static bool begin(struct course *course, struct life *life) {
     struct broken_options options = {.seed = test_random(&course->random), .percent = 10};
     options.dies_after =
@@ -281,7 +282,7 @@ static void run_course(struct course *course) {
     bool begun[LIVES] = {false};
     for (int i = 0; i < LIVES && !test_failures; i++) {
         begun[i] = begin(course, &lives[i]);
-        /* One that lives on though it was replaced, and the new one. */
+        /* A rank 0 that lives on although it was replaced, and the new one. */
         int old = (int)(test_random(&course->random) % (unsigned)(i + 1));
         if (begun[old]) {
             live(course, &lives[old]);
@@ -316,7 +317,7 @@ static void test_what_is_loaded_is_whole_and_not_too_old(void) {
         AUTO(text_freep) char *folder = x_printf("%s/%d", volume, course.folder);
         CHECK_OK(file_remove_tree(folder, &err), &err);
     }
-    CHECK(faults >= rounds); /* it was a broken one */
+    CHECK(faults >= rounds); /* the store did fail */
 }
 
 /* ---- claims at once ------------------------------------------------------------------------- */
@@ -373,7 +374,7 @@ static void test_no_two_claim_the_same(void) {
 
 int main(void) {
     struct error err = {0};
-    /* In memory where there is such a folder: thousands of objects, each flushed. */
+    /* In memory if such a folder exists: thousands of objects, each flushed. */
     char memory[] = "/dev/shm/windlass-checkpoints-XXXXXX", disk[] = "/tmp/windlass-XXXXXX";
     volume = mkdtemp(memory);
     volume = volume ? volume : mkdtemp(disk);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Both files as other programs read them: Python's csv, and a reader of TFRecord and of protocol
- * buffers' wire format in 40 lines of Python, with a CRC-32C of its own. */
+ * buffers' wire format in 40 lines of Python, with its own CRC-32C. */
 #include "agent/train/metrics.h"
 #include "lib/file.h"
 #include "tests/test.h"
@@ -64,7 +64,7 @@ static const char reader[] =
 
 static char *volume;
 
-/* What Python reads, sorted so that both files' lines stand beside each other. */
+/* The values that Python reads, sorted so that lines of both files are adjacent. */
 static char *read_both(void) {
     struct error err = {0};
     char *text = NULL;
@@ -126,7 +126,7 @@ static void test_a_resumed_training_goes_on_where_it_began(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_out();
     AUTO(metrics_freep) struct metrics *metrics = NULL;
-    CHECK_OK(metrics_open(store, 299, &metrics, &err), &err); /* 300 and all behind it go */
+    CHECK_OK(metrics_open(store, 299, &metrics, &err), &err); /* removes 300 and all later */
     CHECK_INT(metrics_count(metrics), 2);
     struct metrics_row row = make_row(310, 0.25, NAN);
     metrics_add(metrics, &row);

@@ -126,7 +126,7 @@ static void test_each_follows_its_formulas(void) {
     device_close(device);
 }
 
-/* What is large is shared by threads, and has the same bits whatever their number. */
+/* Threads share large variables, with the same bits for any number of threads. */
 static void test_threads_change_no_bit(void) {
     enum { LARGE = 300007 };
     static float weights[3][LARGE], gradients[LARGE];

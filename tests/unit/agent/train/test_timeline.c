@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file as a reader of JSON sees it: which steps are in it, what lies within what, that it is
- * whole at every moment, however much is added and whatever networks call their nodes. */
+/* The file as a reader of JSON sees it: which steps are in it, how slices nest, that it is
+ * valid at every moment, however much is added and whatever the names of nodes are. */
 #include "agent/train/timeline.h"
 
 #include "lib/file.h"
@@ -24,7 +24,7 @@ static struct store *open_out(void) {
     return store;
 }
 
-/* The file of a rank; NULL: there is none. What is there must be JSON. */
+/* The file of a rank; NULL: it does not exist. An existing file must be JSON. */
 static json_t *read_trace(int rank, size_t *ret_size) {
     struct error err = {0};
     json_error_t where;
@@ -51,7 +51,7 @@ static bool is_slice(const json_t *event) {
     return strcmp(tree_text(event, "ph", ""), "X") == 0;
 }
 
-/* Slices of one lane must lie apart or within each other: viewers drop others. O(n^2): small. */
+/* Slices of one lane must be disjoint or nested: viewers drop others. O(n^2), for small files. */
 static int count_crossing(const json_t *events) {
     size_t i, k;
     const json_t *a, *b;
@@ -70,7 +70,7 @@ static int count_crossing(const json_t *events) {
     return crossing;
 }
 
-/* A step as the trainer records it, at so many microseconds. */
+/* A step as the trainer records it, at a time in microseconds. */
 static void add_step(struct timeline *timeline, int64_t step, int64_t zero_ns, int64_t at_us,
                      const char *node) {
     int64_t at_ns = zero_ns + at_us * 1000;
@@ -121,7 +121,7 @@ static void the_first_steps_and_each_hundredth(void) {
     CHECK_INT(count_crossing(events), 0);
 }
 
-/* A step that does not fit is not there at all, and no later one is. */
+/* A step that does not fit is left out completely, and so are all later ones. */
 static void what_is_full_is_whole(void) {
     for (size_t max = 1500; max < 3000; max += 37) {
         struct error err = {0};
@@ -151,7 +151,7 @@ static void what_is_full_is_whole(void) {
     }
 }
 
-/* A step that ends with an error is never ended: what is written then is without it. */
+/* A step that fails is never ended: the file then does not have it. */
 static void a_step_that_broke_off_is_not_there(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_out();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many calls at once over real connections of this machine: to a server of ours (TLS) and to
+/* Many calls at once over real connections of this machine: to our server (TLS) and to
  * sockets that misbehave. */
 #include "lib/net/http.h"
 #include "lib/net/server.h"
@@ -14,13 +14,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What became of a call. */
+/* The result of a call. */
 struct end {
     int count, status, retry_after_s;
     bool is_sent;
     char *body, header[32]; /* the one named X-Seen */
     struct error err;
-    /* what its callbacks do */
+    /* what callbacks do */
     struct http *http;
     const struct http_request *next;
     struct http_call *victim;
@@ -68,7 +68,7 @@ static void wait_all(struct http *http) {
     int64_t end_ms = clock_monotonic_ms() + 10000;
     while (http_count(http) && clock_monotonic_ms() < end_ms) {
         struct pollfd fd = {.fd = http_fd(http), .events = POLLIN};
-        CHECK(poll(&fd, 1, 5000) == 1); /* the descriptor alone says when */
+        CHECK(poll(&fd, 1, 5000) == 1); /* the descriptor alone shows when to continue */
         CHECK_OK(http_wait(http, 0, &err), &err);
     }
     CHECK_INT(http_count(http), 0);
@@ -78,7 +78,7 @@ static void wait_all(struct http *http) {
 
 struct peer {
     int listener, port;
-    const char *answer; /* NULL: never a word */
+    const char *answer; /* NULL: never answers */
     bool keeps_open;
     pthread_t thread;
 };
@@ -124,7 +124,7 @@ static void peer_close(struct peer *peer) {
     close(peer->listener);
 }
 
-/* ---- a server of ours, in its own thread ---- */
+/* ---- our server, in its own thread ---- */
 
 static char *certificate, *key;
 
@@ -204,7 +204,7 @@ static void test_many_calls_at_once(void) {
     house_close(&house);
 }
 
-/* One request to a peer that answers so: how it ends. */
+/* One request to a peer with that answer: its result. */
 static void ask(struct peer *peer, struct http_request request, struct end *end) {
     struct error err = {0};
     AUTO(http_freep) struct http *http = NULL;
@@ -289,7 +289,7 @@ static void test_a_stream_comes_in_pieces_and_can_be_refused(void) {
     CHECK_INT(refused.err.kind, ERROR_EXHAUSTED);
     CHECK(strstr(refused.err.text, "enough"));
     peer_close(&peer);
-    /* The body of a refusal is no stream. */
+    /* The body of a refusal is not streamed. */
     struct peer angry = {.answer = "HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone"};
     peer_open(&angry);
     struct end gone = {0};
@@ -326,7 +326,7 @@ static void test_callbacks_may_start_and_cancel(void) {
     CHECK_STR(last.body, "1");
     free(first.body);
     free(last.body);
-    /* What is under way when all ends is dropped. */
+    /* Calls under way are dropped at the end. */
     CHECK_OK(http_start(http, &waits, NULL, &err), &err);
     http_free(http);
     CHECK_INT(victim.count, 0);
@@ -342,7 +342,7 @@ static void test_headers_are_told(void) {
     ask(&peer, (struct http_request){0}, &end);
     CHECK_STR(end.header, "yes, it is");
     free(end.body);
-    /* Of HEAD no body follows, whatever length is told. */
+    /* After HEAD no body follows, whatever length the head gives. */
     ask(&peer, (struct http_request){.method = "HEAD", .timeout_ms = 5000}, &head);
     CHECK_INT(head.status, 200);
     CHECK_STR(head.header, "yes, it is");
@@ -366,7 +366,7 @@ static void test_messages_show_what_they_may(void) {
     CHECK(strstr(end.err.text, "GET https://shown/: ") && !strstr(end.err.text, "http://127"));
 }
 
-/* The address is given, and the certificate must be the name's all the same. */
+/* The address is given, but the certificate must still match the name. */
 static void test_a_given_address(void) {
     struct house house = {0};
     house_open(&house);

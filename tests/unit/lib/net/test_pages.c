@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server of pages alone, over plain HTTP: what it says, and that bad clients do not stop it. */
+/* A server for pages only, over plain HTTP: its answers, and that bad clients do not stop it. */
 #include "lib/metrics.h"
 #include "lib/net/http.h"
 #include "lib/net/server.h"
@@ -87,7 +87,7 @@ static int dial(void) {
     return fd;
 }
 
-/* Everything until the server closes or nothing comes for wait_ms; true when it closed. */
+/* Reads until the server closes or nothing comes for wait_ms; returns true if it closed. */
 static bool read_all(int fd, char *text, size_t room, int wait_ms) {
     size_t used = 0;
     for (;;) {
@@ -138,7 +138,7 @@ static void test_ipv6_takes_ipv4_too(void) {
     house_close();
 }
 
-/* An upgrade finds no WebSocket, a body no taker, a large head no room; the server lives on. */
+/* WebSocket upgrades, bodies and large heads are refused; the server continues. */
 static void test_what_is_no_get_is_refused(void) {
     CHECK(house_open("127.0.0.1:0"));
     AUTO(text_freep) char *large = x_malloc(100001);
@@ -148,7 +148,7 @@ static void test_what_is_no_get_is_refused(void) {
         "GET /work HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
         "POST /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\nhello",
-        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", /* somebody speaks TLS */
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", /* a client that speaks TLS */
         "GET /\r\n\r\n",
         "\r\n\r\n\r\n\r\n",
         NULL};
@@ -170,8 +170,8 @@ static void test_what_is_no_get_is_refused(void) {
     house_close();
 }
 
-/* More clients than there is room for, none of which says anything: they are sent away, and who
- * asks meanwhile is answered as soon as there is room. */
+/* More clients than the limit, all of them silent: they are disconnected, and a client that
+ * sends a request meanwhile gets its answer as soon as there is room. */
 static void test_the_silent_and_the_many_are_sent_away(void) {
     enum { SILENT = SERVER_READERS_MAX + 44 };
     CHECK(house_open("127.0.0.1:0"));

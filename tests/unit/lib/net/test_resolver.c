@@ -18,7 +18,7 @@ struct names {
 };
 
 /* one: 10.0.0.1; two: both addresses; six: an IPv6 one; empty: the name without an address; mute:
- * no word; broken: SERVFAIL; else NXDOMAIN. */
+ * no answer; broken: SERVFAIL; all others: NXDOMAIN. */
 static size_t answer(const unsigned char *question, size_t size, unsigned char *reply) {
     const char *label = (const char *)question + 13;
     unsigned type = question[size - 3];
@@ -56,7 +56,7 @@ static void *serve(void *context) {
     ssize_t size;
     while ((size = recvfrom(names->fd, question, sizeof question, 0, (struct sockaddr *)&from,
                             &from_size)) > 16) {
-        /* Additional records (EDNS) are cut off: the question ends behind its zero label. */
+        /* Additional records (EDNS) are cut off: the question ends after its zero label. */
         size_t end = 12 + strlen((const char *)question + 12) + 5;
         question[11] = 0;
         atomic_fetch_add(&names->questions, 1);
@@ -141,7 +141,7 @@ static void test_answers_are_kept(void) {
         CHECK_STR(addresses, "10.0.0.1");
     }
     CHECK_INT(atomic_load(&names.questions) - before, 2); /* of each kind of address one */
-    /* More names than are kept. */
+    /* More names than the cache keeps. */
     for (int i = 0; i < 40; i++) {
         struct error err = {0};
         AUTO(text_freep) char *addresses = NULL;

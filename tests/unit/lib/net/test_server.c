@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* libwebsockets 4.1 loses one TLS context where a process has a server and a client of it, as this
+/* libwebsockets 4.1 leaks one TLS context if a process has a server and a client, as this
  * test does, and the agent of a gang's first pod (once: three are made, two freed). */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
@@ -26,7 +26,7 @@ const char *__asan_default_options(void) {
 static char *certificate, *key;
 static char sha256[65];
 
-/* One server and what happened at it. */
+/* One server and its events. */
 struct house {
     struct server *server;
     struct server_peer *peer;
@@ -208,7 +208,7 @@ static void test_the_client_finds_a_server_that_comes_back(void) {
     guest_open(&guest, port, "secret", sha256);
     run_until(&house, &guest, &guest.opened, 1);
     house_close(&house);
-    run_until(&house, &guest, &guest.closed, 2); /* lost, then one attempt in vain */
+    run_until(&house, &guest, &guest.closed, 2); /* lost, then one failed attempt */
     CHECK_INT(guest.why.kind, ERROR_UNAVAILABLE);
     house_open(&house, port);
     run_until(&house, &guest, &guest.opened, 2);

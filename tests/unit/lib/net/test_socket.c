@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The client alone, against servers that are not there or do not answer. With a server:
+/* The client alone, against servers that do not exist or do not answer. With a server:
  * test_server.c. */
 #include "lib/net/socket.h"
 #include "lib/time/clock.h"
@@ -44,7 +44,7 @@ static void guest_open(struct guest *guest, int port) {
     CHECK_OK(socket_open(&options, &guest->socket, &err), &err);
 }
 
-/* Until `fd` is readable (-1: none is meant) or the time is over. True: it is. */
+/* Runs until `fd` (-1: none) is readable or the time is over; returns whether it is. */
 static bool serve(struct guest *guest, int64_t for_ms, int fd) {
     struct error err = {0};
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -74,7 +74,7 @@ static int bound(int *ret_port) {
 
 static void test_a_server_that_is_awaited_is_asked_often_and_not_too_often(void) {
     struct guest guest = {0};
-    int port, fd = bound(&port); /* nobody listens there */
+    int port, fd = bound(&port); /* no one listens there */
     guest_open(&guest, port);
     serve(&guest, 1000, -1);
     CHECK(guest.closed >= 5); /* 40 to 94 ms apart; a busy machine takes more */
@@ -84,7 +84,7 @@ static void test_a_server_that_is_awaited_is_asked_often_and_not_too_often(void)
     close(fd);
 }
 
-/* Fills the queue of a listener: SYNs are dropped then, as where a way is not there yet. */
+/* Fills the queue of a listener: then SYNs are dropped, as where a route does not exist yet. */
 static int fill(int port, int *fillers) {
     struct sockaddr_in address = nobody();
     address.sin_port = htons((uint16_t)port);
@@ -106,7 +106,7 @@ static void test_a_server_that_drops_the_first_word_is_asked_anew(void) {
     CHECK(count > 0);
     guest_open(&guest, port);
     serve(&guest, 900, -1);
-    CHECK(guest.closed >= 2); /* 100 ms and a pause each; by itself the system waits a second */
+    CHECK(guest.closed >= 2); /* 100 ms and a pause each; the system itself would wait a second */
     CHECK(guest.closed <= 7);
     CHECK_INT(guest.why.kind, ERROR_UNAVAILABLE);
     CHECK(strstr(guest.why.text, "cannot connect to 127.0.0.1:"));
@@ -124,7 +124,7 @@ static void test_a_server_that_drops_the_first_word_is_asked_anew(void) {
     CHECK_INT(first, 0x16); /* TLS: a handshake */
     int closed = guest.closed;
     serve(&guest, 700, -1);
-    CHECK_INT(guest.closed, closed); /* who answered is given time */
+    CHECK_INT(guest.closed, closed); /* a server that answered gets time */
     socket_free(guest.socket);
     close(client);
     close(fd);

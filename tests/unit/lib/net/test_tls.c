@@ -22,7 +22,7 @@ static void test_a_made_certificate_belongs_to_its_key(void) {
     X509 *x509 = SSL_CTX_get0_certificate(context);
     CHECK_INT(X509_check_ip_asc(x509, "127.0.0.1", 0), 1);
     CHECK_INT(X509_check_purpose(x509, X509_PURPOSE_SSL_SERVER, 0), 1);
-    CHECK_INT(X509_check_purpose(x509, X509_PURPOSE_SSL_SERVER, 1), 0); /* no authority */
+    CHECK_INT(X509_check_purpose(x509, X509_PURPOSE_SSL_SERVER, 1), 0); /* not an authority */
     time_t nine_years = time(NULL) + (time_t)9 * 365 * 86400;
     CHECK(X509_cmp_time(X509_get0_notAfter(x509), &nine_years) > 0);
     CHECK(X509_cmp_time(X509_get0_notBefore(x509), NULL) < 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Patterns that are taken, with what they find, and such as would take memory or time. */
+/* Accepted patterns, with their matches, and patterns that would take memory or time. */
 #include "lib/text/pattern.h"
 #include "tests/test.h"
 

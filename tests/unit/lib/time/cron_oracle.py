@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 ZONES = ["UTC", "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/St_Johns", "America/Sao_Paulo",
          "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca", "Asia/Kolkata", "Asia/Tehran", "Pacific/Apia"]
-# Of each a day or two on which clocks are changed there (2011: Apia has no 30 December), also behind 2037.
+# For each zone a day or two on which clocks change (2011: Apia has no 30 December), also after 2037.
 DAYS = ["2026-03-28", "2026-03-29", "2026-10-24", "2026-10-25", "2026-03-08", "2026-11-01", "2018-02-17", "2018-11-04",
         "2026-04-04", "2026-10-03", "2011-12-29", "2041-03-30", "2041-10-26", "2052-03-09", "2022-03-21", "2026-02-14",
         "2028-02-28", "2026-12-31"]
@@ -23,7 +23,7 @@ def part(field):
     first = random.randint(low, high)
     last = random.randint(first, high)
     step = random.randint(1, high)
-    if field == 1 and random.random() < 0.7:  # where clocks are changed
+    if field == 1 and random.random() < 0.7:  # where clocks change
         first = random.randint(0, 3)
         last = random.randint(first, 4)
     if NAMES[field] and kind == 0 and first - low < len(NAMES[field]):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* SOAK_ROUNDS: so many times as many tables of the oracle. SOAK_SEED: of these. */
+/* SOAK_ROUNDS: multiplies the number of the oracle's tables. SOAK_SEED: their seed. */
 #include "lib/time/cron.h"
 
 #include "lib/time/calendar.h"
@@ -52,7 +52,7 @@ static void test_next(void) {
         {"30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
         {"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z"},
         {"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z"},
-        /* Behind the last change that the file lists. */
+        /* After the last change that the file lists. */
         {"0 12 * * *", "Europe/Berlin", "2090-07-01T00:00:00Z", "2090-07-01T10:00:00Z"},
         {"0 12 * * *", "Europe/Berlin", "2090-12-01T00:00:00Z", "2090-12-01T11:00:00Z"},
     };
@@ -120,7 +120,7 @@ static void test_refused(void) {
     }
 }
 
-/* Python's zoneinfo and a walk minute by minute, near the days on which clocks are changed. */
+/* Python's zoneinfo and a walk minute by minute, near the days on which clocks change. */
 static void test_oracle(void) {
     const char *rounds = getenv("SOAK_ROUNDS"), *given = getenv("SOAK_SEED");
     long seed = given ? strtol(given, NULL, 10) : (long)getpid(), count = 0, never = 0;

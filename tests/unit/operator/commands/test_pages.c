@@ -32,7 +32,7 @@ static void test_the_three_pages(void) {
                 {false, "lists", 503, "lists\n"},
                 {true, "leads", 200, "leads\n"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (i > 0) { /* the first is how it is born */
+        if (i > 0) { /* the first is the initial state */
             pages_set_state(pages, rows[i].is_ready, rows[i].state);
         }
         AUTO(text_freep) char *body = NULL;

@@ -56,7 +56,7 @@ static void finds_by_name_and_by_owner(void) {
     cache_free(cache);
 }
 
-/* What changed since a stamp, and a count that tells of those that went. */
+/* What changed since a stamp, and a count that shows removals. */
 static void finds_what_changed(void) {
     struct cache *cache = cache_new();
     uint64_t stamp = 0;
@@ -76,7 +76,7 @@ static void finds_what_changed(void) {
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "d", "job", "another"));
     AUTO(tree_freep) json_t *changed = cache_owned_since(cache, "Pod", owner, &stamp, &count);
-    CHECK(json_array_size(changed) == 1 && count == 3); /* a stranger counts */
+    CHECK(json_array_size(changed) == 1 && count == 3); /* an object of another owner counts */
     CHECK_STR(tree_text(json_array_get(changed, 0), "metadata.name", ""), "b");
     tell(cache, CLUSTER_DELETED, object("Pod", "default", "a", "job", "u1"));
     AUTO(tree_freep) json_t *fewer = cache_owned_since(cache, "Pod", owner, &stamp, &count);
@@ -100,7 +100,7 @@ static void a_listing_sweeps_what_it_does_not_name(void) {
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Service"));
     tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Service"));
     CHECK(cache_is_complete(cache));
-    /* The stream broke; meanwhile one pod went away unseen. */
+    /* The stream broke; meanwhile one pod was deleted unseen. */
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
     CHECK(has(cache, "default", "lost")); /* not before the listing's end */
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "kept", "job", "u1"));
@@ -137,13 +137,13 @@ static void what_is_older_is_not_taken(void) {
     tell(cache, CLUSTER_APPLIED, version(3, "another")); /* another object of that name */
     CHECK_STR(version_of(cache), "3");
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
-    tell(cache, CLUSTER_APPLIED, version(2, "another")); /* old, but there */
+    tell(cache, CLUSTER_APPLIED, version(2, "another")); /* old, but present */
     CHECK_INT(tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Pod")), 0);
     CHECK_STR(version_of(cache), "3");
     cache_free(cache);
 }
 
-/* Nothing is said of it twice, and a listing that names it has named it. */
+/* It is not reported twice, and a listing that has it counts. */
 static void the_same_version_is_no_news(void) {
     struct cache *cache = cache_new();
     cache_watch(cache, "v1", "Pod", NULL);
@@ -157,7 +157,7 @@ static void the_same_version_is_no_news(void) {
     CHECK(!cache_knows(cache, other));
     json_object_del(json_object_get(other, "metadata"), "resourceVersion");
     cache_put(cache, other);
-    CHECK(!cache_knows(cache, other)); /* of no version */
+    CHECK(!cache_knows(cache, other)); /* without a version */
     cache_put(cache, ninth);
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
     CHECK(cache_knows(cache, ninth));

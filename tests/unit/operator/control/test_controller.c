@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The controller over the local cluster, with a kind whose looks the test decides. */
+/* The controller over the local cluster, with a kind whose passes the test controls. */
 #include "operator/control/controller.h"
 
 #include "lib/file.h"
@@ -18,7 +18,7 @@ static struct {
     enum error_kind fails_with;
     bool makes;        /* each pass makes what the cache does not show yet */
     int made, refused; /* writes that ended well, and not */
-    int blind;         /* looks that did not see what an earlier one had made */
+    int blind;         /* passes that did not see what an earlier one had made */
 } seen;
 
 static void *state_new(void) {
@@ -108,7 +108,7 @@ static void step(int timeout_ms) {
     CHECK_OK(controller_step(controller, timeout_ms, &err), &err);
 }
 
-/* With one step of the controller, which is told of it and looks. */
+/* Followed by one step of the controller, which gets the event and makes a pass. */
 static json_t *write_and_step(enum cluster_verb verb, json_t *object_new) {
     struct cluster_write_answer answer = {0};
     cluster->ops->write(cluster, verb, object_new, cluster_write_done, &answer);
@@ -140,7 +140,7 @@ static void looks_when_something_happens_and_when_asked(void) {
     CHECK_INT(seen.looks, 2); /* what it owns changed */
     CHECK(controller_idle_ms(controller) > 20 && controller_idle_ms(controller) <= 60);
     int64_t start_ms = clock_monotonic_ms();
-    step(5000); /* wakes up by itself when the look is due */
+    step(5000); /* wakes up by itself when the pass is due */
     step(0);
     CHECK_INT(seen.looks, 3);
     CHECK(clock_monotonic_ms() - start_ms < 1000);
@@ -174,7 +174,7 @@ static void errors_are_retried_by_their_kind(void) {
 }
 
 /* All writes of a reconcile pass end before the next one, which sees what they made; one that
- * failed makes the look a failure, and there is another. */
+ * failed makes the pass a failure, and another follows. */
 static void a_look_sees_what_the_last_one_made(void) {
     open_all();
     AUTO(tree_freep)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Questions to a real server with a certificate of its own. */
+/* Requests to a real server with its own certificate. */
 #include "operator/control/poller.h"
 
 #include "lib/net/server.h"
@@ -14,8 +14,8 @@ static struct {
     struct server *server;
     char *certificate, *key;
     struct poller *poller;
-    int asked;       /* questions that reached the server */
-    int asked_first; /* of these, of those that come first */
+    int asked;       /* requests that reached the server */
+    int asked_first; /* of these, those with priority */
     int news;
     const char *answer; /* NULL: 404 */
 } world;
@@ -97,7 +97,7 @@ static void an_answer_is_news_once(void) {
     CHECK_INT(world.news, 1);
     CHECK_STR(ask("job", world.certificate), "{\"a\": 1}");
     run_for(1000);
-    CHECK_INT(world.asked, 2); /* a second later, and the same is no news */
+    CHECK_INT(world.asked, 2); /* a second later; the same answer is not reported */
     CHECK_INT(world.news, 1);
     world.answer = "{\"a\": 2}";
     run_for(1000);
@@ -130,13 +130,13 @@ static void another_certificate_gets_no_answer(void) {
     CHECK(!ask("job", certificate));
     run_for(300);
     CHECK_INT(world.news, 0);
-    CHECK(!ask("job", world.certificate)); /* the right one is another question */
+    CHECK(!ask("job", world.certificate)); /* with the right one it is another request */
     run_for(400);
     CHECK_INT(world.news, 1);
     close_world();
 }
 
-/* Until so many were asked; a minute at most. */
+/* Runs until `asked` requests were sent; a minute at most. */
 static void run_until(int asked) {
     int64_t end_ms = clock_monotonic_ms() + 60000;
     while (world.asked < asked && clock_monotonic_ms() < end_ms) {
@@ -145,7 +145,8 @@ static void run_until(int asked) {
     CHECK(world.asked >= asked);
 }
 
-/* 200 keys: the rate is for all of them together, and forgetting in mid-question is safe. */
+/* 200 keys: the rate is for all of them together, and forgetting a key during its request is safe.
+ * */
 static void many_share_the_rate(void) {
     enum { KEYS = 200 };
     int64_t start_ms = clock_monotonic_ms();
@@ -183,7 +184,7 @@ static void open_many(int others, int first) {
     }
 }
 
-/* 60 behind a thousand others: four of five questions are theirs, and the others have theirs. */
+/* 60 priority keys after a thousand others: they get four of five requests, the others the rest. */
 static void some_come_first(void) {
     open_many(1000, 60);
     run_until(100);
@@ -191,13 +192,13 @@ static void some_come_first(void) {
     close_world();
 }
 
-/* Nobody waits for a share that is not used: of 50 questions a second. */
+/* No key waits for an unused share of the 50 requests a second. */
 static void none_is_kept_for_nobody(void) {
     static const struct {
         int others, first;
         int64_t first_ms, others_ms;
     } rows[] = {
-        {0, 50, 1000, 1000},                                 /* 50/50 s, and not 50/40 */
+        {0, 50, 1000, 1000},                                 /* 50/50 s, not 50/40 */
         {3, 50, 50000 / 47, 1000}, {1000, 50, 1250, 100000}, /* each its share */
         {50, 1, 1000, 50000 / 49}, {100, 0, 1000, 2000},
     };
@@ -209,7 +210,7 @@ static void none_is_kept_for_nobody(void) {
     }
 }
 
-/* One that comes first from now on need not wait for its turn among the others. */
+/* A key that gets priority does not wait for its turn among the others. */
 static void one_may_come_first_later(void) {
     open_many(1000, 0);
     ask_first("job-late", false);
@@ -220,7 +221,7 @@ static void one_may_come_first_later(void) {
     while (world.asked_first == 0 && clock_monotonic_ms() < end_ms) {
         run_for(20);
     }
-    /* In its turn it would be the 1,001st; those that are under way come before it. */
+    /* In its turn it would be the 1,001st; those under way come before it. */
     CHECK(world.asked_first >= 1 && world.asked < 500);
     CHECK_INT(poller_count(world.poller), 1001);
     ask_first("job-late", false);

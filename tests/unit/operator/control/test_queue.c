@@ -67,7 +67,7 @@ static void failures_wait_longer_and_longer(void) {
     CHECK_INT(queue_add_failed(queue, "b", now_ms, 1000), 150);
     CHECK_STR(take(queue, now_ms + 150), "b");
     CHECK_INT(queue_add_failed(queue, "a", now_ms, QUEUE_JITTER_EVEN), 50);
-    queue_add(queue, "a", now_ms); /* an event looks at once, whatever failed */
+    queue_add(queue, "a", now_ms); /* an event makes it due at once, whatever failed */
     CHECK_STR(take(queue, now_ms), "a");
     queue_free(queue);
 }

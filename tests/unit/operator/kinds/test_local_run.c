@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `windlass run` says of a machine's GPUs, on standard error. */
+/* Messages of `windlass run` about a machine's GPUs, on standard error. */
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/sweep/local_run.h"
 
@@ -12,8 +12,8 @@
 
 static const char path[] = "build/test_run_fit.stderr";
 
-/* What is said of so many workers with so many GPUs, asked for, on a machine with some; whether
- * each has its own is checked. The caller frees. */
+/* The messages for a number of workers and of GPUs that each requests, on a machine with some;
+ * whether each has its own GPUs is checked. The caller frees. */
 static char *said_of(int workers, int64_t gpus, size_t there) {
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:i,s:i}, s:{s:{}}}", "workers", "max", workers, "gpus", 0,

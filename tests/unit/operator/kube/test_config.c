@@ -99,7 +99,7 @@ static void test_what_is_no_kubeconfig(void) {
     }
 }
 
-/* The first file that says something wins, and each file's names are its own folder's. */
+/* The first file with a value wins, and paths in a file are relative to its folder. */
 static void test_several_files(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *merged = json_object();

@@ -100,7 +100,7 @@ static void test_token_files(void) {
     CHECK(credential_refused(credential, number));
     CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
     CHECK_STR(view.token, "second");
-    /* A late refusal of the first says nothing about the second. */
+    /* A late refusal of the first does not affect the second. */
     number = view.number;
     CHECK(credential_refused(credential, number - 1));
     CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two electors and one object that both read and write, with a clock that the test turns. */
+/* Two electors and one object that both read and write, with a clock that the test sets. */
 #include "operator/kube/election.h"
 
 #include "tests/test.h"
@@ -20,7 +20,7 @@ static json_t *with_version(json_t *lease_new) {
     return lease_new;
 }
 
-/* What the server would do. */
+/* Acts as the server. */
 static enum election_act act(struct election *election, bool is_reachable) {
     int64_t due_ms = now_ms;
     enum election_act what = election_next(election, now_ms, &due_ms);
@@ -111,10 +111,10 @@ static void test_a_leader_that_is_cut_off_stops_first(void) {
     election_init(&a, "a");
     election_init(&b, "b");
     pass(5000, &a, true, &b, true);
-    pass(30000, &a, false, &b, true); /* `pass` sees to it that never both lead */
+    pass(30000, &a, false, &b, true); /* `pass` checks that never both lead */
     CHECK(a.is_lost && !a.is_held);
     CHECK(b.is_held);
-    pass(30000, &a, true, &b, true); /* who lost it never comes back */
+    pass(30000, &a, true, &b, true); /* an elector that lost it never comes back */
     CHECK(a.is_lost && b.is_held);
     election_release(&a);
     election_release(&b);
@@ -168,7 +168,7 @@ static void test_a_leader_sees_that_another_took_it(void) {
     election_release(&a);
 }
 
-/* What others may have written there must not confuse anybody. */
+/* Foreign content of the object must not confuse an elector. */
 static void test_odd_leases(void) {
     static const struct {
         const char *spec;

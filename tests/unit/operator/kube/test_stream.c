@@ -19,7 +19,7 @@ static int hear(void *context, const char *text, size_t size, struct error *err)
     return heard->count == heard->stop_after ? error_set(err, ERROR_CANCELLED, "enough") : 0;
 }
 
-/* Every text in pieces of every size: what is told must be the same. */
+/* Every text in pieces of every size: the reported events must be the same. */
 static void test_lines(void) {
     static const struct {
         const char *text, *told;
@@ -119,7 +119,7 @@ static void test_events(void) {
         {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\","
          "\"managedFields\":[{}]}}}",
          STREAM_ADDED, "7", "{\"metadata\":{\"resourceVersion\":\"7\"}}"},
-        /* behind spec it is a user's, in a text it is none, cut off it is no JSON */
+        /* after spec it is a user's, in a text it does not count, cut off it is not JSON */
         {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"managedFields\":[{\"a\":\"]\"}],"
          "\"resourceVersion\":\"7\"},\"spec\":{\"metadata\":{\"managedFields\":[1]}}}}",
          STREAM_ADDED, "7",

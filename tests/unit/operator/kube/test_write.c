@@ -135,7 +135,7 @@ static void test_what_was_stored_of_a_brief_answer(void) {
     CHECK_OK(write_prepare(CLUSTER_CREATE, service, &of_service, &err), &err);
     CHECK_OK(write_prepare(CLUSTER_STATUS, object, &of_status, &err), &err);
     CHECK(of_pod.is_brief);
-    CHECK(!of_service.is_brief); /* its address is wanted */
+    CHECK(!of_service.is_brief); /* its address is needed */
     CHECK(!of_status.is_brief);
     AUTO(tree_freep)
     json_t *brief = parse("{\"apiVersion\":\"meta.k8s.io/v1\",\"kind\":\"PartialObjectMetadata\","
@@ -144,9 +144,10 @@ static void test_what_was_stored_of_a_brief_answer(void) {
     CHECK_STR(tree_text(stored, "kind", ""), "Pod");
     CHECK_STR(tree_text(stored, "metadata.uid", ""), "u");
     CHECK_STR(tree_text(stored, "spec.nodeName", ""), "n");
-    CHECK(!json_object_get(stored, "status")); /* the server made one of its own */
+    CHECK(!json_object_get(stored, "status")); /* the server makes its own */
     CHECK(!tree_get(object, "metadata.uid"));
-    AUTO(tree_freep) json_t *whole = write_stored(NULL, object); /* of a server that cannot */
+    /* Without a stored object in the answer. */
+    AUTO(tree_freep) json_t *whole = write_stored(NULL, object);
     CHECK(whole == object);
 }
 
@@ -160,7 +161,7 @@ static void test_waiting_grows_and_obeys(void) {
             middle_ms = MIN(middle_ms * 2, BACKOFF_MAX_MS);
         }
         int wait_ms = backoff_next(&backoff, 7);
-        CHECK(wait_ms >= 7000 && wait_ms <= 10500); /* never before it was asked for */
+        CHECK(wait_ms >= 7000 && wait_ms <= 10500); /* never before the requested time */
         CHECK(backoff_next(&backoff, 1 << 30) <= BACKOFF_RETRY_AFTER_MAX_MS * 3 / 2);
     }
 }

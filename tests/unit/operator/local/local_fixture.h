@@ -1,5 +1,5 @@
-/* local_fixture.h: a local cluster in a temporary folder, its windlass-agent a shell script; what
- * the tests of operator/local share. */
+/* local_fixture.h: a local cluster in a temporary folder, its windlass-agent a shell script;
+ * shared by the tests of operator/local. */
 #pragma once
 
 #include "lib/file.h"
@@ -16,7 +16,7 @@ struct fixture {
     char folder[64];
     char *manifest_folder, *state_folder, *program_folder;
     struct cluster *cluster;
-    json_t *seen; /* "Kind name" -> last state told; deleted ones are null */
+    json_t *seen; /* "Kind name" -> last state seen; deleted ones are null */
 };
 
 static void fixture_hear(void *context, enum cluster_event event, const json_t *object) {

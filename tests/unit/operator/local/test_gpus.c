@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GPUs of this machine, parted among holders, and among pods as real processes. */
+/* GPUs of this machine, divided among holders, and among pods as real processes. */
 #include "operator/local/gpus.h"
 
 #include "tests/unit/operator/local/local_fixture.h"
@@ -27,7 +27,7 @@ static void test_they_are_taken_and_given_back(void) {
     CHECK_INT(gpus_count(NULL), 0);
 }
 
-/* What stands behind a negative index is not seen, as CUDA has it. */
+/* Indices after a negative one are ignored, as in CUDA. */
 static void test_the_list_is_read_as_cuda_reads_it(void) {
     static const struct {
         const char *list;
@@ -48,7 +48,7 @@ static json_t *pod_with_gpus(const char *name, const char *count) {
     return pod;
 }
 
-/* Whether the pod's log says so, within a minute. */
+/* Whether the pod's log has the text within a minute. */
 static bool sees(struct fixture *fixture, const char *name, const char *wanted) {
     AUTO(text_freep) char *key = x_printf("Pod %s", name);
     if (!fixture_wait(fixture, key, "status.phase", "Running")) {
@@ -83,7 +83,7 @@ static void test_pods_have_their_own(void) {
     fixture_apply(&fixture, fixture_pod("plain", "echo sees $CUDA_VISIBLE_DEVICES; sleep 600"));
     CHECK(sees(&fixture, "plain", "5,6,7"));
     fixture_close(&fixture);
-    AUTO(text_freep) char *all = gpus_take(gpus, 3, &err); /* what ended has given back */
+    AUTO(text_freep) char *all = gpus_take(gpus, 3, &err); /* ended pods have returned theirs */
     CHECK_STR(all, "5,6,7");
     gpus_free(gpus);
 }

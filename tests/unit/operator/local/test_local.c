@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is special about this machine: reserved ports, and what cannot be done here. */
+/* Features of local runs: reserved ports, and unsupported requests. */
 #include "tests/unit/operator/local/local_fixture.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static void a_port_stays_the_services(void) {
     int port = (int)tree_integer(stored, "spec.ports[0].port", 0);
     CHECK(port > 1023);
     CHECK_INT(tree_integer(stored, "spec.ports[0].targetPort", 0), port);
-    CHECK_INT(listen_on(port, 0), -1); /* nobody gets it by chance */
+    CHECK_INT(listen_on(port, 0), -1); /* no process gets it by chance */
     for (int i = 0; i < 2; i++) {      /* but a coordinator and its replacement do */
         AUTO(fd_closep) int fd = listen_on(port, 1);
         CHECK(fd >= 0);
@@ -62,7 +62,7 @@ static void what_this_cluster_cannot_do_is_refused(void) {
     fixture_close(&fixture);
 }
 
-/* What an owner leaves while it goes away must not come back to phase. */
+/* An object whose owner was deleted must not be made any more. */
 static void nothing_is_made_for_a_deleted_owner(void) {
     struct fixture fixture;
     struct error err = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods as real processes: how they start, what they get, how they end, and that none survives.
+/* Pods as real processes: their start, environment and end, and that none survives.
  * In the scripts, $$$$ is the shell's $$: a pod's command is expanded first. */
 #include "tests/unit/operator/local/local_fixture.h"
 
@@ -60,7 +60,7 @@ static void what_cannot_start_says_why(void) {
     fixture_close(&fixture);
 }
 
-/* What a pod sees: variables as Kubernetes makes them, volumes as folders of this machine. */
+/* The environment of a pod: variables as in Kubernetes, volumes as folders of this machine. */
 static void environment_of_a_pod(void) {
     struct fixture fixture;
     struct error err = {0};
@@ -164,7 +164,7 @@ static pid_t read_pid(const struct fixture *fixture, const char *name) {
     return 0;
 }
 
-/* A zombie that nobody waits for is gone, too. */
+/* A zombie without a waiting parent counts as gone, too. */
 static bool is_gone(pid_t pid) {
     AUTO(text_freep) char *path = x_printf("/proc/%d/status", (int)pid);
     for (int64_t end_ms = clock_monotonic_ms() + 3000; clock_monotonic_ms() < end_ms;) {

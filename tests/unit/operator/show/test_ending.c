@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What is written to standard error, so many bytes at most. */
+/* The output on standard error, up to a number of bytes. */
 static void told(const char *reason, int *ret_code, char *text, size_t size) {
     AUTO(tree_freep)
     json_t *status = json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Succeeded",

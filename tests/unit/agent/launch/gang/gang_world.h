@@ -19,14 +19,12 @@
  * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
  * 15 NOTICE when a member of a running round leaves with notice, once a round
  * 16 STOP in the same moment in which a round fails; a leaving member has its grace until then, and
- *    all members the grace of their parting when all leave
+ *    all of them the time that they have when all leave
  * 17 an exit alone is judged when nothing can explain it any more, and not before
  * 18 lost members are reported; if most of them are lost: member 0
  * 19 a member that ended with its pod for lack of memory is counted so, whether its successor comes
  *    before or after it was considered lost; but not if the round had failed before by the member's
  *    own message */
- * before or after it was taken for lost; but not where the round had failed before by what it
- * said itself */
 #pragma once
 
 #include "agent/launch/gang/gang.h"

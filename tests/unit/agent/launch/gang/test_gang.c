@@ -184,7 +184,7 @@ static void a_hang_has_a_rank(void) {
             }
             CHECK(!gang_next(gang, now_ms, &action));
         }
-        CHECK_INT(gang_wake_ms(gang), 31000); /* counted from the first step's end: four ranks moved then */
+        CHECK_INT(gang_wake_ms(gang), 31000); /* from the first step's end: four moved */
         CHECK(gang_next(gang, 31000, &action) && action.kind == GANG_STOP);
         for (int i = 0; i < 2; i++) {
             tell_one(gang,

@@ -265,7 +265,7 @@ static void how_it_ends_is_told_and_kept(void) {
     CHECK_INT(heard.exited, 1);
     CHECK_INT(heard.rank, 3);
     CHECK_INT(heard.code, 7);
-    CHECK_STR(heard.text, "out | qu | iet yes"); /* it gets its secret, and its own variables stay */
+    CHECK_STR(heard.text, "out | qu | iet yes"); /* its secret, its own variables */
     AUTO(buffer_release) struct buffer log;
     buffer_init(&log, 1 << 20);
     read_log("rank.003/stderr", &log);

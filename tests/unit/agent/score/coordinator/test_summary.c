@@ -99,7 +99,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
     } rows[] = {
         {PROGRESS_SUCCEEDED, 0, "u-1", "0123456789abcdef", true},
         {PROGRESS_FAILED, 1, "u-1", "0123456789abcdef", true},
-        {PROGRESS_FAILED, 130, "u-1", "0123456789abcdef", false}, /* ended by a signal: the run goes on */
+        {PROGRESS_FAILED, 130, "u-1", "0123456789abcdef", false}, /* ended by a signal */
         {PROGRESS_FAILED, 0, "u-1", "0123456789abcdef", false},
         {PROGRESS_RUNNING, 0, "u-1", "0123456789abcdef", false},
         {PROGRESS_SUCCEEDED, 0, "u-2", "0123456789abcdef", false}, /* applied anew */

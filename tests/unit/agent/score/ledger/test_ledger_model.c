@@ -511,7 +511,7 @@ static struct world *new_world(uint64_t seed) {
     options->batch_errors_max = dice(world, 4) ? -1 : dice(world, 30);
     options->batch_errors_percent = dice(world, 4) ? -1 : (double)dice(world, 20);
     world->ledger = ledger_new(options);
-    world->total = 1 + dice(world, dice(world, 4) ? CELLS : 9); /* in small jobs, some items kill workers */
+    world->total = 1 + dice(world, dice(world, 4) ? CELLS : 9); /* few: some kill workers */
     world->voids_left = dice(world, 30);
     for (int64_t i = 0; i < world->total; i++) {
         world->cells[i].items = options->cell_items ? 3 : 1 + dice(world, 5);

@@ -146,7 +146,8 @@ static void test_a_message_beyond_a_mebibyte_is_refused(void) {
     free(text);
 }
 
-/* Rows are added until the message is full, to the last byte; a row that fits nowhere is reported. */
+/* Rows are added until the message is full, to the last byte; a row that fits nowhere is reported.
+ */
 static void test_batches_are_full_messages(void) {
     struct message_batch batch;
     message_batch_init(&batch, MESSAGE_RESULTS, 3);

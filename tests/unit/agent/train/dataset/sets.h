@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* NULL, with *err set, when it is refused. */
+/* Returns NULL, with *err set, if it is refused. */
 UNUSED static struct dataset *open_set(const char *text, const struct dataset_options *options,
                                        struct error *err) {
     struct dataset *dataset = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What each field does to a sample whose elements say where they come from. */
+/* The effect of each field on a sample whose elements encode their position. */
 #include "agent/train/dataset/augment.h"
 #include "tests/unit/agent/train/dataset/sets.h"
 
@@ -21,7 +21,7 @@ static struct dataset pictures(int64_t channels, int64_t height, int64_t width) 
         .count = 1, .classes = 2, .type = TENSOR_UINT8, .shape = {3, {channels, height, width}}};
 }
 
-/* Planes of bytes: channel 0 tells x, channel 1 y, channel 2 is x + y. */
+/* Planes of bytes: channel 0 is x, channel 1 is y, channel 2 is x + y. */
 static void make_sample(struct sample *sample, int64_t height, int64_t width, bool is_interleaved) {
     uint8_t *to = sample_room(sample, (size_t)(3 * height * width));
     sample->shape = (struct shape){3, {3, height, width}};
@@ -80,7 +80,7 @@ static void test_flip_and_pad_move_every_pixel_alike(void) {
         float result[3 * PLANE];
         struct augment_draw draw = {.is_training = true, .seed = 5, .epoch = 1, .sample = i};
         augment_fill(&augment, &sample, &draw, result);
-        /* The middle never leaves: it tells the shift and the side. */
+        /* The middle always stays: it shows the shift and the flip. */
         long x = lround(result[2 * WIDE + 2] * 255), y = lround(result[PLANE + 2 * WIDE + 2] * 255);
         long next = lround(result[2 * WIDE + 3] * 255);
         bool is_flipped = next < x || (next == 0 && x != 0 && x != WIDE - 1);
@@ -122,7 +122,7 @@ static void test_random_resized_cuts_what_it_says(void) {
         augment_fill(&augment, &sample, &draw, result);
         augment_fill(&augment, &planes, &draw, again);
         CHECK(memcmp(result, again, sizeof result) == 0);
-        /* A slope scaled is a slope: between two inner pixels it tells how much one stands for. */
+        /* A scaled slope is a slope: between two inner pixels it shows the scale. */
         double wide = (result[SIZE * 8 + 13] - result[SIZE * 8 + 2]) * 255 / 11 * SIZE;
         double high =
             (result[PLANE + SIZE * 13 + 8] - result[PLANE + SIZE * 2 + 8]) * 255 / 11 * SIZE;
@@ -136,7 +136,7 @@ static void test_random_resized_cuts_what_it_says(void) {
         area_sum += area;
     }
     CHECK(area_low < 0.12 && area_high > 0.85);
-    CHECK(fabs(area_sum / SAMPLES - 0.435) < 0.05); /* what does not fit is drawn again */
+    CHECK(fabs(area_sum / SAMPLES - 0.435) < 0.05); /* a crop that does not fit is drawn again */
     float result[3 * PLANE];
     augment_fill(&augment, &sample, &(struct augment_draw){0}, result);
     double wide = (result[SIZE * 8 + 13] - result[SIZE * 8 + 2]) * 255 / 11 * SIZE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each kind of data set: what was written is read, held in memory or not; the real Fashion-MNIST;
- * what is refused, by name. */
+/* Each kind of data set: the written samples are read, from memory or from files; the real
+ * Fashion-MNIST; refusals, with the name in the message. */
 #include "agent/data/image/image.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/train/dataset/sets.h"
@@ -20,7 +20,7 @@ static void run(const char *command) {
     CHECK_INT(system(line), 0);
 }
 
-/* Both give the same of every sample. */
+/* Both give the same for every sample. */
 static void check_same(struct dataset *a, struct dataset *b) {
     AUTO(sample_release) struct sample left = {0}, right = {0};
     struct error err = {0};
@@ -143,7 +143,7 @@ static void test_fashion_mnist(void) {
     for (int i = 0; i < 10; i++) {
         CHECK_INT(counts[i], 6000);
     }
-    /* What everybody normalizes it by. */
+    /* The usual numbers for normalizing it. */
     double mean = sum / SAMPLES / PIXELS;
     CHECK(fabs(mean - 0.2860) < 5e-5);
     CHECK(fabs(sqrt(squares / SAMPLES / PIXELS - mean * mean) - 0.3530) < 5e-5);
@@ -158,7 +158,7 @@ static void make_cifar(const char *name, size_t labels, int count, int first) {
     AUTO(text_freep) char *bytes = x_calloc((size_t)count, record);
     for (int i = 0; i < count; i++) {
         char *at = bytes + (size_t)i * record;
-        at[0] = 7; /* of CIFAR-100: the coarse one */
+        at[0] = 7; /* in CIFAR-100: the coarse label */
         at[labels - 1] = (char)((first + i) % 10);
         for (size_t k = labels; k < record; k++) {
             at[k] = (char)(k * 11 + (size_t)(first + i) * 3);
@@ -246,7 +246,7 @@ static void test_a_folder_of_pictures(void) {
               (shade == 10 && sample.label == 1));
         CHECK(shade != 10 || shape_equal(&sample.shape, &(struct shape){3, {3, 6, 4}}));
     }
-    /* Another folder's classes go by the names of the first. */
+    /* Another folder's classes are numbered by the names of the first. */
     make_picture("g/a-b/q.png", 2, 2, 1);
     struct dataset_options like = {.like = held};
     AUTO(dataset_closep)

@@ -28,7 +28,7 @@ static struct augment full_augment(const struct dataset *dataset) {
     return augment;
 }
 
-/* What the sample of a place is, without any loader. */
+/* The sample at a position, without a loader. */
 static void check_sample(const struct loader_options *options, const struct batch *batch,
                          int64_t at, int64_t place) {
     struct error err = {0};
@@ -45,7 +45,7 @@ static void check_sample(const struct loader_options *options, const struct batc
     CHECK(memcmp(batch->samples + at * ELEMENTS, wanted, sizeof wanted) == 0);
 }
 
-/* All ranks' batches of all steps, one rank after the other. */
+/* The batches of all ranks and steps, one rank after the other. */
 static void check_gang(struct loader_options options) {
     struct error err = {0};
     for (options.rank = 0; options.rank < options.size && !test_failures; options.rank++) {
@@ -116,7 +116,7 @@ static void test_it_goes_four_batches_ahead_and_waits(void) {
             poll(NULL, 0, 1);
         }
         poll(NULL, 0, 2);
-        CHECK_INT(loader_made(loader), ahead); /* all of the ring, and no more */
+        CHECK_INT(loader_made(loader), ahead); /* the whole ring, and no more */
         int64_t before_ns = loader_waited_ns(loader);
         CHECK_INT(loader_take(loader, &batch, &err), 1);
         CHECK(loader_waited_ns(loader) >= before_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Orders are bijections, all of them are about equally likely, and nothing of one epoch, sample or
- * draw shows in another's. */
+/* Orders are bijections, all about equally likely, and those of one epoch, sample or
+ * draw do not correlate with another's. */
 #include "agent/train/dataset/order.h"
 #include "tests/seed.h"
 #include "tests/test.h"
@@ -112,8 +112,9 @@ static void test_chance_is_even_and_independent(void) {
     CHECK(philox_below(UINT64_MAX, 7) == 6 && philox_below(0, 7) == 0);
 }
 
-/* What checkpoints of an earlier build count on. Calculated by another program, in Python, which
- * gives the answer of the authors of Philox for a counter and a key of 0 (6627e8d5 e169c58d ...).
+/* Orders that checkpoints of an earlier build rely on. Calculated by another program, in Python,
+ * which gives the answer of the authors of Philox for a counter and a key of 0 (6627e8d5 e169c58d
+ * ...).
  */
 static void test_what_was_promised(void) {
     CHECK_INT(order_place(42, 0, 60000, 0), 4412);

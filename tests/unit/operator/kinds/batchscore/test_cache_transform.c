@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the controller remembers is enough to plan by, and little. */
+/* The fields that the controller keeps are enough for the plan, and small. */
 #include "operator/kinds/batchscore/cache_transform.h"
 
 #include "lib/time/clock.h"
@@ -69,7 +69,7 @@ static void set_pod_status(json_t *pod, const char *message) {
 
 struct world {
     struct cache *cache;
-    json_t *job, *service, *coordinator, *workers[WORKERS]; /* of the last job that was made */
+    json_t *job, *service, *coordinator, *workers[WORKERS]; /* of the last job made */
 };
 
 static void release(struct world *world) {
@@ -140,12 +140,12 @@ static void set_job_status(struct world *world, bool is_written) {
     json_t *pods = json_pack("[O, O, O]", world->coordinator, world->workers[0], world->workers[1]);
     AUTO(tree_freep) json_t *result = plan(world, world->job, world->service, pods);
     json_object_set(world->job, "status", json_object_get(result, "status"));
-    if (!is_written) { /* put off: what the job began with stands in its Service alone */
+    if (!is_written) { /* delayed: only its Service has what the job began with */
         json_object_del(world->job, "status");
     }
 }
 
-/* The plan of what is kept is the plan of the whole, in every state of a pod. */
+/* The plan from the kept fields equals the plan from whole objects, in every state of a pod. */
 static void what_is_kept_is_enough(void) {
     static const char *const states[] = {
         "{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": "
@@ -184,7 +184,7 @@ static void what_is_kept_is_enough(void) {
         AUTO(tree_freep) json_t *kept_pods = cache_owned(cache, "Pod", job);
         AUTO(tree_freep) json_t *services = cache_owned(cache, "Service", job);
         CHECK_INT(json_array_size(kept_pods), 3);
-        /* The whole pod has its statuses in the order of names, the agent's is looked for. */
+        /* A whole pod has its statuses in the order of names; the agent's is searched for. */
         json_t *statuses = tree_get(troubled, "status.containerStatuses");
         if (json_array_size(statuses) == 2) {
             json_array_remove(statuses, 0);
@@ -210,7 +210,7 @@ static size_t resident_bytes(void) {
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The promise is 32 MiB for the whole controller: 10,000 finished jobs with the pod whose log is
+/* The limit is 32 MiB for the whole controller: 10,000 finished jobs with the pod whose log is
  * kept, and 1,000 that run. */
 static void many_jobs_take_little(void) {
     AUTO(tree_freep) json_t *like = load_job();

@@ -7,7 +7,7 @@
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
-/* As the controller remembers them. NULL: there are none. */
+/* As the controller keeps them. NULL: there are none. */
 static json_t *keep_runs(const json_t *runs) {
     json_t *kept = runs ? json_array() : NULL;
     for (size_t i = 0; i < json_array_size(runs); i++) {
@@ -57,7 +57,7 @@ static void test_owned(void) {
     CHECK_STR(tree_text(secret, "metadata.ownerReferences[0].uid", ""), "s-1");
     CHECK(tree_bool(secret, "immutable", false));
     CHECK_STR(tree_text(secret, "stringData.token", ""), "TOKEN");
-    /* Nothing but the Secret holds what is secret. */
+    /* Only the Secret has secret values. */
     AUTO(text_freep) char *text = tree_canonical(service);
     CHECK(!strstr(text, "TOKEN") && !strstr(text, "KEY"));
     CHECK(strstr(text, "ab12") != NULL);

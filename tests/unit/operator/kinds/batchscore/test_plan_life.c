@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole lives of jobs on a cluster where everything goes wrong: pods die with every code, are
- * evicted, leave slowly, the controller misses looks, acts twice, and is killed between any two of
- * its writes. Whatever happens, every pass keeps the promises of plan.h, every job ends, and no
- * count of attempts begins anew, so no name is given twice, but in a place whose last pod was
- * deleted alive (suspended, not needed, by somebody). Where two coordinators would both write, none
- * is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
+/* Whole lives of jobs on a cluster where everything fails: pods die with every code, are
+ * evicted, leave slowly, the controller misses passes, acts twice, and is killed between any two of
+ * its writes. Whatever happens, every pass keeps the contract of plan.h, every job ends, and no
+ * count of attempts begins anew, so no name is used twice, except in a place whose last pod was
+ * deleted alive (suspended, not needed, or by a user). Where two coordinators would both write,
+ * none is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/time/clock.h"
@@ -22,10 +22,10 @@ struct world {
     uint64_t random;
     int64_t now_ms;
     json_t *object, *service, *pods;
-    json_t *given;     /* {name of a pod that may not come again: its index} */
+    json_t *given;     /* {used pod name, which may not come again: its index} */
     int done, trouble; /* of 1000: how often a pod dies in a step */
     unsigned losses;   /* of 100: how many writes are lost */
-    bool shares;       /* the output lies where two coordinators would both write */
+    bool shares;       /* the output is in a place where two coordinators would both write */
     int workers_max;
     bool in_rush; /* the status comes late: at first, the Service alone says what began */
 };
@@ -91,7 +91,7 @@ static void end_pod(struct world *world, json_t *pod, int exit_code) {
                                   "termination message"));
 }
 
-/* Of what is evicted or leaves nobody knows whether it still runs: here it does. */
+/* An evicted or leaving pod may still run: here it does. */
 static void trouble_pod(struct world *world, json_t *pod) {
     switch (draw(world, 4)) {
     case 0:
@@ -124,7 +124,7 @@ static void forget_place(struct world *world, int index) {
 /* A second passes for every pod. */
 static void pass_time(struct world *world) {
     world->now_ms += 1 + draw(world, 1500);
-    if (draw(world, 30) == 0) { /* somebody wants the machines, or gives them back */
+    if (draw(world, 30) == 0) { /* a user suspends or resumes the job */
         bool suspended = tree_bool(world->object, "spec.suspend", false);
         json_object_set_new(json_object_get(world->object, "spec"), "suspend",
                             json_boolean(!suspended));
@@ -136,7 +136,7 @@ static void pass_time(struct world *world) {
         struct pod_phase phase = pod_phase_read(pod);
         bool confirmed = world->shares && json_object_get(pod, "runs") && draw(world, 20) == 0;
         if (confirmed || (phase.stage == POD_PHASE_LEAVING && draw(world, 3) == 0)) {
-            forget_place(world, phase.index); /* nobody remembers what others delete */
+            forget_place(world, phase.index); /* pods deleted by others are not remembered */
             json_array_remove(world->pods, i);
         } else if (pod_phase_is_alive(&phase) && (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
@@ -242,7 +242,7 @@ static bool carry_out(struct world *world, const json_t *result) {
     }
     bool is_first = !tree_get(world->object, "status.credentials");
     if (world->in_rush && is_first && !ends(result) && draw(world, 20)) {
-        return lost == 0; /* the status is put off */
+        return lost == 0; /* the status is delayed */
     }
     if (draw(world, 100) < world->losses) {
         lost++;
@@ -252,7 +252,7 @@ static bool carry_out(struct world *world, const json_t *result) {
     return lost == 0;
 }
 
-/* arrived: what the last pass asked for was done. */
+/* arrived: all writes of the last pass were done. */
 static void check_promises(struct world *world, bool arrived) {
     int coordinators = 0, workers = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
@@ -273,7 +273,7 @@ static void check_promises(struct world *world, bool arrived) {
     }
 }
 
-/* True when all that it asked for was done. */
+/* Returns true if all its writes were done. */
 static bool take_look(struct world *world, bool answers) {
     AUTO(tree_freep) json_t *result = look(world, answers);
     bool arrived = carry_out(world, result);
@@ -281,7 +281,7 @@ static bool take_look(struct world *world, bool answers) {
     return arrived;
 }
 
-/* Nothing more is made, and deleted only what had to wait until something was made. */
+/* Nothing more is made, and deleted is only what had to wait until something was made. */
 static void check_settled(struct world *world, bool answers) {
     AUTO(tree_freep) json_t *second = look(world, answers);
     CHECK_INT(json_array_size(json_object_get(second, "create")), 0);
@@ -289,7 +289,7 @@ static void check_settled(struct world *world, bool answers) {
         AUTO(tree_freep) json_t *third = look(world, answers);
         CHECK_INT(json_array_size(json_object_get(third, "create")), 0);
         CHECK_INT(json_array_size(json_object_get(third, "delete")),
-                  conditions_is_finished(world->object)); /* the Service, which stays here */
+                  conditions_is_finished(world->object)); /* the Service, which remains here */
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a spec makes of its pods, as files tests/data/pods/NAME.json:
+/* The pods of a spec, as files tests/data/pods/NAME.json:
  *   what                  one sentence
  *   spec                  merged into the smallest manifest (null deletes)
  *   service               the address of the coordinator's Service, if not 10.96.7.7
- *   worker, coordinator   {"path in the pod": what stands there; null is nothing} */
+ *   worker, coordinator   {"path in the pod": the value there; null: absent} */
 #include "operator/kinds/batchscore/pods.h"
 
 #include "lib/file.h"

@@ -40,7 +40,7 @@ static struct {
     int reports;
 } world;
 
-/* batchscore_kind, with the rush that the test wants. */
+/* batchscore_kind, in a rush or not, as the test sets it. */
 static struct kind hurried;
 static int64_t rush_ms;
 
@@ -128,10 +128,10 @@ static void makes_what_a_job_needs(void) {
     close_world();
 }
 
-/* No heartbeat: a status that says nothing new is not written. */
+/* No heartbeat: an unchanged status is not written. */
 static void writes_status_only_when_it_changed(void) {
     open_world("#!/bin/sh\nexec sleep 1000\n");
-    run_until("never", 1, 1500); /* words follow a condition within a second */
+    run_until("never", 1, 1500); /* messages follow a condition within a second */
     AUTO(text_freep)
     char *version =
         x_strdup(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL));
@@ -149,8 +149,8 @@ static json_t *service_annotations(void) {
     return tree_get(find("Service", "job-coordinator"), "metadata.annotations");
 }
 
-/* The pods are made at once, the words about them come when there is time; so do the Events. Until
- * then the Service says what the job began with, to another controller, too. */
+/* The pods are made at once, the messages about them come when there is time; so do the Events.
+ * Until then the Service has what the job began with, also for another controller. */
 static void in_a_rush_words_wait(void) {
     struct error err = {0};
     static const struct kind *const kinds[] = {&hurried, NULL};
@@ -182,7 +182,7 @@ static void in_a_rush_words_wait(void) {
 
 static void progress_reaches_the_status_within_2_s(void) {
     bool is_quick = false;
-    for (int tries = 0; tries < 3 && !is_quick; tries++) { /* others may have the processors */
+    for (int tries = 0; tries < 3 && !is_quick; tries++) { /* the machine may be busy */
         if (tries) {
             close_world();
         }
@@ -201,7 +201,8 @@ static void progress_reaches_the_status_within_2_s(void) {
     close_world();
 }
 
-/* The coordinator found that its storage keeps no two of it apart: that cannot wait. */
+/* The coordinator found that its storage cannot keep two coordinators apart: this is written at
+ * once. */
 static void a_warning_waits_for_no_rush(void) {
     static const bool warned[] = {false, true};
     rush_ms = 60000;
@@ -221,7 +222,7 @@ static void a_warning_waits_for_no_rush(void) {
     rush_ms = 0;
 }
 
-/* Who shows another certificate is not the coordinator, whatever it says. */
+/* A server with another certificate is not the coordinator, whatever it answers. */
 static void another_certificate_is_not_believed(void) {
     open_world(serving_agent);
     struct error err = {0};

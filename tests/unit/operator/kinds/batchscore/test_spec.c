@@ -39,11 +39,11 @@ static void test_everything(void) {
 }
 
 struct change {
-    const char *path, *key, *value; /* null: taken away */
+    const char *path, *key, *value; /* null: removed */
     bool changes;
 };
 
-/* RUN of a manifest of ours with one field changed differs from the unchanged one's, or not. */
+/* Whether RUN of a manifest changes with one field. */
 static void check_run(const char *manifest, const struct change *rows, size_t count) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = NULL;
@@ -72,7 +72,7 @@ static void check_run(const char *manifest, const struct change *rows, size_t co
 #define MANIFEST(spec)                                                                             \
     "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: " spec "}"
 
-/* What changes results or how they are cut changes RUN; nothing else does. */
+/* Fields that change the results or their division change RUN; others do not. */
 static void test_run(void) {
     static const struct change rows[] = {
         {"spec", "miniBatchSize", "\"10\"", false},
@@ -129,7 +129,7 @@ static void test_run_of_a_command(void) {
               rows, ARRAY_LEN(rows));
 }
 
-/* On this machine a volume is the folder that windlass run found for it. */
+/* With windlass run a volume is the folder that it found. */
 static void test_run_here(void) {
     static const char *const folders[] = {"{\"data\": \"/a\"}", "{\"data\": \"/b\"}"};
     struct error err = {0};
@@ -145,7 +145,7 @@ static void test_run_here(void) {
     CHECK(strcmp(runs[0], runs[1]) != 0);
 }
 
-/* The hash of a spec, and the rule at the root of the definition, hold all but five fields. */
+/* The hash of a spec, and the rule at the root of the definition, cover all but five fields. */
 static void test_hash(void) {
     static const struct {
         const char *path, *key, *value;
@@ -201,7 +201,7 @@ static void check_named(const json_t *fields, const char *prefix, const char *ru
     }
 }
 
-/* A field that comes later must not be forgotten there. */
+/* A new field must not be forgotten there. */
 static void test_rule_about_changes(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
@@ -227,7 +227,7 @@ static void test_too_large_for_a_variable(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
-/* An image that an init container waits for is told as the agent's own would be. */
+/* An init container's image problem is reported like that of the agent's image. */
 static void test_init_waits(void) {
     AUTO(tree_freep)
     json_t *pod =
@@ -250,7 +250,7 @@ static void test_init_waits(void) {
     }
 }
 
-/* The schema bounds them; what came around it must not size our memory. */
+/* The schema limits them; values that bypassed it must not determine our memory. */
 static void test_numbers_are_bounded(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("minimal");
@@ -284,7 +284,7 @@ static void test_life(void) {
          "\"status\":\"True\"}],\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":"
          "143}}}]}}",
          POD_PHASE_DEAD, -1},
-        /* An init container failed: its exit code counts. One that was done says nothing. */
+        /* An init container failed: its exit code counts. A completed one does not matter. */
         {"{\"status\":{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"state\":{\"terminated\":"
          "{\"exitCode\":3}}}],\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"waiting\":{"
          "\"reason\":\"PodInitializing\"}}}]}}",

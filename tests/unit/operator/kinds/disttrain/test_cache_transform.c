@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is remembered of a DistTrain that has ended: little, but of a trial what its Sweep needs. */
+/* The kept fields of a DistTrain that has ended: few, but of a trial those that its Sweep needs. */
 #include "operator/kinds/disttrain/cache_transform.h"
 
 #include "tests/test.h"
@@ -47,7 +47,7 @@ static void what_stays(void) {
           "\"observedGeneration\":2,\"startTime\":\"S\"}}");
 }
 
-/* While it is under way all that it says is needed. */
+/* While it runs its whole status is needed. */
 static void under_way(void) {
     AUTO(tree_freep) json_t *object = job(true, "Unknown");
     AUTO(tree_freep) json_t *kept = disttrain_transform(object);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every tests/data/batchai/NAME.json becomes NAME.yaml beside it, which a cluster takes.
+/* Every tests/data/batchai/NAME.json becomes NAME.yaml beside it, which a cluster accepts.
  * IMPORT_UPDATE=1 writes them anew. */
 #include "operator/kinds/disttrain/import/import_job.h"
 
@@ -80,7 +80,7 @@ static void test_refusals(void) {
                   "has exactly one toolkit");
 }
 
-/* What stands in the file stays in its place: no text of it becomes a field, or ends a comment. */
+/* Texts of the file stay values: none becomes a field, or ends a comment. */
 static void test_texts_stay_texts(void) {
     struct error err = {0};
     AUTO(text_freep) char *made = NULL;
@@ -96,7 +96,7 @@ static void test_texts_stay_texts(void) {
         0, NULL);
     CHECK(job != NULL);
     CHECK_OK(import_job(job, "job", &made, &err), &err);
-    /* The account's name is none; nothing else is wrong. */
+    /* Only the account's name is invalid. */
     CHECK_INT(resource_parse("x", made, strlen(made), &object, &err), -1);
     CHECK(strstr(err.text, "spec.volumes[0].azureFile.secretName") != NULL);
     json_object_del(tree_get(job, "properties"), "mountVolumes");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan-dt; "notYet": what is
- * not carried out. */
+/* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan-dt; "notYet": parts
+ * that are not supported yet. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "operator/kinds/job/cache_transform.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
-/* Of a job that has ended the controller remembers less of its pods (cache_transform.h): the same
- * go, and the same stay. */
+/* For a job that has ended the controller keeps less of its pods (cache_transform.h): the same
+ * pods are deleted, and the same remain. */
 static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, const json_t *result,
                          struct error *err) {
     AUTO(tree_freep) json_t *pods = json_array();
@@ -40,7 +40,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
 
 static const struct plan_rows goldens = {.folder = "tests/data/plan-dt", .plan = plan};
 
-/* The Service is for the first pod alone, and for none of another job of that name. */
+/* The Service selects only the first pod, and none of another job of that name. */
 static void test_hub(void) {
     AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
     struct credentials credentials = {.secret = "digits-1a2b",

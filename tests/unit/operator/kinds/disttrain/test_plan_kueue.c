@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole lives of gangs whose pods Kueue lets go together, against a model of what its sources say
+/* Whole lives of gangs whose pods Kueue releases together, against a model of its sources
  * (gang_objects.h): finalizers, gates, excess pods, groups that are over, preemption. Whatever
- * comes to harm, Kueue never has one pod too many, every job ends, and no pod is kept for ever.
- * What the plan sees has gone through the controller's memory. SOAK_SEED, SOAK_ROUNDS choose how
+ * fails, Kueue never has one pod too many, every job ends, and no pod remains forever.
+ * The plan sees objects as the controller's cache keeps them. SOAK_SEED, SOAK_ROUNDS choose how
  * many. */
 #include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/gang_objects.h"
@@ -23,8 +23,8 @@ struct world {
     json_t *groups; /* name -> {"workload", "admitted", "over"} */
     int workers, trouble, step;
     unsigned losses; /* of 100: how many writes are lost */
-    bool is_quiet;   /* nothing comes to harm any more, */
-    bool resumes;    /* and it is not suspended for good */
+    bool is_quiet;   /* no failures any more, */
+    bool resumes;    /* and it is not suspended permanently */
 };
 
 static unsigned draw(struct world *world, unsigned below) {
@@ -107,7 +107,7 @@ static void end_pod(const struct world *world, json_t *pod, int code) {
 
 /* ---- Kueue ---- */
 
-/* The group's pods, borrowed, in an array of its own. */
+/* The group's pods, borrowed, in a separate array. */
 static json_t *pods_of(const struct world *world, const char *group) {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
@@ -119,7 +119,7 @@ static json_t *pods_of(const struct world *world, const char *group) {
     return list;
 }
 
-/* Who can run, runs or went well; the others may be let go when another has their place. */
+/* Pods that can run, run or succeeded; others may be released when another has their place. */
 static bool is_counted(const json_t *pod) {
     return strcmp(phase_of(pod), "Failed") != 0 && !(is_leaving(pod) && !has_node(pod));
 }
@@ -156,7 +156,7 @@ static void admit(struct world *world, json_t *group, const json_t *pods) {
     }
 }
 
-/* Kueue deletes what has left the gate; the group waits for others in their place. */
+/* Kueue deletes pods that have passed the gate; the group waits for replacements. */
 static void preempt(const struct world *world, json_t *group, const json_t *pods) {
     json_object_set_new(group, "admitted", json_false());
     for (size_t i = 0; i < json_array_size(pods); i++) {
@@ -181,7 +181,7 @@ static void look_at_group(struct world *world, const char *name, json_t *group) 
         let_all_go(pods);
         return;
     }
-    CHECK(counted <= world->workers); /* or it would delete the newest */
+    CHECK(counted <= world->workers); /* otherwise it would delete the newest */
     bool has_workload = tree_bool(group, "workload", false) || counted == world->workers;
     json_object_set_new(group, "workload", json_boolean(has_workload && json_array_size(pods) > 0));
     let_replaced_go(world, pods, has_workload, counted);
@@ -202,7 +202,7 @@ static void kueue(struct world *world) {
     }
 }
 
-/* Its webhook. */
+/* Kueue's webhook. */
 static void mark(struct world *world, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
     const char *group = gang_group_of(pod);
@@ -245,7 +245,7 @@ static void live_on(struct world *world, json_t *pod, bool is_evicted) {
     } else if (strcmp(phase_of(pod), "Running") == 0 && !world->is_quiet &&
                (int)draw(world, 1000) < world->trouble) {
         unsigned what = draw(world, 3);
-        if (what == 0) { /* somebody deletes it */
+        if (what == 0) { /* a user deletes it */
             leave(world, pod);
         } else {
             end_pod(world, pod, what == 1 ? 137 : 3);
@@ -282,7 +282,7 @@ static void pass_time(struct world *world) {
 
 /* ---- the controller ---- */
 
-/* What its cache holds. */
+/* The content of its cache. */
 static json_t *remember(const struct world *world) {
     json_t *seen = json_array();
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
@@ -329,7 +329,7 @@ static void carry_out(struct world *world, const json_t *result) {
         json_t *made = json_deep_copy(json_array_get(created, i));
         const char *name = tree_text(made, "metadata.name", "");
         if (draw(world, 100) < world->losses || tree_find(world->pods, "metadata.name", name)) {
-            json_decref(made); /* the write is lost, or the name is not free yet */
+            json_decref(made); /* the write is lost, or the name is still taken */
             continue;
         }
         mark(world, made);
@@ -341,7 +341,7 @@ static void carry_out(struct world *world, const json_t *result) {
     }
 }
 
-/* Of what others do, news may come late; of its own writes they do not. */
+/* Events about others' writes may come late; those about its own do not. */
 static void pass(struct world *world) {
     AUTO(tree_freep) json_t *before = remember(world);
     pass_time(world);
@@ -381,7 +381,7 @@ static void live(uint64_t seed) {
     end_world(&world);
 }
 
-/* A job that is suspended for good leaves no pod, whether they ran or waited for their turn. */
+/* A permanently suspended job leaves no pods, whether they ran or waited. */
 static void stop(uint64_t seed) {
     struct world world;
     make_world(&world, seed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole lives of gangs on a cluster where everything goes wrong: pods die with every code, are
+/* Whole lives of gangs on a cluster where everything fails: pods die with every code, are
  * evicted, leave slowly, are lost to the hub, some come later than startDeadlineSeconds, nodes are
  * fewer than workers, the controller misses answers, acts twice, and is killed between any two of
- * its writes. Whatever happens, there is one hub, its attempt grows for good, nothing runs of a
- * gang that has ended or waits, and every job ends. The hub is a simple one: it is done after so
- * many steps with minWorkers there. SOAK_SEED, SOAK_ROUNDS choose how many. */
+ * its writes. Whatever happens, there is one hub, its attempt never falls, nothing runs of a
+ * gang that has ended or waits, and every job ends. The hub is a simple one: it is done after a
+ * number of steps with minWorkers present. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/time/clock.h"
@@ -17,23 +17,23 @@
 
 enum { STEPS = 30, LOOKS_MAX = 6000, MAX_RESTARTS = 3, STUCK_MS = 180000 };
 
-static int rests; /* how often all pods were let go */
-static int rooms; /* how often one went for the hub's sake */
+static int rests; /* how often all pods were released */
+static int rooms; /* how often a pod was removed to make room for the hub */
 
 struct world {
     uint64_t random;
     int64_t now_ms;
     json_t *object, *service, *pods;
-    int workers, trouble; /* of 1000: how often a pod comes to harm in a step */
-    int least, nodes;     /* minWorkers, and for how many there is room */
-    int64_t stuck_ms;     /* since when enough others have nodes and the hub has none; 0: not so */
+    int workers, trouble; /* of 1000: how often a pod fails in a step */
+    int least, nodes;     /* minWorkers; the number of pods that fit */
+    int64_t stuck_ms;     /* since when enough others have nodes and the hub has none; 0: no */
     unsigned losses;      /* of 100: how many writes are lost */
-    int64_t peace_ms;     /* when pods come to harm no more */
-    unsigned calm;        /* looks until somebody suspends or resumes it, on average */
-    unsigned passes;      /* that a pod waits for its node, on average */
+    int64_t peace_ms;     /* when pods stop failing */
+    unsigned calm;        /* passes until a user suspends or resumes it, on average */
+    unsigned passes;      /* passes that a pod waits for its node, on average */
     int step;
-    int64_t counted, disrupted; /* of the hub that lives */
-    char lost[64]; /* a pod that the hub does not hear, until it has heard its successor */
+    int64_t counted, disrupted; /* of the current hub */
+    char lost[64]; /* a pod that the hub cannot hear, until it has heard its successor */
 };
 
 static unsigned draw(struct world *world, unsigned below) {
@@ -89,7 +89,7 @@ static void trouble_pod(struct world *world, json_t *pod) {
         json_object_set_new(pod, "status",
                             json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
         break;
-    case 1: /* its node does not answer: it should be gone for long */
+    case 1: /* its node does not answer: its deletion is overdue */
         json_object_set_new(
             json_object_get(pod, "metadata"), "deletionTimestamp",
             json_string(draw(world, 2) ? "2025-11-21T04:00:00Z" : "2026-11-21T04:00:00Z"));
@@ -102,7 +102,7 @@ static void trouble_pod(struct world *world, json_t *pod) {
     }
 }
 
-/* As the hub counts: a pod of the gang that is not there any more ended a round. */
+/* As the hub counts: a missing pod of the gang ended a round. */
 static void note_end(struct world *world, const struct pod_phase *phase) {
     if (phase->index > 0) {
         world->disrupted++;
@@ -135,7 +135,7 @@ static void start_pod(struct world *world, json_t *pod) {
     }
 }
 
-/* Whose node is not to be had by another: what leaves is there until it is gone. */
+/* Pods that occupy a node: a leaving pod does so until it is gone. */
 static int count_placed(const struct world *world) {
     int placed = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
@@ -145,7 +145,7 @@ static int count_placed(const struct world *world) {
     return placed;
 }
 
-/* What comes late may be placed first. */
+/* A later pod may be placed first. */
 static void place_pod(struct world *world, json_t *pod) {
     if (count_placed(world) < world->nodes) {
         start_pod(world, pod);
@@ -257,7 +257,7 @@ static bool makes_room(const struct world *world, const struct pod_phase *one) {
     return is_room;
 }
 
-/* Nobody ends what runs but for a reason: the hub's loss, its want of a node, somebody's wish, a
+/* A running pod is ended only for a reason: the hub's loss, its lack of a node, a user's request, a
  * successor, the end. */
 static void check_reason(const struct world *world, const json_t *result, const char *name) {
     const json_t *pod = json_array_get(world->pods, find_pod(world, name));
@@ -294,10 +294,10 @@ static bool carry_out(struct world *world, const json_t *result) {
             continue;
         }
         CHECK(find_pod(world, tree_text(made, "metadata.name", "")) ==
-              json_array_size(world->pods)); /* or it would be refused for ever */
+              json_array_size(world->pods)); /* otherwise it would be refused forever */
         struct pod_phase phase = pod_phase_read(made);
         int64_t known = tree_integer(world->object, "status.attempt", 0);
-        CHECK(phase.index > 0 || phase.attempt > known); /* or members would not follow it */
+        CHECK(phase.index > 0 || phase.attempt > known); /* otherwise members would not follow it */
         json_t *pod = json_deep_copy(made);
         char now[21];
         clock_format(world->now_ms, now);
@@ -313,7 +313,8 @@ static bool carry_out(struct world *world, const json_t *result) {
     return lost == 0;
 }
 
-/* The others have what the hub needs: that must not be from the start, and must end. */
+/* The others have the nodes that the hub needs: this must not be so from the start, and must end.
+ * */
 static void check_lead(struct world *world) {
     int others = 0, placed = 0;
     bool is_first = false, is_stuck = false;
@@ -323,7 +324,7 @@ static void check_lead(struct world *world) {
         others += phase.index > 0 && pod_phase_is_alive(&phase);
         placed += phase.index > 0 && phase.stage == POD_PHASE_RUNNING;
         is_first |=
-            waits && phase.attempt == 1 && world->losses == 0; /* else it may be another's */
+            waits && phase.attempt == 1 && world->losses == 0; /* otherwise it may be another's */
         is_stuck |= waits && phase.is_unscheduled;
     }
     CHECK(!is_first || others < world->least || world->least == world->workers);
@@ -332,7 +333,7 @@ static void check_lead(struct world *world) {
     CHECK(!is_stuck || world->now_ms < world->stuck_ms + STUCK_MS);
 }
 
-/* arrived: what the last pass asked for was done. rested: it found that all were let go. */
+/* arrived: all writes of the last pass were done. rested: it found all pods released. */
 static void check_promises(struct world *world, bool arrived, bool rested) {
     int hubs = 0, alive = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
@@ -356,7 +357,7 @@ static void take_look(struct world *world, bool answers) {
     check_promises(world, arrived, rested);
     check_lead(world);
     rests += rested && json_array_size(json_object_get(result, "delete")) > 0;
-    /* Asked again at once, nothing more is made, but in the place of what is gone meanwhile. */
+    /* Planning again at once makes nothing more, except replacements of pods gone meanwhile. */
     if (arrived && json_array_size(json_object_get(result, "delete")) == 0) {
         AUTO(tree_freep) json_t *second = look(world, answers);
         CHECK_INT(json_array_size(json_object_get(second, "create")), 0);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A valid resource, though nothing carries it out yet. */
+/* A valid resource, though parts are not supported yet. */
 static json_t *load(const char *path) {
     struct error err = {0};
     json_t *object = NULL;
@@ -57,7 +57,7 @@ static void test_trainer_image(void) {
     CHECK(three.job.is_image_given);
 }
 
-/* One rank for each GPU, in an image that has what these want, unless another is named. */
+/* One rank for each GPU, in the image for GPUs, unless another is named. */
 static void test_trainer_with_gpus(void) {
     struct error err = {0};
     struct job_options options = {.trainer_gpu_image = "registry.test/cuda:7"};
@@ -79,7 +79,7 @@ static void test_trainer_with_gpus(void) {
     CHECK_INT(three.slots, 2);
 }
 
-/* The agent hears which variables are whose, and no Secret's name. */
+/* The agent gets which variables belong to whom, but no Secret's name. */
 static void test_names_of_variables(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
@@ -96,7 +96,7 @@ static void test_names_of_variables(void) {
     CHECK(strstr(text, "told-to-nobody") == NULL);
 }
 
-/* What names a run: what decides the result, and never how many do it. */
+/* A run's name depends on what decides the result, never on the number of workers. */
 static void test_run(void) {
     static const struct {
         const char *file, *parent, *field, *value;
@@ -138,7 +138,7 @@ static void test_run(void) {
     }
 }
 
-/* A field that comes later must not be forgotten in the rule about changes. */
+/* A new field must not be forgotten in the rule about changes. */
 static void test_rule_about_changes(void) {
     static const char *const mutable[] = {"spec.suspend",
                                           "spec.stop",
@@ -177,10 +177,10 @@ static void test_rule_about_changes(void) {
     CHECK(seen > 30);
 }
 
-/* The passwd file names whom the pod runs as, once templates are through. */
+/* The passwd file names the user of the pod, after templates were applied. */
 static void test_passwd(void) {
     static const struct {
-        const char *template, *line; /* NULL: no file of ours */
+        const char *template, *line; /* NULL: we add no file */
     } rows[] = {
         {"{}", "\nwindlass:x:65532:65532:windlass:/tmp:/bin/bash\n"},
         {"{\"spec\": {\"securityContext\": {\"runAsUser\": 1000, \"runAsGroup\": 7}}}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The controller is killed after each of its writes, with and without having heard of its success,
- * and another one goes on: the job, of either kind, ends the same, never with two pods for one
+/* The controller is killed after each of its writes, with and without its answer,
+ * and another one continues: the job, of either kind, ends the same, never with two pods for one
  * role, and leaves nothing behind. */
 #include "operator/kinds/batchscore/reconcile.h"
 
@@ -22,7 +22,7 @@ static const char manifest[] =
     "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, "
     "persistentVolumeClaim: {claimName: films}}]}}";
 
-/* Each pod says in a file of its own that it started, and refuses to be the second of its kind. */
+/* Each pod records its start in a separate file, and refuses to be the second of its kind. */
 static const char agent[] =
     "#!/bin/sh\n"
     "role=$1 name=${WINDLASS_WORKER}\n"
@@ -44,7 +44,7 @@ static const char placed_manifest[] =
     "workers: 3, image: i, command: [train], gang: PodGroup, volumes: [{name: data, "
     "persistentVolumeClaim: {claimName: films}}]}}";
 
-/* The first one is done soon; the others would wait for ever. */
+/* The first one is done soon; the others would wait forever. */
 static const char gang_agent[] =
     "#!/bin/sh\n"
     "echo $WINDLASS_WORKER >>\"$data/started\"\n"
@@ -55,15 +55,15 @@ static const char gang_agent[] =
     "printf '{\"state\": \"Succeeded\", \"message\": \"\", \"step\": 8}' "
     ">\"$WINDLASS_TERMINATION_LOG\"\n";
 
-/* What is tried, by kind. */
+/* The tested jobs, by kind. */
 static const struct subject {
     const struct kind *kind;
     const char *manifest, *agent, *service;
-    const char *done;       /* 8 of it at the end */
+    const char *done;       /* its value is 8 at the end */
     const char *once[2];    /* pods that are started exactly once, NULL at the end */
     const char *at_most[4]; /* the same, once at most */
     const char *never[4];   /* never */
-    const char *object;     /* a PodGroup that is there while they run; NULL: none */
+    const char *object;     /* a PodGroup that exists while they run; NULL: none */
 } scores = {.kind = &batchscore_kind,
             .manifest = manifest,
             .agent = agent,
@@ -95,14 +95,14 @@ enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
 
 struct asked;
 
-/* The cluster as a controller sees it that may be killed. */
+/* The cluster as seen by a controller that may be killed. */
 struct mortal {
     struct cluster base;
     struct cluster *inner;
     int writes_left; /* until the kill */
-    bool hears;      /* of the success of its last write */
+    bool hears;      /* gets the answer to its last write */
     bool is_dead;
-    int life; /* a later controller hears nothing of what an earlier one asked for */
+    int life; /* a later controller gets no answers to an earlier one's writes */
     struct asked *asked;
 };
 
@@ -185,7 +185,7 @@ static bool is_hub(const json_t *pod) {
     return index && strcmp(index, "0") == 0;
 }
 
-/* Of all that this version refuses to carry out, too. */
+/* The plan, also for features that this version refuses. */
 static int plan_gang(const struct reconcile *request, const struct job_observed *observed,
                      json_t **ret_plan, struct error *err) {
     struct disttrain_observed all = {.job = *observed};
@@ -265,7 +265,7 @@ static const json_t *find_object(void) {
     return local_find(world.mortal.inner, "PodGroup", "default", "job-gang");
 }
 
-/* No pod is made before it, and it goes with the Service. */
+/* No pod is made before it, and it is deleted with the Service. */
 static void check_object(void) {
     const json_t *object = find_object();
     bool has_service = local_find(world.mortal.inner, "Service", "default", subject->service);
@@ -327,7 +327,7 @@ static void check_end(void) {
     CHECK_INT(tree_integer(find_job(), subject->done, 0), 8);
     AUTO(text_freep) char *wrong = read_note("wrong");
     CHECK_STR(wrong, "");
-    /* Nobody was started twice: a pod is made by its name. */
+    /* No pod was started twice: its name is unique. */
     AUTO(text_freep) char *started = read_note("started");
     for (const char *const *name = subject->once; *name; name++) {
         CHECK_INT(count_lines(started, *name), 1);
@@ -358,7 +358,7 @@ static void killed_after_every_write(void) {
     }
 }
 
-/* No status is written before the end: what the job began with stands in its Service alone. */
+/* No status is written before the end: only its Service has what the job began with. */
 static void killed_after_every_write_in_a_rush(void) {
     rush_ms = 60000;
     killed_after_every_write();

@@ -126,7 +126,7 @@ static void turn_pods(struct world *world) {
     }
 }
 
-/* Each that runs comes some reports further; one that was told to stop has ended. */
+/* Each running trial makes some more reports; one with a stop has ended. */
 void turn(struct world *world) {
     const char *name;
     json_t *trial;
@@ -168,7 +168,7 @@ static bool create(struct world *world, const json_t *made) {
     }
     json_object_del(world->write_failures, key);
     if (json_object_get(world->trials, name)) {
-        return true; /* CONFLICT: it is there */
+        return true; /* CONFLICT: it exists */
     }
     json_t *trial = json_deep_copy(made);
     json_object_set_new(json_object_get(trial, "metadata"), "uid", json_string(name));
@@ -190,9 +190,9 @@ static void create_pod(struct world *world, const json_t *made) {
     }
     json_object_del(world->write_failures, key);
     if (json_object_get(world->pods, name)) {
-        return; /* CONFLICT: it is there */
+        return; /* CONFLICT: it exists */
     }
-    json_object_foreach(world->pods, other, one) { /* one at a time, and no more than is needed */
+    json_object_foreach(world->pods, other, one) { /* one at a time, and not more than needed */
         CHECK(!is_alive(one) && strcmp(tree_text(one, "status.phase", ""), "Succeeded") != 0);
     }
     json_object_foreach(world->trials, other, one) {
@@ -306,7 +306,7 @@ void live(struct world *world) {
     CHECK(is_over(world));
 }
 
-/* Of those that completed. */
+/* Of the completed trials. */
 double best_of(const struct world *world) {
     double best = -INFINITY;
     const char *name;

@@ -1,5 +1,5 @@
 /* sweep_world.h: a small world of DistTrains, and of the pods that register, for whole lives of a
- * Sweep: the plan decides, the world does what it is told, loses some of its writes, in any order
+ * Sweep: the plan decides, the world does its writes, loses some of them, in any order
  * (a controller that is killed between any two), and refuses some. */
 #pragma once
 
@@ -18,7 +18,7 @@
 enum { REPORTS = 20, LOOKS_MAX = 20000, STEP_MS = 1000 };
 
 extern const int64_t start_ms;
-extern struct schema *train; /* DistTrain's; the test's to read and free */
+extern struct schema *train; /* DistTrain's; the test reads and frees it */
 
 struct world {
     json_t *sweep, *trials; /* trials: {NAME: DistTrain} */
@@ -26,16 +26,16 @@ struct world {
     json_t *write_failures;
     int64_t now_ms;
     uint64_t chance;
-    int lossy;    /* of so many passes one is cut short; 0: none */
-    int refusing; /* of so many creations one is refused; 0: none */
-    int failing;  /* of so many trials one fails; 0: none */
+    int lossy;    /* one of this many passes is cut short; 0: none */
+    int refusing; /* one of this many creations is refused; 0: none */
+    int failing;  /* one of this many trials fails; 0: none */
     int running_most, stops;
     bool is_silent;      /* trials report another metric */
     json_t *pods;        /* {NAME: Pod}, those that register */
-    int pods_made, died; /* died: of their own doing */
-    int fatal;           /* of so many ends of such a pod one is by itself; 0: none */
-    int final;           /* of so many of these one is for good; 0: none */
-    int evicting;        /* of so many one is taken away; 0: none */
+    int pods_made, died; /* died: by themselves */
+    int fatal;           /* one of this many ends of such a pod is a failure; 0: none */
+    int final;           /* one of this many failures is final; 0: none */
+    int evicting;        /* one of this many pods is evicted; 0: none */
     bool is_final;       /* one ended with 2 */
     int64_t registered;  /* the trial whose model is registered; -1: none */
 };
@@ -57,7 +57,7 @@ void check_end(const struct world *world, const char *status, const char *reason
 void check_made_once(const struct world *world, size_t count);
 
 const json_t *succeeded(const struct world *world);
-/* Of checks in here: a test's own are counted apart. */
+/* The number of failed checks in here; a test's own are counted separately. */
 int world_failures(void);
 
 #define OBJECTIVE "objective: {metric: accuracy, goal: Maximize}, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bayesian beats Random: the median over 20 seeds of the best of 60 trials, on Branin's function
  * and Hartmann's of six dimensions (Dixon and Szego, "Towards Global Optimization 2", 1978), four
- * trials at once. And what it does where nothing can be concluded. */
+ * trials at once. And its behaviour where nothing can be concluded. */
 #include "operator/kinds/sweep/search/bayes.h"
 
 #include "tests/seed.h"
@@ -50,7 +50,7 @@ static struct space cube(int dimensions) {
     return space;
 }
 
-/* The least value that was seen; AT_ONCE trials run while the next one is chosen. */
+/* The lowest value seen; AT_ONCE trials run while the next one is chosen. */
 static double search(const struct space *space, double (*function)(const double *), uint64_t seed,
                      bool is_bayes) {
     struct bayes_trial trials[TRIALS] = {{.is_running = true}};
@@ -136,7 +136,7 @@ static void test_a_small_space_is_used_up(void) {
     CHECK(best_at >= 0 && best_at < 14);
 }
 
-/* No number anywhere, or all of them the same: it goes on as it began. */
+/* No values, or all of them equal: it continues as it began. */
 static void test_nothing_is_known(void) {
     struct space space = cube(2);
     for (int kind = 0; kind < 3; kind++) {
@@ -158,7 +158,7 @@ static void test_nothing_is_known(void) {
     }
 }
 
-/* One training that went to pieces does not hide what the others say. */
+/* One diverged training does not hide the results of the others. */
 static void test_one_is_far_worse(void) {
     struct space space = cube(2);
     struct bayes_trial trials[30];

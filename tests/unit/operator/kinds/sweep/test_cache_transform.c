@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is remembered of a Sweep that has ended: that it was, and how it ended. */
+/* The kept fields of a Sweep that has ended: that it existed, and how it ended. */
 #include "operator/kinds/sweep/cache_transform.h"
 
 #include "operator/control/cache.h"
@@ -47,7 +47,7 @@ static void what_stays(void) {
     check("True", 1, true); /* its new spec is to be acknowledged first */
 }
 
-/* Those that start from its trials find these by it. */
+/* Sweeps that start from its trials find these by it. */
 static void its_trials_are_found(void) {
     struct cache *cache = cache_new();
     cache_watch(cache, "windlass.dev/v1alpha1", "Sweep", sweep_transform);

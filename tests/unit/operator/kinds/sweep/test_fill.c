@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What $(NAME) becomes, where, and in which type; what every trial gets besides; and that
- * DistTrain's own schema takes what the numbers of a space are written as. */
+/* The value of $(NAME), by place and type; other fields that every trial gets; and that
+ * DistTrain's own schema accepts the numbers of a space as written. */
 #include "operator/kinds/sweep/search/fill.h"
 
 #include "operator/kinds/sweep/search/space.h"
@@ -41,7 +41,7 @@ static void test_texts(void) {
         {"$()", "$()"},
         {"$(rate)", "$(rate)"},
         {"$($(N))", "$(12)"},
-        {"$$(A)$(A)", "$$(A)(N)"}, /* once: what a value is made of is no reference */
+        {"$$(A)$(A)", "$$(A)(N)"}, /* once: a value is not expanded again */
         {"$", "$"},
         {"", ""},
     };
@@ -58,7 +58,7 @@ static void test_types(void) {
         const char *schema, *text, *filled;
     } rows[] = {
         {"{\"type\": \"integer\"}", "$(N)", "12"},
-        {"{\"type\": \"integer\"}", "$(N)0", "\"120\""}, /* not alone: a text */
+        {"{\"type\": \"integer\"}", "$(N)0", "\"120\""}, /* with other characters: a text */
         {"{\"type\": \"integer\"}", "$(RATE)", "\"0.01\""},
         {"{\"type\": \"integer\"}", "$(ON)", "\"true\""},
         {"{\"type\": \"boolean\"}", "$(ON)", "true"},
@@ -131,7 +131,7 @@ static void test_extras(void) {
 
 /* ---- numbers against DistTrain's schema ---- */
 
-/* Every pattern of the definition that 0.5 fits is a number's. */
+/* Every pattern of the definition that matches 0.5 is that of a number. */
 static int each_number_pattern(const json_t *schema, const char *number) {
     const char *pattern = tree_text(schema, "pattern", NULL), *key;
     regex_t regex;

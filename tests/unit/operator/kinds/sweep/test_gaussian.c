@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A Gaussian process: what it says at what it has seen, far from it, and of what is expected.
+/* A Gaussian process: its prediction at observations, far from them, and the expected improvement.
  * Against scikit-learn: tests/e2e/sweep/test_sweep_gp.sh, by this program's `posterior`, which
  * reads dimensions, choices (as one-hot columns' places), settings, observations and points, and
  * prints beliefs. */
@@ -84,7 +84,7 @@ static void test_what_is_expected_changes_no_mean(void) {
         struct gaussian_belief a = gaussian_at(before, &at), b = gaussian_at(after, &at);
         CHECK(fabs(a.mean - b.mean) < 1e-12 && b.deviation <= a.deviation + 1e-12);
     }
-    /* The same as an observation of the value that was predicted, with the same amplitude. */
+    /* The same as an observation of the predicted value, with the same amplitude. */
     double all[] = {0.1, 0.4, 0.9, 0.65},
            known[] = {1, -2, 0.5, gaussian_at(before, &expected).mean};
     AUTO(gaussian_freep)
@@ -119,7 +119,7 @@ static void test_twins_without_noise_cannot_be(void) {
     CHECK(fit && isfinite(gaussian_at(fit, points).mean));
 }
 
-/* Of a function drawn from a process of that length and noise, settings near it are the likeliest.
+/* For a function drawn from a process of that length and noise, settings near it are the likeliest.
  */
 static void test_settings_are_found_again(void) {
     enum { COUNT = 100 };
@@ -139,7 +139,7 @@ static void test_settings_are_found_again(void) {
           gaussian_settings(smooth).noise <= 1e-4);
 }
 
-/* All the same, and all at one place: no number is lost. */
+/* All values equal, and all points equal: no result is NaN. */
 static void test_nothing_to_learn(void) {
     static const double points[] = {0.5, 0.5, 0.5}, values[] = {0, 0, 0};
     AUTO(gaussian_freep) struct gaussian *fit = gaussian_fit(&line, points, values, 3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan-sw. Besides:
  *   runs         its trials, DistTrains in any order
- *   warm         the trials of spec.warmStart; warmMissing: one of these Sweeps is not there;
- *                warmObjectives: {NAME: spec.objective} of those that are */
+ *   warm         the trials of spec.warmStart; warmMissing: one of these Sweeps is missing;
+ *                warmObjectives: {NAME: spec.objective} of the existing ones */
 #include "operator/kinds/sweep/plan.h"
 
 #include "operator/kinds/disttrain/cache_transform.h"
@@ -16,7 +16,7 @@
 
 static struct schema *train;
 
-/* As the controller remembers them, with what its cache says of each besides. */
+/* As the controller keeps them, with the cache's own data about each. */
 static json_t *keep_trials(const json_t *trials) {
     static const char *const fields[] = {"name", "namespace"};
     json_t *kept = json_array();
@@ -111,7 +111,7 @@ static bool is_listed(const char *list, const char *reason) {
     return false;
 }
 
-/* Whatever a row of the goldens says, people find in the definition. */
+/* Every reason in a golden row is described in the definition. */
 static void test_reasons_are_in_the_definition(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *sweep = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sweeps through their whole lives (sweep_world.h), ends, and what happens on the way. */
+/* Sweeps through their whole lives (sweep_world.h), ends, and events on the way. */
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
 /* ---- lives ---- */
@@ -26,7 +26,7 @@ static void test_a_quiet_life(void) {
     close_world(&world);
 }
 
-/* With the same seed the same points, whatever was lost on the way. */
+/* The same seed gives the same points, whatever was lost on the way. */
 static void test_killed_between_any_two_writes(void) {
     static const char *const rules[] = {"", ", earlyStopping: {median: {}, delayEvaluation: 3}",
                                         ", earlyStopping: {bandit: {slackFactor: \"0.1\"}}",
@@ -115,7 +115,7 @@ static void test_bayesian_makes_one_a_look(void) {
     close_world(&world);
 }
 
-/* Of many parameters as many are told as there is room for, and none by half. */
+/* Of many parameters the message has as many as fit, each complete. */
 static void test_values_are_told_whole(void) {
     struct world world;
     AUTO(text_freep) char *parameters = x_strdup("{name: X, choice: [0]}");
@@ -183,9 +183,9 @@ static void test_the_deadline(void) {
     close_world(&world);
 }
 
-/* ---- what happens on the way ---- */
+/* ---- events on the way ---- */
 
-/* Woken and judged in one pass it would get two words, of which either may come last. */
+/* Resumed and judged in one pass it would get two writes, of which either may come last. */
 static void test_one_that_is_woken_is_judged_later(void) {
     struct world world;
     open_world(
@@ -234,7 +234,7 @@ static void test_suspended_and_woken(void) {
     close_world(&world);
 }
 
-/* Deleted ones are ends, and do not come again; the best stays. */
+/* Deleted trials count as ended, and do not come again; the best one remains. */
 static void test_trials_are_deleted(void) {
     struct world world;
     open_world(&world, OBJECTIVE RANGE "maxTrials: 12, maxConcurrentTrials: 3");

@@ -51,8 +51,8 @@ static void set_status(struct world *world, const char *text) {
     json_object_set_new(pod, "status", json_loads(text, 0, NULL));
 }
 
-/* Its cause and until when are told; then it has failed, and the pod that might still start goes.
- */
+/* The message has its cause and its time limit; then it has failed, and a pod that might still
+ * start is deleted. */
 static void test_a_pod_that_does_not_start(void) {
     static const struct {
         const char *status, *cause;
@@ -91,14 +91,14 @@ static void test_a_pod_that_does_not_start(void) {
         AUTO(tree_freep) json_t *result = plan(&world);
         const json_t *deleted = json_object_get(result, "delete");
         CHECK_STR(tree_text(json_array_get(deleted, 0), "name", ""), "s-register");
-        set_status(&world, "{\"phase\": \"Running\"}"); /* it made it: it is let finish */
+        set_status(&world, "{\"phase\": \"Running\"}"); /* it started in time: it may finish */
         AUTO(tree_freep) json_t *late = plan(&world);
         CHECK_INT(json_array_size(json_object_get(late, "delete")), 0);
         close_world(&world);
     }
 }
 
-/* It is told since when it runs; after two hours it has failed, and the pod goes. */
+/* The message has its start time; after two hours it has failed, and the pod is deleted. */
 static void test_a_pod_that_has_no_end(void) {
     struct world world;
     char since[21];
@@ -135,7 +135,7 @@ static void test_a_pod_that_has_no_end(void) {
     close_world(&world);
 }
 
-/* Somebody raises maxTrials, deletes trials that have ended, and pods that have died, meanwhile. */
+/* Meanwhile a user raises maxTrials, deletes trials that have ended, and pods that have died. */
 static void meddle(struct world *world) {
     const char *name;
     json_t *one;
@@ -190,7 +190,7 @@ static void test_registering_killed_between_any_two_writes(void) {
     CHECK(ends[0] > 0 && ends[1] > ends[0]);
 }
 
-/* What was being made when the deadline came is seen late: it stops, and changes nothing. */
+/* A trial that was being made at the deadline is seen late: it stops, and changes nothing. */
 static void test_a_late_trial_changes_nothing(void) {
     struct world world;
     open_world(&world, OBJECTIVE RANGE "maxTrials: 6, maxConcurrentTrials: 2" REGISTER);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A Sweep through the real controller on the local cluster: its trials are DistTrains whose
- * programs say their metric line by line to the real agent; two of four are hopeless, and the best
- * one's model is registered. */
+ * programs report their metric line by line to the real agent; two of four are hopeless, and the
+ * best one's model is registered. */
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/file.h"
@@ -36,7 +36,7 @@ static const char manifest[] =
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
     (void)context, (void)retry_ms;
-    if (err->kind != ERROR_CONFLICT || failures > 3) { /* who wrote first is reconciled again */
+    if (err->kind != ERROR_CONFLICT || failures > 3) { /* the first writer is reconciled again */
         printf("# %s: %s\n", key, err->text);
         test_failures++;
     }
@@ -90,7 +90,7 @@ static char *read_text(const char *folder, const char *version, const char *name
     return text ? text : x_strdup("");
 }
 
-/* The best one's model, and what is known of it, by the real agent. */
+/* The best one's model and its description, registered by the real agent. */
 static void check_registered(const char *folder) {
     AUTO(text_freep) char *latest = read_text(folder, "", "latest");
     latest[strcspn(latest, "\n")] = 0;
@@ -145,9 +145,9 @@ static void test_two_of_four_are_hopeless(void) {
     CHECK_OK(file_remove_tree(folder, &err), &err);
 }
 
-/* ---- looks ---- */
+/* ---- passes ---- */
 
-/* One look at the Sweep; the caller frees request.writes and .events. */
+/* One pass over the Sweep; the caller frees request.writes and .events. */
 static struct reconcile look(void *state, struct cache *cache, const struct maker_options *options,
                              const json_t *object, int64_t now_ms) {
     struct error err = {0};
@@ -166,7 +166,7 @@ static struct reconcile look(void *state, struct cache *cache, const struct make
     return request;
 }
 
-/* How many suggestions of Bayesian are told on the page. */
+/* The number of suggestions of Bayesian on the page of metrics. */
 static int suggestions(void) {
     static const char name[] =
         "windlass_trial_suggestion_duration_seconds_count{algorithm=\"Bayesian\"} ";
@@ -175,7 +175,7 @@ static int suggestions(void) {
     return line ? (int)strtoll(line + strlen(name), NULL, 10) : 0;
 }
 
-/* A quota holds the first trial of a Bayesian back: the next one is not thought of meanwhile. */
+/* A quota holds the first trial of a Bayesian back: the next one is not computed meanwhile. */
 static void test_a_denied_trial_is_waited_for(void) {
     static const char text[] =
         "{apiVersion: windlass.dev/v1alpha1, kind: Sweep, metadata: {name: s, namespace: default, "
@@ -212,7 +212,7 @@ static void test_a_denied_trial_is_waited_for(void) {
     CHECK(soon.again_ms > 0 && json_array_size(soon.writes) == 0); /* looked at just now */
     struct reconcile second = look(state, cache, &options, object, 5110);
     CHECK(second.again_ms > 100);
-    CHECK_INT(suggestions(), 0); /* it is counted when it is made, however often it was wanted */
+    CHECK_INT(suggestions(), 0); /* counted when it is made, however often it was planned */
     written.err = NULL;
     sweep_kind.wrote(state, &written);
     CHECK_INT(suggestions(), 1);
@@ -223,13 +223,13 @@ static void test_a_denied_trial_is_waited_for(void) {
     cache_free(cache);
 }
 
-/* A change that is refused is told for as long as it is wanted. */
+/* A refused change is reported as long as it is wanted. */
 static void test_a_refused_change_is_noted(void) {
     AUTO(tree_freep) json_t *kept = json_pack("{s:{}}", "troubles");
     AUTO(tree_freep)
     json_t *trial = json_pack("{s:s, s:{s:s}}", "kind", "DistTrain", "metadata", "name", "s-0001");
     static const struct {
-        enum error_kind kind; /* ERROR_NONE: it went well */
+        enum error_kind kind; /* ERROR_NONE: success */
         bool is_noted;
     } rows[] = {
         {ERROR_CONFLICT, false}, /* deleted meanwhile */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What median stopping saves, by the rule alone: over what the twelve trials of
- * examples/sweep/sweep.yaml said without it (tests/data/sweeps/fashion.curves, a line a trial; a
+/* The savings of median stopping, by the rule alone: over the curves of the twelve trials of
+ * examples/sweep/sweep.yaml without it (tests/data/sweeps/fashion.curves, a line a trial; a
  * number an epoch). The sweep itself, with and without: tests/bench/sweep_median.sh. */
 #include "lib/file.h"
 #include "operator/kinds/sweep/rules.h"
@@ -49,11 +49,11 @@ static void say(struct curve *curve, const struct recorded *trial) {
 
 struct outcome {
     int epochs, stopped;
-    double best; /* of those that were not stopped */
+    double best; /* of the trials that were not stopped */
 };
 
-/* So many at once, all equally fast, in the order of their indices. Who is stopped has done another
- * epoch before it hears of it. */
+/* A number of trials at once, all equally fast, in the order of their indices. A stopped trial has
+ * done another epoch before it gets the stop. */
 static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded, size_t count,
                             size_t at_once) {
     const struct rule rule = {.kind = kind};
@@ -96,8 +96,8 @@ static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded
     return outcome;
 }
 
-/* Four at once are what the manifest says; with fewer the first wave, of which nobody can be judged
- * before three others have spoken, is paid for in full. */
+/* The manifest has four at once; with fewer the first wave, of which no trial can be judged
+ * before three others have reported, runs in full. */
 static void test_median_saves_a_quarter_at_equal_best(void) {
     struct recorded recorded[TRIALS_MAX] = {0};
     size_t count = read_recorded(recorded);
@@ -122,7 +122,7 @@ static int by_value(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Another seed would have had other points in another order; the order at least is to be had. */
+/* Another seed would give other points in another order; at least the order can be varied here. */
 static void test_in_any_order(void) {
     struct recorded recorded[TRIALS_MAX] = {0};
     size_t count = read_recorded(recorded);

@@ -4,10 +4,10 @@
  *   register  spec.register
  *   trial     spec.trial
  *   best      status.best
- *   attempt, deaths   1 and 0 where not given
- *   pod       {"path in the pod": what stands there; null is nothing}
- *   work      what WINDLASS_SPEC says; each $ stands there twice, as the pod takes one
- *   refused   the sentence instead, if it is */
+ *   attempt, deaths   default 1 and 0
+ *   pod       {"path in the pod": the value there; null: absent}
+ *   work      the value of WINDLASS_SPEC; each $ is doubled there, as the pod removes one
+ *   refused   instead of the pod: the message of a refusal */
 #include "operator/kinds/sweep/registrar.h"
 
 #include "lib/file.h"
@@ -30,7 +30,7 @@ static const char smallest[] =
     "\"accuracy\", \"goal\": \"Maximize\"}, \"parameters\": [{\"name\": \"RATE\", \"uniform\": "
     "{\"min\": \"0.1\", \"max\": \"1\"}}], \"maxTrials\": 4}}";
 
-/* Through the schema, as a cluster would have it; NULL and an error: it is refused. */
+/* Through the schema, as a cluster would have it; NULL and an error if it is refused. */
 static json_t *admitted(const json_t *file, struct error *err) {
     AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
     json_t *spec = json_object_get(object, "spec"), *resource = NULL;

@@ -50,7 +50,7 @@ static void test_a_curve_has_a_bound(void) {
     curve_release(&curve);
 }
 
-/* The bounds, by tables: bests of the others, as they are (not scores). */
+/* The bounds, by tables: bests of the others, unchanged (not scores). */
 static void test_bandit_bounds(void) {
     static const struct {
         enum goal goal;
@@ -75,7 +75,7 @@ static void test_bandit_bounds(void) {
         struct rule_row others[3];
         for (int k = 0; k < 3; k++) {
             others[k].best = goal_score(rows[i].goal, rows[i].others[k]);
-            others[k].mean = 1e9; /* not looked at */
+            others[k].mean = 1e9; /* not used */
         }
         double bound = rules_bandit_bound(&rule, rows[i].goal, others, 3);
         bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
@@ -127,10 +127,10 @@ static void test_truncation_ranks(void) {
     } rows[] = {
         {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, true}, /* 1 of 5 */
         {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, false},
-        {GOAL_MAXIMIZE, 19, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false}, /* 0.95 of them is nobody */
+        {GOAL_MAXIMIZE, 19, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false}, /* 0.95 of them is none */
         {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, true},
         {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.65, false},
-        {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, false}, /* two are last: nobody is */
+        {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, false}, /* two are last: none is */
         {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, true},
         {GOAL_MAXIMIZE, 99, 4, {0.5, 0.5, 0.5, 0.5}, 0.5, false},
         {GOAL_MINIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.9, true},
@@ -176,7 +176,7 @@ static void test_who_is_judged_by_what(void) {
          "Bandit: after 2 reports its best 0.5 is worse than 0.75, the slack behind the best of 1 "
          "other"},
         {&bandit, GOAL_MINIMIZE, "1:1:0.5:0.5 2:2:0.5:0.5;1:1:0.4:0.4 2:2:0.9:0.6 3:3:1:0.7", NULL},
-        /* Ahead of all others: judged where they are. */
+        /* Ahead of all others: judged at their own step. */
         {&bandit, GOAL_MAXIMIZE, "1:1:0.1:0.1 2:2:0.1:0.1 3:3:0.9:0.2;1:1:0.9:0.9",
          "Bandit: after 1 report its best 0.1 is worse than 0.75, the slack behind the best of 1 "
          "other"},
@@ -190,7 +190,7 @@ static void test_who_is_judged_by_what(void) {
          "Bandit: after 1 report its best nan is worse than -5.83333, the slack behind the best of "
          "1 other"},
         {&bandit, GOAL_MAXIMIZE, "1:1::;1:1::", NULL},
-        /* Three others: at 1 there are, at 2 not. */
+        /* Three others are needed: they exist at 1, not at 2. */
         {&median, GOAL_MAXIMIZE, "1:1:4:4 2:2:4:4;1:1:3:3 2:2:9:9;-1:1:5:5 2:2:9:9;1:1:2:2", NULL},
         {&median, GOAL_MAXIMIZE, "1:1:4:4 2:2:4:4;1:1:3:3;-1:1:6:6 2:2:9:9;1:1:5:5",
          "Median: after 1 report its best 4 is worse than 5, the median of 3 others"},
@@ -198,7 +198,7 @@ static void test_who_is_judged_by_what(void) {
          "Median: after 2 reports its best 4 is worse than 3, the median of 3 others"},
         {&median, GOAL_MAXIMIZE, "1:1:4:4;1:1:5:5;1:1:5:5", NULL},
         {&median, GOAL_MAXIMIZE, "1:1:5:5;1:1:5:5;1:1:5:5;1:1:5:5", NULL},
-        /* Its best counts, and of the others their means. */
+        /* Its own best counts against the means of the others. */
         {&median, GOAL_MAXIMIZE, "5:5:3:1;5:5:9:2;5:5:9:2;5:5:9:2", NULL},
         {&truncation, GOAL_MAXIMIZE, "8:8:1:1;8:8:2:2;-8:8:3:3;-8:8:4:4",
          "Truncation: after 8 reports its best 1 is among the worst 25 % of 4"},
@@ -228,7 +228,7 @@ static void test_who_is_judged_by_what(void) {
     }
 }
 
-/* With the goal turned round and all values negated nothing changes, but for Bandit's factor, whose
+/* With the opposite goal and all values negated nothing changes, except Bandit's factor, whose
  * two forms are the manual's for one goal and ours for the other. */
 static void test_goals_mirror_each_other(void) {
     static const struct rule amount = {RULE_BANDIT, 0, 0.3, 0, false};

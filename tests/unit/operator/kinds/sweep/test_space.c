@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every expression draws by its law (Kolmogorov and Smirnov, against distributions written here);
- * points are what was promised; what is made of a point leads back to it. */
+ * points are as specified; the parameters of a point lead back to it. */
 #include "operator/kinds/sweep/search/space.h"
 
 #include "lib/philox.h"
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of JSON; the tree is kept in *ret_json. */
+/* A space from JSON; the tree is kept in *ret_json. */
 static struct space space_of(const char *json, json_t **ret_json) {
     struct space space = {0};
     struct error err = {0};
@@ -49,7 +49,7 @@ static double lognormal_law(double x) {
 
 static const struct {
     const char *json;
-    double (*law)(double x); /* of what is rounded to multiples of q, where q is not 0 */
+    double (*law)(double x); /* before rounding to multiples of q, if q is not 0 */
     double q, least, most;
 } laws[] = {
     {"{\"choice\": [3, 5, 7, 11]}", choice_law, 0, 3, 11},
@@ -99,7 +99,7 @@ static void test_each_expression_has_its_law(void) {
         struct space space = space_of(text, &json);
         CHECK_INT(space.at[0].expression, row);
         for (int i = 0; i < DRAWS; i++) {
-            /* The bits of chance as Random takes them of a space without a size. */
+            /* Random bits as Random draws them for a space without a size. */
             double unit = philox_unit(philox_bits(test_seed(3), 0, i, 0));
             AUTO(tree_freep) json_t *drawn = space_values(&space, &unit);
             values[i] = strtod(tree_text(drawn, "A", "nan"), NULL);
@@ -115,7 +115,7 @@ static void test_each_expression_has_its_law(void) {
 }
 
 static void test_the_normal_distribution(void) {
-    /* Of tables: Phi(1), Phi(2), and quantiles of 0.975, 0.99, 1e-10. */
+    /* From tables: Phi(1), Phi(2), and quantiles of 0.975, 0.99, 1e-10. */
     CHECK(fabs(normal_below(1) - 0.841344746068543) < 1e-15);
     CHECK(fabs(normal_below(-2) - 0.022750131948179) < 1e-15);
     CHECK(fabs(normal_quantile(0.975) - 1.959963984540054) < 1e-14);
@@ -142,7 +142,7 @@ static const char choices[] = "[{\"name\": \"A\", \"choice\": [\"x\", \"y\"]},"
 static const char numbers[] = "[{\"name\": \"A\", \"choice\": [2, 3]},"
                               " {\"name\": \"B\", \"randint\": {\"upper\": 50}}]";
 
-/* The last of 15 digits may be another with another libm. */
+/* The last of 15 digits may differ with another libm. */
 static void check_same(const char *seen, const char *wanted) {
     AUTO(tree_freep) json_t *a = json_loads(seen, 0, NULL);
     AUTO(tree_freep) json_t *b = json_loads(wanted, 0, NULL);
@@ -170,7 +170,7 @@ static char *point_text(const struct space *space, enum search search, uint64_t 
     return json_dumps(values, JSON_COMPACT);
 }
 
-/* What sweeps that go on count on. */
+/* Points that continued sweeps rely on. */
 static void test_points_are_what_was_promised(void) {
     static const struct {
         const char *space;
@@ -307,13 +307,13 @@ static void test_numbers_as_text(void) {
     }
 }
 
-/* As many as there may be; the one that is there twice is the last of all. */
+/* The maximum number; the duplicate is the last of all. */
 static void test_the_largest_space(void) {
     AUTO(tree_freep) json_t *parameters = json_array();
     json_t *list = NULL;
     for (int i = 0; i < SPACE_PARAMETERS_MAX; i++) {
         list = json_array();
-        for (int k = 0; k < SPACE_CHOICES_MAX; k++) { /* 37 and 256 have no common part */
+        for (int k = 0; k < SPACE_CHOICES_MAX; k++) { /* 37 and 256 are coprime */
             int64_t number = k * 37 % SPACE_CHOICES_MAX;
             json_array_append_new(list, k % 2 ? json_integer(number)
                                               : json_sprintf("%lld", (long long)number));
@@ -379,8 +379,8 @@ static void test_what_is_no_space(void) {
 
 /* ---- Sobol ---- */
 
-/* 2^k points in a row, from a multiple on, have one in each of 2^k intervals, whatever the
- * dimension, and so they have when each is shifted by the bits of a seed. */
+/* 2^k consecutive points, starting at a multiple, have one in each of 2^k intervals, in every
+ * dimension, also when each is shifted by the bits of a seed. */
 static void test_sobol_is_even_in_each_dimension(void) {
     enum { COUNT = 256 };
     struct sobol sobol;

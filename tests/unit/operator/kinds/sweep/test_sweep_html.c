@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sweep.html and the table of a Sweep: well formed whatever is said in names, values and messages,
- * each trial drawn, the best one marked, bounds kept. SWEEP_HTML=FILE writes the page, to be looked
- * at. */
+/* sweep.html and the table of a Sweep: well formed for any names, values and messages,
+ * each trial drawn, the best one marked, limits kept. SWEEP_HTML=FILE writes the page, for
+ * review. */
 #include "operator/kinds/sweep/show/sweep_charts.h"
 
 #include "lib/file.h"
@@ -17,7 +17,7 @@ static const char *const parameters[] = {"LEARNING_RATE", "OPTIMIZER", "<b>&\"'"
 static char texts[MANY][3][32], names[MANY][32];
 static const char *values[MANY][3];
 
-/* A curve that falls towards an end of its own. */
+/* A curve that falls towards its own limit. */
 static struct sweep_trial make_trial(int i) {
     double rate = pow(10, -4 + 3.0 * (i * 7 % TRIALS) / TRIALS), end = fabs(log10(rate) + 2.5) / 3;
     struct sweep_trial trial = {.index = i,
@@ -113,7 +113,7 @@ static void a_sweep(void) {
     }
 }
 
-/* Nothing yet; one point; all alike; more than are drawn. */
+/* Nothing yet; one point; all equal; more than are drawn. */
 static void at_the_edges(void) {
     struct sweep_trial one = make_trial(0);
     struct sweep_facts facts = {.name = "n",
@@ -178,7 +178,7 @@ static void check_ticks(bool is_logarithmic, const char *wanted, const char *unw
     CHECK(strstr(html, name));
 }
 
-/* A parameter's axis goes by how it is chosen, not by what was chosen; numbers are round. */
+/* A parameter's axis follows its distribution, not the drawn values; its numbers are round. */
 static void scales(void) {
     char text[SWEEP_SHORT_MAX];
     check_ticks(true, ">0.01</text>", ">0.4</text>");

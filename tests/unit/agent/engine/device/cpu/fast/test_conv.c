@@ -163,8 +163,7 @@ static const struct row ROWS[] = {
      .shape = {SHAPE(1, 17, 31, 9, 8), .kernel_h = 5, .kernel_w = 1, .stride_h = 1, .stride_w = 2,
                .pad_top = 2, .pad_bottom = 2},
      .form = BLOCKED},
-    {.name =
-         "3x3, weights beyond a large page", // a sanitizer checks how their memory is allocated
+    {.name = "3x3, weights beyond a large page", // a sanitizer checks how their memory is asked for
      .shape = {SHAPE(1, 256, 260, 2, 3), PADS(1), KERNEL(3, 1)},
      .form = BLOCKED},
     {.name = "wide",
