@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kstatus' word for an object of a kind that it does not know by itself (what Flux and helm --wait go
-by), after the rules in its README: Terminating, InProgress, Failed or Current.
+"""The status that kstatus gives an object of an unknown kind (Flux and helm --wait
+use it), after the rules in its README: Terminating, InProgress, Failed or Current.
 
     kstatus.py <OBJECT      JSON"""
 import json

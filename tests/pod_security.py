@@ -6,10 +6,10 @@ not enforce.
     pod_security.py [--list] <OBJECTS     JSON (several objects may follow each other, lists are
                                           opened) or YAML (several documents; needs python3-yaml)
 
-Pods, and whatever has a pod template (Deployment, DaemonSet, StatefulSet, ReplicaSet, Job, CronJob),
-are checked; other objects have no pods and pass. One line a violation: KIND NAME: FIELD: what is
-wrong. --list names every object that has been checked. Exit code 1: there are violations; 2: the
-input could not be read, or holds no pod at all (a check of nothing proves nothing)."""
+Pods, and all kinds with a pod template (Deployment, DaemonSet, StatefulSet, ReplicaSet, Job, CronJob),
+are checked; other objects have no pods and pass. One line per violation: KIND NAME: FIELD: the
+error. --list names every checked object. Exit code 1: there are violations; 2: the
+input could not be read, or has no pod at all (a check of nothing proves nothing)."""
 import json
 import sys
 
@@ -27,14 +27,14 @@ TEMPLATES = {"Pod": [], "PodTemplate": ["template"], "Deployment": ["spec", "tem
 
 
 def get(tree, *path):
-    """What stands at the path; None where there is nothing (null and absent are the same)."""
+    """The value at the path; None if it is absent (null and absent are the same)."""
     for step in path:
         tree = tree.get(step) if isinstance(tree, dict) else None
     return tree
 
 
 def check_context(context, field):
-    """What is wrong in a securityContext of a pod or a container, whoever's it is."""
+    """The violations in a securityContext of a pod or a container."""
     windows = get(context, "windowsOptions", "hostProcess")
     if windows not in (None, False):
         yield f"{field}.windowsOptions.hostProcess", "must be false"
@@ -55,7 +55,7 @@ def check_context(context, field):
 
 
 def check_hosts(container, field):
-    """Probes and hooks must not reach past their pod."""
+    """Probes and hooks must not reach beyond their pod."""
     for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
         for how in ("httpGet", "tcpSocket"):
             if get(container, kind, how, "host"):
@@ -128,7 +128,7 @@ def read_objects(text):
             objects.append(one)
         return objects
     except json.JSONDecodeError:
-        import yaml  # only who gives YAML needs it
+        import yaml  # only needed for YAML
         return list(yaml.safe_load_all(text))
 
 
@@ -148,7 +148,7 @@ def main():
         objects = read_objects(sys.stdin.read())
     except ImportError:
         sys.exit("pod_security.py: not JSON; for YAML install python3-yaml")
-    except ValueError as problem:  # yaml's errors are not, and say themselves what is wrong
+    except ValueError as problem:  # yaml's errors are not ValueErrors, and explain themselves
         print(f"pod_security.py: {problem}", file=sys.stderr)
         sys.exit(2)
     pods = violations = 0

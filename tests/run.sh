@@ -147,7 +147,7 @@ start_lane() { # program, server
     lane_start[$!]=$SECONDS
     [ "$2" = none ] || busy[$2]=yes
 }
-# The first program in line whose server is free.
+# The first waiting program whose server is free.
 start_next() {
     local at
     for at in "${!line[@]}"; do

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Requests to an account that tests need and stores do not make; keys come from FOLDER/accounts.
 
-    az.py FOLDER container ACCOUNT NAME               makes a container; one that is there is fine
+    az.py FOLDER container ACCOUNT NAME               makes a container; one that exists is fine
     az.py FOLDER sas ACCOUNT CONTAINER RIGHTS SECONDS prints a SAS of that container
     az.py FOLDER put ACCOUNT PATH TEXT                makes a blob of any name
-    az.py FOLDER folder ACCOUNT PATH                  makes what stands for a folder where there are none
+    az.py FOLDER folder ACCOUNT PATH                  makes the blob that represents a folder
     az.py FOLDER upload ACCOUNT PATH LOCAL            all files below the folder LOCAL, or the one file
     az.py FOLDER download ACCOUNT PATH LOCAL          all blobs below PATH/ into the folder LOCAL
     az.py FOLDER clear ACCOUNT PATH                   removes all blobs below PATH/
-    az.py FOLDER list ACCOUNT PATH                    prints their names behind PATH/
+    az.py FOLDER list ACCOUNT PATH                    prints their names after PATH/
 """
 import base64
 import datetime

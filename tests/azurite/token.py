@@ -3,10 +3,10 @@
 
     token.py FOLDER      listens on a free port of 127.0.0.1, which it writes to FOLDER/token.port
 
-Gives unsigned tokens that Azurite takes, for the client "6c3" of tenant "t1", to whoever brings what
-FOLDER/federated holds; they last FOLDER/lifetime seconds (60). While FOLDER/refusals holds a number
-above 0 it answers 503 and counts that down. FOLDER/tokens counts what it gave. A refusal repeats
-what was sent, as no server should.
+Gives unsigned tokens that Azurite accepts, for the client "6c3" of tenant "t1", to any caller that presents
+the content of FOLDER/federated; they last FOLDER/lifetime seconds (60). While FOLDER/refusals holds a number
+above 0 it answers 503 and decrements the number. FOLDER/tokens counts the tokens given. A refusal repeats
+the request's body, as a real server should not.
 """
 import base64
 import http.server

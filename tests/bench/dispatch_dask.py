@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """dask.distributed's side of dispatch.sh:   dispatch_dask.py COUNT RESULT.json
-So many calls of an empty function, each a task of its own (dask's unit of retry, as a mini-batch is ours), by two worker
-processes of one thread. Dask is asked in the ways it has (futures of Client.map; one graph), on asyncio and on uvloop,
-where that is installed, a tenth of the count each; the fastest then does the whole count, ROUNDS (2) times, in plain TCP
-and, as we are, over TLS. Nothing is displayed and no profile is drawn meanwhile."""
+It makes COUNT calls of an empty function, each a separate task (dask's unit of retry, like our mini-batch), with two
+worker processes of one thread. It tries dask's interfaces (futures of Client.map; one graph), on asyncio and on uvloop
+if installed, with a tenth of the count each; the fastest then does the whole count, ROUNDS (2) times, over plain TCP
+and, as we do, over TLS. No dashboard and no profile are drawn meanwhile."""
 import datetime, importlib.util, json, os, subprocess, sys, tempfile, time, uuid
 
 rounds = int(os.environ.get("ROUNDS", "2"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Objects by the thousand, on an API server that tests/cluster/api-server.sh started:
     load.py FOLDER batchscores NAMESPACE COUNT [finished|running]   one worker each
-    load.py FOLDER jobs NAMESPACE COUNT                             Kubernetes' own, of two pods
+    load.py FOLDER jobs NAMESPACE COUNT                             Kubernetes' Jobs, of two pods
     load.py FOLDER wide NAMESPACE WORKERS                           one BatchScore
     load.py FOLDER wait NAMESPACE PODS SECONDS    waits until there are PODS pods; prints the number"""
 import http.client, json, ssl, sys, threading, time

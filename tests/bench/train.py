@@ -1,11 +1,11 @@
-"""train.py: who trains ResNet-50 faster, windlass-trainer or PyTorch: both in float32, on the same processors, with the same
-weights (an ONNX file), the same batch in every step and the same optimizer (SGD with momentum).
+"""train.py: training of ResNet-50 by windlass-trainer and by PyTorch: both in float32, on the same processors, with the
+same weights (an ONNX file), the same batch in every step and the same optimizer (SGD with momentum).
     train.py make FOLDER BATCH SIDE                     samples.npy, labels.npy
-    train.py peer FOLDER STEPS LAYOUT                   PyTorch, in a process of its own; a line after each step
-    train.py measure FOLDER TRAINER OUT BATCH STEPS ROUNDS THREADS     by turns; a table, and OUT as JSON
-An epoch of ours is one batch, so its line is a step's, too: both sides are measured alike, by when their lines come and
-by what /proc says then of their processor time. The first two steps (memory, kernels made) are not counted. That both do
-the same work is seen by their losses."""
+    train.py peer FOLDER STEPS LAYOUT                   PyTorch, in a separate process; a line after each step
+    train.py measure FOLDER TRAINER OUT BATCH STEPS ROUNDS THREADS     alternating; a table, and OUT as JSON
+An epoch of ours is one batch, so its line is also a step's: both sides are measured alike, by the times of their
+lines and by their processor time in /proc at that moment. The first two steps (memory, kernels made) are not counted.
+The losses show that both do the same work."""
 import json
 import os
 import re

@@ -12,7 +12,7 @@ build=$(realpath "${BUILD:-build}")
 mkdir -p build/bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python=/usr/bin/python3 # Debian's, whose packages these are
+python=/usr/bin/python3 # Debian's python, which has these packages
 "$python" tests/bench/train.py make "$work" "$BATCH" "$SIDE"
 "$build/windlass-agent" model new resnet50 --classes 1000 --shape "3x${SIDE}x$SIDE" -o "$work/model.onnx" >"$work/made"
 "$python" tests/bench/train.py measure "$work" "$build/windlass-trainer" build/bench/train.json \

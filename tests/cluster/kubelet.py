@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What a kubelet and a scheduler write into the pods of jobs, on an API server that has neither:
+"""Writes the pods' status as a kubelet and a scheduler would, on an API server that has neither:
     kubelet.py FOLDER [RUN_SECONDS]     FOLDER is api-server.sh's; until SIGTERM
-Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinator's ends, with last words.
-The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
+Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinator's ends, with a termination message.
+The name of a job chooses the course: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
-A trial of a Sweep reports its parameter X, where it has one, as the objective, in its last words.
-Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all have run; fail-*: it gives up; crash-*: it is killed
+A trial of a Sweep reports its parameter X, if it has one, as the objective, in its termination message.
+Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all are running; fail-*: it gives up; crash-*: it is killed
 once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
-a node; half-*: member 2 gets none as long as FOLDER/full is there.
-A pod that waits for a run of a series (role watch) sees what FOLDER/sight-JOB says, once it is another mark.
-Each pod's log has ten numbered lines a second while it runs; whoever follows it is cut off once, after 5 lines.
-FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
+a node; half-*: member 2 gets none as long as FOLDER/full exists.
+A pod that waits for a run of a series (role watch) sees the mark in FOLDER/sight-JOB, once it has changed.
+Each pod's log has ten numbered lines a second while it runs; a follower is cut off once, after 5 lines.
+FOLDER/violations gets a line whenever two pods have one role, or one name was used twice in a job."""
 import datetime, http.client, http.server, json, os, signal, ssl, sys, threading, time, urllib.parse
 
 folder, run_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every implementation of operator/cluster.h does. A backend is a row of `backends`: how to
- * open a cluster that holds nothing of ours yet. */
+/* Tests that every implementation of operator/cluster.h must pass. A backend is a row of
+ * `backends`: how to open a cluster that has none of our objects yet. */
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/kube/kube.h"

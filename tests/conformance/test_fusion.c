@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device fuses, keeps in blocks or leaves pending, against the plain kernels: every
+// Fused steps, blocked layouts and pending work of the CPU device, against the plain kernels: every
 // network at odd sizes, in every instruction set of this processor, with one thread and with three.
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"

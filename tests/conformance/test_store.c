@@ -98,7 +98,7 @@ static void many_names(void) {
                  i);
         AUTO(text_freep) char *other = file_join(folder, name);
         if (link(path, other) < 0) {
-            /* ext4 has 65,000 links of one file: go on with another. */
+            /* ext4 has 65,000 links of one file: continue with another. */
             CHECK(errno == EMLINK);
             free(path);
             path = TAKE(other);

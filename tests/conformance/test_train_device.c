@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A training on a device whose memory and time are not the host's (tests/device_apart.h) against
+/* A training on a device with separate memory and time (tests/device_apart.h) against
  * the same training on the CPU: every loss, every weight has the same bits, and a checkpoint of one
  * is continued by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
  * mpirun.
@@ -77,7 +77,7 @@ static char *read_output(const char *output, const char *name, size_t *ret_size)
     return bytes;
 }
 
-/* metrics.csv without what depends on the clock: time, speed, waiting. */
+/* metrics.csv without the columns that depend on the clock: time, speed, waiting. */
 static void strip_times(char *csv) {
     char *to = csv;
     int column = 0;

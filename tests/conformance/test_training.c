@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device fuses and keeps in blocks in a training step, against the plain kernels:
+// Fused steps and blocked layouts of the CPU device in a training step, against the plain kernels:
 // loss, every gradient and the norms' statistics of small networks, in every instruction set of
 // this processor, with one thread and with three, which must agree bit for bit. SOAK_SEED and
 // SOAK_ROUNDS: other numbers, and how many draws (2).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A network whose ends are bytes, on the emulated GPU in every precision, beside the plain kernels.
+/* A network with bytes as inputs and outputs, on the emulated GPU in every precision, against the
+ * plain kernels.
  */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/rewrite/rewrite.h"

@@ -145,7 +145,7 @@ static void test_style_in_bfloat16(void) {
                     "dilation 1,1 groups 1 bias\n");
 }
 
-/* The same in float32 keeps every node but what cuDNN adds. */
+/* The same in float32 keeps every node except additions that cuDNN does. */
 static void test_style_in_float32(void) {
     describe(style, "cuda");
     CHECK_STR(text, "cuda pad: 1x3x6x8 8 -> 1x3x8x10\n"

@@ -10,7 +10,7 @@
 static const char *folder;
 static char *straight, *broken; /* kubeconfigs: to the server, through the proxy */
 
-/* Does `api-server.sh WHAT FOLDER`. */
+/* Runs `api-server.sh WHAT FOLDER`. */
 static void server(const char *what) {
     AUTO(text_freep)
     char *command = x_printf("%s %s %s", getenv("WINDLASS_TEST_SERVER"), what, folder);

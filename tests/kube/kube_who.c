@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who we are and who leads, against a real API server: bearer tokens, token files that are rotated,
- * exec plug-ins, and a Lease for which separate processes compete.
+/* Authentication and leader election, against a real API server: bearer tokens, token files that
+ * are rotated, exec plug-ins, and a Lease for which separate processes compete.
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig, token and pki/ */
 #include "operator/kube/lease.h"
 #include "tests/kube/things.h"

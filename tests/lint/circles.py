@@ -49,7 +49,7 @@ def include_graph():
 
 
 def words(file):
-    """Identifiers used, not those behind . or -> (members)."""
+    """Identifiers used, not those after . or -> (members)."""
     return set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", re.sub(r"->\s*", ".", file.code)))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/metrics.md lists the metrics that operator/operator_metrics.c has, with their labels, and no others.
+# docs/metrics.md lists the metrics of operator/operator_metrics.c, with their labels, and no others.
 cd "$(dirname "$0")/../.." || exit 3
 told() { sed -n 's/^| \(windlass_[a-z_]*\) | \([a-z]*\) | \([a-z, ]*\)|.*/\1 \2 \3/p' docs/metrics.md | sed 's/,//g; s/ *$//' | sort; }
 # A row of the table: {"NAME", "HELP", METRIC_KIND, {"LABEL", ...}, {BOUNDS}}.

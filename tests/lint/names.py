@@ -17,7 +17,7 @@ import source
 
 FILES = source.load()
 APART = ("operator/main.c", "agent/main.c", "agent/shim/", "agent/trainer/")
-ROLES = {  # by the folder's name; what begins with _ is an ending
+ROLES = {  # by the folder's name; names that begin with _ are endings
     "ops": ("infer_",),
     "cpu": ("reference_",),
     "infer": ("infer_", "_params"),
@@ -113,7 +113,7 @@ for (what, name), places in sorted(names.items()):
     together = {module: place for module, place in places.items() if not place.startswith(APART)}
     if len(together) > 1:
         found[f"shared {what} {name}"] = f"{what} {name} is in {', '.join(sorted(together.values()))}"
-# The longest prefix that fits decides whose the function is.
+# The longest matching prefix decides which module owns the function.
 owners = {}
 for (what, name), places in sorted(names.items()):
     for module, place in places.items():

@@ -28,7 +28,7 @@ FILES = source.load()
 
 
 def included(path, seen):
-    """path and all that it includes of ours."""
+    """path and all our files that it includes."""
     if path in FILES and path not in seen:
         seen.add(path)
         for each in FILES[path].includes:
@@ -44,7 +44,7 @@ def key_of(path):
 
 
 def check(path):
-    """What clang-tidy finds in a file; empty when it passes."""
+    """clang-tidy's findings in a file; empty when it passes."""
     ran = subprocess.run(
         ["clang-tidy", "--quiet", path, "--", *FLAGS, *SOURCES[path]],
         stdout=subprocess.PIPE,
@@ -79,7 +79,7 @@ for name in os.listdir(CACHE):
         if os.stat(os.path.join(CACHE, name)).st_mtime < time.time() - KEPT_DAYS * 86400:
             os.unlink(os.path.join(CACHE, name))
     except FileNotFoundError:
-        pass  # another lint was quicker
+        pass  # another lint was faster
 if not bad:
     print("ok tidy")
 sys.exit(1 if bad else 0)

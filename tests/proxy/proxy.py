@@ -3,10 +3,10 @@
 
     proxy.py FOLDER UPSTREAM_PORT CA CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY
 
-Listens on a free port of 127.0.0.1 with CERTIFICATE, asks 127.0.0.1:UPSTREAM_PORT as the client
-given, and passes on any Authorization header. It writes FOLDER/port when it listens and
-FOLDER/counts (JSON: how often each fault was done) when that changes, and reads the faults to do
-from FOLDER/faults (JSON, read anew when it changes; see start.sh for what can be in it).
+Listens on a free port of 127.0.0.1 with CERTIFICATE, sends requests to 127.0.0.1:UPSTREAM_PORT as the given
+client, and passes on any Authorization header. It writes FOLDER/port when it listens and
+FOLDER/counts (JSON: how often each fault was applied) when that changes, and reads the faults to apply
+from FOLDER/faults (JSON, read again when it changes; start.sh describes its content).
 """
 import asyncio
 import json
@@ -30,7 +30,7 @@ def count(name):
 
 
 class Faults:
-    """FOLDER/faults as it is now."""
+    """The current FOLDER/faults."""
 
     rows, stamp = [], None
 
@@ -47,7 +47,7 @@ class Faults:
         return self.rows
 
     def find(self, method, target):
-        """The first row that fits the request, or {}."""
+        """The first row that matches the request, or {}."""
         for row in self.read():
             watch = "watch=true" in target
             if row.get("watch", watch) != watch or row.get("method", method) != method:
@@ -106,7 +106,7 @@ def made_up_answer(row, method):
 
 
 async def pass_body(headers, reader, writer, row):
-    """Passes an answer's body on; whether the connection can be used again."""
+    """Passes an answer's body on; returns whether the connection can be used again."""
     length = value_of(headers, "content-length")
     if length is not None:
         body = await reader.readexactly(int(length))
@@ -132,7 +132,7 @@ async def pass_body(headers, reader, writer, row):
             raise Cut
         if lines_left is not None and data.count(b"\n") > 1:
             lines_left -= 1
-            if lines_left <= 0:  # half of it, and then nothing any more
+            if lines_left <= 0:  # sends half of it, then nothing more
                 half = data[: max(size // 2, 1)]
                 writer.write(b"%x\r\n%s\r\n" % (len(half), half))
                 await writer.drain()
@@ -165,7 +165,7 @@ async def one_request(reader, writer, upstream):
     up_reader, up_writer = upstream["reader"], upstream["writer"]
     up_writer.write(head_bytes(first, headers) + body)
     await up_writer.drain()
-    if row.get("cutBefore"):  # the server has it, nobody hears of it
+    if row.get("cutBefore"):  # the server has handled it, the answer is lost
         await read_head(up_reader)
         count("lost")
         raise Cut

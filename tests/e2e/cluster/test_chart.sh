@@ -219,7 +219,7 @@ POD
 check "it may make pods that hold up their job's deletion" owned_pod windlass:windlass
 check "its Lease, and no other" leases windlass:windlass windlass
 
-# One release per namespace beside it.
+# Beside it, one release per namespace.
 check "a second release, for its namespace alone" installed team $chart -n jobs --set "$registry" \
     --set scope=Namespace --set crds.install=false
 check "it may all that it does in its namespace" all_of yes jobs:team-windlass jobs "$calls"

@@ -2,7 +2,7 @@
 # spec.gang of DistTrains on a real API server (Kubernetes 1.20 with its garbage collector), with minimal versions of
 # the definitions of the three schedulers: which objects are made, which message appears without them, that nothing is
 # left. Then gangs over their whole lives, the controller killed at random moments. The schedulers do not run,
-# tests/cluster/kubelet.py places and runs pods, and this script does what Kueue's webhook does (1.20 drops a gate).
+# tests/cluster/kubelet.py places and runs pods, and this script does the work of Kueue's webhook (1.20 drops a gate).
 #   SOAK_ROUNDS: 100 gangs and 50 kills in the last part, instead of a sample; SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

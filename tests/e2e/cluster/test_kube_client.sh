@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # operator/kube against real API servers: Kubernetes 1.20 (pods, leases, tokens, restarts, compaction) and the CRD
-# server of 1.36 (list, watch, apply, status), each also through a proxy that breaks what goes through it.
+# server of 1.36 (list, watch, apply, status), each also through a proxy that injects faults.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 3
 build=${BUILD:-build}

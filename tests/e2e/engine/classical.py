@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Classical models as ONNX files, made of xgboost's and sklearn's own dumps, and what these libraries say of some rows.
+"""Classical models as ONNX files, made of xgboost's and sklearn's own dumps, and the results of these libraries for
+some rows.
 
     classical.py make FOLDER SEED        FOLDER/NAME/{model.onnx, input.pb, ...}, FOLDER/names
-    classical.py compare FOLDER          what Windlass made (cpu/, reference/) and ONNX Runtime (ort.json) against that,
-                                         a line of the test each
+    classical.py compare FOLDER          the results of Windlass (cpu/, reference/) and ONNX Runtime (ort.json) against those,
+                                         one line of the test each
 
-These files are ours: no exporter wrote them. They have the habits of skl2onnx and onnxmltools (ZipMap, Cast behind the
-label, one score for two classes, thresholds as doubles, hit rates), as their sources show them.
+These files are ours: no exporter wrote them. They have the conventions of skl2onnx and onnxmltools (ZipMap, Cast behind the
+label, one score for two classes, thresholds as doubles, hit rates), as in their sources.
 """
 import json
 import os
@@ -62,7 +63,7 @@ def ml(op, inputs, outputs, **attributes):
 
 
 def classifier_tail(labels, scores, classes):
-    """What skl2onnx puts behind a classifier: the label through Cast, the scores through ZipMap."""
+    """The nodes that skl2onnx puts after a classifier: the label through Cast, the scores through ZipMap."""
     return [helper.make_node("Cast", [labels], ["output_label"], to=INT64),
             ml("ZipMap", [scores], ["output_probability"], classlabels_int64s=classes)]
 
@@ -442,7 +443,7 @@ def column_cases(folder, random):
 
 
 def text_case(folder, random):
-    """A churn model whose labels are texts: its scores are of use, and ONNX Runtime has them, too."""
+    """A churn model whose labels are texts: its scores are usable, and ONNX Runtime has them, too."""
     x = halves(random, (20, 3))
     trees, walk = random_trees(random, 3, 3, 2, ["BRANCH_LEQ"], False, 2)
     sums = np.array([[sum(leaf[k] for leaf in walk(row)) for k in range(2)] for row in x])
@@ -491,14 +492,14 @@ def read_told(folder):
 
 
 def compare_one(folder):
-    """What is wrong, or None; and how far away everything is."""
+    """The error, or None; and the distance of all outputs."""
     wanted, told, far = np.load(folder + "/wanted.npz"), read_told(folder), []
     for name in wanted.files:
         ours, plain = (numpy_helper.to_array(onnx.load_tensor(f"{folder}/{device}/{name}.pb"))
                        for device in ("cpu", "reference"))
         if ours.tobytes() != plain.tobytes():
             return f"{name}: not the plain kernels' bits, {distance(ours, plain)} away", far
-        # Coefficients are rounded to float32, and what they are of is large there.
+        # Coefficients are rounded to float32, and the values that they multiply are large there.
         limit = 1e-5 if "linear" in folder else 2e-6
         others = {"wanted": (wanted[name], limit)}
         if name in told:

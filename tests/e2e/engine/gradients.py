@@ -1,8 +1,8 @@
-"""gradients.py: a network of PyTorch's and the same as ONNX; gradients of both, compared.
+"""gradients.py: a network in PyTorch and the same as ONNX; compares the gradients of both.
     gradients.py make FOLDER cnn|mlp|resnet50 SEED SIZE BATCH     model.onnx, input.pb, target.pb, keep
     gradients.py compare FOLDER OUT                               prints the distances; exit 1: too far
-First PyTorch computes in double precision with our relus' masks and our maxima: what rounding alone makes of
-gradients, each within 1e-4. Then with its own. Where none of ours differs the same holds; where some do, and
+First PyTorch computes in double precision with our relus' masks and our maxima: only rounding differs then, and
+each gradient is within 1e-4. Then with its own. If none of ours differs the same holds; if some do, and
 there are many (ResNet), OUT/apart gets our distance and that of PyTorch's single precision, for the
 caller to compare. A distance is |a - b| / |b| over a weight."""
 import json
@@ -65,7 +65,7 @@ class Network:
 
 
 class Shapes:
-    """Makes the weights: what a layer gets is its number of channels (or elements)."""
+    """Makes the weights: a layer gets its number of channels (or elements)."""
 
     def __init__(self, network):
         self.network = network
@@ -172,7 +172,7 @@ class Export:
 
 
 class Mask(torch.autograd.Function):
-    """A relu that lets through what `kept` (our output) had above 0."""
+    """A relu that passes the elements where `kept` (our output) is above 0."""
 
     @staticmethod
     def forward(context, x, kept):
@@ -218,7 +218,7 @@ class Run:
         return a + b
 
     def max_pool(self, name, x, k, stride, pad):
-        # Behind a relu: of equal zeros any may be taken, none lets a gradient through.
+        # After a relu any of equal zeros may be taken: none passes a gradient.
         source = self.ours[self.last] if self.ours else x.detach()
         values, places = functional.max_pool2d(source, k, stride, pad, return_indices=True)
         self.choices[name] = torch.where(values > 0, places, torch.zeros_like(places))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One node a model, of what opsets 18 to 21 have changed, and of recurrent and quantized operators, of which ONNX's own
-cases hold little: what Windlass makes of them is held against ONNX Runtime.
+"""Models of one node each, for the changes of opsets 18 to 21 and for recurrent and quantized operators, of which ONNX's
+own cases have few: compares the results of Windlass with ONNX Runtime.
 
     opsets.py make FOLDER SEED      FOLDER/NAME/{model.onnx, inputs.json, x0.raw, x0.pb, ...}, FOLDER/names
-    opsets.py compare FOLDER        NAME/{cpu,reference}/y0.pb ... against NAME/ort.json, a line of the test each
+    opsets.py compare FOLDER        NAME/{cpu,reference}/y0.pb ... against NAME/ort.json, one line of the test each
 
 python3-onnx knows opset 17: the files are made of its messages, without its checker.
 """
@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 # Refused by name: operators, attributes or values that we have not, or where runtimes are at odds (ONNX Runtime's wrap
-# gives zeros beyond one round). With what is said.
+# gives zeros beyond one round). With the message.
 REFUSED = {
     "resize-antialias": "antialias",
     "resize-policy": "keep_aspect_ratio_policy",
@@ -54,7 +54,7 @@ class Cases:
         return self.rng.integers(low, high, shape).astype(dtype)
 
     def add(self, name, opset, op, inputs, outputs=1, **attributes):
-        """inputs: arrays that are fed, const(...), None for one that is absent"""
+        """inputs: fed arrays, const(...), None for an absent one"""
         assert name not in self.all
         self.all[name] = (opset, op, inputs, outputs, attributes)
 
@@ -267,7 +267,7 @@ def make(folder, seed):
 
 
 def difference(seen, wanted):
-    """None, or what is not as it should be. wanted: of ort.json"""
+    """None, or the difference. wanted: from ort.json"""
     kinds = {"bool": "bool"}
     if str(seen.dtype) != kinds.get(wanted["type"], wanted["type"]) or list(seen.shape) != wanted["dims"]:
         return f"{seen.dtype} {list(seen.shape)}, wanted {wanted['type']} {wanted['dims']}"
@@ -288,7 +288,7 @@ def difference(seen, wanted):
 
 
 def judge(folder, name):
-    """None, "unknown" where ONNX Runtime does not know it, or what is wrong."""
+    """None, "unknown" if ONNX Runtime does not know it, or the error."""
     at = os.path.join(folder, name)
     with open(f"{at}/errors") as file:
         errors = file.read().strip()

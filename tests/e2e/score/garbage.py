@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says to a coordinator what no worker would: garbage.py PORT TOKEN. Prints what went wrong."""
+"""Sends a coordinator messages that no worker sends: garbage.py PORT TOKEN. Prints failures."""
 import socket
 import ssl
 import struct
@@ -42,7 +42,7 @@ def frame(data, opcode=1, final=True, length=None):
 
 
 def until_closed(line, seen=b""):
-    """What is said until the connection or the WebSocket (its close frame: 0x88) ends."""
+    """The bytes until the connection or the WebSocket (its close frame: 0x88) ends."""
     try:
         while b"\x88" not in seen:
             data = line.recv(65536)

@@ -1,4 +1,4 @@
-"""A program that is asked as a scorer of Windlass is, and misbehaves as argv[1] says: test_command.sh, test_exactly_once.sh."""
+"""A scorer program that misbehaves as argv[1] says, for test_command.sh and test_exactly_once.sh."""
 import hashlib, json, os, signal, subprocess, sys, time
 
 mode = sys.argv[1]
@@ -10,7 +10,7 @@ def say(answer):
 
 
 def first_time(name):
-    """True once, for whoever comes first of all processes."""
+    """True once, for the first of all processes."""
     try:
         os.close(os.open(os.path.join(line["arguments"]["marks"], name), os.O_CREAT | os.O_EXCL))
         return True

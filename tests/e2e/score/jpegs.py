@@ -1,5 +1,5 @@
-"""jpegs.py FOLDER: JPEG files of all kinds that matter to who decodes them, by libjpeg-turbo: 8 that
-nvJPEG may be given, 4 that it may not.
+"""jpegs.py FOLDER: writes JPEG files of all kinds that matter to decoders, by libjpeg-turbo: 8 that nvJPEG may get, 4
+that it may not.
 jpegs.py FOLDER FOLDER MOST: the pictures of both differ in the mean by no more than MOST of 255."""
 import ctypes, os, sys
 import numpy

@@ -56,7 +56,7 @@ spec:
   ${stores:-}
 M
 }
-# The time is no proof: in a soak others use the machine, too.
+# The time proves nothing: in a soak other tests use the machine, too.
 launch() { timeout $([ -z "${SOAK_ROUNDS:-}" ] && echo 300 || echo 1800) "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null & run=$!; }
 # Pods of this test with a given role's variable in their environment.
 pods() {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines of sklearn over a table's columns as ONNX files, with an input for each column, and what is to come out.
+"""Pipelines of sklearn over a table's columns as ONNX files, with an input for each column, and the wanted results.
 
     pipelines.py make FOLDER SEED     FOLDER/NAME/{model.onnx, data/rows/*.csv, inputs.json, wanted.json}, FOLDER/names
-    pipelines.py compare FOLDER NAME  what the BatchScore wrote (data/out/rows.txt) and ONNX Runtime (ort.json) against it
+    pipelines.py compare FOLDER NAME  the BatchScore's rows (data/out/rows.txt) and ONNX Runtime's (ort.json) against them
 
-The files are ours, in the form of skl2onnx as its sources show it: inputs [n, 1] of floats, int64 and strings, Concat,
-Imputer, Scaler, ArrayFeatureExtractor in front of OneHotEncoder, LabelEncoder and Cast for OrdinalEncoder, ZipMap.
+The files are ours, in the form of skl2onnx, as in its sources: inputs [n, 1] of floats, int64 and strings, Concat,
+Imputer, Scaler, ArrayFeatureExtractor before OneHotEncoder, LabelEncoder and Cast for OrdinalEncoder, ZipMap.
 """
 import csv
 import json
@@ -109,7 +109,7 @@ def save(folder, name, nodes, constants, inputs, columns, outputs, wanted, names
     scores = "probabilities" if STRING in outputs.values() else next(iter(outputs))
     del model.graph.output[:]
     model.graph.output.append(helper.make_tensor_value_info(scores, FLOAT, [None, None]))
-    onnx.save(model, folder + "/ort.onnx") # what its binding for node can give out
+    onnx.save(model, folder + "/ort.onnx") # the outputs that its binding for node supports
     rows = len(next(iter(columns.values())))
     order = list(columns)[::-1] # the table's order is its own
     for part in range(2):
@@ -213,7 +213,7 @@ def compare(folder, name):
     assert np.isfinite(ours).all() and len(np.unique(ours.round(4), axis=0)) > 3
     if wanted["scores"]:
         near = np.abs(ours - np.array(wanted["scores"])).max(1) < 1e-4
-        # float32 in front of trees: a value beside a threshold may fall on its other side
+        # float32 before trees: a value near a threshold may be on its other side
         assert near.mean() > 0.97, near.mean()
         assert (ours.argmax(1) == np.array(wanted["scores"]).argmax(1)).mean() > 0.98
     if os.path.exists(f"{folder}/{name}/ort.json"):

@@ -5,7 +5,7 @@ mode = sys.argv[1]
 init = json.loads(sys.stdin.readline())["init"]
 print('{"ready":true}', flush=True)
 for line in sys.stdin:
-    if mode == "raw":  # what comes goes back, byte for byte
+    if mode == "raw":  # rows are returned byte for byte
         items = line[line.index('"items":') + 8 : line.rindex(',"miniBatch":')]
         print(f'{{"id":{json.loads(line)["id"]},"results":{items}}}', flush=True)
         continue
@@ -15,7 +15,7 @@ for line in sys.stdin:
     if mode == "half" and request["miniBatch"] == 1:
         time.sleep(3)
     results = request["items"]
-    if mode == "batch":  # and of which mini-batch
+    if mode == "batch":  # with the mini-batch
         results = [{"miniBatch": request["miniBatch"], "row": row} for row in results]
     if mode == "name":
         results = [os.path.basename(path) for path in results]

@@ -1,5 +1,5 @@
-"""A scorer that looks for what it should not know or do: its worker's environment and memory by /proc, writing
-beside its folders; and whether a store's key is where it is mounted."""
+"""A scorer that tries what it must not: reading its worker's environment and memory through /proc, writing
+outside its folders; it also checks that a store's key is where it is mounted."""
 import json
 import os
 import sys

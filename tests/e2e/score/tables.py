@@ -1,8 +1,8 @@
-"""Makes tables that are hard to cut, and tells what Python's csv makes of them: the oracle of test_table.sh.
+"""Makes tables that are hard to cut, and reads them with Python's csv: the oracle of test_table.sh.
 
     tables.py make FOLDER SEED ROWS      FOLDER/{csv,bare,tsv,jsonl}/...: three files each
     tables.py check FORMAT FOLDER FILE   FILE has a line of JSON for each row of the folder's files, in their order
-    tables.py bad FOLDER                 FOLDER/*.csv with rows that are none; prints those, "file:byte" a line
+    tables.py bad FOLDER                 FOLDER/*.csv with invalid rows; prints those, "file:byte" a line
     tables.py keyed FOLDER SEED ROWS     two files by shop and day; one shop has every other row
     tables.py keys FOLDER FILE COLUMN... FILE's lines {"miniBatch", "row"}: each key in one mini-batch, all rows once
 """
@@ -64,7 +64,7 @@ def check(kind, folder, path):
     wanted = [row for file in files(folder) for row in rows(kind, file)]
     with open(path, encoding="utf-8", newline="\n") as file:
         seen = file.read().split("\n")[:-1]
-    if kind == "jsonl":  # compact, and strings as they are; numbers as they were written
+    if kind == "jsonl":  # compact, with unescaped strings; numbers as written
         wanted = [json.loads(row) if row.startswith('"') else row.replace(" ", "") for row in wanted]
     else:
         seen = [json.loads(line) for line in seen]

@@ -2,7 +2,7 @@
 # Random clips through `windlass run` while its processes are killed with -9 or stopped. Whatever
 # happens, the job ends with every frame once, in order, at its time, with its sound, and leaves nothing behind.
 #   SOAK_SEED (1) decides everything random except the machine's timing; CHAOS_ROUNDS (3, in a
-#   soak SOAK_ROUNDS / 100) says how many clips.
+#   soak SOAK_ROUNDS / 100) the number of clips.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -22,7 +22,7 @@ pods() {
         if grep -qsF "${1:-WINDLASS_JOB=}" "$file"; then file=${file#/proc/}; echo "${file%/environ}"; fi
     done
 }
-# make_clip: a random clip as $clip, described in $what.
+# make_clip: makes a random clip; sets $clip, and its description $what.
 make_clip() {
     local frames fps size sound vfr options=()
     pick 1 2 7 24 49 97; frames=$picked
@@ -140,7 +140,7 @@ M
 }
 for ((number = 1; number <= rounds; number++)); do round $number; done
 
-# ---- what does not need chance --------------------------------------------------------------------
+# ---- fixed cases -----------------------------------------------------------------------------------
 manifest() { # input, output, network
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Videos of which other systems lost frames, through `windlass run`: uneven splits, one frame, odd sizes,
-# variable frame rate, no sound, MPEG-2. Every frame comes out, at its time, with its sound.
+# variable frame rate, without sound, MPEG-2. Every frame comes out, at its time, with its sound.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

@@ -11,7 +11,7 @@ TOLERANCE = 1e-6
 
 
 def one_hot(points, choices):
-    """choices: of each dimension how many values, 0: a range."""
+    """choices: for each dimension the number of values, 0: a range."""
     columns = []
     for i, count in enumerate(choices):
         columns.append(np.eye(count)[(points[:, i] * count).astype(int)] if count else points[:, i:i + 1])

@@ -1,6 +1,6 @@
-"""sweep_page.py FILE DRAWINGS TRIAL...: a sweep.html has so many drawings at least, takes nothing from elsewhere, and names all trials.
-sweep_page.py --serve FOLDER: an API server as `windlass status` asks it, of the files sweep.json, trials.json; its port on stdout.
-What FOLDER/denied names (sweeps pods) nobody may get, list or watch."""
+"""sweep_page.py FILE DRAWINGS TRIAL...: checks that a sweep.html has at least DRAWINGS drawings, loads nothing, and
+names all trials. sweep_page.py --serve FOLDER: an API server for `windlass status`, with the files sweep.json and trials.json; prints its port.
+No one may get, list or watch the resources that FOLDER/denied names (sweeps pods)."""
 import http.server
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cutter.py FROM-IP:PORT TO-IP:PORT: passes connections on, and cuts all that there are at SIGUSR1, with a reset."""
+"""cutter.py FROM-IP:PORT TO-IP:PORT: forwards connections, and resets all of them at SIGUSR1."""
 import selectors
 import signal
 import socket

@@ -1,5 +1,5 @@
-"""ddp.py: PyTorch's DistributedDataParallel over gloo, found by torchrun's variables: two ranks with samples of their own end
-with the same weights. For test_gang_local.sh and, in an image with nothing of ours, test_gang.sh."""
+"""ddp.py: PyTorch's DistributedDataParallel over gloo, set up from torchrun's variables: two ranks with different
+samples end with the same weights. For test_gang_local.sh and, in an image without our files, test_gang.sh."""
 import os, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("gloo")
@@ -9,7 +9,7 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 model = DistributedDataParallel(torch.nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-draw = torch.Generator().manual_seed(rank) # each its own samples
+draw = torch.Generator().manual_seed(rank) # different samples per rank
 for step in range(30):
     x = torch.randn(16, 8, generator=draw)
     loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()

@@ -124,7 +124,7 @@ not_found() {
     run nothing
     [ $code -eq 1 ] && says nothing 'failed: worker 0.*no-such-mpirun' && says nothing 'next: correct spec.command'
 }
-# This machine has no Secrets: files with their values stand in, and nothing else has these values.
+# This machine has no Secrets: files with their values replace them, and nothing else has these values.
 secret() {
     local code missing='job.yaml: spec.secrets\[1\]: ' models=$work/secret/out/models
     manifest secret 2 <<'Y'

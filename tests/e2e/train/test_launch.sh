@@ -90,7 +90,7 @@ for i in 0 1 2; do pod $i; done
 base=0
 
 ##### all together ################################################################################
-# Each says when it began; `prepare` of each must have ended before.
+# Each logs when it began; `prepare` of all must have ended before.
 # shellcheck disable=SC2016
 together=$(spec_of 3 None 1 bash -c 'ls $out/prepared.* | wc -l >$out/began.$WINDLASS_RANK; env >$out/env.$WINDLASS_RANK; $shim metric loss 0.${WINDLASS_RANK}5 4$WINDLASS_RANK; echo "rank $WINDLASS_RANK of $WINDLASS_WORLD"')
 logs=',"logs":{"path":"out/logs"}}'
@@ -260,7 +260,7 @@ reports() {
 is_connected_again() { [ "$(grep -c 'connected to the hub' "$out/pod-1-1.log")" -gt "$1" ]; }
 [ -z "$mpi" ] || check "10,000 reports as fast as they can be said, the link cut meanwhile: none is lost" reports
 show
-# Eight pods, each at its own moment: mpirun is called once, when all are there.
+# Eight pods start at different moments: mpirun is called once, when all are present.
 late_hello() { # MILLISECONDS: at most
     local i at pause last=0 wanted=
     rm -rf "$out"

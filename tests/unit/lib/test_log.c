@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What the function wrote to standard error, without time and level. */
+/* The function's output on standard error, without time and level. */
 static char seen[4096];
 static FILE *catch;
 static int saved_fd;

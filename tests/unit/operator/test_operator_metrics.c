@@ -115,7 +115,7 @@ static void count_change(const json_t *before, const json_t *after) {
     }
 }
 
-/* As their Sweep counts them: by the object's end, whoever owns it. */
+/* As their Sweep counts them: by the object's end, regardless of its owner. */
 static void test_trials_are_counted_by_outcome(void) {
     static const struct {
         const char *status, *reason, *objective, *owner, *outcome;

@@ -89,7 +89,7 @@ static void test_good_manifests(void) {
     CHECK_INT(each_file("examples/style-transfer", check_good), 1);
 }
 
-/* The bad manifests by rule: {"FIELD SAYS": true}, those of one kind. */
+/* The rules of the bad manifests: {"FIELD SAYS": true}, those of one kind. */
 static json_t *proven;
 static const char *proven_kind;
 

@@ -27,7 +27,7 @@ struct threads_comm {
     const void *bytes;
     int calls;
     int fail_at;    /* this call fails, -1: none */
-    int corrupt_at; /* this reduction's first number is wrong on this rank alone, -1: none */
+    int corrupt_at; /* this reduction's first number is wrong, only on this rank; -1: none */
     int vanish_at;  /* this rank never makes that call, -1: none */
 };
 

@@ -88,7 +88,7 @@ static void the_first_steps_and_each_hundredth(void) {
     int64_t zero_ns = clock_monotonic_ns();
     struct timeline_options options = {store, "node\"1\"\n", 2, 4, zero_ns, 0};
     AUTO(timeline_freep) struct timeline *timeline = timeline_new(&options);
-    for (int64_t step = 1001; step <= 1300; step++) { /* a training that goes on */
+    for (int64_t step = 1001; step <= 1300; step++) { /* a training that continues */
         add_step(timeline, step, zero_ns, 10 * step, "Conv \"conv1\"\\\t\xff");
     }
     CHECK_OK(timeline_finish(timeline, &err), &err);

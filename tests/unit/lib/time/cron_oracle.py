@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What test_cron.c is held against: cron_oracle.py SEED COUNT prints lines ZONE|CRON|AFTER|NEXT (seconds since 1970).
+"""The oracle of test_cron.c: cron_oracle.py SEED COUNT prints lines ZONE|CRON|AFTER|NEXT (seconds since 1970).
 NEXT is found by walking minute by minute through Python's zoneinfo; "-LIMIT" where nothing fires until LIMIT."""
 import random
 import sys

@@ -137,7 +137,7 @@ static void looks_when_something_happens_and_when_asked(void) {
                                  "v1", "kind", "ConfigMap", "metadata", "name", "child", "labels",
                                  LABEL_JOB, "one", "ownerReferences", "kind", "Thing", "name",
                                  "one", "uid", tree_text(owner, "metadata.uid", "")));
-    CHECK_INT(seen.looks, 2); /* what it owns changed */
+    CHECK_INT(seen.looks, 2); /* its object changed */
     CHECK(controller_idle_ms(controller) > 20 && controller_idle_ms(controller) <= 60);
     int64_t start_ms = clock_monotonic_ms();
     step(5000); /* wakes up by itself when the pass is due */

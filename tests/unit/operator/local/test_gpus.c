@@ -78,7 +78,7 @@ static void test_pods_have_their_own(void) {
     fixture_apply(&fixture, pod_with_gpus("two", "2"));
     CHECK(sees(&fixture, "one", "5"));
     CHECK(sees(&fixture, "two", "6,7"));
-    fixture_apply(&fixture, pod_with_gpus("late", "1")); /* none is left: it sees all */
+    fixture_apply(&fixture, pod_with_gpus("late", "1")); /* no GPU is left: it sees all */
     CHECK(sees(&fixture, "late", "5,6,7"));
     fixture_apply(&fixture, fixture_pod("plain", "echo sees $CUDA_VISIBLE_DEVICES; sleep 600"));
     CHECK(sees(&fixture, "plain", "5,6,7"));

@@ -84,7 +84,7 @@ static void test_what_is_the_processors(void) {
         {0xC0, 1, 0xC9},                /* arithmetic */
         {0xC0, 11, 0x11},               /* luma has fewer samples than ... */
         {0xC0, 14, 0x22},               /* ... and one kind of chroma more than the other */
-        {0xDA, 1, 0xDC},                /* the height is said late */
+        {0xDA, 1, 0xDC},                /* the height comes late */
         {0xDA, 4, 2},                   /* a component is in no scan */
     };
     struct jpeg_outline seen;

@@ -141,7 +141,7 @@ static void test_an_empty_list_is_complete(void) {
     store_free(store);
 }
 
-/* The first lines are there while the listing goes on. */
+/* The first lines are available while the listing continues. */
 static void test_pages_come_while_listing_goes_on(void) {
     struct error err = {0};
     struct store *store = open_folder(folders++);
@@ -471,7 +471,7 @@ static void test_many_names_take_little_memory(void) {
     printf("# %lld names: %lld ms, %ld MiB at most\n", (long long)count,
            (long long)(clock_monotonic_ms() - start_ms), usage.ru_maxrss / 1024);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    CHECK(usage.ru_maxrss < 40 * 1024); /* whatever the count */
+    CHECK(usage.ru_maxrss < 40 * 1024); /* for any count */
 #endif
 }
 

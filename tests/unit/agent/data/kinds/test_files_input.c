@@ -100,7 +100,7 @@ static void test_names_come_in_order_of_their_bytes(void) {
     check_list(", \"pattern\": \"[ab].jpg\"", NULL, "\"a.jpg\" \"b.jpg\"");
     check_list(", \"order\": \"Name\", \"pattern\": \"*.jpg\"", "a.jpg",
                "\"a/b/c.jpg\" \"a/z.jpg\" \"b.jpg\" \"results.jpg\"");
-    check_list("", "results.jpg", ""); /* nothing new is no error */
+    check_list("", "results.jpg", ""); /* nothing new: not an error */
     check_refused(", \"pattern\": \"*.gif\"", NULL, ERROR_INVALID,
                   "spec.input.files.path: out/photos: no file in it matches "
                   "spec.input.files.pattern \"*.gif\"");

@@ -71,7 +71,7 @@ static const struct example examples[] = {
     /* CRLF, a lone CR, a CR at the very end */
     {SPLIT_CSV, NULL, "a,b\r\nc\rd,\"e\r\n\"\r\nf,\r",
      "0:[\"a\",\"b\"]\n5:[\"c\\rd\",\"e\\r\\n\"]\n16:[\"f\",\"\\r\"]\n", 0},
-    /* quotes: doubled, with newlines and commas, in the middle of a field, behind a closed one */
+    /* quotes: doubled, with newlines and commas, in the middle of a field, after a closed one */
     {SPLIT_CSV, NULL, "\"a \"\"b\"\"\",\"\"\"\",\"\"\n", "0:[\"a \\\"b\\\"\",\"\\\"\",\"\"]\n", 0},
     {SPLIT_CSV, NULL, "\"a,\nb\",5\" pipe,6\"\n", "0:[\"a,\\nb\",\"5\\\" pipe\",\"6\\\"\"]\n", 0},
     {SPLIT_CSV, NULL, "\"a\"b\"c\",d\n", "0:[\"ab\\\"c\\\"\",\"d\"]\n", 0},

@@ -153,7 +153,7 @@ static void test_pairs_become_planes(void) {
         pairs[2 * i] = (uint8_t)(3 * i);
         pairs[2 * i + 1] = (uint8_t)(255 - i);
     }
-    u[37] = v[37] = 77; /* behind the end */
+    u[37] = v[37] = 77; /* past the end */
     yuv_split(pairs, 37, u, v);
     for (int i = 0; i < 37; i++) {
         CHECK_INT(u[i], 3 * i);

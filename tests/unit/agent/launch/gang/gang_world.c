@@ -19,7 +19,8 @@ int64_t world_dice(struct world *world, int64_t sides) {
     return (int64_t)test_below(&world->random, (uint64_t)sides);
 }
 
-/* ---- what the model expects ----------------------------------------------------------------- */
+/* ---- expectations of the model -----------------------------------------------------------------
+ * */
 
 static bool is_conclusive(enum gang_cause cause) {
     return cause != GANG_APP;

@@ -97,7 +97,7 @@ static void test_nobody(void) {
     connectivity_begin(pods[0], &one, 0, 1000);
     CHECK_INT(settle(0, 1000, &index, words), CONNECTIVITY_DONE);
     connectivity_begin(pods[0], &table, 0, 1000);
-    connectivity_end(pods[0]); /* told to stop meanwhile */
+    connectivity_end(pods[0]); /* stopped meanwhile */
     CHECK_INT(settle(0, 99999, &index, words), CONNECTIVITY_IDLE);
     CHECK_INT(connectivity_poll(NULL, 0, &index, words), CONNECTIVITY_IDLE);
     free_pods();

@@ -122,7 +122,7 @@ static void rounds_change_nothing(void) {
         {1, 0, 27, 27, 27, 27, 30},           /* after the point at 24 */
         {1, 0, 28, 28, 30, 25, 30},           /* at a point, and after one that is replaced */
         {10, 0, 25, 24, 26, 12, 31},          /* between two, and before both */
-        {10, 40, 25, 24, 30, 2, 45},          /* there is no point yet */
+        {10, 40, 25, 24, 30, 2, 45},          /* no point yet */
         {1, 0, 4500, 4400, 4450, 4450, 4600}, /* no points after it */
         {1, 0, 1023, 2, 1100, 78, 1200},      /* as far as it knows */
     };

@@ -246,7 +246,7 @@ static void events_are_judged(void) {
         {"{\"EventType\":\"Preempt\",\"Resources\":\"vm_1\"}", 0, ""},
         {"{\"EventType\":\"Freeze\",\"Resources\":[\"vm_1\"]}", 0, ""},
         {"{\"EventType\":\"Unheard-of\",\"Resources\":[\"vm_1\"]}", 0, ""},
-        /* the clock says 18:29:00 */
+        /* the time is 18:29:00 */
         {"{\"EventType\":\"Preempt\",\"NotBefore\":\"Mon, 19 Sep 2016 19:29:47 GMT\","
          "\"Resources\":[\"vm_1\"]}",
          1, "Preempt"},

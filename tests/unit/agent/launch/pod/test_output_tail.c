@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of a program's output, whatever bytes it has and wherever it is cut: bounded, and without
+/* The end of a program's output, for any bytes and any cut: bounded, and without
  * control characters. */
 #include "agent/launch/pod/output_tail.h"
 #include "lib/text/utf8.h"

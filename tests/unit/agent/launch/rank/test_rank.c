@@ -245,8 +245,7 @@ static void where_stdout_is_a_terminal_the_rank_has_one(void) {
     struct heard heard;
     run(&(struct job){.words = words, .number = "1", .is_in_terminal = true}, &heard);
     CHECK_INT(heard.status, 0);
-    CHECK_STR(heard.out.data,
-              "one\r\ntwo\r\r\n"); /* the test's own terminal adds \r, ours nothing */
+    CHECK_STR(heard.out.data, "one\r\ntwo\r\r\n"); /* the test's terminal adds \r, ours nothing */
     AUTO(buffer_release) struct buffer log;
     buffer_init(&log, 1 << 20);
     read_log("rank.001/stdout", &log);

@@ -32,7 +32,7 @@ static void vector(const char *path, int *not_run) {
     CHECK_OK(rsh_read((int)count, argv, &host, &line, &err), &err);
     CHECK_STR(host, tree_text(tree, "host", ""));
     CHECK_STR(line, tree_text(tree, "line", ""));
-    /* None of them needs a shell, in an image that may have none. */
+    /* None of them needs a shell: an image may not have one. */
     CHECK(words_split(line, &words));
     if (words.count) {
         CHECK(words.count + 3 >= count - 1 && words.assigned == 0);

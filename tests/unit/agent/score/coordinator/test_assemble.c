@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows in the order of the input, whatever the order in which they were committed. */
+/* Rows in the order of the input, in any order of their commits. */
 #include "agent/score/coordinator/assemble.h"
 
 #include "lib/time/clock.h"

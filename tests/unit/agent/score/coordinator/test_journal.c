@@ -141,7 +141,7 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
 
     open_journal(output, &journal);
     CHECK(journal.is_ended && journal.has_succeeded && ledger_is_committed(journal.ledger));
-    CHECK_OK(journal_end(&journal, true, &err), &err); /* is there already */
+    CHECK_OK(journal_end(&journal, true, &err), &err); /* exists already */
     CHECK(journal_is_stored(&journal));
     CHECK_INT(ledger_counts(journal.ledger).items.done, ITEMS);
     journal_release(&journal);

@@ -333,7 +333,7 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
     ledger_free(ledger);
 }
 
-/* ---- what ends a job ------------------------------------------------------------------------ */
+/* ---- the end of a job ------------------------------------------------------------------------ */
 
 static void fail_cells(struct ledger *ledger, int worker, int count) {
     for (int i = 0; i < count; i++) {

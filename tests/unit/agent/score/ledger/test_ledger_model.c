@@ -59,7 +59,7 @@ static int64_t dice(struct world *world, int64_t sides) {
     return (int64_t)test_below(&world->random, (uint64_t)sides);
 }
 
-/* ---- what the model does -------------------------------------------------------------------- */
+/* ---- actions of the model ------------------------------------------------------------------- */
 
 static int64_t items_of(const struct world *world, int64_t first, int64_t cells) {
     int64_t items = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* miniBatchSize auto against fixed sizes: a job played through the ledger, with workers whose
+/* miniBatchSize auto against fixed sizes: a job simulated through the ledger, with workers whose
  * leases cost a start and a time per item. SHOW=1 prints the time of each. tests/bench/auto.sh
  * measures the same with real programs. */
 #include "tests/seed.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commit log over a real folder, behind broken_store: lives that end at any moment, two logs at
- * once, false answers; checked against a plain table of what was added and what was reported as
- * stored. SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
+/* The commit log over a real folder, over broken_store: coordinators that end at any moment, two
+ * logs at once, false answers; checked against a plain table of what was added and what was
+ * reported as stored. SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/score/log/commit.h"
 #include "lib/digest.h"
 #include "lib/file.h"

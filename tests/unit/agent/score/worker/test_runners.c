@@ -15,7 +15,7 @@ static struct store *output;
 static void on_wake(void *context UNUSED) {
 }
 
-/* A worker of one slot, whose program is this script of sh. */
+/* A worker of one slot, whose program is this shell script. */
 struct bench {
     struct job job;
     struct runners *runners;

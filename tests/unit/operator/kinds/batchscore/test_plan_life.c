@@ -27,7 +27,7 @@ struct world {
     unsigned losses;   /* of 100: how many writes are lost */
     bool shares;       /* the output is in a place where two coordinators would both write */
     int workers_max;
-    bool in_rush; /* the status comes late: at first, the Service alone says what began */
+    bool in_rush; /* the status comes late: at first only the Service has what began */
 };
 
 static unsigned draw(struct world *world, unsigned below) {

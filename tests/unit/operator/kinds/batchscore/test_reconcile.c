@@ -123,7 +123,7 @@ static void makes_what_a_job_needs(void) {
     json_t *kept =
         cache_find(controller_cache(world.controller), "Secret", "default", secret ? secret : "");
     CHECK(!kept); /* made, but never read nor kept */
-    /* The pods run, so the Secret that they refer to is there. */
+    /* The pods run, so the Secret that they refer to exists. */
     CHECK_STR(tree_text(find("Pod", "job-worker-0"), "status.phase", NULL), "Running");
     close_world();
 }

@@ -169,7 +169,7 @@ static void test_who_is_judged_by_what(void) {
     static const struct {
         const struct rule *rule;
         enum goal goal;
-        const char *trials, *why; /* NULL: goes on */
+        const char *trials, *why; /* NULL: continues */
     } rows[] = {
         /* The first wave: both run, the worse one is stopped at the last k that both have seen. */
         {&bandit, GOAL_MAXIMIZE, "1:1:0.5:0.5 2:2:0.5:0.5;1:1:0.4:0.4 2:2:0.9:0.6 3:3:1:0.7",
