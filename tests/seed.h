@@ -1,5 +1,5 @@
-/* seed.h: shared by all tests that draw: the seed, the number of rounds, the numbers.
- * `make soak` sets SOAK_SEED and SOAK_ROUNDS; a test prints the seed of its failure. */
+/* seed.h: shared by all tests that draw: the seed, the number of rounds, the numbers. `make soak`
+ * sets SOAK_SEED and SOAK_ROUNDS; a test prints the seed of its failure. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
 """cluster_clock.py: functions of first_worker.py and first_step.py that read a one-node cluster's clocks
-(tests/cluster/up.sh with AUDIT=yes, and containerd's events in FOLDER/log/events.log): requests by the audit log, containers by containerd's events, the agents' lines by the
-time that containerd gives each line of a log, the way to a Service by connecting to it again and again. FOLDER is the first argument."""
+(tests/cluster/up.sh with AUDIT=yes, and containerd's events in FOLDER/log/events.log): requests by the audit log,
+containers by containerd's events, the agents' lines by the time that containerd gives each line of a log, the way to a
+Service by connecting to it again and again. FOLDER is the first argument."""
 import datetime, glob, http.client, json, os, re, socket, ssl, subprocess, sys, threading, time
 
 folder = sys.argv[1]

@@ -4,7 +4,7 @@
 # each).
 #   api-server.sh start FOLDER [OPTION...] [-- FLAG-OF-KUBE-APISERVER...]
 #       --controller-manager   also starts what `controller-manager FOLDER` starts
-#       --owner PID            end everything when that process is gone
+#       --owner PID            ends everything when that process has ended
 #     makes FOLDER/kubeconfig (administrator), FOLDER/token (the same by bearer token),
 #     FOLDER/kubectl ARGUMENT..., FOLDER/curl PATH [curl's options], FOLDER/port
 #   api-server.sh controller-manager FOLDER [FLAG...]

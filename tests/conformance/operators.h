@@ -5,8 +5,8 @@
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 
-/* FED: an input of the network, drawn anew for every run. KNOWN: a constant, where shapes depend
- * on it. LEFT_OUT: an optional input that is absent. */
+/* FED: an input of the network, drawn anew for every run. KNOWN: a constant, where shapes depend on
+ * it. LEFT_OUT: an optional input that is absent. */
 enum operand_kind { NO_MORE, FED, KNOWN, LEFT_OUT };
 
 struct operand {

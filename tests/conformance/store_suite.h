@@ -16,6 +16,6 @@ char *store_text(struct store *store, const char *name);
         AUTO(text_freep) char *text_ = store_text(store, name);                                    \
         CHECK_STR(text_, wanted);                                                                  \
     } while (0)
-/* The listed names, each followed by a space, or the error in brackets; 0: all. The
- * caller frees. */
+/* The listed names, each followed by a space, or the error in brackets; 0: all. The caller
+ * frees. */
 char *store_names(struct store *store, const char *prefix, const char *after, int stop_after);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tests that every comm must pass. Started alone it tests `single`; tests/e2e/train/test_comm.sh
- * starts it by mpirun, for `mpi`. Rank 0 prints "ok", any rank "not ok", since each has its
- * own checks. SOAK_SEED, SOAK_ROUNDS: for the reducer's steps. */
+ * starts it by mpirun, for `mpi`. Rank 0 prints "ok", any rank "not ok", since each has its own
+ * checks. SOAK_SEED, SOAK_ROUNDS: for the reducer's steps. */
 #include "agent/comm/reducer.h"
 
 #include "lib/digest.h"

@@ -215,8 +215,8 @@ static void four_processes_on_azurite(void) {
         run_round(seed, i % 2 ? 15 : 0);
         text_freep(&store_name);
     }
-    /* The claims show that there was a race (run_round): commits are so slow here that those
-     * who are superseded may be killed before they notice. */
+    /* The claims show that there was a race (run_round): commits are so slow here that those who
+     * are superseded may be killed before they notice. */
     if (azurite) {
         azurite_stop(&azurite);
     }

@@ -321,8 +321,7 @@ static void run_in(const char *where, bool is_wrapped, bool excludes) {
     }
 }
 
-/* test_store FOLDER: runs only there, on a file system without exclusive creation (test_fuse.sh).
- * */
+/* test_store FOLDER: there alone, on a mount without exclusive creation (test_fuse.sh). */
 int main(int argc, char **argv) {
     const char *disk = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     const char *const places[] = {disk, "/dev/shm"};

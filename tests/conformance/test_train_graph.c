@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Training steps of small networks on devices that have separate memory, against the plain
- * kernels: loss, every gradient, the norms' statistics; in float32 to the last digits, in bfloat16
- * against the plain kernels' own bfloat16 (agent/engine/ops/rewrite/bfloat.h). Two steps must have
- * the same bits. SOAK_SEED and SOAK_ROUNDS: other numbers, and how many draws (1). */
+/* Training steps of small networks on devices that have separate memory, against the plain kernels:
+ * loss, every gradient, the norms' statistics; in float32 to the last digits, in bfloat16 against
+ * the plain kernels' own bfloat16 (agent/engine/ops/rewrite/bfloat.h). Two steps must have the same
+ * bits. SOAK_SEED and SOAK_ROUNDS: other numbers, and how many draws (1). */
 #include "tests/conformance/training_step.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 static const double tolerance = 2e-5; /* of the largest number of a result */
 
-/* ---- the comparison -------------------------------------------------------------------------- */
+/* ---- the comparison ------------------------------------------------------------------------- */
 
 static void compare(struct work *work, const struct row *row, const struct tensor *wanted) {
     struct tensor one[RESULTS_MAX] = {0}, three[RESULTS_MAX] = {0};

@@ -9,8 +9,8 @@ extern "C" {
 
 /* The requests to libraries since the last call, one per line; valid until the next call. */
 const char *emulated_notes(void);
-/* Allocations beyond this total in bytes fail; 0: none fails. Initially EMULATED_LIMIT of
- * the environment. */
+/* Allocations beyond this total in bytes fail; 0: none fails. Initially EMULATED_LIMIT of the
+ * environment. */
 void emulated_limit(size_t bytes);
 /* The numbers of launched graphs and of launched kernels (those of graphs included). */
 size_t emulated_graphs(void);

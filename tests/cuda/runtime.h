@@ -4,8 +4,8 @@
 
 #include <functional>
 
-/* Queues work on the stream (a cudaStream_t), or keeps it while the stream is captured;
- * without a stream the work runs now, after all that any stream has queued. */
+/* Queues work on the stream (a cudaStream_t), or keeps it while the stream is captured; without a
+ * stream the work runs now, after all that any stream has queued. */
 __attribute__((visibility("default"))) void emulated_enqueue(void *stream,
                                                              std::function<void()> work);
 __attribute__((visibility("default"))) void emulated_enqueue(std::function<void()> work);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How device/cuda plans a schedule, without a GPU: which step got which kernel, in
- * which layout values have, and the requests to the libraries, as golden text. Also recordings,
- * and a GPU whose memory is full. */
+/* How device/cuda plans a schedule, without a GPU: which step got which kernel, in which layout
+ * values have, and the requests to the libraries, as golden text. Also recordings, and a GPU whose
+ * memory is full. */
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_run.h"
 #include "tests/cuda/emulated.h"
@@ -210,8 +210,7 @@ static void test_classifier_in_float16(void) {
                     "product half 2x16 inner 16 batches 1 b turned bias relu\n");
 }
 
-/* Runs it `runs` times with inputs from seeds 1, 2, 3 ...; the outputs must equal the reference's.
- * */
+/* Runs `runs` times, with inputs from seeds 1, 2, 3 ...; outputs must equal the reference's. */
 static void run_often(struct device *device, struct network *network, int runs) {
     struct device *reference = NULL;
     struct tensor x = {0}, y[NETWORK_PORTS] = {0};

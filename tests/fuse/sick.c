@@ -72,8 +72,7 @@ static void *watch(void *unused) {
     return unused;
 }
 
-/* Every call begins with it: returns 0, or minus the errno to answer. path: the new name, or NULL.
- * */
+/* Every call begins with it. Returns 0, or minus the errno to answer. path: new name, or NULL. */
 static int ill_as(bool is_data, const char *path) {
     const char *last = path ? strrchr(path, '/') : NULL;
     for (;; poll(NULL, 0, LOOK_MS)) {
@@ -156,7 +155,7 @@ static int sick_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, of
     return 0;
 }
 
-/* ---- changes ------------------------------------------------------------------------------ */
+/* ---- changes -------------------------------------------------------------------------------- */
 
 static int sick_mknod(const char *path, mode_t mode, dev_t device) {
     int is = ill(true);

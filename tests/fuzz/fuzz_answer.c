@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The stdout of a user's program: the same lines whatever pieces they come in, and
- * every line with an id gives an answer: as many results as items, or an error. The first byte
- * seeds the pieces, the second is the number of requested items. */
+/* The stdout of a user's program: the same lines whatever pieces they come in, and every line with
+ * an id gives an answer: as many results as items, or an error. The first byte seeds the pieces,
+ * the second is the number of requested items. */
 #include "agent/score/worker/command_line.h"
 
 #include "lib/text/jsontext.h"

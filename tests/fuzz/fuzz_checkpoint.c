@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint's bytes, with correct sums, so that the parser reads on: it is refused
- * with a reason, or all tensors are within the bytes. */
+/* A checkpoint's bytes, with correct sums, so that the parser reads on: it is refused with a
+ * reason, or all tensors are within the bytes. */
 #include "agent/train/checkpoint.h"
 #include "lib/digest.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A commit object from a store: parsed, written and parsed again it must be the same. The input
- * is taken unchanged and, as chance never finds a checksum, with a correct trailer. */
+/* A commit object from a store: parsed, written and parsed again it must be the same. The input is
+ * taken unchanged and, as chance never finds a checksum, with a correct trailer. */
 #include "agent/score/log/commit_format.h"
 #include "lib/digest.h"
 #include "lib/tree.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cron line, or a zone file (if the first byte is even): an accepted one fires at minutes of
- * the clock, each later than the last. */
+/* A cron line, or a zone file (if the first byte is even): an accepted one fires at minutes of the
+ * clock, each later than the last. */
 #include "lib/time/cron.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any job.json -> a manifest. The output is always YAML of one DistTrain: any error
- * in it is about a field. */
+/* Any job.json -> a manifest. The output is always YAML of one DistTrain: any error in it is about
+ * a field. */
 #include "operator/kinds/disttrain/import/import_job.h"
 #include "operator/resource.h"
 

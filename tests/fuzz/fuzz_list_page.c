@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A page of the list of inputs from a store: parsed, written and parsed again it must be the
- * same. The input is taken unchanged and, as chance never finds a checksum, with a correct one. */
+/* A page of the list of inputs from a store: parsed, written and parsed again it must be the same.
+ * The input is taken unchanged and, as chance never finds a checksum, with a correct one. */
 #include "agent/data/input/list_page.h"
 #include "lib/digest.h"
 

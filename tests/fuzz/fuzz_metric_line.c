@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A line of a program, by the pattern before it (up to the first newline; none: the default
- * one) and as JSON: a metric is a metric again when written. An accepted pattern costs
- * little time and memory. */
+/* A line of a program, by the pattern before it (up to the first newline; none: the default one)
+ * and as JSON: a metric is a metric again when written. An accepted pattern costs little time and
+ * memory. */
 #include "agent/launch/rank/metric_line.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hostile model for training: its training graph with either loss, and one step of it if
- * that is small. */
+/* A hostile model for training: its training graph with either loss, and one step of it if that is
+ * small. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
 #include "agent/engine/run/plan.h"

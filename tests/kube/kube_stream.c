@@ -2,8 +2,7 @@
 /* Lists, watches and writes of operator/kube against a real API server, and through a proxy that
  * breaks them. From the environment (tests/e2e/cluster/test_kube_client.sh sets it):
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig and proxy/
- *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: not possible
- * */
+ *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: none */
 #include "operator/kube/watch.h"
 #include "tests/kube/things.h"
 
@@ -297,8 +296,8 @@ static void test_a_server_that_is_away(void) {
     things_close(&things);
 }
 
-/* A long list comes in pages. Meanwhile etcd forgets the state that
- * they are read from: a real 410 in the middle of the list. */
+/* A long list comes in pages. Meanwhile etcd forgets the state that they are read from: a real 410
+ * in the middle of the list. */
 static void test_a_list_that_is_compacted_away(void) {
     if (!getenv("WINDLASS_TEST_SERVER")) {
         SKIP("this server's etcd cannot be compacted");

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# `windlass run` as a user sees it: usage, exit codes, bad machines, Ctrl-C, the terminal, and a small
-# real job that loses a worker. For an agent that misbehaves, a copy of windlass is
-# beside a shell script named windlass-agent.
+# `windlass run` as a user sees it: usage, exit codes, bad machines, Ctrl-C, the terminal, and a small real job that
+# loses a worker. For an agent that misbehaves, a copy of windlass is beside a shell script named windlass-agent.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

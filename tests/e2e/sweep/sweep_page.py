@@ -1,6 +1,7 @@
 """sweep_page.py FILE DRAWINGS TRIAL...: checks that a sweep.html has at least DRAWINGS drawings, loads nothing, and
-names all trials. sweep_page.py --serve FOLDER: an API server for `windlass status`, with the files sweep.json and trials.json; prints its port.
-No one may get, list or watch the resources that FOLDER/denied names (sweeps pods)."""
+names all trials.
+sweep_page.py --serve FOLDER: an API server for `windlass status`, with the files sweep.json and trials.json; prints its
+port. No one may get, list or watch the resources that FOLDER/denied names (sweeps pods)."""
 import http.server
 import json
 import os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A minimal MPI program of a user: each rank sums the numbers of all ranks.
- * With an argument rank 2 exits with 7. Compiled by the mpicc of any MPI. */
+/* A minimal MPI program of a user: each rank sums the numbers of all ranks. With an argument rank 2
+ * exits with 7. Compiled by the mpicc of any MPI. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

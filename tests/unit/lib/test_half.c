@@ -27,8 +27,7 @@ static void test_every_one_there_and_back(void) {
     CHECK(isnan(bfloat_to_float(bfloat_from_double(NAN))));
 }
 
-/* Random bits of a double whose exponent is near the range of 16 bits; many are midway between two.
- * */
+/* Random bits of a double whose exponent is near the range of 16 bits; many midway between two. */
 static double any_double(uint64_t *state, int exponent_min, int exponents) {
     double part = (double)(test_random(state) >> (11 + test_below(state, 45)));
     int exponent = exponent_min + (int)test_below(state, (uint64_t)exponents);

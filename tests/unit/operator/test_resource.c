@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of bad manifests (tests/data/bad-manifests): the head of each has the wrong field
- * and our message; `by: step`: a cluster accepts it and we
- * refuse it until the agent supports it.
+/* The table of bad manifests (tests/data/bad-manifests): the head of each has the wrong field and
+ * our message; `by: step`: a cluster accepts it and we refuse it until the agent supports it.
  * tests/e2e/cluster/test_crd.sh gives the same table to a real API server. */
 #include "operator/resource.h"
 

@@ -47,8 +47,8 @@ static void check_places(const size_t *bytes, const int *made_at, size_t count,
     free(last);
 }
 
-/* Half of the rest, between 1 MiB and max; if the next gradient does not fit, as many gradients
- * as fits. */
+/* Half of the rest, between 1 MiB and max; if the next gradient does not fit, as many gradients as
+ * fits. */
 static void check_sizes(const size_t *bytes, size_t count, size_t max, const struct buckets *plan) {
     for (size_t i = 0; i < plan->count; i++) {
         const struct bucket *bucket = &plan->all[i];

@@ -1,5 +1,5 @@
-/* threads_comm.h: ranks that are threads of one process. They really sum, and fail on
- * request. They detect ranks that do not make the same call with the same size. */
+/* threads_comm.h: ranks that are threads of one process. They really sum, and fail on request. They
+ * detect ranks that do not make the same call with the same size. */
 #pragma once
 
 #include "agent/comm/comm.h"

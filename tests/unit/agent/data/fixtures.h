@@ -1,5 +1,5 @@
-/* fixtures.h: small films made by the ffmpeg program, and what ffprobe reports. Every test
- * that includes it works in build/tests/media with the volumes `media` (there) and `out` (a fresh
+/* fixtures.h: small films made by the ffmpeg program, and what ffprobe reports. Every test that
+ * includes it works in build/tests/media with the volumes `media` (there) and `out` (a fresh
  * folder). */
 #pragma once
 

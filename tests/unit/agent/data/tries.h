@@ -1,5 +1,5 @@
-/* tries.h: an output as a store, with tries as if they were committed: lease i of epoch 1 is
- * part i. */
+/* tries.h: an output as a store, with tries as if they were committed: lease i of epoch 1 is part
+ * i. */
 #pragma once
 
 #include "agent/data/parts/staged_output.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Registered models: complete or not at all, whichever call to the store is the last one of
- * the registrar, also over a store that fails by a seed (SOAK_SEED, SOAK_ROUNDS); `latest`, and
- * files read through it. */
+/* Registered models: complete or not at all, whichever call to the store is the last one of the
+ * registrar, also over a store that fails by a seed (SOAK_SEED, SOAK_ROUNDS); `latest`, and files
+ * read through it. */
 #include "agent/store/registered.h"
 
 #include "agent/store/stored_file.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs' output, kept in pieces: nothing is lost or doubled on a store that fails by a
- * seed, from several threads; the cost of a slow store; the end. SOAK_SEED, SOAK_ROUNDS. */
+/* Programs' output, kept in pieces: nothing is lost or doubled on a store that fails by a seed,
+ * from several threads; the cost of a slow store; the end. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/store/spool.h"
 
 #include "lib/file.h"

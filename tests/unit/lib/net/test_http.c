@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many calls at once over real connections of this machine: to our server (TLS) and to
- * sockets that misbehave. */
+/* Many calls at once over real connections of this machine: to our server (TLS) and to sockets that
+ * misbehave. */
 #include "lib/net/http.h"
 #include "lib/net/server.h"
 #include "lib/net/tls.h"

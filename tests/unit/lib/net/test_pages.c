@@ -170,8 +170,8 @@ static void test_what_is_no_get_is_refused(void) {
     house_close();
 }
 
-/* More clients than the limit, all of them silent: they are disconnected, and a client that
- * sends a request meanwhile gets its answer as soon as there is room. */
+/* More clients than the limit, all of them silent: they are disconnected, and a client that sends a
+ * request meanwhile gets its answer as soon as there is room. */
 static void test_the_silent_and_the_many_are_sent_away(void) {
     enum { SILENT = SERVER_READERS_MAX + 44 };
     CHECK(house_open("127.0.0.1:0"));

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* libwebsockets 4.1 leaks one TLS context if a process has a server and a client, as this
- * test does, and the agent of a gang's first pod (once: three are made, two freed). */
+/* libwebsockets 4.1 leaks one TLS context if a process has a server and a client, as this test
+ * does, and the agent of a gang's first pod (once: three are made, two freed). */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:lws_create_vhost\n";

@@ -145,8 +145,7 @@ static void run_until(int asked) {
     CHECK(world.asked >= asked);
 }
 
-/* 200 keys: the rate is for all of them together, and forgetting a key during its request is safe.
- * */
+/* 200 keys: the rate is for all together, and forgetting a key during its request is safe. */
 static void many_share_the_rate(void) {
     enum { KEYS = 200 };
     int64_t start_ms = clock_monotonic_ms();

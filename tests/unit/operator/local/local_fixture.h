@@ -1,5 +1,5 @@
-/* local_fixture.h: a local cluster in a temporary folder, its windlass-agent a shell script;
- * shared by the tests of operator/local. */
+/* local_fixture.h: a local cluster in a temporary folder, its windlass-agent a shell script; shared
+ * by the tests of operator/local. */
 #pragma once
 
 #include "lib/file.h"

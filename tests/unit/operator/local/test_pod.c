@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods as real processes: their start, environment and end, and that none survives.
- * In the scripts, $$$$ is the shell's $$: a pod's command is expanded first. */
+/* Pods as real processes: their start, environment and end, and that none survives. In the scripts,
+ * $$$$ is the shell's $$: a pod's command is expanded first. */
 #include "tests/unit/operator/local/local_fixture.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lists of inputs over a real folder, behind broken_store: listings that break anywhere and
- * continue, two coordinators at once, torn pages; and the memory of a million names.
- * SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
+ * continue, two coordinators at once, torn pages; and the memory of a million names. SOAK_SEED,
+ * SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/data/input/list.h"
 #include "agent/data/input/list_page.h"
 #include "agent/data/source/list_sort.h"
@@ -262,7 +262,7 @@ static void test_lines_that_no_page_may_hold_are_refused(void) {
     list_writer_release(&writer);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 struct pod {
     struct store *store;
@@ -293,8 +293,8 @@ static int64_t await_pods(struct pod *pod) {
     return lines;
 }
 
-/* Two coordinators list an input of which one sees more, over a broken store; both end with
- * the same lines, and so does a third. */
+/* Two coordinators list an input of which one sees more, over a broken store; both end with the
+ * same lines, and so does a third. */
 static void list_side_by_side(uint64_t seed) {
     struct pod pods[2] = {{NULL}};
     int folder = folders++;

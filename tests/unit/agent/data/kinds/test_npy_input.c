@@ -124,8 +124,7 @@ static void test_a_worker_gets_every_slice(void) {
         CHECK_INT(npy_input.reader_next(reader, &item, &err), 0);
     }
     CHECK_INT(seen, 30);
-    /* One is gone: its slices have failed, the others have not. Another has changed: the job fails.
-     * */
+    /* One is gone: its slices fail, the others do not. Another has changed: the job fails. */
     AUTO(text_freep) char *gone = x_printf("%s/in/b/c.npy", fixtures_out);
     CHECK_INT(unlink(gone), 0);
     CHECK_OK(npy_input.reader_open(spec, told.lines, &reader, &err), &err);

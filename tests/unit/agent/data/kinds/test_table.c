@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The input kind "table": blocks that tile each file, the rows that a worker gets (compared
- * with rows.h over the whole file), marks, headers, refusals.
- * tests/e2e/score/test_table.sh compares the rows with Python's csv. */
+/* The input kind "table": blocks that tile each file, the rows that a worker gets (compared with
+ * rows.h over the whole file), marks, headers, refusals. tests/e2e/score/test_table.sh compares the
+ * rows with Python's csv. */
 #include "agent/data/kinds/table.h"
 #include "agent/data/table/rows.h"
 #include "tests/unit/agent/data/fixtures.h"

@@ -27,8 +27,8 @@ static int64_t read_lease(const json_t *spec, const json_t *work, struct reader 
     }
 }
 
-/* Every frame is the same picture whether it is read at once, in small leases from fresh readers
- * in any order, or in small leases by one reader in order. */
+/* Every frame is the same picture whether it is read at once, in small leases from fresh readers in
+ * any order, or in small leases by one reader in order. */
 static void check_leases(const json_t *spec, const struct listing *listing, int64_t count) {
     char(*wanted)[65] = calloc((size_t)count + 1, 65), (*seen)[65] = calloc((size_t)count + 1, 65);
     AUTO(tree_freep) json_t *all = video()->work(listing, 0, count);

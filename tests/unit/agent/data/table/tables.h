@@ -1,5 +1,5 @@
-/* tables.h: random tables, and their rows found byte by byte: slow, short, and independent
- * of split.c. */
+/* tables.h: random tables, and their rows found byte by byte: slow, short, and independent of
+ * split.c. */
 #pragma once
 
 #include "agent/data/table/split.h"

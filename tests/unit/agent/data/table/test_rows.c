@@ -18,8 +18,7 @@ static struct rows *open_rows(enum split_format format, const char *header, size
 }
 
 /* Each row (or its fault, after a '!') as "PLACE:TEXT\n", of data given in pieces of at most
- * piece_max bytes, each in memory of exactly its size, so that a sanitizer sees reads past the end.
- * */
+ * piece_max bytes, each in memory of its exact size, so that sanitizers see reads past the end. */
 static void list_rows(struct rows *rows, const char *data, size_t size, int64_t offset,
                       size_t piece_max, struct buffer *list) {
     struct error err = {0};

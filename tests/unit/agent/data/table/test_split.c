@@ -49,8 +49,8 @@ static void cut_slowly(const struct table *table, struct cutting *cutting) {
     }
 }
 
-/* Chunks end after the bytes whose bit is set (or, for a longer table, at random); all
- * are scanned before the first is chained, the last first. */
+/* Chunks end after the bytes whose bit is set (or, for a longer table, at random); all are scanned
+ * before the first is chained, the last first. */
 static void cut_chunks(const struct table *table, const int64_t *chunk_ends, size_t count,
                        struct cutting *cutting) {
     static struct split_chunk chunks[CHUNKS_MAX];

@@ -1,5 +1,5 @@
-/* films.h: the films for the tests of video, each for one way in which videos differ, and the
- * whole way of a video through the data plane. */
+/* films.h: the films for the tests of video, each for one way in which videos differ, and the whole
+ * way of a video through the data plane. */
 #pragma once
 
 #include "agent/data/input/media.h"

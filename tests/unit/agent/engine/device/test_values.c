@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values on which implementations differ, against ONNX's text or numpy: NaN, numbers beyond
- * 2^53, indices that are not integers, unused outputs. */
+/* Values on which implementations differ, against ONNX's text or numpy: NaN, numbers beyond 2^53,
+ * indices that are not integers, unused outputs. */
 #include "agent/engine/device/cpu/reference/reference.h"
 
 #include "tests/conformance/attributes.h"

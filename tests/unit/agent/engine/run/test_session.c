@@ -123,7 +123,7 @@ static void test_unknown_device(void) {
     CHECK(!is_device);
 }
 
-/* ---- a device with little memory ----------------------------------------------------------- */
+/* ---- a device with little memory ------------------------------------------------------------ */
 
 enum { PIECES = 256 };
 static const struct device_ops *apart_ops;

@@ -19,8 +19,7 @@ int64_t world_dice(struct world *world, int64_t sides) {
     return (int64_t)test_below(&world->random, (uint64_t)sides);
 }
 
-/* ---- expectations of the model -----------------------------------------------------------------
- * */
+/* ---- expectations of the model -------------------------------------------------------------- */
 
 static bool is_conclusive(enum gang_cause cause) {
     return cause != GANG_APP;

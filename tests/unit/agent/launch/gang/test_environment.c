@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables, and the environment of every kind of process against golden files (tests/data/launch/;
- * LAUNCH_UPDATE=1 writes them anew: review the diff). The rows for Open MPI 5 and Intel MPI
- * in these have not been run. */
+ * LAUNCH_UPDATE=1 writes them anew: review the diff). The rows for Open MPI 5 and Intel MPI in
+ * these have not been run. */
 #include "agent/launch/gang/environment.h"
 #include "lib/file.h"
 #include "tests/test.h"

@@ -56,8 +56,8 @@ static struct gang *running(void) {
     return run(&options);
 }
 
-/* A leaving pod gets its successor within seconds, and needs longer for a last
- * checkpoint: the successor does not shorten that. */
+/* A leaving pod gets its successor within seconds, and needs longer for a last checkpoint: the
+ * successor does not shorten that. */
 static void test_successor_waits(void) {
     struct gang *gang = running();
     CHECK(!is_early(gang)); /* no pod leaves: it disappeared without a message */
@@ -227,8 +227,8 @@ static void a_command_waits_for_an_explanation(void) {
     gang_free(gang);
 }
 
-/* A trainer's rank gets nothing from the others: a hang; a dead pod explains it better, and so
- * does a stopped rank, which is named. */
+/* A trainer's rank gets nothing from the others: a hang; a dead pod explains it better, and so does
+ * a stopped rank, which is named. */
 static void who_gives_up_tells_of_a_hang(void) {
     static const struct gang_event explanations[] = {
         {.kind = GANG_STOPPED}, /* none */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reports of an objective as figures and a curve: what counts, what a restarted gang reports
- * twice, what the next hub knows; and which lines of a program report a metric. */
+/* Reports of an objective as figures and a curve: what counts, what a restarted gang reports twice,
+ * what the next hub knows; and which lines of a program report a metric. */
 #include "agent/launch/gang/gang_progress.h"
 #include "agent/launch/gang/objective.h"
 #include "agent/launch/rank/metric_line.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Notices, from a server that stands in for Azure's: it answers what the test wants, also late,
- * too much, nonsense, or nothing. */
+/* Notices, from a server that stands in for Azure's: it answers what the test wants, also late, too
+ * much, nonsense, or nothing. */
 #include "agent/launch/pod/notice.h"
 
 #include "lib/time/clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of a program's output, for any bytes and any cut: bounded, and without
- * control characters. */
+/* The end of a program's output, for any bytes and any cut: bounded, and without control
+ * characters. */
 #include "agent/launch/pod/output_tail.h"
 #include "lib/text/utf8.h"
 #include "tests/seed.h"

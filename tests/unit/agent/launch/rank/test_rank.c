@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Requests of programs in a pod to its agent, over a real socket, and the program that wraps
- * a rank: every byte comes through once, into a pipe and a terminal; its end, its log, its
+/* Requests of programs in a pod to its agent, over a real socket, and the program that wraps a
+ * rank: every byte comes through once, into a pipe and a terminal; its end, its log, its
  * environment and its reports. */
 #include "agent/launch/pod/shell.h"
 #include "agent/launch/rank/rank.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file of metrics beside a program: new lines are reported once, whatever happens to it, and
- * it is not opened more often than necessary. */
+/* The file of metrics beside a program: new lines are reported once, whatever happens to it, and it
+ * is not opened more often than necessary. */
 #include "agent/launch/pod/shell.h"
 #include "agent/launch/rank/reporter.h"
 #include "lib/file.h"

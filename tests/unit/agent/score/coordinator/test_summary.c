@@ -155,8 +155,7 @@ static int tell(struct summary *summary, struct commit_log *log, int64_t dies_af
     return summary_tell(summary, output, log, NULL, NULL, err);
 }
 
-/* Wherever the disk becomes full: either the summary and all other files exist, or no summary does.
- * */
+/* Wherever the disk becomes full: the summary and all other files exist, or no summary does. */
 static void test_a_success_that_cannot_be_told_is_none(void) {
     static const char *const names[] = {"report.html", "failed.jsonl", "mini_batches.csv",
                                         "workers.csv"};

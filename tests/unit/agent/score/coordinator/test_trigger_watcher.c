@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a trigger and an input are seen, in a real folder: what counts as changed, what as the
- * same, and which texts are not a path. */
+/* How a trigger and an input are seen, in a real folder: what counts as changed, what as the same,
+ * and which texts are not a path. */
 #include "agent/score/coordinator/trigger_watcher.h"
 
 #include "lib/file.h"

@@ -91,7 +91,7 @@ static void test_leases_ahead_last_fifty_milliseconds(void) {
     ledger_free(ledger);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 static void test_a_lost_worker_costs_one_retry(void) {
     struct ledger_options options = plain;
@@ -333,7 +333,7 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
     ledger_free(ledger);
 }
 
-/* ---- the end of a job ------------------------------------------------------------------------ */
+/* ---- the end of a job ----------------------------------------------------------------------- */
 
 static void fail_cells(struct ledger *ledger, int worker, int count) {
     for (int i = 0; i < count; i++) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The course of a job: its slow end, sizes of leases, which slot gets which range, memory and time.
- * */
+/* The course of a job: its slow end, sizes of leases, the ranges of slots, memory and time. */
 #include "tests/unit/agent/score/ledger/ledgers.h"
 
 #include <malloc.h>

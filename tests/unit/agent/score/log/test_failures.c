@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Failed items, few and many: from a worker through a commit's record into failed.jsonl, and
- * the result when their object is gone. */
+/* Failed items, few and many: from a worker through a commit's record into failed.jsonl, and the
+ * result when their object is gone. */
 #include "agent/score/log/failures.h"
 
 #include "agent/score/coordinator/journal.h"

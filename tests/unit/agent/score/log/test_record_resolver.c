@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which record counts, against the rules applied cell by cell with all records in
- * memory. SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
+/* Which record counts, against the rules applied cell by cell with all records in memory.
+ * SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
 #include "agent/score/log/record_resolver.h"
 
 #include "tests/seed.h"

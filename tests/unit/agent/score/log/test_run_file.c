@@ -42,8 +42,8 @@ static void test_files_of_any_size(void) {
     }
 }
 
-/* A file's size at opening may be wrong: it is read until it ends. A
- * mapping of that size would end the process if the file is shorter by then. */
+/* A file's size at opening may be wrong: it is read until it ends. A mapping of that size would end
+ * the process if the file is shorter by then. */
 static void test_the_size_that_is_told_is_not_believed(void) {
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;

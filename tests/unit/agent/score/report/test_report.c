@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files of a run for people: pages with any names and causes, and all files over a
- * real commit log. REPORT_PAGES=folder: writes pages there for test_report.sh and for review. */
+/* The files of a run for people: pages with any names and causes, and all files over a real commit
+ * log. REPORT_PAGES=folder: writes pages there for test_report.sh and for review. */
 #include "agent/score/report/report.h"
 
 #include "lib/file.h"
@@ -548,8 +548,8 @@ static void a_large_run_needs_little_memory(void) {
     int64_t grown_kib = peak_kib() - before_kib;
     printf("# %lld mini-batches: %lld KiB, %lld ms\n", (long long)count, (long long)grown_kib,
            (long long)(clock_monotonic_ms() - start_ms));
-    /* Two commits of 8 MiB at a time and jansson's tree of one's head; 4 bytes a cell. Not with
-     * a sanitizer, which keeps what was freed. */
+    /* Two commits of 8 MiB at a time and jansson's tree of one's head; 4 bytes a cell. Not with a
+     * sanitizer, which keeps what was freed. */
 #ifndef __SANITIZE_ADDRESS__
     CHECK(grown_kib < 32 * 1024 + 8 * count / 1024);
 #endif

@@ -1,5 +1,4 @@
-/* misbehave.h: the program that test_command.c starts: itself, as `PROGRAM misbehave MODE [TEXT]`.
- * */
+/* misbehave.h: the program that test_command.c starts, itself: `PROGRAM misbehave MODE [TEXT]`. */
 #pragma once
 #include <signal.h>
 #include <stdio.h>

@@ -81,8 +81,8 @@ static void fill(struct tensor *floats, enum range range) {
     }
 }
 
-/* Places with NaN in the second of two pictures of 11 x 7 in 12 x 8, -1: none; what
- * is only in the padding is cut off and does not matter. */
+/* Places with NaN in the second of two pictures of 11 x 7 in 12 x 8, -1: none; what is only in the
+ * padding is cut off and does not matter. */
 static const struct {
     int first, second;
     bool is_bad;

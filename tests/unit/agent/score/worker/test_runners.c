@@ -51,8 +51,7 @@ static void bench_close(struct bench *bench) {
     json_decref(bench->job.spec);
 }
 
-/* `count` leases in one message, from the given one on: the second is known when the first begins.
- * */
+/* `count` leases in one message, from `first` on: the second is known when the first begins. */
 static void give(struct bench *bench, int64_t epoch, int64_t first, size_t count) {
     AUTO(tree_freep) json_t *work = json_pack("[s]", "a.txt");
     struct message_lease rows[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Orders are bijections, all about equally likely, and those of one epoch, sample or
- * draw do not correlate with another's. */
+/* Orders are bijections, all about equally likely, and those of one epoch, sample or draw do not
+ * correlate with another's. */
 #include "agent/train/dataset/order.h"
 #include "tests/seed.h"
 #include "tests/test.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole lives of jobs on a cluster where everything fails: pods die with every code, are
- * evicted, leave slowly, the controller misses passes, acts twice, and is killed between any two of
- * its writes. Whatever happens, every pass keeps the contract of plan.h, every job ends, and no
- * count of attempts begins anew, so no name is used twice, except in a place whose last pod was
- * deleted alive (suspended, not needed, or by a user). Where two coordinators would both write,
- * none is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
+/* Whole lives of jobs on a cluster where everything fails: pods die with every code, are evicted,
+ * leave slowly, the controller misses passes, acts twice, and is killed between any two of its
+ * writes. Whatever happens, every pass keeps the contract of plan.h, every job ends, and no count
+ * of attempts begins anew, so no name is used twice, except in a place whose last pod was deleted
+ * alive (suspended, not needed, or by a user). Where two coordinators would both write, none is
+ * made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/time/clock.h"

@@ -7,8 +7,8 @@
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
-/* For a job that has ended the controller keeps less of its pods (cache_transform.h): the same
- * pods are deleted, and the same remain. */
+/* For a job that has ended the controller keeps less of its pods (cache_transform.h): the same pods
+ * are deleted, and the same remain. */
 static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, const json_t *result,
                          struct error *err) {
     AUTO(tree_freep) json_t *pods = json_array();

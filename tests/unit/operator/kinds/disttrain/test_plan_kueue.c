@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of gangs whose pods Kueue releases together, against a model of its sources
  * (gang_objects.h): finalizers, gates, excess pods, groups that are over, preemption. Whatever
- * fails, Kueue never has one pod too many, every job ends, and no pod remains forever.
- * The plan sees objects as the controller's cache keeps them. SOAK_SEED, SOAK_ROUNDS choose how
- * many. */
+ * fails, Kueue never has one pod too many, every job ends, and no pod remains forever. The plan
+ * sees objects as the controller's cache keeps them. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/gang_objects.h"
 #include "operator/kinds/disttrain/plan.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole lives of gangs on a cluster where everything fails: pods die with every code, are
- * evicted, leave slowly, are lost to the hub, some come later than startDeadlineSeconds, nodes are
- * fewer than workers, the controller misses answers, acts twice, and is killed between any two of
- * its writes. Whatever happens, there is one hub, its attempt never falls, nothing runs of a
- * gang that has ended or waits, and every job ends. The hub is a simple one: it is done after a
- * number of steps with minWorkers present. SOAK_SEED, SOAK_ROUNDS choose how many. */
+/* Whole lives of gangs on a cluster where everything fails: pods die with every code, are evicted,
+ * leave slowly, are lost to the hub, some come later than startDeadlineSeconds, nodes are fewer
+ * than workers, the controller misses answers, acts twice, and is killed between any two of its
+ * writes. Whatever happens, there is one hub, its attempt never falls, nothing runs of a gang that
+ * has ended or waits, and every job ends. The hub is a simple one: it is done after a number of
+ * steps with minWorkers present. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/time/clock.h"
@@ -313,8 +313,7 @@ static bool carry_out(struct world *world, const json_t *result) {
     return lost == 0;
 }
 
-/* The others have the nodes that the hub needs: this must not be so from the start, and must end.
- * */
+/* The others have the nodes that the hub needs: not so from the start, and it must end. */
 static void check_lead(struct world *world) {
     int others = 0, placed = 0;
     bool is_first = false, is_stuck = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The controller is killed after each of its writes, with and without its answer,
- * and another one continues: the job, of either kind, ends the same, never with two pods for one
- * role, and leaves nothing behind. */
+/* The controller is killed after each of its writes, with and without its answer, and another one
+ * continues: the job, of either kind, ends the same, never with two pods for one role, and leaves
+ * nothing behind. */
 #include "operator/kinds/batchscore/reconcile.h"
 
 #include "lib/file.h"

@@ -1,6 +1,6 @@
 /* sweep_world.h: a small world of DistTrains, and of the pods that register, for whole lives of a
- * Sweep: the plan decides, the world does its writes, loses some of them, in any order
- * (a controller that is killed between any two), and refuses some. */
+ * Sweep: the plan decides, the world does its writes, loses some of them, in any order (a
+ * controller that is killed between any two), and refuses some. */
 #pragma once
 
 #include "lib/curve.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The value of $(NAME), by place and type; other fields that every trial gets; and that
- * DistTrain's own schema accepts the numbers of a space as written. */
+/* The value of $(NAME), by place and type; other fields that every trial gets; and that DistTrain's
+ * own schema accepts the numbers of a space as written. */
 #include "operator/kinds/sweep/search/fill.h"
 
 #include "operator/kinds/sweep/search/space.h"

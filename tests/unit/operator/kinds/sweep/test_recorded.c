@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The savings of median stopping, by the rule alone: over the curves of the twelve trials of
- * examples/sweep/sweep.yaml without it (tests/data/sweeps/fashion.curves, a line a trial; a
- * number an epoch). The sweep itself, with and without: tests/bench/sweep_median.sh. */
+ * examples/sweep/sweep.yaml without it (tests/data/sweeps/fashion.curves, a line a trial; a number
+ * an epoch). The sweep itself, with and without: tests/bench/sweep_median.sh. */
 #include "lib/file.h"
 #include "operator/kinds/sweep/rules.h"
 #include "tests/seed.h"
@@ -96,8 +96,8 @@ static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded
     return outcome;
 }
 
-/* The manifest has four at once; with fewer the first wave, of which no trial can be judged
- * before three others have reported, runs in full. */
+/* The manifest has four at once; with fewer the first wave, of which no trial can be judged before
+ * three others have reported, runs in full. */
 static void test_median_saves_a_quarter_at_equal_best(void) {
     struct recorded recorded[TRIALS_MAX] = {0};
     size_t count = read_recorded(recorded);

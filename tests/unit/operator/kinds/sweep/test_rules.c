@@ -228,8 +228,8 @@ static void test_who_is_judged_by_what(void) {
     }
 }
 
-/* With the opposite goal and all values negated nothing changes, except Bandit's factor, whose
- * two forms are the manual's for one goal and ours for the other. */
+/* With the opposite goal and all values negated nothing changes, except Bandit's factor, whose two
+ * forms are the manual's for one goal and ours for the other. */
 static void test_goals_mirror_each_other(void) {
     static const struct rule amount = {RULE_BANDIT, 0, 0.3, 0, false};
     const struct rule *rules[] = {&amount, &median, &truncation};

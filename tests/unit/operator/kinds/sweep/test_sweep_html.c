@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sweep.html and the table of a Sweep: well formed for any names, values and messages,
- * each trial drawn, the best one marked, limits kept. SWEEP_HTML=FILE writes the page, for
- * review. */
+/* sweep.html and the table of a Sweep: well formed for any names, values and messages, each trial
+ * drawn, the best one marked, limits kept. SWEEP_HTML=FILE writes the page, for review. */
 #include "operator/kinds/sweep/show/sweep_charts.h"
 
 #include "lib/file.h"

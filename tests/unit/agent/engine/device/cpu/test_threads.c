@@ -58,8 +58,7 @@ static void count_call(void *context, int thread) {
     atomic_fetch_sub(&each->running, 1);
 }
 
-/* The caller takes part always, every other thread once or not at all, and none works afterwards.
- * */
+/* The caller always takes part, other threads once or not at all, and none works afterwards. */
 static void test_each_thread_works_once_or_comes_too_late(void) {
     struct error err = {0};
     for (int count = 1; count <= 5; count++) {
@@ -91,8 +90,7 @@ static void await_another(void *context UNUSED, int thread) {
     }
 }
 
-/* Sleeping threads are woken: this one waits for another, after pauses longer than their spinning.
- * */
+/* Sleeping threads are woken: this one waits for another, after pauses longer than their spin. */
 static void test_sleepers_are_woken(void) {
     struct error err = {0};
     struct threads *threads = NULL;
