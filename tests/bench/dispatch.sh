@@ -2,8 +2,9 @@
 # Mini-batches a second through the coordinator and two workers with an empty scorer (a program in C by scorer.command,
 # SummaryOnly, commits on, over TLS) against dask.distributed, which makes as many calls of an empty function with two
 # workers, on this machine, alternating. Goals: 20,000 a second, 10 times dask, under 0.2 ms each.
-#   COUNT=20000: dask's calls; OURS=200000: our mini-batches, of one empty file each; ROUNDS=3: our rounds, of which the
-# median counts Prints a table, writes build/bench/dispatch.json.
+#   COUNT=20000: dask's calls; OURS=200000: our mini-batches, of one empty file each; ROUNDS=3: our rounds; the median
+#   counts
+# Prints a table, writes build/bench/dispatch.json.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/bench/jobs.bash

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program for scorer.command that does nothing, as fast as possible:
  *
- *     scorer [START_US ITEM_US]    sleeps START_US for every mini-batch and ITEM_US for every item
- * in it
+ *     scorer [START_US ITEM_US]    sleeps START_US for every mini-batch, ITEM_US for every item
  *
  * Each item's result is null. It parses the lines that windlass writes, not JSON in general: an
  * item is a string or anything else without a comma, a brace or a bracket outside of strings. */

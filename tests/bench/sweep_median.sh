@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# How much median stopping saves: examples/sweep/sweep.yaml (Fashion-MNIST, all pictures) as it is, and without
+# How much median stopping saves: examples/sweep/sweep.yaml (Fashion-MNIST, all pictures) unchanged, and without
 # earlyStopping: the same trials, as Random gives the same points. It counts all steps of the trials, also those after
 # the last report of a stopped one. Goal: 25 % fewer steps, and the same best accuracy (HyperDrive's authors claim 25 to
 # 35 %).
-#   SEEDS="7": seeds of spec.algorithm, two runs each; AT_ONCE=4: parallel trials, as in the manifest (windlass run
-# --workers)
-#   STATE=DIR: keeps all files, and runs only what is missing; CURVES=FILE: the reports of each trial without
-# earlyStopping Prints a table, writes build/bench/sweep_median.json. It takes 20 minutes on two processors for each
-# seed.
+#   SEEDS="7": seeds of spec.algorithm, two runs each
+#   AT_ONCE=4: parallel trials, as in the manifest (windlass run --workers)
+#   STATE=DIR: keeps all files, and runs only what is missing
+#   CURVES=FILE: the reports of each trial without earlyStopping
+# Prints a table, writes build/bench/sweep_median.json. It takes 20 minutes on two processors for each seed.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${SEEDS:=7}" "${AT_ONCE:=4}"

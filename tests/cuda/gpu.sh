@@ -2,8 +2,7 @@
 # The engine on a GPU, as `make gpu-build` made it in build/gpu (here, or copied to this machine):
 #   gpu.sh test     the conformance tests, including those of training; ends with "N passed, N failed"
 #   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, then ResNet-50's training (tests/bench/train_gpu.sh);
-# against
-#                   PyTorch where it is installed
+#                   against PyTorch where it is installed
 # cuDNN and cuBLASLt are searched for where the linker looks, and in Python's packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 3

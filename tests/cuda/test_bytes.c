@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A network with bytes as inputs and outputs, on the emulated GPU in every precision, against the
- * plain kernels.
- */
+ * plain kernels. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/plan.h"

@@ -2,8 +2,7 @@
 # once.sh: jobs of many mini-batches through `windlass run`, whose workers, coordinator and windlass itself are killed
 # with -9, and the checks of their outputs. For test_exactly_once*.sh, which source it after lib.sh with
 #   $seed decides which process dies when; $batches of a job; $in and $out, the spec paths of inputs and output;
-# $stores, a line of
-#   the spec; and the functions reset_output; collect_output, which copies $out to $work/out; and optionally
+#   $stores, a line of the spec; and the functions reset_output; collect_output, which copies $out to $work/out; and optionally
 #   may_hurt, which fails as long as nothing may be killed.
 windlass=$(realpath "${BUILD:-build}/windlass")
 work=$(mktemp -d)

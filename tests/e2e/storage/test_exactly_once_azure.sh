@@ -3,11 +3,9 @@
 # twenty, loses the answer of another and cuts a third in the middle: at least one in ten in total. The undisturbed run,
 # which it must equal byte for byte, goes straight to Azurite.
 #   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10): the number of runs of a
-# user's
-#   program, ONCE_OTHERS (0, in a soak a twentieth of that): the number of runs of networks after them, each result an
-#   object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the number of processes that share the
-# rounds, beside each
-#   other, each with its own Azurite; ONCE_PART: only one of them.
+#   user's program, ONCE_OTHERS (0, in a soak a twentieth of that): the number of runs of networks after them, each
+#   result an object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the number of processes that
+#   share the rounds, beside each other, each with its own Azurite; ONCE_PART: only one of them.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

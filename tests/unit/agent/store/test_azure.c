@@ -78,8 +78,7 @@ static const char *header_of(const struct azure_signed *request, const char *nam
 }
 
 /* Another program (python3: hmac, base64) computed the signatures from the text that the
- * documentation of Shared Key prescribes; the conformance suite checks that services accept them.
- *  */
+ * documentation of Shared Key prescribes; the conformance suite sends such to a service. */
 static void signatures(void) {
     struct error err = {0};
     struct azure_place place;
