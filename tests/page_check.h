@@ -1,8 +1,7 @@
 /* page_check.h: checks that a page is well-formed, whatever names and causes are on it. A strict
  * reader of the small set of markup that report_html.c and sweep_html.c use: only known elements,
  * balanced; known attributes, quoted; in text no < and no & except in the five entities. For
- * test_report and fuzz_report.
- */
+ * test_report and fuzz_report. */
 #pragma once
 
 #include <ctype.h>

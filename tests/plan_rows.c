@@ -235,8 +235,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         return;
     }
     check_result(file, result, want);
-    /* A step that answers with a trouble, the Service or the Secret is repeated until it is there.
-     */
+    /* A step that answers with a trouble, the Service or the Secret is repeated until it exists. */
     if (!json_object_get(want, "needs") && !fresh && !observed.write_failures &&
         tree_bool(row, "settles", true)) {
         check_settled(&trial, result);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Data of a cluster and a coordinator -> plan: any JSON as {object, service, pods, progress}.
- */
+/* Data of a cluster and a coordinator -> plan: any JSON as {object, service, pods, progress}. */
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/disttrain/plan.h"

@@ -36,7 +36,7 @@ installed() { # NAME of a file in crds/
     return 1
 }
 
-# The API server prunes and defaults by structural schemas only; other schemas are reported here.
+# The API server prunes and defaults by structural schemas only; a condition reports any other schema.
 structural() { jq -e '[.status.conditions[].type] | index("NonStructuralSchema") == null' "$folder/answer" >/dev/null; }
 
 head_of() { sed -n "s/^# $2: //p" "$1" | head -1; }

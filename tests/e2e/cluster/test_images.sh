@@ -15,7 +15,7 @@ host=127.0.0.1:$port
 trust=/etc/containers/certs.d/$host
 finish() {
     kill $pid 2>/dev/null
-    # The names in this registry, which is removed later: the images keep other names.
+    # Removes the names of this temporary registry; the images keep their other names.
     for image in operator agent trainer; do
         buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
     done >/dev/null 2>&1

@@ -133,8 +133,7 @@ static size_t check_rules(const json_t *schema, const char *field) {
         const char *path = tree_text(rule, "fieldPath", "");
         AUTO(text_freep) char *at = x_printf("%s%s", field, *field || !*path ? path : path + 1);
         /* Rules that compare with the old object are tested by tests/e2e/cluster/test_crd.sh and
-         * test_spec.c.
-         */
+         * test_spec.c. */
         if (!strstr(tree_text(rule, "rule", ""), "oldSelf") && !is_proven(at, message)) {
             printf("# no bad manifest breaks the rule of %s: %s\n", at, message);
             test_failures++;

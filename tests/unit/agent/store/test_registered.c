@@ -106,8 +106,7 @@ static void check_latest(struct store *to, const char *wanted) {
     }
 }
 
-/* For each N between `from` and `to`: the registrar dies before the N-th call; another one follows.
- */
+/* For each N between `from` and `to`: the registrar dies before call N; another one follows. */
 static void killed_at_every_call(void) {
     struct store *out = make_output();
     for (int side = 0; side < 2; side++) {

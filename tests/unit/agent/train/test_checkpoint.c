@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checkpoints over a store that fails by a seed, with processes that die and processes that live on
  * too long: a loaded checkpoint is complete, and never older than the last one reported as stored.
- * Then every byte is changed, and the object cut at every length. SOAK_SEED, SOAK_ROUNDS.  */
+ * Then every byte is changed, and the object cut at every length. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/train/checkpoint.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"

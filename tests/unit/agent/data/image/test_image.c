@@ -6,8 +6,7 @@
 #define GREY "-f lavfi -i color=gray:s=40x30 -frames:v 1"
 
 /* Pictures of all kinds and one pixel of each; written by libav, not by the libraries that we read
- * with.
- */
+ * with. */
 static const struct {
     const char *name, *command;
     int width, height, x, y;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Weights that the processor's device has released after packing them: runs of new shapes,
  * of old ones, and of kernels that read them unpacked, equal those of the reference, which keeps
- * all.
- */
+ * all. */
 #include "agent/engine/session.h"
 
 #include "agent/engine/model.h"

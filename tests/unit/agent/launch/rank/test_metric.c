@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Figures: texts that are metrics and texts that are not, over the socket, and in a status.
- */
+/* Figures: texts that are metrics and texts that are not, over the socket, and in a status. */
 #include "agent/launch/gang/figures.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "tests/test.h"

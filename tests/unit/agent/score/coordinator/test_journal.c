@@ -336,7 +336,7 @@ static enum ledger_verdict fail(struct journal *journal, int worker, enum ledger
 }
 
 /* One try with each coordinator: the total is as in the spec, however many coordinators there are.
- * Losses by the machine do not count with any of them, nor do failures of another job.  */
+ * Losses by the machine do not count with any of them, nor do failures of another job. */
 static void test_tries_hold_over_coordinators(void) {
     struct journal journal;
     int try = 0;

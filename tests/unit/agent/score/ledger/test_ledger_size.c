@@ -11,8 +11,7 @@ enum { SLOTS = 8, QUEUE = 2048, ANSWER_US = 300 /* from a result to the next lea
 
 struct course {
     int64_t start_us, item_us, items;
-    int spread_percent; /* an item's cost varies up to this, a lease's up to half of it
-                         */
+    int spread_percent; /* an item's cost varies up to this, a lease's up to half of it */
 };
 
 struct queue {

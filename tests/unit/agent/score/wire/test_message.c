@@ -146,8 +146,7 @@ static void test_a_message_beyond_a_mebibyte_is_refused(void) {
     free(text);
 }
 
-/* Rows are added until the message is full, to the last byte; a row that fits nowhere is reported.
- */
+/* Rows are added until the message is full to the last byte; a row that never fits is reported. */
 static void test_batches_are_full_messages(void) {
     struct message_batch batch;
     message_batch_init(&batch, MESSAGE_RESULTS, 3);

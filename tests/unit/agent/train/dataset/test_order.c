@@ -114,8 +114,7 @@ static void test_chance_is_even_and_independent(void) {
 
 /* Orders that checkpoints of an earlier build rely on. Calculated by another program, in Python,
  * which gives the answer of the authors of Philox for a counter and a key of 0 (6627e8d5 e169c58d
- * ...).
- */
+ * ...). */
 static void test_what_was_promised(void) {
     CHECK_INT(order_place(42, 0, 60000, 0), 4412);
     CHECK_INT(order_place(42, 9, 60000, 59999), 1612);

@@ -119,8 +119,7 @@ static void test_twins_without_noise_cannot_be(void) {
     CHECK(fit && isfinite(gaussian_at(fit, points).mean));
 }
 
-/* For a function drawn from a process of that length and noise, settings near it are the likeliest.
- */
+/* For a function drawn from a process of that length and noise, settings near it are likeliest. */
 static void test_settings_are_found_again(void) {
     enum { COUNT = 100 };
     uint64_t state = test_seed(5);
