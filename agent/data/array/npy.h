@@ -1,15 +1,15 @@
 /* npy.h: arrays in files as numpy.save writes them (NEP 1, versions 1 to 3), read slice by slice
- * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, little-endian, in C order; what
- * else there is (Fortran order, other ends, structures, objects) is UNSUPPORTED, by name. Any
- * thread. */
+ * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, little-endian, in C order;
+ * everything else (Fortran order, big-endian, structures, objects) is UNSUPPORTED, and the error
+ * names it. Any thread. */
 #pragma once
 
 #include "agent/store/store.h"
 
 enum {
     NPY_RANK_MAX = 8,
-    NPY_HEAD_MAX = 64 << 10,      /* bytes before the elements */
-    NPY_SLICES_BYTES = 256 << 20, /* of one npy_read, as values */
+    NPY_HEAD_MAX = 64 << 10,      /* maximum of bytes before the elements */
+    NPY_SLICES_BYTES = 256 << 20, /* maximum of one npy_read, as values */
 };
 
 enum npy_type {
@@ -33,14 +33,14 @@ struct npy {
     int64_t slice_bytes;        /* in the file; at least 1 */
 };
 const char *npy_type_name(enum npy_type type);   /* "f2" */
-size_t npy_value_bytes(enum npy_type type);      /* of an element, as npy_read gives it */
+size_t npy_value_bytes(enum npy_type type);      /* of one element, as npy_read returns it */
 int64_t npy_slice_values(const struct npy *npy); /* elements of a slice */
 
-/* data: the first bytes of a file, up to NPY_HEAD_MAX of them. Pure. INVALID: no such file, or cut
- * off. Errors do not name the file. */
+/* data: the first bytes of a file, at most NPY_HEAD_MAX. Pure. INVALID: not an npy file, or
+ * truncated. Errors do not name the file. */
 NODISCARD int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err);
 
-/* One slice, its values borrowed. */
+/* One slice; its values are borrowed. */
 struct npy_slice {
     enum npy_type type;
     int rank; /* 0 for a number */
@@ -52,14 +52,14 @@ struct npy_range {
     int64_t first, count; /* slices */
 };
 
-/* Reads the head of an object; *ret_info (its token goes to npy_read). INVALID: too, when its size
- * is not that of the array; errors name the object. */
+/* Reads the head of an object. *ret_info has the token for npy_read. INVALID as for npy_parse, and
+ * when the object's size is not that of the array; errors name the object. */
 NODISCARD int npy_open(struct store *store, const char *name, struct npy *ret_npy,
                        struct store_info *ret_info, struct error *err);
 
-/* Slices [first, first + count), which the array has, as values one behind the other; booleans are
- * 0 or 1. The caller frees *ret_values. CONFLICT: the object has changed; INVALID: it is shorter by
- * now, or more than NPY_SLICES_BYTES are wanted. */
+/* Reads slices [first, first + count), which must exist, as contiguous values; booleans are 0 or 1.
+ * The caller frees *ret_values. CONFLICT: the object has changed; INVALID: it is shorter now, or
+ * the slices exceed NPY_SLICES_BYTES. */
 NODISCARD int npy_read(struct store *store, const char *name, const struct npy *npy,
                        const char *token, struct npy_range range, void **ret_values,
                        struct error *err);

@@ -3,5 +3,6 @@
 
 #include "lib/base.h"
 
-/* The orientation (1..8) that a JPEG's APP1 segment asks for; 1 when there is none. Total. */
+/* The orientation (1..8) in a JPEG's APP1 segment; 1 if there is none. Never fails, for any
+ * bytes. */
 int exif_orientation(const void *jpeg, size_t size);

@@ -1,13 +1,13 @@
-/* image.h: pictures in files. The first bytes determine the format, never the name. Decoding always
- * gives 8-bit RGB, upright: grey becomes RGB, 16 bits are cut to 8, CMYK is converted (as Adobe
- * writes it), transparency is blended with white, an EXIF orientation is applied. */
+/* image.h: picture files. The first bytes determine the format; the name does not matter. Decoding
+ * always gives 8-bit RGB, upright: grey becomes RGB, 16 bits are reduced to 8, CMYK is converted
+ * (as Adobe writes it), transparency is blended with white, an EXIF orientation is applied. */
 #pragma once
 
 #include "agent/data/image/picture.h"
 
 enum {
-    IMAGE_BYTES_MAX = 512 << 20, /* of a file */
-    IMAGE_SNIFF_BYTES = 16,      /* enough to tell the format */
+    IMAGE_BYTES_MAX = 512 << 20, /* maximum of a file */
+    IMAGE_SNIFF_BYTES = 16,      /* enough to recognise the format */
     IMAGE_JPEG_QUALITY = 92,
 };
 
@@ -18,7 +18,7 @@ struct image_codec {
     enum image_format format;
     const char *magic; /* the first bytes of such a file */
     size_t magic_size;
-    /* As image_decode and image_encode. */
+    /* Contracts: image_decode, image_encode. */
     int (*decode)(const void *bytes, size_t size, struct picture *ret_picture, struct error *err);
     int (*encode)(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
                   struct error *err);
@@ -30,10 +30,9 @@ extern const struct image_codec *const image_codecs[]; /* agent/registry.c; ends
 
 enum image_format image_sniff(const void *bytes, size_t size);
 
-/* Fails with a line that does not name the file; the caller does. A truncated picture fails.
- * */
+/* Errors do not name the file; the caller adds it. A truncated picture is an error. */
 NODISCARD int image_decode(const void *bytes, size_t size, struct picture *ret_picture,
                            struct error *err);
-/* *ret_bytes: the caller frees. */
+/* The caller frees *ret_bytes. */
 NODISCARD int image_encode(const struct picture *picture, enum image_format format,
                            uint8_t **ret_bytes, size_t *ret_size, struct error *err);

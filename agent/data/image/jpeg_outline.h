@@ -1,6 +1,6 @@
-/* jpeg_outline.h: what a JPEG's markers say, without a look into its data: enough to tell the files
- * that a GPU's decoder is given from those that are the processor's from the start. Source: ITU-T
- * T.81, annex B; which colours three components are: as libjpeg takes them. */
+/* jpeg_outline.h: what a JPEG's markers say, without decoding its data: enough to decide whether a
+ * GPU's decoder or the processor gets the file. Source: ITU-T T.81, annex B; the colours of three
+ * components are determined as in libjpeg. */
 #pragma once
 
 #include "lib/base.h"
@@ -11,6 +11,6 @@ struct jpeg_outline {
     bool is_subsampled;
 };
 
-/* True: one whole picture, sequential or progressive, of 8 bits, grey or YCbCr, in Huffman's coding
- * and up to its end marker. False: any other, or broken; *ret is untouched. Total. */
+/* True: one whole picture up to its end marker, sequential or progressive, 8 bits, grey or YCbCr,
+ * Huffman-coded. False: anything else, or broken; *ret is untouched. Never fails, for any bytes. */
 bool jpeg_outline_read(const void *jpeg, size_t size, struct jpeg_outline *ret);

@@ -1,34 +1,35 @@
-/* nvjpeg_library.h: what jpeg_hardware.c calls of nvJPEG (libnvjpeg.so.13, or .12) and of NVIDIA's
- * driver (libcuda.so.1), loaded while the program runs: nothing of NVIDIA's is needed to build.
- * Types are those of nvjpeg.h 12 and 13 and of cuda.h
- * (tests/unit/agent/data/image/test_jpeg_hardware.c compares them where the headers are). Source:
- * NVIDIA's nvJPEG guide, chapter 2. */
+/* nvjpeg_library.h: the functions of nvJPEG (libnvjpeg.so.13, or .12) and of NVIDIA's driver
+ * (libcuda.so.1) that jpeg_hardware.c calls, loaded at run time: building needs nothing from
+ * NVIDIA. Types are those of nvjpeg.h 12 and 13 and of cuda.h
+ * (tests/unit/agent/data/image/test_jpeg_hardware.c compares them where the headers are installed).
+ * Source: NVIDIA's nvJPEG guide, chapter 2. */
 #pragma once
 
 #include "lib/error.h"
 
 enum nvjpeg_status {
     NVJPEG_DONE = 0,
-    NVJPEG_INVALID = 2, /* a parameter: flags that it does not know */
+    NVJPEG_INVALID = 2, /* an invalid parameter, such as unknown flags */
     NVJPEG_BAD = 3,     /* the file is broken */
-    NVJPEG_UNKNOWN = 4, /* its kind is not decoded */
+    NVJPEG_UNKNOWN = 4, /* this kind of JPEG is not supported */
     NVJPEG_MEMORY = 5,
-    NVJPEG_NOT_BUILT = 9, /* likewise a kind */
+    NVJPEG_NOT_BUILT = 9, /* likewise */
     NVJPEG_CUT = 10,
 };
 enum { NVJPEG_GREY = 2, NVJPEG_RGB_TOGETHER = 5 }; /* of nvjpegOutputFormat_t */
 enum { NVJPEG_NO_SAMPLING = -1 };                  /* of nvjpegChromaSubsampling_t */
-/* Say that a file is broken rather than guess; chroma between samples as libjpeg has it. */
+/* STRICT reports a broken file instead of guessing; INTERPOLATE interpolates chroma as libjpeg
+ * does. */
 enum { NVJPEG_STRICT = 4, NVJPEG_INTERPOLATE = 32 };
 enum { CUDA_DONE = 0, CUDA_ITS_OWN_STREAM = 1, NVJPEG_PLANES = 4 };
 
 /* nvjpegImage_t: addresses on the GPU. */
 struct nvjpeg_image {
     uint8_t *channel[NVJPEG_PLANES];
-    size_t pitch[NVJPEG_PLANES]; /* bytes from row to row */
+    size_t pitch[NVJPEG_PLANES]; /* bytes from one row to the next */
 };
 
-/* Pointers without a type of ours: nvjpegHandle_t, nvjpegJpegState_t, CUcontext, CUstream. */
+/* The void pointers are nvjpegHandle_t, nvjpegJpegState_t, CUcontext, CUstream. */
 struct nvjpeg_library {
     int (*get_property)(int which, int *value);
     int (*create)(int backend, void *allocator, void *pinned, unsigned flags, void **handle);
@@ -55,5 +56,5 @@ struct nvjpeg_library {
     int (*driver_error_string)(int code, const char **text);
 };
 
-/* ERROR_UNAVAILABLE names the library, and where it is found. Once loaded they stay. */
+/* ERROR_UNAVAILABLE names the library and where to get it. Loaded libraries are never unloaded. */
 NODISCARD int nvjpeg_library_load(struct nvjpeg_library *ret_library, struct error *err);

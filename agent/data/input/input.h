@@ -1,7 +1,7 @@
-/* input.h: what is scored. An input kind (files, table, npy) turns its input into lines of
- * JSON, in an order that depends on the input alone; the coordinator stores them in pages (list.h)
- * and hands them to workers, which open a reader on the lines of a lease. A new kind is one file
- * and one row of a registry. A video has no lines: media.h. */
+/* input.h: the items that are scored. An input kind (files, table, npy) turns its input into lines
+ * of JSON, in an order that depends only on the input; the coordinator stores them in pages
+ * (list.h) and hands them to workers, which open a reader on the lines of a lease. A new kind is
+ * one file and one row of agent/registry.c. A video has no lines: media.h. */
 #pragma once
 
 #include "agent/data/array/npy.h"
@@ -20,55 +20,56 @@ enum item_type {
 
 struct item {
     enum item_type type;
-    const char *name; /* for people: file name, "a.csv:1041"; borrowed until the next call */
-    /* Not NULL: this item has failed and has nothing else; why; borrowed likewise. */
+    const char *name; /* display name: file name, "a.csv:1041"; borrowed until the next call */
+    /* Not NULL: the cause why this item failed; no other field is set. Borrowed likewise. */
     const char *fault;
     struct picture picture; /* PICTURE: the caller releases it */
-    const char *text;       /* PATH, JSON: borrowed likewise, with a NUL behind it */
+    const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
     size_t text_size;
-    struct local_file file; /* PATH: what text names; the caller releases it after use */
+    struct local_file file; /* PATH: the file that `text` names; the caller releases it after use */
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
-/* One line, text of JSON without newline, at most INPUT_LINE_MAX bytes, and where to go on behind
- * it: a mark that the kind understands. Both are borrowed. -1 with *err ends the listing. */
+/* Receives one line (JSON text without newline, at most INPUT_LINE_MAX bytes) and the mark that the
+ * kind needs to continue after it. Both are borrowed. -1 with *err ends the listing. */
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 
 struct input_listing {
     const json_t *spec;
-    bool is_look;             /* only checks that the input is not empty: one line is enough */
-    const char *after;        /* the mark of the last line that is known; NULL: from the start */
-    struct store *scratch;    /* for what does not fit into memory while it is sorted */
-    const char *scratch_name; /* names of such objects begin so; removed afterwards */
-    const char *kept_name;    /* those of objects that lines name begin so; they stay */
+    bool is_look;             /* only checks that the input is not empty; one line is enough */
+    const char *after;        /* the mark of the last known line; NULL: from the start */
+    struct store *scratch;    /* for sorting what does not fit into memory */
+    const char *scratch_name; /* prefix of those objects, which are removed afterwards */
+    const char *kept_name;    /* prefix of objects that lines refer to; they are kept */
 };
 
 struct input_reader;
 
 struct input_kind {
     const char *name; /* the field of spec.input */
-    /* A line is a mini-batch, of as many items as its reader finds; else a line is an item, and a
-     * mini-batch spec.miniBatchSize of them. */
+    /* True: a line is a mini-batch with as many items as its reader finds. False: a line is an
+     * item, and a mini-batch has spec.miniBatchSize of them. */
     bool is_batch;
-    /* What its reader gives to the scorer of this spec. */
+    /* The type of the items that the reader gives to this spec's scorer. */
     enum item_type (*item)(const json_t *spec);
-    /* Calls line() for every line behind `after`. Blocks; on a thread of its own. Memory is bounded
-     * (some 20 MiB). Errors name the spec's field and path: INVALID, NOT_FOUND, DENIED are the
-     * manifest's, also when there is nothing at all in the input (after is NULL); others the
-     * machine's. */
+    /* Calls line() for every line after `after`. Blocks; runs on a separate thread. Memory is
+     * bounded (some 20 MiB). Errors name the spec's field and path: INVALID, NOT_FOUND and DENIED
+     * are the fault of the job's manifest, also when the input is empty (and after is NULL); others
+     * are the machine's. */
     int (*list)(const struct input_listing *listing, input_line *line, void *context,
                 struct error *err);
 
-    /* lines: of one lease, a JSON array; borrowed while the reader lives. They came over the
-     * network. *reader is NULL or one that was opened before with the same spec; on failure it is
-     * NULL. A worker, one thread. */
+    /* lines: a JSON array, those of one lease; borrowed while the reader lives. They come from the
+     * network and are checked. *reader is NULL, or a reader that was opened before with the same
+     * spec; on failure it becomes NULL. For workers; one thread. */
     int (*reader_open)(const json_t *spec, const json_t *lines, struct input_reader **reader,
                        struct error *err);
-    /* 1: *item is the next one; 0: no more; -1: this machine is in trouble (error_is_machine), or
-     * the lines are not what this kind makes (INVALID). */
+    /* 1: *item is the next one; 0: no more; -1: a fault of this machine (error_is_machine), or
+     * lines that this kind does not make (INVALID). */
     int (*reader_next)(struct input_reader *reader, struct item *item, struct error *err);
-    /* Of a line that is a mini-batch: its items; 0: only reading it tells. NULL: likewise. */
+    /* The number of items of a line that is a mini-batch; 0: known only after reading it. A NULL
+     * function means the same. */
     int64_t (*line_items)(const json_t *line);
     void (*reader_free)(struct input_reader *reader);
 };

@@ -1,11 +1,11 @@
-/* list_page.h: a page of an input's lines as text, and back. Pure: what is read comes from a store
- * that may hold anything, so everything is bounded and checked. An object of JSON Lines:
+/* list_page.h: formats and parses a page of an input's lines. Pure. The text comes from a store
+ * that may hold anything, so everything is bounded and checked. A page is an object of JSON Lines:
  *
  *     {"windlass":1,"run":"5f0c…","page":3,"first":7000}
  *     "2019/a.jpg"
  *     {"end":1,"last":true,"mark":"2019/a.jpg","crc":"d0b31f42"}
  *
- * first: the number of its first line; end: how many there are; mark: where its kind continues
+ * first: the number of its first line; end: the number of lines; mark: where the kind continues
  * after them (absent: it starts over); crc: CRC-32C of all bytes before ,"crc". */
 #pragma once
 
@@ -13,8 +13,8 @@
 
 enum {
     LIST_PAGE_LINES_MAX = 64 << 10,
-    LIST_PAGE_TEXT_MAX = 1 << 20, /* its lines */
-    LIST_MARK_MAX = 8 << 10,      /* bytes of a mark */
+    LIST_PAGE_TEXT_MAX = 1 << 20, /* maximum of its lines */
+    LIST_MARK_MAX = 8 << 10,      /* maximum of a mark, bytes */
     LIST_PAGE_BYTES_MAX = LIST_PAGE_TEXT_MAX + (64 << 10),
 };
 
@@ -40,8 +40,8 @@ struct list_writer {
 };
 void list_writer_init(struct list_writer *writer);
 void list_writer_release(struct list_writer *writer);
-/* 1: added; 0: this page is full, take the next; -1 with INVALID: longer than INPUT_LINE_MAX or no
- * JSON, or its mark too long or no UTF-8. mark: copied; may be NULL. */
+/* 1: added; 0: this page is full, take the next; -1 with INVALID: the line is longer than
+ * INPUT_LINE_MAX or not JSON, or its mark is too long or not UTF-8. mark: copied; may be NULL. */
 NODISCARD int list_writer_add(struct list_writer *writer, const char *line, size_t size,
                               const char *mark, struct error *err);
 /* The whole object; the caller frees. */

@@ -1,14 +1,12 @@
-/* media.h: what is scored, and what becomes of it. An input kind (video, files) is one `struct
- * media` row: how a worker turns the results of a mini-batch into bytes (part.h), and what the
- * coordinator makes of the parts at the end, where the output's mode is PerFile (sink.h has the
- * others); and either it has lines (input.h), or it says itself how to list it once, how to
- * describe a mini-batch to a worker and how to read its items. A new input kind is one file and one
- * row in agent/registry.c.
+/* media.h: inputs and their PerFile outputs. An input kind (video, files) is one `struct media`
+ * row. It says how a worker turns the results of a mini-batch into bytes (part.h), and what the
+ * coordinator makes of the parts at the end, if the output's mode is PerFile (sink.h has the
+ * others). It either has lines (input.h), or functions that list the input once, describe a
+ * mini-batch to a worker and read its items. A new input kind is one file and one row in
+ * agent/registry.c.
  *
- * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join
- * Worker:       media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... ->
- * finish
- */
+ * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join Worker:
+ *    media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... -> finish */
 #pragma once
 
 #include "agent/data/image/picture.h"
@@ -16,7 +14,7 @@
 #include "agent/data/parts/staged_output.h"
 #include "lib/tree.h"
 
-/* One result of the scorer, handed to the writer: a picture, a record or JSON text. */
+/* One result of the scorer for the writer: a picture, a record or JSON text. */
 struct result {
     const char *name;              /* of its item */
     const struct picture *picture; /* postprocess type Image; NULL otherwise */
@@ -25,41 +23,41 @@ struct result {
     size_t json_size;
 };
 
-struct listing; /* what the coordinator knows of the input; each kind has its own */
+struct listing; /* what the coordinator knows about the input; defined by each kind */
 struct reader;
 struct writer;
 
 struct media {
     const char *name; /* the field of spec.input: "video", "files" */
-    const char *unit; /* what its items are called: "frames" */
-    /* Not NULL: it is listed and read by lines; list, count, work, join, listing_free and reader_*
-     * are NULL. */
+    const char *unit; /* the name of its items: "frames" */
+    /* Not NULL: the input is listed and read by lines; list, count, work, join, listing_free and
+     * reader_* are NULL. */
     const struct input_kind *lines;
 
-    /* Lists the input once, in a fixed order. Fails in 5 s or less with a line that names the
-     * spec's field and path when the input is missing, empty, truncated or of no known format. */
+    /* Lists the input once, in a fixed order. Fails within 5 s with a line that names the spec's
+     * field and path if the input is missing, empty, truncated or of an unknown format. */
     int (*list)(const json_t *spec, struct listing **ret_listing, struct error *err);
     int64_t (*count)(const struct listing *listing); /* items: frames, files */
-    /* The description of items [first, first + count) that goes to a worker in a lease. Owned.
-     * Has "first" and "count"; the rest belongs to the kind (about 10 bytes a frame, or a name a
-     * file: a message holds 1 MiB, so a mini-batch of more than some 10 000 items needs short
+    /* The description of items [first, first + count) that goes to a worker in a lease. Owned. Has
+     * "first" and "count"; the rest is defined by the kind (about 10 bytes per frame, or one name
+     * per file: a message holds 1 MiB, so a mini-batch of more than some 10,000 items needs short
      * names). */
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
     /* A part is a pack (pack.h), published file by file as soon as it is committed: the output is
-     * the folder, and there is nothing to join. */
+     * the folder, and nothing is joined. */
     bool is_packed;
-    /* When every mini-batch is committed: makes the final outputs (video: joins the parts, copies
-     * the sound), and appends their spec paths to the JSON array `outputs`. Part i holds the
-     * items of `cells` cells, of batch_items each, from i * batch_items on; the last cell of all
-     * maybe has fewer. A part that is gone or not what was committed is marked is_broken, and the
-     * join has failed. */
+    /* Called when every mini-batch is committed: makes the final outputs (video: joins the parts,
+     * copies the sound), and appends their spec paths to the JSON array `outputs`. Part i holds the
+     * items of `cells` cells of batch_items each, from item i * batch_items on; the very last cell
+     * may have fewer. A part that is missing or differs from the commit is marked is_broken, and
+     * the join fails. */
     int (*join)(const struct listing *listing, const json_t *spec, struct parts *parts,
                 int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);
 
-    /* *reader is NULL, or a reader of an earlier lease of the same spec, which is used up: a
-     * decoder that stands a little before the new lease goes on from there, so a worker that keeps
-     * its reader decodes no frame twice. On failure *reader is NULL. */
+    /* *reader is NULL, or a reader of an earlier lease of the same spec, which is consumed: a
+     * decoder that is a little before the new lease continues from there, so a worker that keeps
+     * its reader decodes each frame once. On failure *reader becomes NULL. */
     int (*reader_open)(const json_t *spec, const json_t *work, struct reader **reader,
                        struct error *err);
     /* 1: *picture (initialised by the callee, released by the caller) and *ret_name (borrowed until
@@ -69,20 +67,20 @@ struct media {
                        struct error *err);
     void (*reader_free)(struct reader *reader);
 
-    /* Results are added in the order of the lease's items, one each but for items that have failed
-     * (which a video has none of), and become bytes of the staged output, which must live longer.
-     * Pictures of a video may have any size, all the same; a side of an odd number of pixels grows
-     * by one (the edge repeated), which H.264 in 4:2:0 needs. NULL: its results have no files of
-     * their own, PerFile is refused. */
+    /* Results are added in the order of the lease's items, one for each item that has not failed
+     * (items of a video never fail), and become bytes of the staged output, which must outlive the
+     * writer. Pictures of a video may have any size, but all the same one; an odd side grows by one
+     * pixel (the edge repeated), as H.264 in 4:2:0 needs. NULL: the results have no files, and
+     * PerFile is refused. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct staged_output *staged,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);
-    /* The last bytes; fails when results are missing. The staged output stays open. */
+    /* Writes the last bytes; fails if results are missing. The staged output stays open. */
     int (*writer_finish)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);
 };
 
 extern const struct media *const media_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* The row of the field in spec.input. */
+/* The row whose field spec.input has. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

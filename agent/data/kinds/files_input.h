@@ -5,13 +5,13 @@
  * with a dot are skipped, and so are links to folders, links that leave the volume, names that are
  * not UTF-8, and the output's folder if it is inside the input's.
  *
- * order: Name (default): the bytes of the path; a broken listing goes on behind the last name.
- * Modified: by time, then by path; asks the storage about every file; a file that is changed just
- * while a listing breaks may come twice. manifest: a text file with one path below the folder a
- * line, in its order; nothing is left out, nothing is looked for, no pattern counts.
+ * order: Name (default): by the bytes of the path; an interrupted listing continues after the last
+ * name. Modified: by time, then by path; queries the storage for every file; a file that changes
+ * while a listing is interrupted may be listed twice. manifest: a text file with one path below the
+ * folder per line; its order is kept, all its lines are items, and the pattern is ignored.
  *
- * For the scorer onnx an item is a PICTURE, for command a PATH. A file that is gone or cannot be
- * decoded is an item that has failed. */
+ * For the scorer onnx an item is a PICTURE, for command a PATH. A file that no longer exists or
+ * cannot be decoded is a failed item. */
 #pragma once
 
 #include "agent/data/input/input.h"

@@ -3,7 +3,7 @@
 
 #include "lib/buffer.h"
 
-/* The bytes begin as those of a .gz. */
+/* True if the bytes begin with gzip's magic number. */
 bool gzip_is(const void *data, size_t size);
 
 /* Appends the unpacked data (one gzip member or several). INVALID: corrupt, truncated, followed by

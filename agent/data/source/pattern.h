@@ -3,7 +3,7 @@
 
 #include "lib/base.h"
 
-/* `*`, `?` and `[a-z]` as in a shell. Without a slash the pattern is held against the last part of
- * the name; with one against all of it, where `*` does not cross a slash. No wildcard takes a dot
- * at the start of a part. */
+/* `*`, `?` and `[a-z]` as in a shell. A pattern without a slash is matched against the last part of
+ * the name; one with a slash against the whole name, and `*` does not match a slash. No wildcard
+ * matches a dot at the start of a part. */
 bool pattern_matches(const char *pattern, const char *name);

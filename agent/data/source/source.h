@@ -1,22 +1,23 @@
 /* source.h: the objects that an input's path names: one file, or those of a folder and its
- * subfolders whose names match a pattern (pattern.h), in the order of their bytes. Used by input
+ * subfolders whose names match a pattern (pattern.h), in byte order of the names. Used by input
  * kinds. One thread. */
 #pragma once
 
 #include "agent/store/store.h"
 
 struct source {
-    struct store *store; /* the folder, or the one that the file is in */
-    char *file;          /* its name there; NULL: a folder */
+    struct store *store; /* the folder, or the folder of the file */
+    char *file;          /* the file's name in the store; NULL: a folder */
 };
 
-/* spec_path: VOLUME/path or az://...; errors begin with it. Release in any case. */
+/* spec_path: VOLUME/path or az://...; errors begin with it. Call source_release even after a
+ * failure. */
 NODISCARD int source_open(const char *spec_path, struct source *ret_source, struct error *err);
 void source_release(struct source *source); /* for AUTO, too */
 
 /* -1 with *err ends the listing. */
 typedef int source_each(void *context, const char *name, struct error *err);
-/* From the first name behind `after` (NULL: all). A file that is named itself need not match.
- * INVALID: a name that matches is not UTF-8. */
+/* Calls `each` for the names after `after` (NULL: all). A path that names a file need not match the
+ * pattern. INVALID: a matching name is not UTF-8. */
 NODISCARD int source_list(const struct source *source, const char *pattern, const char *after,
                           source_each *each, void *context, struct error *err);

@@ -1,9 +1,9 @@
 /* rows.h: the rows of a block, one at a time, as JSON text for a scorer: {"column":"text",...} with
  * a header, ["text",...] without one; a row of JSON Lines byte for byte. Bytes come in pieces of
- * any size; a row is held once, and one that is too long not at all. Pure. One thread.
+ * any size; a row is kept once in memory, and one that is too long is not kept. Pure. One thread.
  *
- * Fields as Python's csv reads them, but: a quote that is never closed is a fault, a lone CR is
- * data. A line without any byte (JSON Lines: of spaces alone) is not a row. */
+ * Fields are parsed like Python's csv, except that an unclosed quote is a fault and a lone CR is
+ * data. An empty line (JSON Lines: also one of spaces only) is not a row. */
 #pragma once
 
 #include "agent/data/table/split.h"
@@ -23,12 +23,13 @@ struct rows_options {
 
 struct rows;
 
-/* Finds the header in the file's first bytes: from the UTF-8 mark to the first row's end. has_all:
- * the file has no more bytes. INVALID: it is longer than ROWS_HEADER_MAX, or empty. */
+/* Finds the header in the file's first bytes: from after the UTF-8 byte order mark to the first
+ * row's end. has_all: the file has no more bytes. INVALID: it is longer than ROWS_HEADER_MAX, or
+ * empty. */
 NODISCARD int rows_header(enum split_format format, const char *data, size_t size, bool has_all,
                           size_t *ret_first, size_t *ret_end, struct error *err);
 
-/* INVALID: the header is not UTF-8, has a NUL byte, an open quote or a name twice. */
+/* INVALID: the header is not UTF-8, has a NUL byte, an unclosed quote or a duplicate name. */
 NODISCARD int rows_new(const struct rows_options *options, struct rows **ret_rows,
                        struct error *err);
 void rows_free(struct rows *rows);
@@ -36,16 +37,16 @@ void rows_freep(struct rows **rows);
 /* The header's names as the text of a JSON array, "" without a header: equal names, equal texts. */
 const char *rows_columns(const struct rows *rows);
 
-/* A block begins at this byte of the file; what was left of an earlier one is forgotten. */
+/* Begins a block at this byte of the file; the rest of an earlier block is dropped. */
 void rows_start(struct rows *rows, int64_t offset);
-/* The block's next bytes, borrowed until rows_next has returned 0. */
+/* Adds the block's next bytes, which are borrowed until rows_next has returned 0. */
 void rows_add(struct rows *rows, const char *data, size_t size);
-/* No more bytes: a last row without a newline is one, too. */
+/* No more bytes follow: the rest without a newline is a row, too. */
 void rows_end(struct rows *rows);
 /* Appends the next row to json: 1. Or 1 with *ret_fault (one line, borrowed until the next call;
- * else NULL) and nothing appended: the row is an item that has failed. 0: wants more bytes, or all
- * is read. -1, EXHAUSTED: the row is passed over, as json has no room for it; nothing is appended.
- */
+ * otherwise NULL) and nothing appended: the row is a failed item. 0: needs more bytes, or the block
+ * is finished. -1, EXHAUSTED: json has no room for the row, which is skipped; nothing is
+ * appended. */
 NODISCARD int rows_next(struct rows *rows, struct buffer *json, const char **ret_fault,
                         struct error *err);
 /* The byte of the file at which the last row begins. */
