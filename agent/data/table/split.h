@@ -13,7 +13,7 @@
 enum split_format { SPLIT_CSV, SPLIT_TSV, SPLIT_LINES };
 
 enum split_state {
-    SPLIT_FIELD,  /* a field begins */
+    SPLIT_FIELD,  /* at the start of a field */
     SPLIT_PLAIN,  /* in a field that began without a quote, or after its closing quote */
     SPLIT_QUOTED, /* between quotes */
     SPLIT_QUOTE,  /* after a quote between quotes: the closing one, or the first of two */

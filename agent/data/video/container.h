@@ -1,15 +1,16 @@
-/* container.h: does a media file hold all the bytes that its container declares? Reads only the
- * headers of the outermost boxes of ISO (mp4, mov), Matroska (mkv, webm) and RIFF (avi) files;
- * streams (MPEG-TS and -PS, Ogg, raw) declare nothing and end where they end. */
+/* container.h: checks whether a media file holds all the bytes that its container declares. Reads
+ * only the headers of the outermost boxes of ISO (mp4, mov), Matroska (mkv, webm) and RIFF (avi)
+ * files; streams (MPEG-TS and -PS, Ogg, raw) declare no length. */
 #pragma once
 
 #include "agent/data/video/video_source.h"
 
 enum container_state {
-    CONTAINER_COMPLETE, /* everything declared is there */
-    CONTAINER_CUT,      /* ends before a part that it declares */
+    CONTAINER_COMPLETE, /* the file has everything declared */
+    CONTAINER_CUT,      /* the file ends before a declared part */
     CONTAINER_UNKNOWN   /* none of the three kinds, or one that declares no length */
 };
 
-/* Never fails: what cannot be read is not declared. ret_missing: bytes missing when cut. */
+/* Never fails: parts that cannot be read count as not declared. ret_missing: bytes missing if
+ * CUT. */
 enum container_state container_check(struct video_source *source, int64_t *ret_missing);

@@ -1,7 +1,6 @@
-/* video_file.h: opens a video for demuxing and decoding, with libav restricted: it reads our source
- * (video_source.h) only, no network, playlists or other files, and does not log (its last error's
- * text goes into ours). Used by index, read and join.
- * */
+/* video_file.h: opens a video for demuxing and decoding, with libav restricted: it reads only our
+ * source (video_source.h), no network, playlists or other files, and does not log (our errors
+ * contain the text of its last one). Used by index, read and join. */
 #pragma once
 
 #include "agent/data/video/video_log.h"
@@ -12,28 +11,29 @@
 
 struct video_file {
     struct video_source *source; /* NULL: closed */
-    int64_t position;            /* in it, libav's */
+    int64_t position;            /* libav's position in the source */
     int64_t size_bytes;
     AVIOContext *io;
     AVFormatContext *format;
     AVStream *stream; /* the video; every other stream is discarded */
     int turns;        /* quarter turns clockwise that show the picture upright, 0..3 */
     bool is_cut;      /* the container declares more bytes than the file holds */
-    bool is_complete; /* the container declares its length and it is all there */
+    bool is_complete; /* the container declares its length, and the file has all of it */
 };
 
-/* Errors begin with the spec's path and say what was expected. A cut file opens if it can. The
- * struct stays where it is until it is closed. */
+/* Errors begin with the spec's path and say what was expected. A truncated file is opened if
+ * possible. The struct must not move until it is closed. */
 NODISCARD int video_file_open(struct video_file *file, const char *spec_path, struct error *err);
 void video_file_close(struct video_file *file); /* for AUTO, too; a zeroed one is fine */
-/* A read of the source that failed, which demuxers may call anything: -1 with *err, else 0. */
+/* Reports a failed read of the source, for which demuxers may return any error: -1 with *err, else
+ * 0. */
 NODISCARD int video_file_check(const struct video_file *file, struct error *err);
 
-/* Reads on to the next packet of the video: 1, 0 at the end, -1 failed. */
+/* Reads the next packet of the video: 1; 0 at the end; -1 on failure. */
 NODISCARD int video_file_next(struct video_file *file, AVPacket *packet, struct error *err);
 
-/* A decoder for the video with `threads` threads, or on the GPU (hardware: video_hardware.h's;
- * NULL: none) where that can; the caller frees it with avcodec_free_context. */
+/* A decoder for the video with `threads` threads, or on the GPU if it can (hardware: from
+ * video_hardware_open; NULL: none); the caller frees it with avcodec_free_context. */
 NODISCARD int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
                                  AVCodecContext **ret_decoder, struct error *err);
 
@@ -46,9 +46,10 @@ struct video_io {
 };
 NODISCARD int video_io_new(const struct video_io *functions, AVIOContext **ret_io,
                            struct error *err);
-/* That writes to a descriptor, which stays the caller's. */
+/* An AVIOContext that writes to a descriptor, which remains the caller's. */
 NODISCARD int video_io_open(int fd, AVIOContext **ret_io, struct error *err);
 void video_io_close(AVIOContext **io);
 
-/* WINDLASS_THREADS, at least 1 and at most 2: more gain little and cost a frame's memory each. */
+/* WINDLASS_THREADS, at least 1 and at most 2: each further thread gains little and costs the memory
+ * of a frame. */
 int video_threads(void);

@@ -1,17 +1,18 @@
-/* video_index.h: all frames of a video in the order of presentation, made once by the coordinator.
- * The count is what a full decode delivers, found by demuxing alone where that can be trusted: the
- * first and the last group of pictures are decoded to see what the decoder swallows (pictures that
- * precede a leading keyframe, a cut end); a codec or stream for which packets and frames are not
- * one to one is decoded once from end to end. 16 bytes a frame.
+/* video_index.h: all frames of a video in presentation order, listed once by the coordinator. The
+ * count equals that of a full decode. It is found by demuxing alone where that is reliable: only
+ * the first and the last group of pictures are decoded, to see which frames the decoder drops
+ * (frames before a leading keyframe, a truncated end). A codec or stream whose packets and frames
+ * are not one to one is decoded once completely. 16 bytes per frame.
  *
- * A frame is known by its packet: the number of the packet in the file, counted from 0 in the order
- * of decoding. Timestamps may be missing, doubled or wrong; the order of packets never is. */
+ * A frame is identified by its packet: the number of the packet in the file, counted from 0 in
+ * decoding order. Timestamps may be missing, duplicate or wrong; the order of packets is
+ * reliable. */
 #pragma once
 
 #include "lib/error.h"
 
-enum { VIDEO_FRAMES_MAX = 20000000 }; /* 92 hours at 60 a second */
-enum { VIDEO_UNKNOWN = -1 };          /* a position that the demuxer does not tell */
+enum { VIDEO_FRAMES_MAX = 20000000 }; /* 92 hours at 60 frames a second */
+enum { VIDEO_UNKNOWN = -1 };          /* a position that the demuxer does not report */
 #define VIDEO_NO_TIME INT64_MIN       /* a missing timestamp (libav's AV_NOPTS_VALUE) */
 
 struct fraction {
@@ -24,11 +25,11 @@ struct video_frame {
     int32_t key;    /* index of the key to start decoding from, -1: from the file's start */
 };
 
-/* A packet where decoding can start. */
+/* A packet at which decoding can start. */
 struct video_key {
     int32_t packet;
     int64_t pts, dts; /* VIDEO_NO_TIME when missing */
-    int64_t position; /* bytes; VIDEO_UNKNOWN */
+    int64_t position; /* bytes, or VIDEO_UNKNOWN */
 };
 
 struct video_index {
@@ -40,7 +41,7 @@ struct video_index {
     struct video_key *keys;
     int64_t key_count;
     int64_t last_duration; /* of the last frame, in units of time_base */
-    bool was_decoded;      /* listed the slow way */
+    bool was_decoded;      /* the listing decoded the whole video */
 };
 
 /* Errors begin with the spec's path. */

@@ -1,8 +1,8 @@
-/* video_join.h: the parts of a run as one video. Packets are copied, nothing is coded again: the
- * pictures from the parts, with the times of the listing; every sound track from the input,
- * unchanged and in step. MP4 with the index first; if a sound track has a codec that MP4 players do
- * not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes every codec but rounds times to
- * milliseconds. Subtitles and data tracks are left out. */
+/* video_join.h: joins the parts of a run to one video. Packets are copied, not encoded again: the
+ * pictures come from the parts, with the times of the listing; every sound track comes from the
+ * input, unchanged and in sync. MP4 with the index first; if a sound track has a codec that MP4
+ * players do not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes every codec but rounds
+ * times to milliseconds. Subtitles and data tracks are left out. */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -13,18 +13,18 @@ struct video_join {
     const struct video_index *index;
     const char *input_path; /* spec path of the video */
     struct parts *parts;    /* by cell */
-    const char *folder;     /* for what is in the making, absolute; on the disk of `output` */
-    const char *output;     /* folder of the result, absolute; NULL: it is uploaded to the parts'
-                               store when it is whole */
-    const char *stem;       /* the result's name without its ending */
+    const char *folder;     /* for unfinished files, absolute; on the disk of `output` */
+    const char *output;     /* folder of the result, absolute; NULL: the whole file is uploaded to
+                               the parts' store */
+    const char *stem;       /* the result's name without extension */
     int64_t batch_items;    /* frames of a cell; the last may have fewer */
 };
 
-/* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part does not hold the frames
- * of its mini-batch, or is gone or changed (then it is marked is_broken); what was written is
- * removed. The same parts always give the same bytes. */
+/* *ret_name: "STEM.mp4" or "STEM.mkv"; the caller frees. Fails if a part does not hold the frames
+ * of its mini-batch, or is missing or has changed (then it is marked is_broken); the unfinished
+ * output is removed. The same parts always give the same bytes. */
 NODISCARD int video_join_pictures(const struct video_join *join, char **ret_name,
                                   struct error *err);
 
-/* The same for parts that hold records: "STEM.jsonl". */
+/* Like video_join_pictures, for parts that hold records: "STEM.jsonl". */
 NODISCARD int video_join_records(const struct video_join *join, char **ret_name, struct error *err);

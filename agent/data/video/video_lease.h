@@ -1,5 +1,5 @@
-/* video_lease.h: the frames of one mini-batch as a worker needs them, so that it does not list the
- * video: the `work` object of a lease as a struct, and back. */
+/* video_lease.h: the description of a mini-batch's frames for a worker, so that it need not list
+ * the video: converts the `work` object of a lease to a struct and back. */
 #pragma once
 
 #include "agent/data/video/video_index.h"
@@ -12,8 +12,8 @@ struct video_lease {
     int64_t *pts;         /* [count], strictly increasing, in units of time_base */
     int32_t *packets;     /* [count], the numbers of the frames' packets */
     int32_t packet_min, packet_max;
-    struct video_key keys[2]; /* where to start decoding; the second when the first will not do */
-    int key_count;            /* 0: only the file's start will do */
+    struct video_key keys[2]; /* where to start decoding; the second if the first does not work */
+    int key_count;            /* 0: decode from the file's start */
     int64_t size_bytes;       /* of the file when it was listed */
     int width, height;
     struct fraction time_base, frame_rate, sample_aspect;

@@ -1,5 +1,5 @@
-/* video_log.h: libav's errors as ours. libav is silenced; the text of its last error on this thread
- * goes into the next video_error. */
+/* video_log.h: converts libav's errors to ours. libav's logging is off; the text of its last error
+ * on this thread goes into the next video_error. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,5 +10,5 @@ int video_error(struct error *err, int averror, const char *what);
 
 /* Silences libav and keeps its last error's text for video_error. Idempotent; any thread. */
 void video_log_quiet(void);
-/* Forgets the text that is kept for this thread. */
+/* Clears the text that is kept for this thread. */
 void video_log_clear(void);

@@ -1,4 +1,4 @@
-/* video_read.h: the frames of a lease, decoded one by one. See media.h for the contract. */
+/* video_read.h: the frames of a lease, decoded one at a time. media.h has the contract. */
 #pragma once
 
 #include "agent/data/input/media.h"

@@ -1,7 +1,7 @@
 /* video_write.h: the results of one mini-batch of a video as a part: pictures as H.264 in NUT
- * (which keeps any time base exactly, and is written without going back), records as lines of JSON.
- * All parts of a run are coded with the same settings, each starts with an IDR frame and has no
- * frames that are shown out of order, so that the join only copies packets. */
+ * (which keeps any time base exactly, and is written without seeking), records as lines of JSON.
+ * All parts of a run are encoded with the same settings; each starts with an IDR frame and has no
+ * reordered frames, so that the join only copies packets. */
 #pragma once
 
 #include "agent/data/input/media.h"

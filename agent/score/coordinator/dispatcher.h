@@ -9,8 +9,8 @@
 #include "lib/net/server.h"
 
 enum {
-    DISPATCHER_HELLO_MS = 10000, /* a peer that has not said hello by then is closed */
-    /* Of deferred messages in all; a worker that sends more is closed. */
+    DISPATCHER_HELLO_MS = 10000, /* connections without a hello after this time are closed */
+    /* Of all deferred messages; the connection of a worker that sends more is closed. */
     DISPATCHER_DEFERRED_BYTES = 16 << 20,
 };
 
@@ -23,11 +23,11 @@ struct dispatcher {
     struct prepared *prepared; /* NULL while listing: no worker is admitted */
     struct progress progress;
     struct connection *connections;
-    struct connection **connection_of; /* by worker index; NULL: not here */
+    struct connection **connection_of; /* by worker index; NULL: not connected */
     size_t connection_of_count;
     bool is_closed;       /* a worker that connects now gets DONE */
-    bool gives;           /* leases are given out */
-    int64_t publishing;   /* committed leases whose files their workers publish now */
+    bool gives;           /* leases are granted */
+    int64_t publishing;   /* committed leases whose files workers are publishing */
     int64_t published_ms; /* the last time one of them was sent or finished */
     int64_t losses;       /* workers that disconnected without leaving */
     struct error failure; /* of the journal; the job cannot continue */
@@ -42,13 +42,13 @@ void dispatcher_opened(void *context, struct server_peer *peer);
 void dispatcher_received(void *context, struct server_peer *peer, const char *text, size_t size);
 void dispatcher_closed(void *context, struct server_peer *peer);
 
-/* The input is listed: admits the workers that have connected. */
+/* To be called when the input is listed: admits the workers that have connected. */
 void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared);
 /* Revokes and grants leases. Call it after every change of the ledger. */
 void dispatcher_settle(struct dispatcher *dispatcher);
 /* journal_turn, then notifies workers of their committed leases. */
 NODISCARD int dispatcher_turn(struct dispatcher *dispatcher, bool at_once, struct error *err);
-/* Another thread uses journal and ledger from here on: messages are deferred; connects and
+/* From now on another thread uses journal and ledger: messages are deferred, and connects and
  * disconnects are handled later. */
 void dispatcher_pause(struct dispatcher *dispatcher);
 /* Handles everything that was deferred, in its order. */

@@ -1,5 +1,5 @@
-/* prepare.h: checks everything about a job before any worker starts, in 5 s or less: lists the
- * input, loads the network, tries and claims the output. */
+/* prepare.h: checks a job before any worker starts, within 5 s: lists the input, loads the network,
+ * tests and claims the output. */
 #pragma once
 
 #include "agent/data/input/list.h"
@@ -11,30 +11,30 @@ struct prepared {
     const struct media *media;
     enum sink_form form;
     struct listing *listing;  /* NULL where there are lines ... */
-    struct list *list;        /* ... which go on being found */
-    struct item_names *names; /* NULL before the first is asked for */
-    int64_t items;            /* frames or lines that are known: all, where there is a listing */
-    int64_t cell_items;       /* frames or lines of a mini-batch, but for the last */
+    struct list *list;        /* ... which are still being listed */
+    struct item_names *names; /* NULL until the first use */
+    int64_t items;            /* known frames or lines; with a listing: all */
+    int64_t cell_items;       /* frames or lines of each mini-batch except the last */
     struct store *output;
-    int lock_fd;        /* a courtesy (path_lock.h); -1: none */
+    int lock_fd;        /* advisory (path_lock.h); -1: none */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
     struct journal journal;
 };
 
-/* Fails with one line that names the spec's field. BUSY: an equal job writes there; CONFLICT: it
- * holds another RUN's results. */
+/* Fails with one line that names the spec's field. BUSY: an equal job is writing to the output;
+ * CONFLICT: the output holds another RUN's results. */
 NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
 void prepared_release(struct prepared *prepared);
 
-/* Adds to the ledger what the listing has found since the last call. */
+/* Adds the cells to the ledger that were listed since the last call. */
 NODISCARD int prepared_extend(struct prepared *prepared, struct error *err);
 /* The description of cells [first, first + cells) for a worker, as JSON text; the caller frees.
- * EXHAUSTED: larger than a message; INVALID: a page of the list is torn. */
+ * EXHAUSTED: larger than a message can be; INVALID: a page of the list is torn. */
 NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t cells,
                             char **ret_work, struct error *err);
 /* Appends the display name of an item, by its index in a cell: a file's path, "frame 17",
  * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
-/* A finished run that is run again: INVALID when its input has changed. */
+/* For a finished run that is started again: INVALID if its input has changed. */
 NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);

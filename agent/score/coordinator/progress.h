@@ -1,5 +1,5 @@
-/* progress.h: what GET /progress says: state, counters, throughput over a sliding window, time
- * left. PURE but for the caller's clock. Used by the coordinator alone. */
+/* progress.h: the content of GET /progress: state, counters, throughput over a sliding window, time
+ * left. PURE; time is an argument. Used by the coordinator only. */
 #pragma once
 
 #include "agent/launch/pod/output_tail.h"
@@ -24,10 +24,10 @@ struct progress_sample {
 struct progress {
     enum progress_state state;
     char message[512]; /* one line, cause first */
-    /* The program's output in the first failed mini-batch that has any; or "". */
+    /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
-    const char *summary;          /* spec path; NULL: not written (yet) */
+    const char *summary;          /* spec path; NULL: not written */
     bool knows_storage, excludes; /* the output's storage lets one coordinator exclude another */
     int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
     int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
@@ -38,21 +38,22 @@ struct progress {
 void progress_init(struct progress *progress);
 const char *progress_state_name(enum progress_state state); /* "Listing", ... */
 
-/* The first lease was given. */
+/* The first lease was granted. */
 void progress_start(struct progress *progress, int64_t now_ms);
-/* A result came: `items` are done now in all. Fewer than before: results were lost, and the rate
- * starts over. */
+/* A result came: `items` items in total are done now. Fewer than before means that results were
+ * lost; the rate then starts over. */
 void progress_add(struct progress *progress, int64_t items, int64_t now_ms);
 
-/* Items a second over the window while running, over the whole run afterwards; 0 at first. */
+/* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
 double progress_rate(const struct progress *progress, int64_t now_ms);
-/* "0.125", "12.5", "1250": three digits or so, as Kubernetes wants no fractions in JSON. */
+/* "0.125", "12.5", "1250": about three digits, as text, since Kubernetes advises against floating
+ * point numbers in JSON. */
 void progress_format_rate(double rate, char text[static 32]);
 
-/* The /progress object; counts may be NULL before there is a ledger. Owned. `secondsLeft` is absent
- * while it is unknown. */
+/* The /progress object; counts may be NULL before the ledger exists. The caller owns the result.
+ * `secondsLeft` is absent while it is unknown. */
 json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
                       int64_t now_ms);
-/* "failedLog", where there is one: for the termination message and summary.json. /progress is
- * public and has no output of programs. */
+/* Adds "failedLog", if there is one, for the termination message and summary.json. /progress is
+ * public and contains no output of programs. */
 void progress_add_log(const struct progress *progress, json_t *tree);

@@ -14,46 +14,46 @@ struct summary {
     const struct job *job;
     const struct progress *progress; /* in its final state */
     const struct ledger *ledger;
-    const struct facts *facts; /* of all commits; NULL: they cannot be read */
+    const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
     int exit_code;   /* of the coordinator */
-    bool has_report; /* summary_tell's: it is there, too */
+    bool has_report; /* set by summary_tell: the report exists, too */
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
  * "items", "itemsPerSecond", "outputs", "failedLog", "report", "failed": [{"miniBatch",
  * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
- * "errors", "timeouts", "lost"}]}. Owned. Counts cover all commits of the run, under every
- * coordinator; failedLog and itemsPerSecond are the last coordinator's. */
+ * "errors", "timeouts", "lost"}]}. The caller owns it. Counts cover all commits of the run, under
+ * every coordinator; failedLog and itemsPerSecond are the last coordinator's. */
 json_t *summary_json(const struct summary *summary);
 
-/* Writes it into the output. */
+/* Writes summary_json into the output. */
 NODISCARD int summary_write(const struct summary *summary, struct store *output, struct error *err);
 
-/* The tables and the page of report.h, of the commits, and what they say: facts, the caller's, for
- * the summary; NULL when they cannot be read. item: what failed items are called, with its context.
- */
+/* Writes the tables and the page of report.h from the commits. Returns the facts, which the caller
+ * owns, for the summary; NULL if the commits cannot be read. item: appends the names of failed
+ * items, with its context. */
 NODISCARD int summary_report(const struct summary *summary, struct store *output,
                              struct commit_log *log, report_item *item, void *context,
                              struct facts **ret_facts, struct error *err);
 
-/* Report, then summary, of what all commits say: in this order, since a summary means that the rest
- * is written. 0: the summary is there, and says whether the report is. UNAVAILABLE: of a run that
- * has succeeded (exit_code 0) one of them cannot be written for a reason that may pass, a full
- * disk, an I/O error; there is no summary then, and another coordinator may do better. Every
- * failure is logged, too. summary's facts are borrowed meanwhile. */
+/* Writes the report, then the summary, from all commits; in this order, since a summary means that
+ * everything else is written. 0: the summary exists, and says whether the report does. UNAVAILABLE:
+ * the run has succeeded (exit_code 0), but one of them cannot be written for a reason that may be
+ * temporary, such as a full disk or an I/O error; there is no summary then, and another coordinator
+ * may succeed. Every failure is also logged. Borrows summary's facts during the call. */
 NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
                            report_item *item, void *context, struct error *err);
 
-/* Writes the coordinator's termination message: a /progress, or summary_words; less what is too
- * long. */
+/* Writes the coordinator's termination message: a /progress, or summary_words, without the parts
+ * that are too long. */
 void summary_leave_words(json_t *progress);
 
-/* A summary's text -> the termination message of its coordinator, and "report", if this resource
- * (uid; any_uid: any resource) ended this run; else NULL, also for a cancelled run, which can
- * continue. Owned. */
+/* Converts a summary's text to the termination message of its coordinator, with "report" added, if
+ * this resource (uid; any_uid: any resource) ended this run; otherwise NULL, also for a cancelled
+ * run, which can continue. The caller owns the result. */
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
                       int *ret_exit_code);
-/* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator
- * whose predecessor finished the job unnoticed: nothing is left to do. */
+/* Like summary_words, from OUTPUT/summary.json, if the outputs that it names exist. For a
+ * coordinator whose predecessor finished the job unnoticed: nothing is left to do. */
 json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code);

@@ -1,20 +1,22 @@
 /* tidy.h: cleans up after a successful run: tries, unfinished outputs, leftovers of killed writers.
- * The summary and the list of failed items are written by then. A failure is logged and does not
- * fail the job. */
+ * Called after the summary and the list of failed items are written. A failure is logged and does
+ * not fail the job. */
 #pragma once
 
 #include "agent/job.h"
 #include "agent/store/store.h"
 
-/* was_killed: a killed process may have left files beside the outputs; they are looked for. */
+/* was_killed: a killed process may have left files next to the outputs; these are searched for,
+ * too. */
 void tidy_run(const struct job *job, struct store *output, bool was_killed);
 
-/* The same for a run that an earlier coordinator has ended, which may have been killed before it
- * tidied up. The termination message is written before: where a volume hangs for 5 min the process
- * ends with 0. */
+/* Like tidy_run, for a run that an earlier coordinator has ended, which may have been killed before
+ * it tidied up. Call it after writing the termination message: if a volume hangs for 5 min, the
+ * process ends with 0. */
 void tidy_run_ended(const struct job *job);
 
-/* For a worker that ends with leases that were taken from it, or without its coordinator's word.
- * Where the run has succeeded, its last tries may have come after the coordinator tidied, as those
- * of a worker that stood still: tries of coordinators up to epoch, its newest, are removed. */
+/* For a worker that ends after some of its leases were revoked, or without a message from its
+ * coordinator. If the run has succeeded, the worker may have stored its last tries after the
+ * coordinator tidied up, for example because it was stopped for a while. Removes tries of
+ * coordinators up to `epoch`, the newest that this worker knows. */
 void tidy_run_left(const struct job *job, int64_t epoch);

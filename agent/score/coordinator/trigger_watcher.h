@@ -1,7 +1,7 @@
 /* trigger_watcher.h: waits until a run is due: until the object of spec.trigger exists and differs
- * from the mark, or until the input differs. A pod of its own does this between two runs
- * (`windlass-agent watch`): it needs no Service, no token and no answer; it ends, and its
- * termination message says what it has seen. docs/series.md. */
+ * from the mark, or until the input differs. Between two runs a separate pod does this
+ * (`windlass-agent watch`). It needs no Service, token or response: it exits, and its termination
+ * message reports the observation. docs/series.md. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,23 +10,24 @@
 enum { WATCHER_MARK_BYTES = 16, WATCHER_TEXT_MAX = 4096 };
 
 struct watcher_options {
-    const json_t *spec; /* WINDLASS_SPEC; with `trigger` that is waited for, else the input */
-    const char *mark;   /* of the last run; "": there was none */
+    const json_t *spec; /* WINDLASS_SPEC; with `trigger`: waits for its object, else for the
+                           input */
+    const char *mark;   /* of the last run; "": no run yet */
 };
 
-/* What is there now. */
+/* The current state. */
 struct watcher_observation {
     bool is_there;
     char mark[WATCHER_MARK_BYTES + 1]; /* hexadecimal; differs after every change */
-    /* From the trigger's text: the input's path (owned), or why it is invalid. */
+    /* From the trigger object's text: the input's path (owned), or why it is invalid. */
     char *input;
     char problem[256]; /* "": none */
 };
 void watcher_observation_release(struct watcher_observation *seen); /* for AUTO, too */
 
-/* Polls once. Not there (yet) is not a failure. INVALID: cannot be waited for; other errors are the
- * storage's and may pass. Blocks; for an input it reads size and change token of every file.
- * */
+/* Polls once. A missing object is not a failure. INVALID: this spec cannot be waited for; other
+ * errors are the storage's and may be temporary. Blocks; for an input it reads size and change
+ * token of every file. */
 NODISCARD int watcher_observe(const struct watcher_options *options,
                               struct watcher_observation *ret_seen, struct error *err);
 
