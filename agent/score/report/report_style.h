@@ -1,6 +1,5 @@
-/* report_style.h: the style sheet of report.html, in pieces that page_add takes: one column that
- * fits a phone, two where there is room, light or dark as the reader's machine has it, light on
- * paper. */
+/* report_style.h: the style sheet of report.html, in pieces that page_add takes: one column on a
+ * phone, two on wider screens, light or dark by the reader's settings, light in print. */
 #pragma once
 
 #include <stddef.h>

@@ -10,34 +10,34 @@
 
 #include <stdatomic.h>
 
-/* A result that is not sent yet. */
+/* A result that has not been sent yet. */
 struct told {
     int64_t epoch;
     struct message_result result;
-    char *text;       /* owned; what result.text points to */
+    char *text;       /* owned; result.text points to it */
     char *said;       /* owned; result.said */
     json_t *failures; /* owned; result.failures */
-    json_t *work; /* owned; of its lease, or NULL. One thread alone frees what came with a message:
-                     jansson's last decref does not wait for other threads' reads */
+    json_t *work;     /* owned; of its lease, or NULL. One thread frees all objects of a message:
+                         jansson's last decref does not wait for other threads' reads */
 };
 void told_release(struct told *told);
 /* The cause is copied. */
 struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, const char *cause);
 
-/* Scorer and destination. All is borrowed. */
+/* Scorer and destination. All pointers are borrowed. */
 struct attempt {
     const struct job *job;
     struct store *output;
-    struct publisher *publisher; /* NULL where nothing is published by workers */
+    struct publisher *publisher; /* NULL if workers publish nothing */
     enum sink_form form;
     const struct scorer_kind *kind;
     struct scorer *scorer;
     atomic_bool *dropped;    /* the lease is no longer wanted */
-    const atomic_bool *ends; /* the worker is leaving and waits no longer */
+    const atomic_bool *ends; /* the worker is leaving and must not wait any more */
 };
 
-/* Any failure while a volume of the job is dead is the machine's fault, and *ret_is_dead is set.
- * Failures of a storage that answers are retried for half of a try's time: they do not count
- * against the mini-batch and are not reported. ahead: scorer.h; or NULL. */
+/* If a volume of the job is dead, any failure counts as the machine's fault, and *ret_is_dead is
+ * set. Failures of a storage that responds are retried for half of a try's time limit; they do not
+ * count against the mini-batch and are not reported. ahead: see scorer_task; may be NULL. */
 struct told attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
                         const struct scorer_lease *ahead, bool *ret_is_dead);

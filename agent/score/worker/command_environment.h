@@ -1,16 +1,17 @@
-/* command_environment.h: what a user's scorer has in its environment. */
+/* command_environment.h: the environment of a user's program. */
 #pragma once
 
 #include "lib/base.h"
 
 struct command_environment {
-    const char *const *variables; /* "NAME=VALUE", NULL-ended: over all others; NULL: none */
+    const char *const *variables; /* "NAME=VALUE", NULL-terminated: override all others; NULL:
+                                     none */
     const char *job, *worker;
-    int slot, gpus; /* gpus 0: CUDA_VISIBLE_DEVICES stays as it is */
+    int slot, gpus; /* gpus 0: CUDA_VISIBLE_DEVICES is unchanged */
 };
 
-/* The environment of a program: ours without WINDLASS_ variables (the token is one of them), then
- * WINDLASS_JOB, _WORKER, _SLOT, CUDA_VISIBLE_DEVICES (slot modulo gpus; where ours lists devices,
- * one of these), then variables. The caller frees with command_environment_free. */
+/* The environment of a program: ours without WINDLASS_ variables (one of them is the token), then
+ * WINDLASS_JOB, _WORKER, _SLOT, CUDA_VISIBLE_DEVICES (slot modulo gpus; if ours lists devices, one
+ * of these), then `variables`. The caller frees with command_environment_free. */
 char **command_environment_new(const struct command_environment *environment);
 void command_environment_free(char **variables);

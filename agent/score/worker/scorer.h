@@ -1,6 +1,6 @@
-/* scorer.h: what gives items their results: one lease, from its lines to the bytes of its staged
- * output. A kind (onnx, command) is one file and one row of agent/registry.c. A scorer belongs to
- * one slot of a worker and stays from lease to lease. */
+/* scorer.h: turns the items of a lease into results: from the lease's lines to the bytes of its
+ * staged output. A kind (onnx, command) is one file and one row of agent/registry.c. A scorer
+ * belongs to one slot of a worker and is kept between leases. */
 #pragma once
 
 #include "agent/data/input/sink.h"
@@ -8,25 +8,26 @@
 
 #include <stdatomic.h>
 
-struct scorer; /* each kind has its own */
+struct scorer; /* defined by each kind */
 
-/* A line that a program has said, without its newline; any bytes. */
+/* Receives a line of a program's output, without its newline; any bytes. */
 typedef void scorer_say(void *context, const char *line, size_t size);
 
-/* Of the lease that runs, in its thread: it cannot be begun yet, for no fault of its own; or is
- * begun now, with all its time before it. */
+/* Called in the scorer's thread for the current lease. waits: it cannot begin yet, and this does
+ * not count against it; otherwise it begins now, with its full time limit. */
 typedef void scorer_waits(void *context, bool waits);
 
-/* All is borrowed and must outlive the scorer. */
+/* All pointers are borrowed and must outlive the scorer. */
 struct scorer_options {
     const json_t *spec;
     const struct media *media;
-    const char *network; /* the file of an onnx on this machine, if it is here; NULL: fetched */
-    /* What follows is a worker's; the coordinator, which only tries, has none of it. */
+    const char *network; /* for onnx: the file on this machine; NULL: it is fetched */
+    /* The following are for workers; the coordinator, which only calls try_out, does not set
+     * them. */
     const char *job, *worker;
     int slot, gpus; /* gpus: of the whole worker */
     int64_t timeout_ms;
-    const atomic_bool *ends; /* set from another thread: this worker leaves, now */
+    const atomic_bool *ends; /* set from another thread: this worker is leaving now */
     scorer_say *say;
     scorer_waits *waits;
     void *context;
@@ -40,53 +41,55 @@ struct scorer_lease {
 
 struct scorer_task {
     struct scorer_lease lease; /* its work is borrowed */
-    /* What this slot is likely to get next, borrowed likewise: may be begun. NULL: not known. */
+    /* The slot's likely next lease, borrowed likewise; the scorer may begin it. NULL: unknown. */
     const struct scorer_lease *ahead;
-    struct staged_output *staged; /* gets the results' bytes; the caller closes it */
-    struct failures *failures;    /* gets the items that have failed; likewise */
+    struct staged_output *staged; /* receives the results' bytes; the caller closes it */
+    struct failures *failures;    /* receives the failed items; likewise */
     atomic_bool *dropped;         /* set from another thread: the lease is no longer wanted */
 };
 
 struct scorer_count {
-    int64_t items, failed; /* failed ones among the items */
+    int64_t items, failed; /* items includes the failed ones */
 };
 
 struct scorer_kind {
     const char *name; /* the field of spec.scorer */
-    /* It ends a lease itself after timeout_ms, also one that was dropped: the coordinator's clock
-     * comes later, and a worker need not watch it. */
+    /* The scorer itself ends a lease after timeout_ms, even a dropped one. The coordinator's time
+     * limit is later, and the worker need not watch the lease. */
     bool has_clock;
-    /* It hands to `say` what programs say. */
+    /* The scorer passes the programs' output to `say`. */
     bool says;
-    /* Reads the fields, loads what is to be loaded, and checks that it fits. Every message names
-     * the field. */
+    /* Reads the fields, loads the model if there is one, and checks that everything fits together.
+     * Every message names the field. */
     int (*open)(const struct scorer_options *options, struct scorer **ret_scorer,
                 struct error *err);
-    /* What can be tried cheaply before a job begins. */
+    /* Runs the cheap checks before a job begins. */
     int (*try_out)(struct scorer *scorer, struct error *err);
-    /* In the thread that will run it, which must live until it is freed: blocks until it is ready
-     * for a lease. CANCELLED when `ends` is set. */
+    /* Blocks until the scorer is ready for a lease. Must be called in the thread that will run the
+     * scorer; this thread must live until the scorer is freed. CANCELLED if `ends` is set. */
     int (*start)(struct scorer *scorer, struct error *err);
-    /* CANCELLED when the task was dropped, or the worker leaves. On failure *ret_count is
-     * untouched, but for `items`: as many as the lease has, if that is known. */
+    /* CANCELLED if the task was dropped or the worker leaves. On failure *ret_count is untouched,
+     * except for `items`: the number of the lease's items, if known. */
     int (*run)(struct scorer *scorer, const struct scorer_task *task,
                struct scorer_count *ret_count, struct error *err);
-    void (*free)(struct scorer *scorer); /* in its thread, if it was started; NULL is fine */
+    void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started; NULL is
+                                            fine */
 };
 
 extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> network -> postprocess */
-extern const struct scorer_kind scorer_command; /* a program of the user's (command.h) */
+extern const struct scorer_kind scorer_command; /* a user's program (command.h) */
 extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* The row of the field in spec.scorer. */
+/* The row whose field spec.scorer has. */
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
-/* So long a scorer may have a lease wait at the most. */
+/* The longest time that a scorer may let a lease wait. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
-int64_t scorer_init_ms(const json_t *spec); /* for a program to say that it is ready */
-/* The next item has failed: it is counted, and its cause told to the task's failures. */
+int64_t scorer_init_ms(const json_t *spec); /* time limit for a program to report that it is
+                                               ready */
+/* The next item has failed: counts it, and adds its cause to the task's failures. */
 NODISCARD int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,
                                    const char *cause, struct error *err);
-/* What to do about a mini-batch that is too large, for an error: "make spec.miniBatchSize smaller",
- * or what there is instead of it for this input. */
+/* Advice for an error about a mini-batch that is too large: "make spec.miniBatchSize smaller", or
+ * the field that this input has instead. */
 const char *scorer_size_hint(const json_t *spec);
