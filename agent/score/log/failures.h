@@ -16,7 +16,7 @@ enum {
     FAILURES_BYTES_MAX = 64 << 10, /* of the lines that are sent with a result */
 };
 
-/* ---- for workers ----------------------------------------------------------------------------- */
+/* ---- for workers ---------------------------------------------------------------------------- */
 
 /* For one try; one thread. */
 struct failures {
@@ -45,7 +45,7 @@ struct part failures_part(const struct failures *failures);
 /* Removes what a failed failures_close may have stored nevertheless. */
 void failures_remove(const struct failures *failures);
 
-/* ---- for coordinators ------------------------------------------------------------------------ */
+/* ---- for coordinators ----------------------------------------------------------------------- */
 
 /* Borrowed until it returns; -1 with *err ends the reading. */
 typedef int failures_each(void *context, int64_t index, const char *cause, size_t size,

@@ -1,43 +1,43 @@
-/* command_line.h: what a user's program writes to its stdout: lines, of which a few are answers and
- * all others are noise (docs/scorers.md). Bytes in, answers out; pure. */
+/* command_line.h: parses the stdout of a user's program: some lines are answers and all others are
+ * noise (docs/scorers.md). Pure. */
 #pragma once
 
 #include "lib/buffer.h"
 
 enum {
-    COMMAND_LINE_MAX = 64 << 20, /* bytes of a line either way */
-    COMMAND_NOISE_MAX = 1000,    /* what is kept of a line that cannot be an answer */
+    COMMAND_LINE_MAX = 64 << 20, /* bytes of a line, in both directions */
+    COMMAND_NOISE_MAX = 1000,    /* bytes that are kept of a line that is not an answer */
 };
 
 enum command_line_kind {
-    COMMAND_LINE_MORE,    /* all bytes are used, no line is whole */
-    COMMAND_LINE_OBJECT,  /* begins with "{", behind less than COMMAND_NOISE_MAX bytes of space */
-    COMMAND_LINE_NOISE,   /* does not; cut at COMMAND_NOISE_MAX */
-    COMMAND_LINE_TOO_LONG /* begins with "{" and has no end; the rest is not looked at */
+    COMMAND_LINE_MORE,    /* all bytes are consumed, and the line is not complete */
+    COMMAND_LINE_OBJECT,  /* begins with "{" after less than COMMAND_NOISE_MAX bytes of space */
+    COMMAND_LINE_NOISE,   /* does not begin so; cut at COMMAND_NOISE_MAX */
+    COMMAND_LINE_TOO_LONG /* begins with "{" and exceeds the limit; the rest is ignored */
 };
 
-/* Bytes -> lines. Plain data: command_lines_init, command_lines_release. */
+/* Splits bytes into lines. Embedded: command_lines_init, command_lines_release. */
 struct command_lines {
-    struct buffer held; /* of a line that came in pieces */
+    struct buffer held; /* the beginning of a line that came in pieces */
     bool is_begun;
 };
 void command_lines_init(struct command_lines *lines, size_t line_bytes_max);
 void command_lines_release(struct command_lines *lines);
-/* Reads up to the end of one line; *ret_used bytes are done. The line (without its newline) is
- * borrowed until the next call, and data must live as long. */
+/* Reads up to the end of one line; *ret_used bytes are consumed. The line (without its newline) is
+ * borrowed until the next call, and data must live that long. */
 enum command_line_kind command_lines_read(struct command_lines *lines, const char *data,
                                           size_t size, size_t *ret_used, const char **ret_line,
                                           size_t *ret_size);
 
 struct command_slice {
-    const char *at; /* NULL: not there */
+    const char *at; /* NULL: absent */
     size_t size;
 };
 
-/* The known members of a line; slices are JSON texts in the line. */
+/* The known members of a line; the slices point to JSON text in the line. */
 struct command_message {
     bool has_id, is_ready;
-    bool is_broken; /* has an id, and invalid JSON after it */
+    bool is_broken; /* has an id, but invalid JSON after it */
     int64_t id;
     struct command_slice results, failed, error;
 };
@@ -57,8 +57,8 @@ struct command_answer {
     size_t count, failed;
     struct command_result *results; /* one for each item, in their order */
 };
-/* The answer in a message with an id, for this many items. An answer that breaks the rules is an
- * error that says which. The line must outlive it. */
+/* Reads the answer in a message with an id, for this many items. An answer that breaks the protocol
+ * becomes one with an error that says how. The line must outlive the answer. */
 void command_answer_read(const struct command_message *message, size_t items,
                          struct command_answer *ret_answer);
 void command_answer_release(struct command_answer *answer);

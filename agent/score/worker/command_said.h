@@ -1,18 +1,18 @@
-/* command_said.h: a user's program's output besides its answers: lines of stderr and noise on
- * stdout are passed to `say`; the last of each is kept for errors. The time is an argument.
- * */
+/* command_said.h: the output of a user's program other than answers: lines of stderr and noise on
+ * stdout are passed to `say`; the last of each is kept for errors. The time is an argument. */
 #pragma once
 
 #include "agent/score/worker/command_line.h"
 
 enum {
-    COMMAND_NOISE_PER_SECOND = 100, /* lines of stdout; what is more is counted */
+    COMMAND_NOISE_PER_SECOND = 100, /* lines of stdout; further ones are only counted */
     COMMAND_WORDS_MAX = 300,        /* bytes of a line that an error quotes */
 };
 
-enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: noise alone */
+enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: only noise */
 
-/* A line of the program's (without newline; any bytes; cut at COMMAND_NOISE_MAX). */
+/* Receives a line of the program's output (without newline; any bytes; cut at
+ * COMMAND_NOISE_MAX). */
 typedef void command_say(void *context, enum command_stream stream, const char *text, size_t size);
 
 struct command_said {
@@ -25,11 +25,11 @@ struct command_said {
 
 void command_said_init(struct command_said *said, command_say *say, void *context);
 void command_said_release(struct command_said *said);
-/* A line of stdout. */
+/* Adds a line of stdout. */
 void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms);
-/* Bytes of stderr. */
+/* Adds bytes of stderr. */
 void command_said_error(struct command_said *said, const char *data, size_t size);
 /* The program has ended: passes on the last unfinished line. */
 void command_said_end(struct command_said *said);
-/* Another life begins. */
+/* The program is started again: clears all. */
 void command_said_clear(struct command_said *said);

@@ -1,6 +1,6 @@
-/* pixels.h: rows of interleaved bytes (RGBRGB…) to planes of floats and back. PURE. Plain loops
- * that the compiler makes vectors of, one version for each family of processors; the loader takes
- * the one that fits (ifunc). */
+/* pixels.h: converts rows of interleaved bytes (RGBRGB…) to planes of floats and back. PURE. Plain
+ * loops that the compiler vectorizes, one version for each processor family; the loader chooses the
+ * right one (ifunc). */
 #pragma once
 
 #include "lib/base.h"
@@ -9,7 +9,7 @@
 void pixels_to_planes(const uint8_t *row, int64_t width, const float scale[3], const float shift[3],
                       float *const planes[3]);
 
-/* row[3 * x + c] = planes[c][x] * scale + shift, cut to an integer of 0..255. False when a value is
- * not a number (its byte in the row is then unspecified). */
+/* row[3 * x + c] = planes[c][x] * scale + shift, converted to an integer in 0..255. False if a
+ * value is NaN (its byte in the row is then unspecified). */
 bool pixels_from_planes(const float *const planes[3], int64_t width, float scale, float shift,
                         uint8_t *row);

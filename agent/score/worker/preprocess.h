@@ -1,6 +1,6 @@
-/* preprocess.h: picture -> the network's input [3, h, w], as spec.scorer.onnx.preprocess says.
- * PURE. Sides: the item's own -> resized -> padded to a multiple (edge pixels repeated right and
- * below). */
+/* preprocess.h: converts a picture to the network's input [3, h, w], as spec.scorer.onnx.preprocess
+ * says. PURE. The picture is first resized, then padded to a multiple (edge pixels are repeated
+ * right and below). */
 #pragma once
 
 #include "agent/data/input/media.h"
@@ -8,34 +8,34 @@
 
 enum range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
 
-/* "Byte", "Unit", "Signed", "ImageNet"; -1 when it is none. */
+/* "Byte", "Unit", "Signed", "ImageNet"; -1 for other names. */
 int range_find(const char *name);
 
 struct preprocess {
-    int width, height; /* 0: the item's own, or from the other by the aspect ratio */
+    int width, height; /* 0: the item's, or computed from the other by the aspect ratio */
     int multiple_of;   /* >= 1 */
-    bool is_bgr;       /* of the network's input, and of an Image it puts out */
+    bool is_bgr;       /* channel order of the network's input, and of its output for Image */
     enum range range;
 };
 
 struct preprocess_size {
     int width, height;               /* resized */
-    int padded_width, padded_height; /* what the network gets */
+    int padded_width, padded_height; /* the network's input */
 };
 
-/* Fails with INVALID and the field's name. */
+/* INVALID names the field. */
 NODISCARD int preprocess_read(const json_t *spec, struct preprocess *ret_preprocess,
                               struct error *err);
 
-/* Fails with INVALID when a side would exceed MEDIA_SIDE_MAX. */
+/* INVALID: a side would exceed MEDIA_SIDE_MAX. */
 NODISCARD int preprocess_measure(const struct preprocess *preprocess, int width, int height,
                                  struct preprocess_size *ret_size, struct error *err);
 
 /* Fills tensor [3, padded_height, padded_width]. */
 void preprocess_fill(const struct preprocess *preprocess, const struct picture *picture,
                      const struct preprocess_size *size, float *tensor);
-/* The same in two parts, the second of which a device does: bytes [padded_height, padded_width, 3],
- * RGB; and what the network's input is of them. */
+/* The same in two steps, the second of which a device does: bytes [padded_height, padded_width, 3],
+ * RGB; and the factors that turn bytes into the network's input. */
 void preprocess_fill_bytes(const struct picture *picture, const struct preprocess_size *size,
                            uint8_t *bytes);
 struct bytes preprocess_bytes(const struct preprocess *preprocess);

@@ -1,64 +1,61 @@
-/* runners.h: what a worker does side by side. Each runner has its leases one behind the other, a
- * thread that scores them and a scorer of its own; what there is to tell waits until the
- * connection's thread takes it: it is woken, but not for each of many quick ones. All functions are
- * for that one thread. */
+/* runners.h: the parallel runners of a worker. Each runner has a queue of leases, a thread that
+ * scores them, and a scorer. Results wait until the connection's thread takes them; that thread is
+ * woken, but not for each of many quick leases. All functions are for the connection's thread. */
 #pragma once
 
 #include "agent/score/worker/attempt.h"
 
 enum {
-    RUNNERS_LAST_MS = 8000,    /* how long a running lease may take after SIGTERM */
-    RUNNERS_HANG_MS = 60000,   /* a dropped lease that does not end: the process must */
-    RUNNERS_LOG_END_MS = 2000, /* for the last lines of programs to be stored */
+    RUNNERS_LAST_MS = 8000,    /* how long a running lease may continue after SIGTERM */
+    RUNNERS_HANG_MS = 60000,   /* a dropped lease that runs longer ends the process */
+    RUNNERS_LOG_END_MS = 2000, /* time limit for storing the last lines of programs */
 };
 
-/* All is borrowed and must outlive the runners. */
+/* All pointers are borrowed and must outlive the runners. */
 struct runners_options {
     const struct job *job;
     struct store *output;
-    struct publisher *publisher; /* NULL where nothing is published by workers */
-    void (*wake)(void *context); /* from any runner's thread: there is something to tell */
+    struct publisher *publisher; /* NULL if workers publish nothing */
+    void (*wake)(void *context); /* called from any runner's thread when results wait */
     void *context;
 };
 
 struct runners;
 
-/* Opens as many scorers as the job has slots: what is wrong with the spec is said here. */
+/* Opens one scorer per slot of the job; faults of the spec are reported here. */
 NODISCARD int runners_open(const struct runners_options *options, struct runners **ret_runners,
                            struct error *err);
 /* Starts the threads, and in them the scorers. */
 NODISCARD int runners_start(struct runners *runners, struct error *err);
-/* Stops what runs, ends the threads and the scorers within timeout_ms. False: they do not end, and
- * nothing was freed. */
+/* Stops running leases, and ends the threads and scorers within timeout_ms. False: they did not
+ * end, and nothing was freed. */
 bool runners_free(struct runners *runners, int64_t timeout_ms);
 
 int runners_count(const struct runners *runners);
-/* 1: all are ready for leases; 0: not yet; -1: one will never be, and why. */
+/* 1: all are ready for leases; 0: not yet; -1: one has failed to start; *err says why. */
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
 void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
                   size_t count);
-/* One lease is no longer wanted; it is still reported, at once or when its scorer has dropped it.
- */
+/* The lease is no longer wanted; it is still reported, at once or when its scorer has dropped
+ * it. */
 void runners_cancel(struct runners *runners, int64_t lease);
 /* The connection is lost: leases that have not begun go to other workers. Running leases continue:
- * their results are accepted unless another worker was faster. */
+ * their results are accepted unless another worker is faster. */
 void runners_forget(struct runners *runners);
-/* All results to report, oldest first; the caller releases each and frees the array. NULL: nothing.
- * */
+/* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
 struct told *runners_take(struct runners *runners, size_t *ret_count);
 
-/* This worker leaves: no more is begun; what runs goes on if it is likely to end in
- * RUNNERS_LAST_MS.
- */
+/* The worker is leaving: no lease is begun any more; a running lease continues if it is likely to
+ * end within RUNNERS_LAST_MS. */
 void runners_leave(struct runners *runners);
-void runners_stop(struct runners *runners); /* and now it has to end */
+void runners_stop(struct runners *runners); /* running leases must end now */
 /* Reports leases that have not begun as handed back. */
 void runners_hand_back(struct runners *runners);
 
 struct runners_view {
     bool is_idle;         /* nothing runs */
-    bool hangs;           /* a lease that was taken away does not end */
-    bool is_storage_dead; /* seen after a try that failed: this worker is of no use */
+    bool hangs;           /* a revoked lease does not end */
+    bool is_storage_dead; /* found after a failed try: this worker can do nothing */
 };
 struct runners_view runners_look(struct runners *runners);

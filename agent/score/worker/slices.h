@@ -1,30 +1,33 @@
-/* slices.h: slices of arrays (npy.h) -> the network's inputs [n, ...]: each value as it is, in the
- * network's type. For scorer_onnx. PURE. */
+/* slices.h: converts slices of arrays (npy.h) to the network's inputs [n, ...]: values are
+ * unchanged, in the network's type. For scorer_onnx. PURE. */
 #pragma once
 
 #include "agent/data/array/npy.h"
 #include "agent/engine/tensor.h"
 
-/* An input of the network; all is borrowed. */
+/* An input of the network; all pointers are borrowed. */
 struct slices_input {
     const char *name;
     enum tensor_type type;
     struct shape shape;        /* [n, ...], -1: any */
-    const struct texts *texts; /* of an input of texts, whose values are their numbers; or NULL */
+    const struct texts *texts; /* for an input of texts, whose values are indices into these; or
+                                  NULL */
 };
 
-/* Splits a slice that has the columns of several inputs in order into a slice for each, of the same
- * values. With one input it is the slice itself. INVALID: not a row with that many numbers. */
+/* Splits a slice that has the columns of several inputs in order into one slice per input, without
+ * copying values. With one input the result is the slice itself. INVALID: not a row with that many
+ * numbers. */
 NODISCARD int slices_part(const struct npy_slice *slice, const struct slices_input *inputs,
                           size_t count, struct npy_slice *ret_slices, struct error *err);
-/* The columns of an input [n], [n, columns]; 1 where the network leaves that free. */
+/* The columns of an input [n], [n, columns]; 1 if the network leaves that dimension free. */
 int64_t slices_width(const struct slices_input *input);
 
-/* May a slice be an item of this input? *ret_shape: [items, sides of the
- * slice]. INVALID: other sides, or a type that cannot hold every value (integers for floats,
- * smaller integers). */
+/* Checks that a slice can be an item of this input. *ret_shape: [items, sides of the slice].
+ * INVALID: other sides, or a type that cannot hold every value (integers for floats, smaller
+ * integers). */
 NODISCARD int slices_check(const struct npy_slice *slice, const struct slices_input *input,
                            int64_t items, struct shape *ret_shape, struct error *err);
 int64_t slices_count(const struct npy_slice *slice); /* values */
-/* Of a pair that slices_check has passed; ret_values: slices_count of `type`. */
+/* Only for a pair that slices_check has accepted. ret_values: room for slices_count values of
+ * `type`. */
 void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values);
