@@ -1,11 +1,11 @@
 /* ledger.h: the state machine of cells, leases and slots: which worker gets which work. PURE: time
  * is an argument; it sends, reads and logs nothing. Used by the coordinator alone; one thread.
- * Every event costs O(log n) or less and what the cells of its lease cost; a cell takes 12 bytes.
+ * Every event costs at most O(log n) plus the cells of its lease; a cell takes 12 bytes.
  *
- * A cell is the smallest thing that is ever leased: a mini-batch, or (is_auto) an item. A lease is
- * a range of cells: one, or (is_auto) as many as fit the measured costs. docs/exactly-once.md has a
- * cell's life and what counts as a try; in short: cells are WAITING, leased, accepted, committed,
- * published; a range of several cells that fails is cut in halves, which does not count as a try.
+ * A cell is the smallest unit of a lease: a mini-batch, or (is_auto) an item. A lease is a range of
+ * cells: one, or (is_auto) as many as fit the measured costs. docs/exactly-once.md has a cell's
+ * life cycle and what counts as a try; in short: cells are WAITING, leased, accepted, committed,
+ * published; a failed range of several cells is split in halves, which does not count as a try.
  *
  * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
  * head's clock starts when it becomes the head; it stops while the worker is not ready for it
@@ -27,81 +27,86 @@ struct ledger;
 struct ledger *ledger_new(const struct ledger_options *options);
 void ledger_free(struct ledger *ledger);
 
-/* Adds cells that may be leased: their page is stored. items: of all these cells; -1: not known.
- * With cell_items only the last cell of the last call may have fewer. INVALID: more than
+/* Adds cells that may be leased; their page must be stored. items: of all these cells; -1: unknown.
+ * With cell_items only the last cell of the last call may have fewer items. INVALID: more than
  * LEDGER_CELLS_MAX, or (is_last) fewer than in the commits. */
 NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_last,
                             struct error *err);
 
-/* A record of an earlier coordinator, in the order of the commits, before any worker joins; cells
- * may not be known yet. verdict: DONE, PARTIAL, FAILED (the caller leaves out those of other uids).
- * DONE is final, FAILED yields to PARTIAL, both to DONE; other records are ignored. INVALID: cells
- * or items that no input can have, or that this input does not have, where all is known. */
+/* Restores a record of an earlier coordinator. Called in the order of the commits, before any
+ * worker joins; its cells may still be unknown. verdict: DONE, PARTIAL, FAILED (the caller omits
+ * those of other uids). DONE is final, PARTIAL replaces FAILED, DONE replaces both; other records
+ * are ignored. INVALID: cells or items that no input can have, or, if all cells are known, that
+ * this input does not have. */
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 
-/* Likewise: cells that an earlier coordinator gave out again, which are counted. is_try: as one of
- * max_tries, too, if it was a lease of one cell; one try is left to a cell that still waits. */
+/* Likewise, for cells that an earlier coordinator leased again: they are counted as retried.
+ * is_try: also as one of max_tries, if the lease had one cell; a cell that still waits keeps at
+ * least one try. */
 void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try);
 
-/* Of what was accepted, a record was stored. */
+/* The record of these accepted cells has been stored. */
 void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);
 void ledger_published(struct ledger *ledger, int64_t first, int64_t cells);
-/* The next cell, `from` or behind it, that is committed with results and not published; -1: none.
- */
+/* The next cell from `from` on that is committed with results and not published; -1: none. */
 int64_t ledger_unpublished(const struct ledger *ledger, int64_t from);
-/* The result of a record is missing: its cells wait again, as if never tried. Whole records only.
- */
+/* The result of a record is missing: its cells wait again, as if never tried. Only for whole
+ * records. */
 void ledger_void(struct ledger *ledger, int64_t first, int64_t cells);
 
 /* ---- workers -------------------------------------------------------------------------------- */
 
-/* A worker came: *ret_worker is its index; a name that was here before keeps its index. EXHAUSTED
- * beyond LEDGER_WORKERS_MAX, INVALID for slots out of 1..LEDGER_SLOTS_MAX, CONFLICT when the name
- * is present. */
+/* A worker has connected: *ret_worker is its index; a known name keeps its index. EXHAUSTED: more
+ * than LEDGER_WORKERS_MAX; INVALID: slots not in 1..LEDGER_SLOTS_MAX; CONFLICT: the name is
+ * connected already. */
 NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
                           struct error *err);
-/* Its leases go back: heads are lost (not a try; LEDGER_LOSSES_MAX of them are the end), those
- * ahead were not begun. ledger_take returns each head. */
+/* The worker has disconnected and its leases are taken back. Heads are lost (no try, but a cell
+ * fails after LEDGER_LOSSES_MAX losses); leases ahead were not begun. ledger_take returns each
+ * head. */
 void ledger_leave(struct ledger *ledger, int worker);
 
-/* The next lease to give out, if any; call until false after every event. Slots with nothing come
- * first; a lease ahead is given only while enough waits for all slots and (is_auto) sizes no longer
- * grow. None once ledger_verdict fails. */
+/* The next lease to grant, if any; call until false after every event. Slots without a lease come
+ * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) sizes no
+ * longer grow. No leases once ledger_verdict fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
-int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases behind the head */
-/* No lease has more cells than that from now on (is_auto): they do not fit into one message. */
+int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
+/* Limits leases to this many cells from now on (is_auto): more do not fit into one message. */
 void ledger_limit(struct ledger *ledger, int32_t cells);
 
 /* Call until false, before ledger_grant. */
 bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken);
-/* When ledger_take or ledger_grant next returns something if no event comes before; -1: never. */
+/* The time at which ledger_take or ledger_grant next returns something without another event; -1:
+ * never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
 
-/* Its worker is not ready for this lease, or (is_ready) begins it only now, with all its time
- * before it. Only a head's clock stops, for wait_ms at most; then the lease is revoked, which does
- * not cost a try, but counts as a lost worker. For any other lease nothing happens. */
+/* The worker is not ready for this lease, or (is_ready) begins it only now, with its full time
+ * limit. Only a head's clock stops, for at most wait_ms; then the lease is revoked, which is not a
+ * try but counts as a lost worker. Calls for other leases have no effect. */
 void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms);
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-/* A worker ends a lease. *ret_lease (may be NULL) is what it was, unless IGNORED. DONE, LATE,
- * PARTIAL, FAILED: the range [first, first + cells) is accepted, and a record has to be written. */
+/* A worker has ended a lease. *ret_lease (may be NULL): the lease, unless IGNORED. DONE, LATE,
+ * PARTIAL, FAILED: the range [first, first + cells) is accepted, and a record must be written. */
 enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
                                   int64_t now_ms, struct ledger_lease *ret_lease);
 
-/* ---- what is known -------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
-/* All cells are known, and each is accepted, failed ones among them. Maybe not stored yet. */
+/* True if all cells are known and each is accepted, including failed ones. Their records may not be
+ * stored yet. */
 bool ledger_is_accounted(const struct ledger *ledger);
-bool ledger_is_committed(const struct ledger *ledger); /* and all of it is stored */
-/* -1 with FAILED, once a threshold is passed: says which, and the first cause. */
+bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all records are stored */
+/* -1 with FAILED once a threshold is exceeded: the error has the threshold and the first cause. */
 NODISCARD int ledger_verdict(const struct ledger *ledger, struct error *err);
 
 struct ledger_counts ledger_counts(const struct ledger *ledger);
-/* Those that are known. All are once the input is listed: from then on any thread may ask. */
+/* The known cells. Once the input is listed all are known, and any thread may call this. */
 int64_t ledger_cells(const struct ledger *ledger);
-size_t ledger_worker_count(const struct ledger *ledger); /* ever seen */
+size_t ledger_worker_count(const struct ledger *ledger); /* including disconnected ones */
 struct ledger_worker ledger_worker(const struct ledger *ledger, int worker);
-/* The first LEDGER_FAILURES_MAX, in the order they failed; those of commits are not among them. */
+/* The first LEDGER_FAILURES_MAX, in the order in which they failed, without those of restored
+ * commits. */
 const struct ledger_failure *ledger_failures(const struct ledger *ledger, size_t *ret_count);

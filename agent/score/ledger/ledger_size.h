@@ -1,13 +1,14 @@
 /* ledger_size.h: the cost of leases: how large the next lease should be, and which lease is slow.
  * PURE; used by the ledger alone.
  *
- * From the leases of all workers, by classes of sizes (1, 2 and 3, 4 to 7, ...), of which each
- * keeps what its last ones took in the mean: a lease takes start + cell * cells, least squares of
- * relative errors. So what small ones have shown of the start is not forgotten. The next one is so
- * large that its start-up costs 2 % of it, and that it takes at most a quarter of the time-out.
- * Towards the end it has half of an even part of what waits, so that no slot ends long after the
- * others, but works for two start-ups at least: smaller ones would cost more than they even out.
- * Until the costs are known, sizes grow: 1, 16, 256, ...; once a lease has failed, they double. */
+ * The model is: a lease takes start + cell * cells, fitted by least squares of relative errors. Its
+ * data are the leases of all workers, in classes of sizes (1, 2 and 3, 4 to 7, ...), each of which
+ * keeps the mean duration of its last leases; so what small leases have shown about the start-up is
+ * kept. The next lease is so large that the start-up is 2 % of its time, and that it takes at most
+ * a quarter of the time-out. Towards the end it gets half of an even share of the waiting cells, so
+ * that no slot ends long after the others, but enough cells to work for at least two start-ups:
+ * smaller leases would cost more than they balance. Until the costs are known, sizes grow: 1, 16,
+ * 256, ...; after a failed lease they only double. */
 #pragma once
 
 #include "lib/base.h"
@@ -15,9 +16,9 @@
 enum {
     SIZE_SAMPLES = 32,
     SIZE_CLASSES = 15,
-    SIZE_CLASS_LEASES = 8,   /* of a class that count */
-    SIZE_GROWTH = 16,        /* times the largest that came back */
-    SIZE_GROWTH_CAREFUL = 2, /* after a failure */
+    SIZE_CLASS_LEASES = 8,   /* leases that a class averages */
+    SIZE_GROWTH = 16,        /* factor to the largest size that succeeded */
+    SIZE_GROWTH_CAREFUL = 2, /* the factor after a failure */
 };
 
 struct size_sample {
@@ -31,29 +32,29 @@ struct size_class {
 
 struct sizes {
     struct size_class classes[SIZE_CLASSES];  /* by the logarithm of the size */
-    struct size_sample samples[SIZE_SAMPLES]; /* the last leases that came back, of all workers */
+    struct size_sample samples[SIZE_SAMPLES]; /* the last successful leases of all workers */
     int count, next;
     double start_us, cell_us; /* a lease takes start_us + cell_us * cells */
     double
-        all_us; /* a cell with its share of start-ups: must not be underestimated for time-outs */
+        all_us; /* time of a cell with its share of start-ups; time-outs need an upper estimate */
     bool has_fit, has_failed;
-    int64_t largest; /* that came back, less after a failure; 0: none did */
+    int64_t largest; /* the largest successful size, less after a failure; 0: none yet */
 };
 
 /* A lease of this many cells succeeded. */
 void sizes_add(struct sizes *sizes, int32_t cells, int64_t us);
-/* One failed: growing begins below it. */
+/* A lease of this many cells failed: growth restarts below this size. */
 void sizes_failed(struct sizes *sizes, int32_t cells);
 
 struct size_question {
     int64_t waiting; /* cells */
     int slots;
     int64_t timeout_us;
-    int32_t most; /* cells of a lease */
+    int32_t most; /* maximum of cells in a lease */
 };
-/* Cells of the next lease. *ret_grows: it would be larger if one so large had come back before; a
- * slot with work should get no more now. */
+/* Cells of the next lease. *ret_grows: it would be larger if a lease of this size had succeeded
+ * before; a slot with work should get no more now. */
 int32_t sizes_next(const struct sizes *sizes, const struct size_question *question,
                    bool *ret_grows);
-/* The median duration of a lease of this many cells; -1: not known yet. */
+/* The median duration of a lease of this many cells; -1: unknown. */
 int64_t sizes_median_us(const struct sizes *sizes, int32_t cells);

@@ -1,12 +1,13 @@
-/* ledger_slots.h: which slot has which leases, in lists by index, so that no event scans all of
- * them. PURE; used by the ledger alone. */
+/* ledger_slots.h: the leases of each slot, in lists by index, so that no event scans all slots.
+ * PURE; used by the ledger only. */
 #pragma once
 
 #include "agent/score/ledger/ledger_types.h"
 
-enum { LATE_LEASES = 4096 /* taken away, and their results still welcome */ };
+enum { LATE_LEASES = 4096 /* maximum of revoked leases whose results are still accepted */ };
 
-/* A slot with room for a lease has none, one, or more; one with a lease runs it, or waits to. */
+/* Slots with room for a lease, by the number of their leases: none, one, more. Slots with a lease:
+ * running it, or waiting. */
 enum slot_list { LIST_IDLE, LIST_HALF, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
 enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT };
 
@@ -18,21 +19,22 @@ struct lease {
     int32_t twin;           /* the other lease of these cells, or -1 */
     int32_t chain;          /* the next of its hash; of a free one: the next free one */
     int32_t previous, next; /* in its slot's queue; of a late one: by age */
-    int32_t older, newer;   /* of those that may get a twin, by age */
+    int32_t older, newer;   /* leases that may get a twin, by age */
     int64_t granted_ms;
     bool is_second, is_late, is_alone; /* is_alone: in the list of older and newer */
 };
 
 struct slot {
-    int worker, number; /* number: of the worker */
+    int worker, number; /* number: the slot's within the worker */
     bool is_present;
-    int32_t head, tail; /* leases, or -1 */
+    int32_t head, tail; /* indices of leases, or -1 */
     int held;
-    int64_t started_ms;    /* when the head became it, or its worker was ready for it at last */
-    int64_t waits_ms;      /* since when its worker is not ready for it, or was not; -1: it was */
-    bool has_waited;       /* so it was with the one before, which came back */
-    int64_t stuck_lease;   /* no more work until it is mentioned; -1: none */
-    double busy_us, ended; /* of its last leases */
+    int64_t started_ms;    /* when the lease became the head, or its worker finally was ready for
+                              it */
+    int64_t waits_ms;      /* since when its worker is or was not ready for it; -1: it was ready */
+    bool has_waited;       /* the worker also delayed the previous head, which has ended */
+    int64_t stuck_lease;   /* the slot gets no work until the worker reports this lease; -1: none */
+    double busy_us, ended; /* averages of its last leases */
     int list[LINK_COUNT];  /* the list the link belongs to, or -1 */
     int previous[LINK_COUNT], next[LINK_COUNT];
 };
@@ -45,7 +47,7 @@ struct slots {
     struct lease *leases;
     size_t lease_count, lease_room; /* ever used */
     int32_t free_lease;
-    int32_t *buckets; /* by number, a power of two of them */
+    int32_t *buckets; /* hash table by number; the size is a power of two */
     size_t bucket_count, hashed;
     int32_t oldest_alone, newest_alone, oldest_late, newest_late;
     int late;
@@ -53,23 +55,23 @@ struct slots {
 
 void slots_init(struct slots *slots, int ahead_max);
 void slots_release(struct slots *slots);
-int slots_add(struct slots *slots, int worker, int count); /* the first of them */
+int slots_add(struct slots *slots, int worker, int count); /* returns the index of the first */
 
-/* How many leases may be queued behind the head. */
+/* How many leases may be queued after the head. */
 int slots_ahead(const struct slots *slots, int slot);
-/* After is_present or stuck_lease have changed: puts a slot into the list of those with room. */
+/* Puts a slot into or out of the list of slots with room, after is_present or stuck_lease has
+ * changed. */
 void slots_place(struct slots *slots, int slot);
 
-/* A new lease at the end of the slot's queue; number, range and try are the caller's to set before.
- */
+/* Adds a new lease at the end of the slot's queue; the caller sets number, range and try before. */
 int32_t slots_lease(struct slots *slots, int slot, const struct lease *lease, int64_t now_ms);
-int32_t slots_find(const struct slots *slots, int64_t number); /* late ones, too; -1: none */
-/* Takes it out of its slot's queue, and from its twin. It stays findable as a late one, or is gone.
- */
+int32_t slots_find(const struct slots *slots, int64_t number); /* also late ones; -1: none */
+/* Removes the lease from its slot's queue and from its twin. is_late: it can still be found as a
+ * late one; otherwise it is freed. */
 void slots_drop(struct slots *slots, int32_t lease, bool is_late, int64_t now_ms);
 void slots_forget(struct slots *slots, int32_t lease); /* a late one */
 void slots_pair(struct slots *slots, int32_t lease, int32_t second);
-/* The worker is not ready for the head, or is now. */
+/* The worker is not ready for the head, or (is_ready) is ready now. */
 void slots_wait(struct slots *slots, int slot, bool is_ready, int64_t now_ms);
-/* The head has come back: how long leases last. */
+/* The head has ended after us microseconds: updates the slot's averages. */
 void slots_measure(struct slots *slots, int slot, int64_t us);

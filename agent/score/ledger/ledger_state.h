@@ -1,5 +1,5 @@
-/* ledger_state.h: what a ledger is made of; for ledger.c (leases and workers) and ledger_job.c (the
- * input, commits, the verdict) alone. */
+/* ledger_state.h: the ledger's struct, private to ledger.c (leases and workers) and ledger_job.c
+ * (the input, commits, the verdict). */
 #pragma once
 
 #include "agent/score/ledger/ledger.h"
@@ -21,11 +21,11 @@ struct ledger {
     struct worker *workers;
     size_t worker_count, worker_room;
     int workers_present, slots_present;
-    int64_t items; /* of the cells that are known */
+    int64_t items; /* of the known cells */
     bool is_all;   /* all cells are known */
     int64_t batches_retried, items_retried;
     int64_t next_lease;
-    int32_t lease_cells;        /* at most */
+    int32_t lease_cells;        /* maximum of cells in a lease */
     struct ledger_taken *taken; /* for ledger_take: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
     struct ledger_failure *failures;
@@ -34,4 +34,4 @@ struct ledger {
 
 struct ledger_lease ledger_view(const struct ledger *ledger, int32_t lease);
 int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_t cells);
-bool ledger_is_over(const struct ledger *ledger); /* a threshold is passed */
+bool ledger_is_over(const struct ledger *ledger); /* a threshold is exceeded */

@@ -4,30 +4,31 @@
 #include "lib/base.h"
 
 enum {
-    LEDGER_LOSSES_MAX = 10,     /* a cell whose worker dies this often fails: it kills them */
-    LEDGER_FAILURES_MAX = 1000, /* failed cells that are remembered with their cause */
+    LEDGER_LOSSES_MAX = 10,     /* a cell fails if this many of its workers die, since it probably
+                                   kills them */
+    LEDGER_FAILURES_MAX = 1000, /* failed cells that are kept with their cause */
     LEDGER_WORKERS_MAX = 65536, /* names ever seen */
     LEDGER_SLOTS_MAX = 1024,    /* of a worker; all together: LEDGER_WORKERS_MAX */
-    LEDGER_AHEAD_MAX = 1024,    /* leases of a slot behind its head */
-    LEDGER_AHEAD_MS = 50,       /* as many as last this long, by the measured durations */
-    LEDGER_LEASE_CELLS = 10000, /* of a lease */
-    LEDGER_SLOW_MS = 1000,      /* no lease is slow before that */
+    LEDGER_AHEAD_MAX = 1024,    /* leases of a slot after its head */
+    LEDGER_AHEAD_MS = 50,       /* leases ahead cover this time, by the measured durations */
+    LEDGER_LEASE_CELLS = 10000, /* maximum of a lease */
+    LEDGER_SLOW_MS = 1000,      /* no lease counts as slow before this time */
     LEDGER_CELLS_MAX = 1 << 24,
     LEDGER_CAUSE_MAX = 256, /* bytes of a cause, with its NUL; longer ones are cut */
 };
 
 struct ledger_options {
-    int64_t cell_items; /* of every cell but the last; 0: only a result tells them */
+    int64_t cell_items; /* of every cell except the last; 0: known only from the result */
     int max_tries;      /* 1..65535 */
     int64_t timeout_ms;
-    int64_t wait_ms;             /* how long a worker may be not ready for its lease */
-    int64_t first_lease;         /* leases are numbered from here */
+    int64_t wait_ms;             /* how long a worker may delay the start of its lease */
+    int64_t first_lease;         /* the first lease number */
     int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
     bool is_partitioned;         /* each slot works through a range of its own (video) */
     int64_t errors_max;          /* failed items; -1: any number */
     int64_t batch_errors_max;    /* cells with failed items; -1: any number */
-    double batch_errors_percent; /* of all cells, once each was leased; < 0: any number */
+    double batch_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
 };
 
 struct ledger_lease {
@@ -36,17 +37,17 @@ struct ledger_lease {
     int64_t first;    /* cell */
     int32_t cells;
     int try;       /* 1 for the first; of a lease of several cells always 1 */
-    int64_t items; /* 0: not known; of an ended lease: as they were counted */
+    int64_t items; /* 0: unknown; of an ended lease: the counted number */
     bool is_second;
 };
 
-/* Of items `done` is what is fine; of batches, cells without a failed item. */
+/* done: of items, the successful ones; of batches, the cells without a failed item. */
 struct ledger_count {
     int64_t total, done, failed, retried;
 };
 
 struct ledger_counts {
-    /* total: those that are known so far; of items an estimate where only results tell them */
+    /* total: those known so far; of items an estimate if only results have the number */
     struct ledger_count batches, items;
     int64_t leased, waiting, committed; /* cells */
     int workers, slots;                 /* present */
@@ -60,20 +61,20 @@ struct ledger_worker {
 struct ledger_failure { /* a cell with failed items that will not be tried again */
     int64_t cell, items, failed;
     int tries;
-    int worker;                   /* the last that had it */
+    int worker;                   /* the last worker that had it */
     char cause[LEDGER_CAUSE_MAX]; /* of the last try */
 };
 
 enum ledger_verdict {
     LEDGER_IGNORED, /* unknown, already ended, or another worker's */
     LEDGER_DONE,
-    LEDGER_LATE,    /* done by a lease that had been taken away */
-    LEDGER_PARTIAL, /* some items are fine, the others have failed for good */
-    LEDGER_RETRY,   /* not done: it waits to be leased again, or its second lease goes on */
-    LEDGER_FAILED,  /* not done, and tried often enough */
+    LEDGER_LATE,    /* done by a lease that had been revoked */
+    LEDGER_PARTIAL, /* some items succeeded, the others have failed permanently */
+    LEDGER_RETRY,   /* not done: it waits to be leased again, or its second lease continues */
+    LEDGER_FAILED,  /* not done, and no tries are left */
 };
 
-/* Of a commit. verdict and failed: of a range that has ended. */
+/* A record of a commit. verdict and failed: of a range that has ended. */
 struct ledger_record {
     enum ledger_verdict verdict;
     int64_t first, cells, items, failed;
@@ -82,30 +83,31 @@ struct ledger_record {
 enum ledger_fault {
     LEDGER_NO_FAULT,
     LEDGER_SCORER,  /* an error, a crash, a time-out, results missing: a try */
-    LEDGER_MACHINE, /* a mount, a store: counts as a lost worker does */
-    LEDGER_BACK,    /* handed back: counts nothing */
+    LEDGER_MACHINE, /* a mount, a store: counts like a lost worker */
+    LEDGER_BACK,    /* handed back: does not count */
 };
 
-/* A lease that ended without a report of its worker. RETRY: its time was over, or its worker is
- * lost (is_lost); FAILED: likewise, and it was the last try, or the last loss that is allowed: a
- * record must be written; IGNORED: it is no longer wanted. Its worker, if present, must be
- * notified, unless it was lost. */
+/* A lease that ended without a report from its worker. RETRY: it timed out, or its worker is lost
+ * (is_lost). FAILED: likewise, and it was the last try or the last allowed loss; a record must be
+ * written. IGNORED: it is no longer wanted. Its worker must be notified if it is present, unless it
+ * was lost. */
 struct ledger_taken {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
     bool is_lost;
-    enum ledger_fault fault; /* of RETRY and FAILED: SCORER: its time was over; MACHINE: lost, or
-                              * its worker was not ready for it for too long */
+    enum ledger_fault fault; /* of RETRY and FAILED: SCORER: it timed out; MACHINE: it was lost, or
+                              * its worker delayed its start for too long */
     char cause[LEDGER_CAUSE_MAX]; /* of RETRY and FAILED */
 };
 
 struct ledger_report {
-    int worker; /* whose connection it came by */
+    int worker; /* whose connection it came from */
     int64_t lease;
     enum ledger_fault fault;
-    int64_t items;     /* results, failed ones among them; of a fault: items it had, 0: not known */
-    int64_t failed;    /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the others
-                          are kept if it was the last try */
-    int64_t took_us;   /* by the worker's clock; -1: not told, ours counts */
+    int64_t items;     /* results, including failed ones; of a fault: the lease's items, 0:
+                          unknown */
+    int64_t failed;    /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the other
+                          results are kept if it was the last try */
+    int64_t took_us;   /* by the worker's clock; -1: not reported, our clock is used */
     const char *cause; /* of a fault, or of the first failed item; NULL: "" */
 };

@@ -109,8 +109,8 @@ int64_t facts_quantile_ms(const struct facts *facts, double share);
 int facts_duration(int64_t ms);
 int64_t facts_duration_ms(int bucket);
 
-/* The idle milliseconds of all its slots: in each epoch the time from its first start to its last
- * end in which it was not busy, and the time from there to the epoch's end. At least 0. */
+/* Milliseconds, summed over the worker's slots and all epochs. idle: not busy, between its first
+ * start and its last end. after: from its last end to the epoch's end. At least 0. */
 int64_t facts_idle_ms(const struct facts_worker *worker, int slots);
 int64_t facts_after_ms(const struct facts_worker *worker, int slots);
 /* busy / (busy + idle), 0..1; 1 if the worker was never there long enough to measure, 0 if it has

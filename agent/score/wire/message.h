@@ -1,7 +1,7 @@
 /* message.h: the messages of coordinator and workers (docs/wire.md has the table): one JSON object
  * per WebSocket message; leases and results come in batches. Both directions are parsed here,
- * bounded and checked; fields that are not known are ignored, so that a newer peer may send more.
- * Frequent messages are formatted by hand (tests/bench/messages.c). */
+ * bounded and checked; unknown fields are ignored, so that a newer peer may send more. Frequent
+ * messages are formatted without a JSON library (tests/bench/messages.c). */
 #pragma once
 
 #include "lib/buffer.h"
@@ -16,7 +16,7 @@ enum {
 enum message_type {
     MESSAGE_HELLO,     /* worker: name, slots */
     MESSAGE_RESULTS,   /* worker: epoch, results */
-    MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files have their names */
+    MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files are published */
     MESSAGE_LEAVING,   /* worker: the next results are its last, and end all its leases */
     MESSAGE_LEASES,    /* coordinator: epoch, leases */
     MESSAGE_COMMITTED, /* coordinator: epoch, numbers: leases that may be published */
@@ -34,24 +34,25 @@ struct message_lease {
 
 enum message_place { MESSAGE_OBJECT, MESSAGE_TEXT, MESSAGE_NOWHERE };
 enum message_fault { MESSAGE_SCORER, MESSAGE_MACHINE, MESSAGE_BACK, MESSAGE_FAULT_COUNT };
-/* Among the results, in the order in which it happened: a worker that is not ready for a lease (its
- * program must be started first, say), and then begins it. No result yet. */
+/* Results of a lease, or events before its result, in the order in which they happened: WAITS: the
+ * worker is not ready for a lease (for example, its program must be started first); BEGINS: now it
+ * is. */
 enum message_word { MESSAGE_ENDS, MESSAGE_WAITS, MESSAGE_BEGINS };
 
 struct message_result {
     int64_t lease;
-    enum message_word word; /* all below is of MESSAGE_ENDS */
+    enum message_word word; /* all fields below are for MESSAGE_ENDS */
     bool is_fault;
     enum message_fault fault;
-    int64_t items;           /* of a fault: as many as the lease has, 0: unknown */
-    int64_t failed, took_us; /* not of a fault, as all below but text */
+    int64_t items;           /* of a fault: the lease's items, 0: unknown */
+    int64_t failed, took_us; /* not of a fault, like all fields below except text */
     enum message_place place;
-    int64_t size_bytes; /* MESSAGE_OBJECT: of try/EPOCH-LEASE, with its CRC-32C */
+    int64_t size_bytes; /* MESSAGE_OBJECT: of the object try/EPOCH-LEASE, which has this CRC-32C */
     uint32_t crc;
     const char *text; /* MESSAGE_TEXT: the rows; of a fault: its cause, which may be any text */
     size_t text_size;
-    /* Of items: [[index in the lease, cause], ...], or NULL. failures_bytes > 0: the first alone;
-     * all are in an object of so many bytes (failures.h). */
+    /* Of items: [[index in the lease, cause], ...], or NULL. failures_bytes > 0: only the first;
+     * all are in an object of that size (failures.h). */
     const json_t *failures;
     int64_t failures_bytes;
     uint32_t failures_crc; /* CRC-32C of that object */
@@ -64,22 +65,22 @@ struct message {
     char name[MESSAGE_NAME_MAX + 1];
     int slots;            /* 1..MESSAGE_SLOTS_MAX */
     int64_t epoch, lease; /* >= 0 */
-    char text[512];       /* one line, cut when longer */
-    size_t count;         /* of what its type has: */
+    char text[512];       /* one line, truncated if longer */
+    size_t count;         /* of the entries of its type: */
     struct message_lease *leases;
     struct message_result *results;
     int64_t *numbers;
     json_t *tree; /* pointers in leases and results point into it */
 };
 
-/* Fails with INVALID and a sentence that names the field. *ret_message is untouched then. */
+/* INVALID names the field; *ret_message is untouched then. */
 NODISCARD int message_parse(const char *text, size_t size, struct message *ret_message,
                             struct error *err);
 /* The caller frees. Never NULL; may be longer than MESSAGE_BYTES_MAX. */
 char *message_format(const struct message *message);
 void message_release(struct message *message);
 
-/* ---- batches on their way out --------------------------------------------------------------- */
+/* ---- outgoing batches ----------------------------------------------------------------------- */
 
 struct message_batch {
     enum message_type type; /* LEASES, RESULTS, COMMITTED or PUBLISHED */
@@ -90,8 +91,8 @@ struct message_batch {
 
 void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch);
 void message_batch_release(struct message_batch *batch);
-/* 1: added; 0: no room, take the message first; -1: larger than any message. work: its JSON text,
- * in the place of lease->work. */
+/* 1: added; 0: no room, take the message first; -1: larger than any message. work: JSON text, used
+ * instead of lease->work. */
 int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
                         const char *work);
 int message_batch_result(struct message_batch *batch, const struct message_result *result);
