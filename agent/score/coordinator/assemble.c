@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    LOADED_MAX = 4,  /* commits in memory: neighbours in the input are neighbours in the log */
+    LOADED_MAX = 4,  /* commits in memory: items close in the input are close in the log */
     INDEX_BITS = 20, /* of a record in its commit: a record has more than 8 bytes */
     CHUNK_BYTES = 1 << 20,
-    AHEAD_BYTES = 256 << 10, /* of an object that is read with others */
+    AHEAD_BYTES = 256 << 10, /* maximum of an object that is read together with others */
 };
 static_assert(COMMIT_BYTES_MAX >> 3 <= 1 << INDEX_BITS, "every record's index fits");
 
@@ -27,13 +27,13 @@ struct row {
 
 struct loaded {
     int64_t number; /* of the commit */
-    int64_t used;   /* when, by the count of looks */
+    int64_t used;   /* when it was last used, by a counter of accesses */
     struct row *rows;
     size_t count, room;
 };
 
-/* Objects that were read together, before it is their turn: over az:// each alone would wait for
- * its answer. What is not whole, or not what was committed, is looked at when it is its turn. */
+/* Objects that are read together in advance: over az:// each read alone would wait for its
+ * response. An object that is incomplete or differs from the commit is read again in its turn. */
 struct ahead {
     int count, next;
     int64_t cells[STORE_PEEK_MAX]; /* the row's first; ascending */
@@ -46,16 +46,17 @@ struct assembly {
     struct journal *journal;
     struct record_resolver *resolver;
     int64_t cells;
-    uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: nothing */
+    uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: no record */
     int64_t number;   /* second reading: the current commit */
-    uint64_t index;   /* and the record in it */
+    uint64_t index;   /* and the current record in it */
     struct loaded loaded[LOADED_MAX];
     int64_t looks;
     struct ahead ahead;
     struct store_upload *upload;
 };
 
-/* ---- which records ------------------------------------------------------------------------- */
+/* ---- places of the records
+ * ------------------------------------------------------------------------- */
 
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
@@ -197,7 +198,8 @@ static void look_ahead(struct assembly *assembly, int64_t cell) {
     store_peek(assembly->journal->output, ahead->objects, (size_t)ahead->count);
 }
 
-/* The row's bytes, if they were read with others; NULL: not, or they are not what was committed. */
+/* The row's bytes, if they were read in advance; NULL: they were not, or they differ from the
+ * commit. */
 static const char *bytes_ahead(struct assembly *assembly, const struct row *row) {
     struct ahead *ahead = &assembly->ahead;
     if (store_can(assembly->journal->output).is_local || row->size_bytes > AHEAD_BYTES) {
@@ -245,7 +247,7 @@ static int copy_object(struct assembly *assembly, const struct row *row, struct 
     return 0;
 }
 
-/* Small texts by the million: one call of the store for many. */
+/* There may be millions of small texts, so one call of the store reads many. */
 static int copy_rows(struct assembly *assembly, struct error *err) {
     AUTO(buffer_release) struct buffer texts;
     buffer_init(&texts, CHUNK_BYTES + COMMIT_RECORD_MAX);
@@ -317,7 +319,7 @@ int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
     struct journal *journal = &prepared->journal;
-    /* While what is gone can still be made again. */
+    /* Missing results can still be scored again at this point. */
     if (is_whole && journal_check_failures(journal, err) < 0) {
         return -1;
     }

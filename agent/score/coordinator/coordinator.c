@@ -17,18 +17,18 @@
 
 enum {
     SERVICE_MS = 100,
-    STORING_MS = 10,   /* while someone waits for a commit to be written */
-    REPORT_MS = 10000, /* between two lines of the log on how far we are */
-    DRAIN_MS = 10000,  /* for what runs when a threshold is passed */
-    PUBLISH_MS = 5000, /* without news of what workers publish, at the end */
-    FLUSH_MS = 2000,   /* for the last commit after SIGTERM */
-    WATCH_MS = 5000,   /* between two looks at the volumes */
-    HANGS_MS = 300000, /* how long a hanging volume is waited for: as long as commits wait */
-    VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
+    STORING_MS = 10,   /* poll interval while a commit is awaited */
+    REPORT_MS = 10000, /* interval of progress lines in the log */
+    DRAIN_MS = 10000,  /* time limit for running leases after a threshold is exceeded */
+    PUBLISH_MS = 5000, /* at the end: time limit without news from publishing workers */
+    FLUSH_MS = 2000,   /* time limit for the last commit after SIGTERM */
+    WATCH_MS = 5000,   /* interval of checks of the volumes */
+    HANGS_MS = 300000, /* how long to wait for a hanging volume: as long as commits wait */
+    VOIDS_MAX = 5,     /* maximum of rounds that score broken results again */
 };
 
 struct coordinator {
-    struct dispatcher dispatcher; /* first: the server's events come with its address */
+    struct dispatcher dispatcher; /* must be first: the server's events pass its address */
     const struct job *job;
     struct prepared prepared;
     bool is_listed;
@@ -39,7 +39,8 @@ struct coordinator {
     int64_t started_wall_ms, reported_ms;
     bool is_told;       /* report and summary are written */
     bool is_superseded; /* another coordinator reports the outcome */
-    json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
+    json_t *finished;   /* how an earlier job ended this run, so that nothing is left to do; or
+                           NULL */
 };
 
 static struct journal *journal_of(struct coordinator *coordinator) {
@@ -66,7 +67,7 @@ static int compare_input(struct coordinator *coordinator, struct error *err) {
     return prepared_compare(&coordinator->prepared, err);
 }
 
-/* Of a failed job: writes the outputs that are usable. */
+/* For a failed job: writes the outputs that are usable. */
 static int save_rest(struct coordinator *coordinator, struct error *err) {
     return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ false,
                     &coordinator->parts, /* outputs= */ NULL, err);
@@ -122,11 +123,11 @@ static int serve(struct coordinator *coordinator, int64_t timeout_ms, struct err
     return job_is_interrupted() ? error_set(err, ERROR_CANCELLED, "Cancelled") : 0;
 }
 
-/* Serves until the task ends; its outcome is the result. */
+/* Serves until the task ends; returns the task's result. */
 static int await_task(struct coordinator *coordinator, struct error *err) {
     while (!background_task_has_ended(&coordinator->task)) {
         if (serve(coordinator, SERVICE_MS, err) < 0) {
-            return -1; /* the process ends; the thread with it */
+            return -1; /* the process ends, and the thread with it */
         }
     }
     return background_task_join(&coordinator->task, err);
@@ -153,7 +154,7 @@ static bool is_idle(const struct ledger *ledger) {
     return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
 }
 
-/* Serves once, with all that follows from it: what is due goes into commits, leases go out. */
+/* Serves once and handles the consequences: commits due records, grants leases. */
 static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
     struct dispatcher *dispatcher = &coordinator->dispatcher;
     const struct ledger *ledger = ledger_of(coordinator);
@@ -184,7 +185,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
     return 0;
 }
 
-/* Until all records are stored, for at most so long. */
+/* Serves until all records are stored, at most timeout_ms. */
 static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     while (!journal_is_stored(journal_of(coordinator)) && clock_monotonic_ms() < end_ms) {
@@ -211,14 +212,14 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* What ended the job, first cause first. */
+/* Checks whether the job has failed; the first cause comes first. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
     struct journal_first first = journal_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
-    /* A video with a hole is none. */
+    /* A video with missing frames is not usable. */
     bool has_hole = coordinator->prepared.form == SINK_PARTS && counts.batches.failed > 0 &&
                     ledger_is_accounted(ledger);
     if (!is_over && !has_hole) {
@@ -235,7 +236,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
                                (long long)counts.batches.failed, (long long)counts.batches.total);
 }
 
-/* No more leases; what runs may still end. Then all that is accepted is stored. */
+/* Grants no more leases, lets running ones end, then stores everything that was accepted. */
 static int drain(struct coordinator *coordinator, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
     coordinator->dispatcher.gives = false;
@@ -249,7 +250,7 @@ static int drain(struct coordinator *coordinator, struct error *err) {
                : store_all(coordinator, INT32_MAX, err);
 }
 
-/* Partial results stay, and are where results are looked for. */
+/* Partial results are kept, in the place of the results. */
 static int give_up(struct coordinator *coordinator, const struct error *verdict,
                    struct error *err) {
     struct error rest = {0};
@@ -286,7 +287,7 @@ static int lease_phase(struct coordinator *coordinator, struct error *err) {
     return has_failed(coordinator, &verdict) < 0 ? give_up(coordinator, &verdict, err) : 0;
 }
 
-/* Workers publish what they made themselves: that is quicker. What is left is ours. */
+/* Workers publish their own results, which is faster. The coordinator publishes the rest. */
 static int await_publishers(struct coordinator *coordinator, struct error *err) {
     struct dispatcher *dispatcher = &coordinator->dispatcher;
     while (dispatcher->publishing > 0 &&
@@ -298,8 +299,8 @@ static int await_publishers(struct coordinator *coordinator, struct error *err) 
     return 0;
 }
 
-/* One that was joining these results already when we began has told its end since, and tidies up.
- */
+/* True if another coordinator, which was already joining these results when we began, has reported
+ * the end since. It tidies up. */
 static bool was_outrun(struct coordinator *coordinator) {
     int code = 1;
     AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ false, &code);
@@ -307,7 +308,7 @@ static bool was_outrun(struct coordinator *coordinator) {
     return coordinator->finished != NULL;
 }
 
-/* 1: the outputs are there; 0: results were broken in the store and are made again. */
+/* 1: the outputs exist; 0: results were broken in the store and are scored again. */
 static int join_phase(struct coordinator *coordinator, struct error *err) {
     struct journal *journal = journal_of(coordinator);
     int64_t broken = 0;
@@ -347,10 +348,10 @@ static int exit_code(const struct coordinator *coordinator, const struct error *
     case ERROR_CANCELLED:
         return 130;
     case ERROR_GONE:        /* superseded: no verdict */
-    case ERROR_UNAVAILABLE: /* the machine's, or its storage's: another pod may do better */
+    case ERROR_UNAVAILABLE: /* the machine's fault, or its storage's: another pod may succeed */
     case ERROR_TIMEOUT:
         return 3;
-    case ERROR_EXHAUSTED: /* of the output's storage, once all else has been tried out */
+    case ERROR_EXHAUSTED: /* of the output's storage, after everything else was tested */
         return coordinator->is_listed ? 3 : 1;
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
@@ -363,15 +364,15 @@ static int exit_code(const struct coordinator *coordinator, const struct error *
     }
 }
 
-/* Of the record that begins with cell `first`. */
+/* Appends the name of an item of the record that begins with cell `first`. */
 static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
                      struct error *err) {
     struct coordinator *coordinator = context;
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* A successful job includes its report and summary: UNAVAILABLE as from summary_tell. Any other
- * failure does not change the outcome. */
+/* A job is successful only with its report and summary: UNAVAILABLE as from summary_tell. Other
+ * failures do not change the outcome. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
     struct progress *progress = &coordinator->dispatcher.progress;
@@ -419,7 +420,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     summary_leave_words(words);
 }
 
-/* Sends DONE to all workers. The outcome is in the termination message already. */
+/* Sends DONE to all workers. The termination message already has the outcome. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
@@ -447,7 +448,7 @@ static void say_again(const struct job *job, json_t *words, const char *why) {
     summary_leave_words(words);
 }
 
-/* How another job has finished this very run, if what it made is there; else NULL. Owned. */
+/* How another job has finished this run, if its outputs exist; else NULL. The caller owns it. */
 static json_t *recall_finished(const struct coordinator *coordinator) {
     const struct journal *journal = &coordinator->prepared.journal;
     int code = 1;
@@ -473,7 +474,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     coordinator->finished = recall_finished(coordinator);
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        coordinator->is_listed = false; /* another input is the manifest's to correct */
+        coordinator->is_listed = false; /* a changed input must be corrected in the manifest */
         return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
     }
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
@@ -554,7 +555,8 @@ int coordinator_run(const struct job *job) {
         conclude(&coordinator, &err);
         result = err.kind ? -1 : 0;
     }
-    if (is_busy) { /* a thread is at work with the journal, and with what release would free */
+    if (is_busy) { /* a thread is still using the journal and other objects that release would
+                      free */
         _exit(exit_code(&coordinator, &err));
     }
     if (err.kind != ERROR_CANCELLED) {

@@ -23,7 +23,7 @@ struct connection {
     int worker; /* index in the ledger, or -1 */
     int64_t since_ms;
     bool is_leaving;                        /* its next results are its last */
-    struct message_batch leases, committed; /* on their way out */
+    struct message_batch leases, committed; /* not sent yet */
     struct publication *publications;       /* oldest first */
     size_t publication_count, publication_room;
 };
@@ -97,7 +97,7 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
     return verdict;
 }
 
-/* A mini-batch whose description is too long for a message fails like any other try. */
+/* A mini-batch whose description is too long for a message counts as a failed try. */
 static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
     struct connection *connection = dispatcher->connection_of[lease->worker];
     struct prepared *prepared = dispatcher->prepared;
@@ -129,7 +129,7 @@ static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease
                                      .items = lease->items,
                                      .took_us = -1,
                                      .cause = cause};
-        if (lease->cells > 1) { /* the size was our choice: lease it again in smaller ones */
+        if (lease->cells > 1) { /* we chose the size: lease the cells again in smaller leases */
             said.fault = LEDGER_BACK;
             ledger_limit(ledger_of(dispatcher), lease->cells / 2);
         }
@@ -192,7 +192,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
 
 /* ---- what is committed ---------------------------------------------------------------------- */
 
-/* Its worker may publish it now. */
+/* The entry is stored: its worker may publish it now. */
 static void on_stored(void *context, const struct journal_entry *entry) {
     struct dispatcher *dispatcher = context;
     struct connection *connection =
@@ -262,7 +262,8 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
         bool had_work = ledger_counts(ledger_of(dispatcher)).batches.retried > retried;
-        /* It may have left half-written files: a result, a published file, a log. */
+        /* A worker that disconnects without leaving may have left partial files: a result, a
+         * published file, a log. */
         dispatcher->losses += !connection->is_leaving && !dispatcher->is_closed;
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", connection->name,
                   had_work ? ", its mini-batch goes to another" : "");
@@ -289,7 +290,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
         return;
     }
     if (!dispatcher->prepared || dispatcher->is_paused) {
-        return; /* admitted when the input is listed, or the dispatcher goes on */
+        return; /* admitted when the input is listed, or the dispatcher resumes */
     }
     replace_namesake(dispatcher, connection);
     if (ledger_join(ledger_of(dispatcher), connection->name, connection->slots, &connection->worker,
@@ -313,7 +314,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
 }
 
 /* Admits those that connected before the dispatcher was ready, oldest first: of two connections of
- * one name, the later one is the worker's, the other is dead. */
+ * one name the later one is the worker's; the other is dead. */
 static void admit_all(struct dispatcher *dispatcher) {
     struct connection *connection = dispatcher->connections;
     while (connection && connection->next) {
@@ -351,7 +352,7 @@ static const char *first_cause(const struct message_result *result, struct error
 static void on_result(struct dispatcher *dispatcher, const struct connection *connection,
                       const struct message_result *result) {
     static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_BACK};
-    struct error line = {0}; /* an error's text is one tidy, bounded line */
+    struct error line = {0}; /* an error's text is one clean, bounded line */
     struct ledger_lease lease;
     struct ledger_report said = {.worker = connection->worker,
                                  .lease = result->lease,
@@ -398,9 +399,9 @@ static void on_batch(struct dispatcher *dispatcher, struct connection *connectio
     }
 }
 
-/* ---- while the journal is another thread's -------------------------------------------------- */
+/* ---- while another thread uses the journal -------------------------------------------------- */
 
-/* Of a worker that is admitted. */
+/* Keeps a message of an admitted worker until dispatcher_resume. */
 static void defer(struct dispatcher *dispatcher, struct connection *connection, const char *text,
                   size_t size) {
     if (dispatcher->deferred_bytes + size > DISPATCHER_DEFERRED_BYTES) {
@@ -427,7 +428,7 @@ static void connection_free(struct connection *connection) {
     free(connection);
 }
 
-/* Drops all of it unhandled. */
+/* Drops all deferred messages unhandled. */
 static void drop_deferred(struct dispatcher *dispatcher) {
     while (dispatcher->deferred) {
         struct deferred_message *next = dispatcher->deferred->next;
@@ -500,7 +501,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
             server_close(connection->peer);
         }
     } else if (message.type == MESSAGE_LEAVING && connection->name[0]) {
-        server_close(connection->peer); /* it has nothing of ours */
+        server_close(connection->peer); /* it holds no leases of ours */
     } else if (!is_batch || !connection->name[0]) {
         /* A worker of the previous coordinator may send results before we are ready. */
         refuse(connection, "a worker says hello once, then results");

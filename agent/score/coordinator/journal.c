@@ -28,7 +28,7 @@ bool journal_counts(const struct journal *journal, const struct commit_head *hea
     return !is_given_up || strcmp(head->uid, journal->job->uid) == 0;
 }
 
-/* Does the retry use up a try of this job? Lost workers and failing storage do not. */
+/* True if the retry uses up a try of this job; lost workers and failing storage do not. */
 static bool is_own_try(const struct journal *journal, const struct commit_head *head,
                        const struct commit_record *record) {
     return record->fault != COMMIT_LOST && strcmp(head->uid, journal->job->uid) == 0;
@@ -114,7 +114,7 @@ void journal_release(struct journal *journal) {
 /* ---- adding --------------------------------------------------------------------------------- */
 
 static void remember(struct journal *journal, struct journal_entry entry) {
-    if (journal->first > journal->count) { /* most of the room is in front */
+    if (journal->first > journal->count) { /* most of the room is before `first` */
         memmove(journal->entries, journal->entries + journal->first,
                 journal->count * sizeof *journal->entries);
         journal->first = 0;
@@ -159,10 +159,11 @@ static void tell_failures(struct commit_record *record, const struct message_res
     record->failures_crc = result->failures_crc;
 }
 
-/* The record of a lease that has ended now, after took_us. */
+/* The record of a lease that ended just now, after took_us. */
 static struct commit_record record_of(const struct journal *journal, enum commit_verdict verdict,
                                       const struct ledger_lease *lease, int64_t took_us) {
-    /* Start and end are cut to milliseconds, the time between is not: short leases add up. */
+    /* Start and end are truncated to milliseconds, the duration is not, so that short leases add
+     * up. */
     int64_t end_us = (clock_monotonic_ns() - journal->epoch_ns) / 1000;
     int64_t start_ms = MAX(end_us - took_us, 0) / 1000;
     return (struct commit_record){
@@ -195,7 +196,8 @@ int journal_accept(struct journal *journal, enum ledger_verdict verdict,
     if (told == COMMIT_FAILED) {
         record.failed = lease->items;
         blame(&record, failure);
-        if (result && !result->is_fault && result->failed == lease->items) { /* each by itself */
+        if (result && !result->is_fault && result->failed == lease->items) { /* each item has a
+                                                                                cause */
             tell_failures(&record, result);
         }
     } else {
@@ -272,7 +274,7 @@ struct journal_first journal_first_failure(const struct journal *journal) {
     const struct ledger_failure *failure = ledger_failures(journal->ledger, &count);
     if (first.tries == 0 && count) {
         first.cell = failure->cell;
-        first.tries = MAX(failure->tries, 1); /* lost ten times it may have had none */
+        first.tries = MAX(failure->tries, 1); /* a lease that was only lost may have had no try */
         snprintf(first.worker, sizeof first.worker, "%s",
                  ledger_worker(journal->ledger, failure->worker).name);
         snprintf(first.cause, sizeof first.cause, "%s", failure->cause);
@@ -337,11 +339,12 @@ struct publishing {
     struct journal *journal;
     struct record_resolver *resolver;
     bool *published; /* by cell */
-    char *room;      /* for a part that is small */
+    char *room;      /* for small parts */
     int64_t cells;
 };
 
-/* END covers all cells, RETRY leaves no result, and what another job gave up does not count. */
+/* False for END, which covers all cells, for RETRY, which has no result, and for failures under
+ * another job. */
 static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
                      const struct commit_record *record) {
     return record->verdict < COMMIT_END && journal_counts(publishing->journal, head, record);
@@ -356,7 +359,7 @@ static int see_first(void *context, const struct commit_head *head,
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
-    /* A later record must be published again: a DONE of what was given up, say. */
+    /* A later record must be published again, for example a DONE after a FAILED. */
     memset(publishing->published + record->first, record->verdict == COMMIT_PUBLISHED,
            (size_t)record->cells);
     return record_resolver_add(publishing->resolver, record, err);

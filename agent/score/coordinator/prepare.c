@@ -14,24 +14,25 @@
 enum {
     OWNER_BYTES_MAX = 16 << 10,
     LEASES_AHEAD = 1024,
-    BLOCKS_MAX = 256, /* of a lease */
+    BLOCKS_MAX = 256, /* maximum of a lease */
     LIST_STEP_MS = 5,
-    LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
+    LATER_MS = 15000, /* added to a scorer's time limit: leases that the scorer does not end are
+                         ended by us */
 };
 
-/* What the scorer was tried with. */
+/* The inputs of the scorer's test. */
 struct trial {
     const struct scorer_kind *kind;
-    struct local_file network; /* of az:// a copy: it is fetched once */
+    struct local_file network; /* for az:// a copy, which is fetched once */
 };
 
 static void trial_release(struct trial *trial) {
     local_file_release(&trial->network);
 }
 
-/* A file that is read (field: "path" of an input that is one, or "manifest"), and is where one of
- * ours is to be written. output, input: on this machine; NULL where one of them is elsewhere, and
- * names alone tell. */
+/* Refuses a file that is read (field: "path" of an input that is a file, or "manifest") if an
+ * output would replace it. output, input: paths on this machine; NULL if one of them is elsewhere,
+ * and only the names can be compared. */
 static int try_replaced(const struct job *job, const struct media *media, const char *field,
                         const char *output, const char *input, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
@@ -56,8 +57,8 @@ static int try_replaced(const struct job *job, const struct media *media, const 
     return 0;
 }
 
-/* Results among the inputs would be read as inputs the next time, or replace them. That a video's
- * result does not replace it, its listing has seen. */
+/* Results among the inputs would be read as inputs the next time, or replace them. For a video the
+ * listing has checked this. */
 static int try_apart(const struct job *job, const struct media *media, const char *field,
                      struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
@@ -82,7 +83,7 @@ static int try_apart(const struct job *job, const struct media *media, const cha
     return try_replaced(job, media, field, output, folder, err);
 }
 
-/* Locks the run's folder, unless the output is another run's, which the log of commits will say. */
+/* Locks the run's folder, unless the output is another run's, which the commit log reports. */
 static int try_lock(const struct job *job, struct prepared *prepared, struct error *err) {
     AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, job->run);
     AUTO(tree_freep) json_t *owner = NULL;
@@ -121,7 +122,7 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
     return try_lock(job, prepared, err);
 }
 
-/* Reads what is committed, and claims the run. */
+/* Reads the commits, and claims the run. */
 static int try_run(const struct job *job, struct prepared *prepared, const struct trial *trial,
                    struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
@@ -153,7 +154,7 @@ static int try_run(const struct job *job, struct prepared *prepared, const struc
         return error_context(err, "spec.output.path");
     }
     if (is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
-        /* Blocks of a table become lines for programs, which are bounded. */
+        /* Blocks of a table become lines for programs, whose length is limited. */
         ledger_limit(prepared->journal.ledger, BLOCKS_MAX);
     }
     return run_file_store(prepared->output, job->run, run, err);
@@ -186,7 +187,8 @@ static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNU
     return error_set(err, ERROR_CANCELLED, "there is something");
 }
 
-/* Is there anything at all? Asked before the output is claimed, by name: no order sorts. */
+/* Checks that the input is not empty, before the output is claimed. Lists in the order of names,
+ * which needs no sorting. */
 static int try_lines(const struct job *job, const struct prepared *prepared, struct error *err) {
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
@@ -226,7 +228,7 @@ static int try_input(const struct job *job, struct prepared *prepared, struct er
                            prepared->media->name);
 }
 
-/* Cells are dealt as soon as all their lines are known. */
+/* A cell can be leased as soon as all its lines are known. */
 int prepared_extend(struct prepared *prepared, struct error *err) {
     int64_t lines = 0, size = prepared->cell_items;
     if (!prepared->list) {
@@ -329,7 +331,7 @@ int prepared_compare(struct prepared *prepared, struct error *err) {
                      prepared->media->lines->is_batch ? "mini-batches" : "items", (long long)lines);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};

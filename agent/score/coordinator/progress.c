@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAMPLE_MS = PROGRESS_WINDOW_MS / 32, SAMPLES_KEPT = 4 /* even if they are old */ };
+enum {
+    SAMPLE_MS = PROGRESS_WINDOW_MS / 32,
+    SAMPLES_KEPT = 4 /* samples that are kept even if they
+                        are old */
+};
 
 static const char *const state_names[] = {"Listing", "Running", "Joining", "Succeeded", "Failed"};
 static_assert(ARRAY_LEN(state_names) == PROGRESS_STATE_COUNT, "one name per state");
@@ -68,7 +72,7 @@ double progress_rate(const struct progress *progress, int64_t now_ms) {
         return rate_between(last->items - progress->items_before, progress->started_ms,
                             progress->ended_ms);
     }
-    /* Between two results the rate stands still; when the next is overdue it sinks. */
+    /* Between two results the rate is constant; it falls when the next result is overdue. */
     int64_t usual_ms = (last->time_ms - first->time_ms) / (progress->sample_count - 1);
     int64_t to_ms = MAX(last->time_ms, now_ms - usual_ms);
     return rate_between(last->items - first->items, first->time_ms, to_ms);
@@ -106,7 +110,8 @@ json_t *progress_json(const struct progress *progress, const struct ledger_count
     }
     json_object_set_new(tree, "outputs",
                         progress->outputs ? json_deep_copy(progress->outputs) : json_array());
-    if (progress->knows_storage) { /* whether the operator may replace us while we may live */
+    if (progress->knows_storage) { /* tells the operator whether it may replace us while we may be
+                                      alive */
         json_object_set_new(tree, "exclusive", json_boolean(progress->excludes));
     }
     if (progress->summary) {

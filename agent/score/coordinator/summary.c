@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is scored; NULL for a spec that says nothing we know. */
+/* The input kind; NULL for a spec without a known one. */
 static const struct media *media_of(const struct job *job) {
     const struct media *media = NULL;
     struct error ignored = {0};
@@ -39,7 +39,8 @@ static json_t *failures_json(const struct summary *summary) {
         json_object_set_new(row, "items", json_integer(failure->items));
         json_object_set_new(row, "tries", json_integer(failure->try));
         json_object_set_new(row, "worker", json_string(worker_name(facts, failure->worker)));
-        size_t whole = utf8_valid_size(failure->cause, strlen(failure->cause)); /* it was cut */
+        size_t whole = utf8_valid_size(failure->cause, strlen(failure->cause)); /* it was
+                                                                                   truncated */
         json_object_set_new(row, "cause", json_stringn(failure->cause, whole));
         json_array_append_new(list, row);
     }
@@ -96,8 +97,8 @@ int summary_write(const struct summary *summary, struct store *output, struct er
     return store_put(output, SUMMARY_NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 
-/* Only a long list of outputs or a program's output can make it too long. "report" is for the next
- * coordinator alone. */
+/* Only a long list of outputs or a program's output can make it too long. "report" is only for the
+ * next coordinator. */
 void summary_leave_words(json_t *progress) {
     static const char *const long_ones[] = {"outputs", "failedLog"};
     json_object_del(progress, "report");
@@ -136,8 +137,8 @@ int summary_report(const struct summary *summary, struct store *output, struct c
     return report_write(output, log, &options, ret_facts, err);
 }
 
-/* The machine's trouble. Not what is forbidden: a moment ago the same store took a commit, so that
- * it is these names alone, and will be tomorrow. */
+/* True for faults of the machine. DENIED is not one: the same store accepted a commit just before,
+ * so only these names are forbidden, and a retry would not help. */
 static bool may_pass(const struct error *err) {
     return error_is_machine(err) && err->kind != ERROR_DENIED;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading a summary back. Apart from summary.c, so that a worker, which tidies up after a run that
- * has ended, needs no report (build/windlass-shim). */
+/* Reads a summary. Separate from summary.c so that a worker, which tidies up after a run that has
+ * ended, does not link the report (build/windlass-shim). */
 #include "agent/score/coordinator/summary.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool copy_texts(const json_t *tree, json_t *words) {
     return is_sound;
 }
 
-/* A verdict, not the exit code of somebody who was told to stop. */
+/* True if the exit code is a verdict, not that of a coordinator that was stopped. */
 static bool is_verdict(const json_t *tree) {
     const char *state = tree_text(tree, "state", "");
     int64_t code = tree_integer(tree, "exitCode", -1);
@@ -71,7 +71,7 @@ json_t *summary_words(const struct job *job, bool any_uid, const char *text, siz
     return TAKE(words);
 }
 
-/* An output is the output's folder, which is there, or an object in it. */
+/* An output is the output's folder, which exists, or an object in it. */
 static bool is_there(const struct job *job, struct store *output, const char *spec_path) {
     size_t length = strlen(job->output);
     struct store_info info;

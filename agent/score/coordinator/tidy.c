@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-    WATCH_MS = 5000,   /* between two looks at the volumes */
-    HANGS_MS = 300000, /* how long a hanging volume is waited for */
+    WATCH_MS = 5000,   /* interval of checks of the volumes */
+    HANGS_MS = 300000, /* how long to wait for a hanging volume */
 };
 
 void tidy_run(const struct job *job, struct store *output, bool was_killed) {
@@ -55,7 +55,7 @@ static int add_name(void *context, const char *name, const struct store_info *in
     return 0;
 }
 
-/* A name ends with EPOCH-LEASE (part_name), or with what belongs to that. */
+/* A name ends with EPOCH-LEASE (part_name), and possibly a suffix. */
 static void remove_tries(const struct job *job, struct store *output, int64_t epoch) {
     struct error err = {0};
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/try/", job->run);

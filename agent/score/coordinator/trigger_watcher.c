@@ -20,9 +20,9 @@ enum {
     PAUSE_MIN_MS = 5000,
     PAUSE_MAX_MS = 600000,
     PAUSE_TIMES = 20,
-    SETTLE_MS = 1000, /* between the two looks at a trigger */
+    SETTLE_MS = 1000, /* between two polls of a trigger */
     TROUBLE_MS = 30000,
-    STEP_MS = 500, /* for SIGTERM */
+    STEP_MS = 500, /* interval of checks for SIGTERM */
     FOLD_BYTES = 64 << 10,
     PATH_MAX_BYTES = 1024,
 };
@@ -39,7 +39,7 @@ int64_t watcher_pause_ms(int64_t look_ms) {
 /* ---- a digest of what does not fit into memory ---------------------------------------------- */
 
 struct fold {
-    struct buffer text; /* that is to be folded in */
+    struct buffer text; /* not folded in yet */
     char hex[65];
 };
 
@@ -50,7 +50,7 @@ static void fold_turn(struct fold *fold) {
     (void)!buffer_append(&fold->text, fold->hex, 64, &ignored);
 }
 
-/* A name and what it is, apart from the next one. */
+/* Adds a name and its properties, with a separator. */
 static int fold_add(struct fold *fold, const char *name, const struct store_info *info,
                     struct error *err) {
     if (fold->text.size > FOLD_BYTES) {
@@ -99,7 +99,7 @@ static void read_text(const char *path, struct buffer *text, struct watcher_obse
     if (size == 0) {
         return;
     }
-    AUTO(text_freep) char *line = x_calloc(size + 1, 1); /* a NUL among them must be seen */
+    AUTO(text_freep) char *line = x_calloc(size + 1, 1); /* a NUL in the text must be detected */
     memcpy(line, start, size);
     const char *problem = path_problem(line, size);
     if (problem) {
@@ -172,7 +172,7 @@ static int add_file(struct walk *walk, const char *name, const struct store_info
         *err = cause;
         return -1;
     }
-    walk->found++; /* one that is gone by now, or is named and not there yet, has no token */
+    walk->found++; /* a file that is gone, or named but does not exist yet, has no token */
     return fold_add(&walk->fold, name, &info, err);
 }
 
@@ -246,7 +246,7 @@ static int walk_input(const json_t *spec, struct walk *walk, struct error *err) 
     }
     error_clear(&cause);
     if (manifest_read(manifest, /* after= */ NULL, on_named, walk, &cause) < 0) {
-        if (cause.kind != ERROR_INVALID) { /* being written, say */
+        if (cause.kind != ERROR_INVALID) { /* it may be being written */
             *err = cause;
             return -1;
         }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { SHARE = 2 /* a slot takes 1/SHARE of its even part of what is not cut */ };
+enum { SHARE = 2 /* a slot takes 1/SHARE of its even share of the uncut cells */ };
 
 struct range {
     int64_t next, end;

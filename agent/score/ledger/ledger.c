@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what leases come to -------------------------------------------------------------------- */
+/* ---- how leases end --- --------------------------------------------------------------------- */
 
 struct ledger_lease ledger_view(const struct ledger *ledger, int32_t index) {
     const struct lease *lease = &ledger->slots.leases[index];
@@ -29,7 +29,7 @@ int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_
     return of_cell ? MIN((first + cells) * of_cell, ledger->items) - first * of_cell : 0;
 }
 
-/* Its cells are the caller's business, unless there is a twin: true, that one goes on. */
+/* True: its twin continues. False: the caller handles the cells. */
 static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64_t now_ms) {
     struct lease lease = ledger->slots.leases[index];
     slots_drop(&ledger->slots, index, is_late, now_ms);
@@ -54,7 +54,7 @@ static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
     snprintf(taken->cause, sizeof taken->cause, "%s", cause);
 }
 
-/* A lease that its worker need not go on with. Its cells are the caller's business. */
+/* Drops a lease that its worker need not continue. The caller handles its cells. */
 static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) {
     struct ledger_lease lease = ledger_view(ledger, index);
     struct slot *slot = &ledger->slots.of[ledger->slots.leases[index].slot];
@@ -109,10 +109,11 @@ static void remember_failure(struct ledger *ledger, const struct ledger_lease *l
     snprintf(failure->cause, sizeof failure->cause, "%s", cause);
 }
 
-/* How a lease ended that did not end well: what its worker said, or what we say for it. */
+/* How a lease failed, as reported by its worker or found by us. */
 struct bad_end {
     enum ledger_fault fault;
-    int64_t items, failed; /* of a result with failed items; else items is what it had, or 0 */
+    int64_t items, failed; /* of a result with failed items; otherwise items is the lease's number,
+                              or 0 */
     const char *cause;
     bool has_result;
 };
@@ -131,7 +132,7 @@ static void count_end(struct ledger *ledger, const struct ledger_lease *lease,
     }
 }
 
-/* The lease is dropped already. lease->items becomes what is counted. */
+/* The lease is already dropped. Sets lease->items to the counted number. */
 static enum ledger_verdict end_badly(struct ledger *ledger, struct ledger_lease *lease,
                                      bool twin_goes_on, const struct bad_end *bad) {
     const struct cell *cell = &ledger->cells.of[lease->first];
@@ -241,7 +242,7 @@ void ledger_leave(struct ledger *ledger, int index) {
     }
 }
 
-/* ---- giving --------------------------------------------------------------------------------- */
+/* ---- granting------------------------------------------------------------------------------- */
 
 static int64_t waiting(const struct ledger *ledger) {
     return ledger->cells.in[CELL_WAITING];
@@ -263,7 +264,7 @@ static int pick_slot(const struct ledger *ledger, int64_t left, bool for_idle) {
                                                                  : -1;
 }
 
-/* Somebody who has nothing, elsewhere if there is an elsewhere. */
+/* An idle slot, of another worker if possible. */
 static int idle_slot_for(const struct ledger *ledger, int worker) {
     int index = ledger->slots.first[LIST_IDLE];
     while (index >= 0 && ledger->workers_present > 1 && ledger->slots.of[index].worker == worker) {
@@ -277,9 +278,9 @@ static int64_t slow_ms(const struct ledger *ledger, const struct lease *lease) {
     return median_us < 0 ? -1 : MAX(2 * median_us / 1000, (int64_t)LEDGER_SLOW_MS);
 }
 
-/* When a lease is slow that an idle slot could have, and which; INT64_MAX: none. Those that have
- * not begun are slow after LEDGER_SLOW_MS, the others after twice what is usual. The list is sorted
- * by age, so the walk ends where nothing is old enough to be slow any earlier. */
+/* When the next lease becomes slow that an idle slot could duplicate, and which; INT64_MAX: none.
+ * Leases that have not begun are slow after LEDGER_SLOW_MS, others after twice the median. The list
+ * is sorted by age, so the walk ends where no lease is old enough to become slow earlier. */
 static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *ret_slot) {
     const struct slots *slots = &ledger->slots;
     int64_t best_ms = INT64_MAX;
@@ -314,7 +315,7 @@ static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_le
     }
     struct lease lease = ledger->slots.leases[first];
     if (ledger->slots.of[lease.slot].head != first) {
-        return false; /* ledger_take gives it back */
+        return false; /* ledger_take takes it back */
     }
     lease.number = ledger->next_lease++;
     lease.try = next_try(ledger, lease.first, lease.cells);
@@ -369,7 +370,8 @@ static bool take_told(struct ledger *ledger, struct ledger_taken *ret_taken) {
     return true;
 }
 
-/* A lease that has not begun goes back; should its worker have begun it, its result is welcome. */
+/* Takes back a lease that has not begun; if its worker has begun it nevertheless, its result is
+ * still accepted. */
 static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
     struct ledger_lease lease = ledger_view(ledger, index);
     bool goes_on = drop_lease(ledger, index, /* is_late= */ true, now_ms);
@@ -379,8 +381,7 @@ static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
     }
 }
 
-/* Whose time is over first, of those that run and those that wait, and when; INT64_MAX: none.
- * */
+/* When the next running or waiting lease times out, and its slot; INT64_MAX: none. */
 static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
     const struct slots *slots = &ledger->slots;
     int running = slots->first[LIST_RUNNING], waiting = slots->first[LIST_WAITING];
@@ -403,7 +404,7 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_ta
     snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
              waits ? "its worker was not ready for it" : "no result",
              (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
-    if (slot->stuck_lease < 0) { /* else it never came to this one */
+    if (slot->stuck_lease < 0) { /* otherwise the worker never began this lease */
         slot->stuck_lease = ret_taken->lease.lease;
     }
     bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
@@ -451,7 +452,7 @@ void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-/* A word about the lease that it was to say something about. */
+/* The worker has reported the lease that blocked its slot. */
 static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease, int64_t now_ms) {
     const struct worker *it = &ledger->workers[worker];
     for (int slot = it->first_slot; slot < it->first_slot + it->slots; slot++) {
@@ -495,7 +496,7 @@ static bool is_sound(const struct ledger_lease *lease, const struct ledger_repor
     return false;
 }
 
-/* A lease that was taken away: it counted then, but its results may be the first. */
+/* A revoked lease: its end was counted then, but its results may be the first. */
 static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
                                        const struct ledger_report *report, int64_t now_ms,
                                        struct ledger_lease *ret_lease) {
@@ -518,15 +519,15 @@ static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
     return LEDGER_LATE;
 }
 
-/* A worker's time has the waiting in it, which belongs to a lease if it does to each: a program
- * that is started anew for every one of them. */
+/* The worker's time includes waiting. Waiting counts as part of a lease if every lease has it: a
+ * program that is started again for each. */
 static void measure(struct ledger *ledger, int32_t index, const struct ledger_report *report,
                     int64_t now_ms, bool is_sample) {
     const struct lease *lease = &ledger->slots.leases[index];
     struct slot *slot = &ledger->slots.of[lease->slot];
     int64_t us = (now_ms - slot->started_ms) * 1000;
     if (slot->head != index) {
-        return; /* its clock does not run */
+        return; /* its clock is stopped */
     }
     bool waited = slot->waits_ms >= 0, is_usual = !waited || slot->has_waited;
     slot->has_waited = waited;

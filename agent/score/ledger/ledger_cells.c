@@ -50,7 +50,8 @@ void cells_cover(struct cells *cells, int64_t end) {
         return;
     }
     if (wanted > cells->room) {
-        cells->room = MAX(wanted, cells->room + cells->room / 8); /* large blocks move for free */
+        cells->room = MAX(wanted, cells->room + cells->room / 8); /* realloc moves large blocks
+                                                                     cheaply */
         cells->of = x_realloc_array(cells->of, cells->room, sizeof *cells->of);
     }
     memset(cells->of + cells->count, 0, (wanted - cells->count) * sizeof *cells->of);
@@ -73,7 +74,7 @@ void cells_extend(struct cells *cells, int64_t count) {
     }
 }
 
-/* ---- what waits ----------------------------------------------------------------------------- */
+/* ---- waiting -------------------------------------------------------------------------------- */
 
 static void heap_push(struct cells *cells, int64_t first, int64_t end) {
     cells->back =
@@ -102,7 +103,7 @@ static struct cell_range heap_pop(struct cells *cells) {
     return smallest;
 }
 
-/* The first cells of a range that wait, at most so many; what is behind them comes back. */
+/* Takes the first waiting cells of a range, at most `most`; the cells after them go back. */
 static int32_t first_waiting(struct cells *cells, struct cell_range *range, int32_t most) {
     int64_t end = range->end;
     while (range->first < end && cells->of[range->first].state != CELL_WAITING) {
@@ -123,7 +124,7 @@ static struct cell_range next_dealt(struct cells *cells, int slot, int slots, in
     if (cells->partition) {
         int32_t count = 0;
         int64_t first = guided_partition_next(cells->partition, slot, slots, most, &count);
-        assert(first >= 0); /* the count of waiting cells is wrong */
+        assert(first >= 0); /* otherwise the count of waiting cells is wrong */
         return (struct cell_range){first, first + count};
     }
     int64_t first = cells->dealt;
@@ -163,7 +164,7 @@ void cells_put_back(struct cells *cells, int64_t first, int64_t end) {
     }
 }
 
-/* ---- what ended ----------------------------------------------------------------------------- */
+/* ---- ended ---------------------------------------------------------------------------------- */
 
 void cells_end(struct cells *cells, const struct ledger_record *record, enum cell_state state) {
     int64_t first = record->first, end = record->first + record->cells;

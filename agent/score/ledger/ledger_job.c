@@ -33,7 +33,7 @@ void ledger_free(struct ledger *ledger) {
     free(ledger);
 }
 
-/* ---- the input and what earlier coordinators did of it -------------------------------------- */
+/* ---- the input, and what earlier coordinators did ------------------------------------------- */
 
 static int say_behind(const struct ledger *ledger, int64_t cell, struct error *err) {
     return error_set(err, ERROR_INVALID,
@@ -90,13 +90,14 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
     return 0;
 }
 
-/* Commits name cells, and those of a store may name any. */
+/* Commits name cells, and a commit from a store may name any number. */
 static bool is_range(int64_t first, int64_t cells) {
     return first >= 0 && cells > 0 && first < LEDGER_CELLS_MAX && cells <= LEDGER_CELLS_MAX;
 }
 
 void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try) {
-    static const int64_t believed = (int64_t)1 << 40; /* of a record; a store may hold any */
+    static const int64_t believed = (int64_t)1 << 40; /* limit for a record's numbers, since a store
+                                                         may hold any */
     ledger->batches_retried += MAX(MIN(record->cells, believed), 0);
     ledger->items_retried += MAX(MIN(record->items, believed), 0);
     bool is_behind = ledger->is_all && record->first >= ledger->cells.known;
@@ -135,7 +136,7 @@ void ledger_void(struct ledger *ledger, int64_t first, int64_t cells) {
     }
 }
 
-/* ---- how it stands -------------------------------------------------------------------------- */
+/* ---- the state ------------------------------------------------------------------------------ */
 
 bool ledger_is_accounted(const struct ledger *ledger) {
     const int64_t *in = ledger->cells.in;
@@ -198,8 +199,8 @@ int ledger_verdict(const struct ledger *ledger, struct error *err) {
                      over);
 }
 
-/* Where only results tell how many items there are: as many as the cells that have ended let
- * expect, exactly when all have. */
+/* If only results have the number of items: an estimate from the cells that have ended; exact once
+ * all have. */
 static int64_t total_items(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
     int64_t items = cells->items.done + cells->items.failed;

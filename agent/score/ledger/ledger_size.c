@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a lease costs here at least, messages and records, and the least that is measured. */
+/* The minimum cost of a lease on the coordinator (messages and records), and the smallest cost of a
+ * cell that can be measured. */
 static const double start_us_min = 100, cell_us_min = 1;
 static const double start_share = 0.02, timeout_share = 0.25, tail_starts = 2;
 
@@ -12,8 +13,8 @@ struct sums {
     double n, x, y, xx, xy;
 };
 
-/* A class weighs by its leases and, so that a large one that was slow does not hide what starting
- * costs, by the share that it is wrong. */
+/* A class is weighted by its number of leases. Errors are relative, so that a slow class of large
+ * leases does not hide the cost of starting. */
 static struct sums sum_up(const struct sizes *sizes) {
     struct sums sums = {0};
     for (int i = 0; i < SIZE_CLASSES; i++) {
@@ -34,12 +35,13 @@ static struct sums sum_up(const struct sizes *sizes) {
 static void fit(struct sizes *sizes) {
     struct sums s = sum_up(sizes);
     double spread = s.n * s.xx - s.x * s.x;
-    if (spread <= 1e-9 * s.n * s.xx) { /* all of one size: what starting costs cannot be seen */
+    if (spread <= 1e-9 * s.n * s.xx) { /* all of one size: the cost of starting cannot be
+                                          determined */
         return;
     }
     double slope = (s.n * s.xy - s.x * s.y) / spread;
     double start = (s.y - slope * s.x) / s.n;
-    if (slope <= 0) { /* large ones take no longer */
+    if (slope <= 0) { /* larger leases take no longer */
         slope = 0;
         start = s.y / s.n;
     } else if (start < 0) {

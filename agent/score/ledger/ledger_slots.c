@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEASURED_MAX = 512 /* leases after which older ones count half */ };
+enum { MEASURED_MAX = 512 /* after this many leases older ones count half */ };
 
 void slots_init(struct slots *slots, int ahead_max) {
     *slots = (struct slots){.ahead_max = ahead_max,
@@ -80,7 +80,8 @@ void slots_place(struct slots *slots, int index) {
                : slot->held > slots_ahead(slots, index)    ? -1
                : slot->held == 1                           ? LIST_HALF
                                                            : LIST_MORE;
-    if (slot->list[LINK_ROOM] != list || list == LIST_MORE) { /* in turn */
+    if (slot->list[LINK_ROOM] != list || list == LIST_MORE) { /* move it to the end, so that slots
+                                                                 take turns */
         list_remove(slots, index, LINK_ROOM);
         if (list >= 0) {
             list_append(slots, index, LINK_ROOM, list);
@@ -89,7 +90,7 @@ void slots_place(struct slots *slots, int index) {
 }
 
 /* The head has changed: its clock starts, and running slots stay sorted by start. While the worker
- * is still busy with what it need not go on with, the clock stands. */
+ * is still busy with a revoked lease, the clock is stopped. */
 static void start_clock(struct slots *slots, int index, int64_t now_ms) {
     list_remove(slots, index, LINK_RUNNING);
     slots->of[index].waits_ms = -1;
@@ -101,7 +102,7 @@ static void start_clock(struct slots *slots, int index, int64_t now_ms) {
     }
 }
 
-/* started_ms stays while it waits: it is how long the lease has made no progress. */
+/* started_ms is kept while it waits: it tells how long the lease has made no progress. */
 void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
     struct slot *slot = &slots->of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
@@ -190,7 +191,7 @@ int32_t slots_find(const struct slots *slots, int64_t number) {
     return index;
 }
 
-/* ---- by age: those without a twin, and those that were taken away --------------------------- */
+/* ---- by age: leases without a twin, and revoked leases -------------------------------------- */
 
 static void alone_remove(struct slots *slots, int32_t index) {
     struct lease *lease = &slots->leases[index];
@@ -203,7 +204,7 @@ static void alone_remove(struct slots *slots, int32_t index) {
     }
 }
 
-/* Nearly always at the end; who has lost its twin is older. */
+/* Inserts nearly always at the end; a lease that has lost its twin is older. */
 static void alone_insert(struct slots *slots, int32_t index) {
     struct lease *lease = &slots->leases[index];
     int32_t older = slots->newest_alone;
