@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The head is a Python dictionary of three keys, as text:
+/* The head is the text of a Python dictionary with three keys:
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 3, 224, 224), }
- * which is read here as far as numpy writes it: no expressions, no escapes in strings. */
+ * The parser reads only what numpy writes: no expressions, no escapes in strings. */
 #include "agent/data/array/npy.h"
 
 #include "lib/half.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC_BYTES = 6, TEXT_MAX = 16 /* of a type that is known */ };
+enum { MAGIC_BYTES = 6, TEXT_MAX = 16 /* maximum of a known type */ };
 
 static const struct {
     const char *name;
@@ -67,7 +67,7 @@ static bool skip_word(struct head *head, const char *word) {
     return is_there;
 }
 
-/* 'text' or "text"; borrowed. */
+/* Reads 'text' or "text"; borrowed. */
 static bool read_string(struct head *head, const char **ret_text, size_t *ret_size) {
     skip_space(head);
     if (head->at == head->end || (*head->at != '\'' && *head->at != '"')) {
@@ -126,7 +126,7 @@ static int read_order(struct head *head, struct error *err) {
     return skip_word(head, "False") ? 0 : malformed(err);
 }
 
-/* Digits; Python 2 has put an L behind large ones. */
+/* Reads digits; Python 2 wrote an L after large numbers. */
 static bool read_size(struct head *head, int64_t *ret_size) {
     int64_t size = 0;
     skip_space(head);
@@ -274,7 +274,8 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
     return 0;
 }
 
-/* From the end on, where elements grow: what is read fills the front of the values' memory. */
+/* Converts backwards if elements grow: the bytes that were read are at the front of the values'
+ * memory. */
 static void convert(enum npy_type type, void *data, int64_t count) {
     if (type == NPY_FLOAT16) {
         for (int64_t i = count; i-- > 0;) {

@@ -5,7 +5,7 @@
 
 enum { TAG_ORIENTATION = 0x0112, ENTRY_BYTES = 12, JPEG_APP1 = 0xE1, JPEG_START_OF_SCAN = 0xDA };
 
-/* A window on the bytes of a TIFF header in either byte order. Reads outside give 0. */
+/* The bytes of a TIFF header in either byte order. Reads outside return 0. */
 struct tiff {
     const uint8_t *bytes;
     size_t size;

@@ -13,8 +13,7 @@ static void handle_destroyp(tjhandle *handle) {
     }
 }
 
-/* libjpeg warns and goes on where data is missing, which leaves grey areas. Bytes too many do no
- * harm. */
+/* libjpeg only warns if data is missing, which leaves grey areas. Extra bytes are harmless. */
 static bool is_harmless(tjhandle handle) {
     const char *text = tjGetErrorStr2(handle);
     return tjGetErrorCode(handle) == TJERR_WARNING && !strstr(text, "remature") &&
@@ -26,7 +25,7 @@ static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct p
     uint8_t *cmyk = x_calloc(pixels, 4);
     int result = tjDecompress2(handle, bytes, size, cmyk, picture->width, 0, picture->height,
                                TJPF_CMYK, TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT);
-    /* Adobe stores the inks inverted: 255 is none. */
+    /* Adobe stores the inks inverted: 255 is no ink. */
     for (size_t i = 0; i < pixels; i++) {
         for (size_t c = 0; c < 3; c++) {
             picture->pixels[3 * i + c] = (uint8_t)((cmyk[4 * i + c] * cmyk[4 * i + 3] + 127) / 255);
@@ -43,7 +42,7 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
         return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
     }
     int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
-    bool is_empty = width < 1 || height < 1; /* only tables, or cut off before the size */
+    bool is_empty = width < 1 || height < 1; /* only tables, or truncated before the size */
     if (is_empty || (header < 0 && !is_harmless(handle))) {
         return error_set(err, ERROR_INVALID, "corrupt JPEG: %s",
                          header < 0 ? tjGetErrorStr2(handle) : "no picture in it");

@@ -13,7 +13,7 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
         png_image_free(&image);
         return -1;
     }
-    /* 16-bit files that do not say otherwise hold sRGB like all others. */
+    /* 16-bit files without other information hold sRGB, like all others. */
     image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
     image.format = PNG_FORMAT_RGB;
     AUTO(picture_release) struct picture picture;

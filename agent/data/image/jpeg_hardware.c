@@ -17,7 +17,7 @@ enum end { END_DONE, END_NOT_THIS, END_LEAVE };
 struct jpeg_hardware {
     struct nvjpeg_library library;
     bool is_tried, is_open;
-    bool is_proven[2]; /* for grey, for colours */
+    bool is_proven[2]; /* for grey, for colour */
     int device;
     void *context, *stream, *handle, *state;
     uint64_t room; /* on the GPU */
@@ -40,7 +40,7 @@ static int driver_error(const struct nvjpeg_library *library, int code, const ch
     return error_set(err, ERROR_UNAVAILABLE, "%s: %s (CUDA %d)", what, text, code);
 }
 
-/* The device of this thread, which is the one that its slot scores on; else the first. */
+/* Uses the thread's current device, on which its slot scores; otherwise the first. */
 static int open_context(struct jpeg_hardware *hardware, struct error *err) {
     const struct nvjpeg_library *library = &hardware->library;
     int code = library->driver_init(0);
@@ -56,7 +56,7 @@ static int open_context(struct jpeg_hardware *hardware, struct error *err) {
     return 0;
 }
 
-/* Under the context. Older libraries do not know all flags. */
+/* Called with the context current. Older libraries do not know all flags. */
 static int open_decoder(struct jpeg_hardware *hardware, struct error *err) {
     static const unsigned flags[] = {NVJPEG_STRICT | NVJPEG_INTERPOLATE, NVJPEG_STRICT, 0};
     const struct nvjpeg_library *library = &hardware->library;
@@ -67,8 +67,8 @@ static int open_decoder(struct jpeg_hardware *hardware, struct error *err) {
     }
     int status = NVJPEG_INVALID;
     for (size_t i = 0; i < ARRAY_LEN(flags) && status == NVJPEG_INVALID; i++) {
-        status =
-            library->create(/* backend: its choice */ 0, NULL, NULL, flags[i], &hardware->handle);
+        status = library->create(/* backend: the library's choice */ 0, NULL, NULL, flags[i],
+                                 &hardware->handle);
     }
     if (status != NVJPEG_DONE) {
         hardware->handle = NULL;
@@ -83,7 +83,7 @@ static int open_decoder(struct jpeg_hardware *hardware, struct error *err) {
     return 0;
 }
 
-/* May be called at any point of opening. */
+/* May be called after a partial opening. */
 static void close_all(struct jpeg_hardware *hardware) {
     const struct nvjpeg_library *library = &hardware->library;
     void *popped = NULL;
@@ -127,7 +127,7 @@ static int open_all(struct jpeg_hardware *hardware, struct error *err) {
     return result;
 }
 
-/* Once, and said once. */
+/* Opens once, and logs the result once. */
 static void open_first(struct jpeg_hardware *hardware) {
     struct error err = {0};
     int version[3] = {0}; /* major, minor, patch */
@@ -167,7 +167,7 @@ static enum end end_of(int status) {
     case NVJPEG_INVALID:
     case NVJPEG_BAD:
     case NVJPEG_UNKNOWN:
-    case NVJPEG_MEMORY: /* the card is full: of what is scored */
+    case NVJPEG_MEMORY: /* scoring uses the GPU's memory */
     case NVJPEG_NOT_BUILT:
     case NVJPEG_CUT:
         return END_NOT_THIS;
@@ -193,7 +193,7 @@ static bool has_room(struct jpeg_hardware *hardware, size_t size) {
     return true;
 }
 
-/* What it reads in the header is what we read. */
+/* Checks that nvJPEG reads the same header as we do. */
 static enum end check_info(struct jpeg_hardware *hardware, const void *bytes, size_t size,
                            const struct jpeg_outline *outline) {
     int components = 0, sampling = NVJPEG_NO_SAMPLING;
@@ -205,7 +205,7 @@ static enum end check_info(struct jpeg_hardware *hardware, const void *bytes, si
     return end == END_DONE && !is_same ? END_NOT_THIS : end;
 }
 
-/* Under the context. values: [height, width, components]. */
+/* Called with the context current. values: [height, width, components]. */
 static enum end decode_there(struct jpeg_hardware *hardware, const void *bytes, size_t size,
                              const struct jpeg_outline *outline, uint8_t *values,
                              struct error *err) {
@@ -235,7 +235,7 @@ static enum end decode_there(struct jpeg_hardware *hardware, const void *bytes, 
     return end_of(status);
 }
 
-/* values: width * height of them, at the start; from the end on each becomes three. */
+/* The first width * height values are grey; from the end on each is copied to three. */
 static void spread_grey(struct picture *picture) {
     uint8_t *pixels = picture->pixels;
     for (size_t i = (size_t)picture->width * (size_t)picture->height; i-- > 0;) {
@@ -284,14 +284,14 @@ bool jpeg_hardware_is_near(const struct picture *one, const struct picture *othe
                          : most <= JPEG_HARDWARE_BYTE_MAX;
 }
 
-/* Before the first picture of a kind is believed. */
+/* Compares the first picture of each kind with the processor's. */
 static enum end prove(struct jpeg_hardware *hardware, const void *bytes, size_t size,
                       const struct jpeg_outline *outline, const struct picture *picture,
                       struct error *err) {
     AUTO(picture_release) struct picture ours = {0};
     struct error cause = {0};
     if (image_decode(bytes, size, &ours, &cause) < 0) {
-        return END_NOT_THIS; /* broken, which it did not see: nothing is known yet */
+        return END_NOT_THIS; /* the file is broken and nvJPEG did not notice: this proves nothing */
     }
     if (!jpeg_hardware_is_near(&ours, picture, outline->is_subsampled)) {
         (void)error_set(err, ERROR_BUG, "its colours are not the processor's");

@@ -23,8 +23,8 @@ struct walk {
     const uint8_t *bytes;
     size_t size, at;
     struct jpeg_outline seen;
-    int frame; /* its marker; 0: none yet */
-    int scans; /* so far ... */
+    int frame; /* marker of the frame; 0: none yet */
+    int scans; /* scans so far ... */
     int parts; /* ... and the components in them */
     bool is_rgb;
 };
@@ -54,7 +54,7 @@ static bool read_frame(struct walk *walk, int marker, const uint8_t *body, size_
     return true;
 }
 
-/* Behind a scan's header: on to the marker that ends its data. */
+/* Called after a scan's header: skips to the marker that ends the scan's data. */
 static bool skip_scan(struct walk *walk) {
     for (;;) {
         const uint8_t *found = memchr(walk->bytes + walk->at, 0xFF, walk->size - walk->at);
@@ -75,14 +75,15 @@ static bool read_segment(struct walk *walk, int marker, const uint8_t *body, siz
         return read_frame(walk, marker, body, length);
     }
     if (marker == MARK_APP14 && length >= 12 && memcmp(body, "Adobe", 5) == 0) {
-        walk->is_rgb = walk->is_rgb || body[11] == 0; /* not turned into YCbCr */
+        walk->is_rgb = walk->is_rgb || body[11] == 0; /* not converted to YCbCr */
         return true;
     }
     if (marker == MARK_SOS) {
         walk->parts += length > 0 ? body[0] : 0;
         return walk->frame && ++walk->scans <= SCANS_MAX && skip_scan(walk);
     }
-    /* Not: lossless and arithmetic frames, a DNL, which says the height late, what is reserved. */
+    /* Excluded: lossless and arithmetic frames, DNL, which has the height after the data, and
+     * reserved markers. */
     return marker == MARK_DHT || marker == MARK_DQT || marker == MARK_DRI ||
            (marker >= MARK_APP0 && marker <= MARK_APP15) || marker == MARK_COM;
 }
@@ -103,7 +104,7 @@ bool jpeg_outline_read(const void *jpeg, size_t size, struct jpeg_outline *ret) 
             return false;
         }
         int marker = walk.bytes[walk.at + 1];
-        if (marker == 0xFF) { /* filling */
+        if (marker == 0xFF) { /* padding */
             walk.at++;
             continue;
         }

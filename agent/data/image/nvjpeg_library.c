@@ -38,7 +38,7 @@ static const struct row driver_rows[] = {
     ROW("cuGetErrorString", driver_error_string),
 };
 
-/* names: one after the other is tried; NULL ends them. hint: where the library is to be had. */
+/* names: tried in order; NULL-terminated. hint: where to get the library. */
 static int load(const char *const *names, const char *hint, const struct row *rows, size_t count,
                 struct nvjpeg_library *library, struct error *err) {
     void *handle = NULL;

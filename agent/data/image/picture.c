@@ -45,7 +45,7 @@ void picture_orient(struct picture *picture, int orientation) {
     if (orientation < 2 || orientation > 8) {
         return;
     }
-    /* 5..8 exchange the axes; then the table says which of the source's axes run backwards. */
+    /* 5..8 swap the axes; the tables say which of the source's axes are reversed. */
     static const bool flip_x[] = {[2] = 1, [3] = 1, [7] = 1, [8] = 1};
     static const bool flip_y[] = {[3] = 1, [4] = 1, [6] = 1, [7] = 1, [8] = 0};
     bool is_turned = orientation >= 5;

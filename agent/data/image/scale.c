@@ -41,7 +41,7 @@ static void filter_release(struct filter *filter) {
     free(filter->weights);
 }
 
-/* One row of 3 * from bytes to 3 * to floats. */
+/* Scales a row of 3 * from bytes to 3 * to floats. */
 static void scale_row(const struct filter *filter, const uint8_t *row, int to, float *result) {
     for (int x = 0; x < to; x++) {
         const float *weights = filter->weights + (size_t)x * (size_t)filter->taps;
@@ -78,7 +78,7 @@ void scale_picture(const struct picture *picture, int width, int height,
         }
         const float *weights = down.weights + (size_t)y * (size_t)down.taps;
         for (size_t x = 0; x < stride; x++) {
-            sums[x] = 0.5f; /* rounds when cut to an integer */
+            sums[x] = 0.5f; /* rounds, since the conversion to integer truncates */
         }
         for (int tap = 0; tap < down.taps; tap++) {
             const float *row = rows + (size_t)((down.first[y] + tap) % down.taps) * stride;

@@ -16,7 +16,7 @@ enum {
     PAGES_HELD = 4,
     WAIT_MS_MIN = 20,
     WAIT_MS_MAX = 5000,
-    PATIENCE_MS = 300000, /* how long the store may fail to take a page */
+    PATIENCE_MS = 300000, /* how long the store may fail to accept a page */
 };
 
 struct held {
@@ -24,13 +24,13 @@ struct held {
     uint64_t used; /* 0: empty */
 };
 
-/* What the thread says, below the lock. */
+/* Results of the thread, guarded by the lock. */
 struct told {
-    int64_t *firsts; /* of each page, its first line */
+    int64_t *firsts; /* the first line of each page */
     size_t pages, room;
-    int64_t lines; /* of all these pages */
+    int64_t lines; /* lines of all these pages */
     bool is_complete, has_ended;
-    struct error err; /* why it has ended before that */
+    struct error err; /* why it ended before that */
 };
 
 struct list {
@@ -40,19 +40,19 @@ struct list {
     bool has_thread;
     atomic_bool stops;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* stops */
+    pthread_cond_t changed; /* signals `stops` */
     struct told told;
     /* the caller's */
-    int64_t lines; /* that list_turn has told */
+    int64_t lines; /* that list_turn has returned */
     bool is_complete, has_failed;
     struct held held[PAGES_HELD];
     uint64_t uses;
-    /* the thread's, and list_open's before it starts */
+    /* used by the thread, and by list_open before it starts */
     struct list_writer writer;
-    char *mark;              /* behind the last page */
-    int64_t skips;           /* lines that come again, since there is no mark */
-    int64_t page_started_ms; /* its first line came */
-    bool is_overtaken;       /* another coordinator has stored a page: list again behind it */
+    char *mark;              /* after the last page */
+    int64_t skips;           /* lines to skip that are listed again, since there is no mark */
+    int64_t page_started_ms; /* when the page's first line came */
+    bool is_overtaken;       /* another coordinator has stored a page: list again after it */
     bool cannot_store;       /* for this or another reason */
 };
 
@@ -60,7 +60,7 @@ static char *page_name(const struct list *list, int64_t number) {
     return x_printf(".windlass/%s/list/%08lld", list->run, (long long)number);
 }
 
-/* Appended to what is known. From the thread, or before it runs. */
+/* Appends a page to the known ones. Called in the thread, or before it runs. */
 static void add_page(struct list *list, int64_t first, size_t count, bool is_last) {
     struct told *told = &list->told;
     pthread_mutex_lock(&list->lock);
@@ -79,7 +79,7 @@ static void add_page(struct list *list, int64_t first, size_t count, bool is_las
 
 /* ---- pages of the store --------------------------------------------------------------------- */
 
-/* 1: read; 0: not there. */
+/* 1: read; 0: absent. */
 static int fetch_page(struct list *list, int64_t number, struct list_page *ret_page,
                       struct error *err) {
     AUTO(text_freep) char *name = page_name(list, number);
@@ -101,7 +101,7 @@ static int fetch_page(struct list *list, int64_t number, struct list_page *ret_p
     return 1;
 }
 
-/* A page that somebody stored goes on where ours end, or nothing is guessed. */
+/* Adopts a stored page. It must continue exactly where ours end; otherwise this is an error. */
 static int adopt(struct list *list, struct list_page *page, struct error *err) {
     if (page->first != list->told.lines || list->told.is_complete) {
         AUTO(text_freep) char *name = page_name(list, page->number);
@@ -146,8 +146,8 @@ static bool wait_ms(struct list *list, int64_t ms) {
     return !atomic_load(&list->stops);
 }
 
-/* Reads the object of that name. 1: our bytes; 2: another coordinator's page, adopted; 0: nothing.
- */
+/* Reads the object of that name. 1: our bytes; 2: another coordinator's page, adopted; 0:
+ * absent. */
 static int look(struct list *list, const char *text, size_t size, struct error *err) {
     AUTO(list_page_release) struct list_page page = {0};
     int found = fetch_page(list, (int64_t)list->told.pages, &page, err);
@@ -160,7 +160,8 @@ static int look(struct list *list, const char *text, size_t size, struct error *
     return adopt(list, &page, err) < 0 ? -1 : 2;
 }
 
-/* 1: stored; 2: another has stored one; 0: not yet, for a cause that may pass; -1: never. */
+/* 1: stored; 2: another has stored one; 0: not yet, for a cause that may be temporary; -1:
+ * never. */
 static int try_store(struct list *list, const char *name, const char *text, size_t size,
                      struct error *cause, struct error *err) {
     bool excludes = store_can(list->options.output).creates;
@@ -179,13 +180,13 @@ static int try_store(struct list *list, const char *name, const char *text, size
         return -1;
     }
     if (found <= 0 && !cause->kind) {
-        *cause = ignored; /* it was stored, and cannot be seen */
+        *cause = ignored; /* it was stored, but cannot be read yet */
     }
     return MAX(found, 0);
 }
 
 static int store_page(struct list *list, bool is_last, struct error *err) {
-    list->cannot_store = true; /* until it is */
+    list->cannot_store = true; /* until a page is stored */
     size_t size = 0;
     int64_t number = (int64_t)list->told.pages, start_ms = clock_monotonic_ms();
     AUTO(text_freep) char *name = page_name(list, number);
@@ -254,7 +255,8 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
     return added < 0 ? -1 : 0;
 }
 
-/* The listing broke: what came before is good, and what cannot be stored now comes again. */
+/* The listing was interrupted: earlier lines are valid, and those that cannot be stored now will be
+ * listed again. */
 static void save_lines(struct list *list) {
     struct error unsaid = {0};
     if (!list->cannot_store && list->writer.count &&
@@ -264,7 +266,8 @@ static void save_lines(struct list *list) {
     }
 }
 
-/* Lists from where the pages end to the end of the input, or to where another has overtaken us. */
+/* Lists from the end of the pages to the end of the input, or until another coordinator has
+ * overtaken us. */
 static int list_rest(struct list *list, struct error *err) {
     AUTO(text_freep)
     char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
@@ -456,7 +459,7 @@ static int compare_line(void *context, const char *line, size_t size, const char
     struct comparison *comparison = context;
     int64_t number = comparison->lines++;
     if (!comparison->is_same) {
-        return 0; /* counted */
+        return 0; /* only counted */
     }
     if (number >= comparison->list->lines) {
         comparison->is_same = false;
@@ -466,7 +469,7 @@ static int compare_line(void *context, const char *line, size_t size, const char
     if (list_lines(comparison->list, number, 1, &comparison->line, err) < 0) {
         return -1;
     }
-    const struct buffer *known = &comparison->line; /* in brackets */
+    const struct buffer *known = &comparison->line; /* the line in brackets */
     comparison->is_same = known->size == size + 2 && memcmp(known->data + 1, line, size) == 0;
     return 0;
 }

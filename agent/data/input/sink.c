@@ -7,7 +7,7 @@
 struct sink {
     enum sink_form form;
     const struct media *media;
-    struct writer *writer; /* the media's, of PARTS and PACKS */
+    struct writer *writer; /* the media's, for PARTS and PACKS */
     struct staged_output *staged;
 };
 
@@ -46,7 +46,7 @@ void sink_free(struct sink *sink) {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* JSON text less the white space between its tokens; numbers stay as they were written. */
+/* Appends JSON text without the white space between its tokens; numbers keep their spelling. */
 static int add_compact(struct staged_output *staged, const char *json, size_t size,
                        struct error *err) {
     bool in_string = false;
@@ -77,7 +77,7 @@ static bool has_control(const char *text, size_t size) {
 
 static int add_json(struct staged_output *staged, const char *json, size_t size,
                     struct error *err) {
-    /* What our reader does not take (half a surrogate) stays JSON. */
+    /* A string that our parser rejects (an unpaired surrogate) remains JSON. */
     AUTO(tree_freep)
     json_t *string = size && *json == '"'
                          ? json_loadb(json, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)

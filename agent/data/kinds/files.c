@@ -36,7 +36,7 @@ static int files_writer_open(const json_t *spec, const json_t *work UNUSED,
     return 0;
 }
 
-/* The result's bytes in the format of its input. */
+/* Encodes the result in the format of its input. */
 static int encode_picture(const struct writer *writer, const char *name,
                           const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
                           struct error *err) {

@@ -16,16 +16,16 @@
 #include <string.h>
 
 enum {
-    TIME_BYTES = 8,        /* of a key: time, then path */
-    AHEAD_MAX = 16,        /* files that are asked for at once, where the store does that ... */
-    AHEAD_BYTES = 1 << 20, /* ... and are no larger */
+    TIME_BYTES = 8,        /* bytes of the time in a key, which is time, then path */
+    AHEAD_MAX = 16,        /* files that are read together, if the store supports it ... */
+    AHEAD_BYTES = 1 << 20, /* ... and they are not larger */
 };
 
 struct walk {
     const struct input_listing *listing;
     struct store *store;
     const char *folder, *pattern; /* spec path */
-    char *left_out;               /* names below it are the output's; NULL: none */
+    char *left_out;               /* the output's folder, whose names are skipped; NULL: none */
     int64_t found, skipped;
     struct sorter *sorter; /* order Modified */
     const char *after;     /* likewise: a mark */
@@ -47,7 +47,7 @@ static int tell(struct walk *walk, const char *name, const char *mark, struct er
     return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
 }
 
-/* Time in eight bytes that sort as it does, and the path. */
+/* Adds the key: the time in eight bytes that sort like the time, then the path. */
 static int collect(struct walk *walk, const char *name, const struct store_info *info,
                    struct error *err) {
     char key[TIME_BYTES + STORE_NAME_MAX + 1];
@@ -97,7 +97,7 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     return tell(walk, mark + 2 * TIME_BYTES + 1, mark, err);
 }
 
-/* Results in the input's folder are not input. */
+/* Results in the input's folder are skipped. */
 static int leave_out(struct walk *walk, struct error *err) {
     AUTO(text_freep) char *input = NULL;
     AUTO(text_freep) char *output = NULL;
@@ -199,12 +199,13 @@ struct input_reader {
     enum item_type type;
     const json_t *names; /* borrowed */
     size_t next;
-    char *fault; /* of the item */
-    /* what was read ahead: names[ahead_first], ... */
+    char *fault; /* the item's */
+    /* files that were read ahead: names[ahead_first], ... */
     struct store_peeked ahead[AHEAD_MAX];
     size_t ahead_first, ahead_count;
     char *ahead_data;               /* NULL before the first */
-    bool are_large;                 /* these files: reading ahead would only read them twice */
+    bool are_large;                 /* the files are large: reading ahead would only read them
+                                       twice */
     struct jpeg_hardware *hardware; /* NULL: the processor decodes */
 };
 
@@ -256,7 +257,8 @@ static int files_reader_open(const json_t *spec, const json_t *lines, struct inp
     return 0;
 }
 
-/* Over a network each file would wait for the answer to the one before. */
+/* Reads several files at once: over a network each would otherwise wait for the response to the one
+ * before. */
 static void look_ahead(struct input_reader *reader, size_t first) {
     size_t left = json_array_size(reader->names) - first, large = 0;
     reader->ahead_first = first;
@@ -278,7 +280,7 @@ static void look_ahead(struct input_reader *reader, size_t first) {
     reader->are_large = 2 * large > reader->ahead_count;
 }
 
-/* The bytes of that file, if they are here; NULL: it has to be read by itself. */
+/* The bytes of that file, if it was read ahead; NULL: it must be read alone. */
 static const struct store_peeked *find_ahead(struct input_reader *reader, size_t index) {
     if (store_can(reader->store).is_local) {
         return NULL;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BYTES = 32 << 20 /* of values that a reader holds, or one slice */ };
+enum { READ_BYTES = 32 << 20 /* of values that a reader holds, if they are several slices */ };
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static int open_array(struct walk *walk, const char *name, struct npy *ret_npy,
                            store_path(walk->source.store), name, walk->first_name);
 }
 
-/* The array's lines from this slice on. */
+/* Adds the array's lines from this slice on. */
 static int add_array(struct walk *walk, const char *name, int64_t from, struct error *err) {
     struct npy npy;
     struct store_info info;
@@ -79,7 +79,7 @@ static int on_file(void *context, const char *name, struct error *err) {
     return add_array(context, name, 0, err);
 }
 
-/* after: "64 x.npy"; the rest of that file, and the files behind it. */
+/* after: "64 x.npy": continues with the rest of that file and the files after it. */
 static int walk_files(struct walk *walk, const char *after, struct error *err) {
     char *name = NULL;
     if (after) {
@@ -129,12 +129,12 @@ static int npy_list(const struct input_listing *listing, input_line *line, void 
 struct input_reader {
     struct source source;
     const json_t *lines; /* borrowed */
-    size_t line;         /* the one that is read */
+    size_t line;         /* the line that is being read */
     int64_t next;        /* its next slice; -1: its first */
     struct npy npy;
     void *values;
-    struct npy_range held; /* slices that are in values */
-    char fault[512];       /* of all the line's slices; "": none */
+    struct npy_range held; /* the slices in `values` */
+    char fault[512];       /* the fault of all slices of the line; "": none */
     char name[STORE_NAME_MAX + 32];
 };
 
@@ -203,7 +203,7 @@ static int changed(const struct input_reader *reader, const char *name, struct e
                      store_path(reader->source.store), name);
 }
 
-/* What is the item's fault, or else *err. */
+/* Decides whether an error is the item's fault or fails with *err. */
 static int judge(struct input_reader *reader, const char *name, const struct error *cause,
                  struct error *err) {
     if (cause->kind == ERROR_CONFLICT) {
@@ -231,7 +231,7 @@ static int begin_line(struct input_reader *reader, const json_t *line, struct er
     return is_same && number_of(line, 2) <= reader->npy.dims[0] ? 0 : changed(reader, name, err);
 }
 
-/* Slices from the next one on, as many as READ_BYTES hold. */
+/* Reads slices from the next one on, as many as fit in READ_BYTES. */
 static int hold(struct input_reader *reader, const json_t *line, struct error *err) {
     int64_t bytes = npy_slice_values(&reader->npy) * (int64_t)npy_value_bytes(reader->npy.type);
     int64_t most = MAX(READ_BYTES / bytes, (int64_t)1), left = number_of(line, 2) - reader->next;

@@ -11,11 +11,12 @@
 #include <string.h>
 
 enum {
-    BLOCK_BYTES = 1 << 20,     /* where the spec says nothing */
-    SMALL_BYTES = 64 << 10,    /* where sizes are auto: a lease has many blocks */
-    LOOK_BYTES = 64 << 10,     /* around a target, where no quote can hide a row's end */
-    PIECE_BYTES = 1 << 20,     /* that a reader holds of a block */
-    JSON_BYTES_MAX = 64 << 20, /* of a row as JSON: what a program takes of a whole mini-batch */
+    BLOCK_BYTES = 1 << 20,     /* if the spec has no size */
+    SMALL_BYTES = 64 << 10,    /* if sizes are auto: a lease has many blocks */
+    LOOK_BYTES = 64 << 10,     /* read around a target, in formats without quotes */
+    PIECE_BYTES = 1 << 20,     /* part of a block that a reader holds */
+    JSON_BYTES_MAX = 64 << 20, /* maximum of a row as JSON: a program's limit for a whole
+                                  mini-batch */
 };
 
 /* ---- listing -------------------------------------------------------------------------------- */
@@ -25,7 +26,7 @@ struct walk {
     struct table_format format;
     int64_t block_bytes;
     struct table_columns columns;
-    struct table_file file; /* that is cut */
+    struct table_file file; /* the file that is being cut */
     char *chunk;
     struct split_chunk scanned;
     struct buffer text;
@@ -56,7 +57,7 @@ static int read_chunk(struct walk *walk, struct splitter *splitter, int64_t at, 
     return splitter_add(splitter, &walk->scanned, on_block, walk, err);
 }
 
-/* The blocks of the open file from this byte on, at which a row begins. */
+/* Adds the blocks of the open file from this byte on, which is the start of a row. */
 static int cut_file(struct walk *walk, int64_t from, struct error *err) {
     AUTO(text_freep)
     char *path = x_printf("%s/%s", store_path(walk->source.store), walk->file.name);
@@ -84,7 +85,7 @@ static int on_file(void *context, const char *name, struct error *err) {
     return cut_file(walk, walk->file.first, err);
 }
 
-/* The rest of the file that the mark's block is of, which is as it was then. */
+/* Continues with the rest of the file of the mark's block; the file must be unchanged. */
 static int go_on(struct walk *walk, const struct table_block *last, struct error *err) {
     if (table_file_open(walk->source.store, last->name, walk->format, last->token, &walk->file,
                         err) < 0 ||
@@ -119,7 +120,7 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
                            tree_text(listing->spec, "input.table.path", ""), pattern);
 }
 
-/* By partitionKeys where there are any. */
+/* True if the spec has partitionKeys. */
 static bool has_keys(const json_t *spec) {
     return json_array_size(tree_get(spec, "input.table.partitionKeys")) > 0;
 }
@@ -162,12 +163,12 @@ struct input_reader {
     struct table_format format;
     struct table_file file; /* of the last block; stays open for the next one */
     bool has_keys;
-    char *output;              /* where long lists of ranges are */
+    char *output;              /* has the long lists of ranges */
     const json_t *lines;       /* borrowed */
     size_t line;               /* the next one */
-    struct keys_ranges ranges; /* of the last one, where there are keys */
-    bool is_begun, is_ended;   /* a block, and its last byte was handed to the rows */
-    int64_t at, end;           /* what is not read yet of it */
+    struct keys_ranges ranges; /* of the last line, if there are keys */
+    bool is_begun, is_ended;   /* a block has begun; its last byte was given to the rows */
+    int64_t at, end;           /* the part of the block that is not read yet */
     char *piece;
     struct buffer json;
     char name[STORE_NAME_MAX + 32]; /* of the item */
@@ -228,7 +229,7 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
     return 0;
 }
 
-/* 1, 0: there are no more, -1. */
+/* 1; 0: no more; -1. */
 static int next_block(struct input_reader *reader, struct table_block *ret_block,
                       struct error *err) {
     while (!keys_ranges_next(&reader->ranges, ret_block)) {
@@ -238,7 +239,7 @@ static int next_block(struct input_reader *reader, struct table_block *ret_block
         }
         reader->line++;
         if (!reader->has_keys) {
-            (void)table_block_read(line, ret_block); /* looked at when it was opened */
+            (void)table_block_read(line, ret_block); /* checked when the reader was opened */
             return 1;
         }
         keys_ranges_release(&reader->ranges);
@@ -266,7 +267,7 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
     return 0;
 }
 
-/* The rows get more bytes, or hear that there are no more. */
+/* Gives the rows more bytes, or ends them. */
 static int feed(struct input_reader *reader, struct error *err) {
     size_t size = (size_t)MIN(reader->end - reader->at, (int64_t)PIECE_BYTES);
     if (size == 0) {
@@ -285,7 +286,7 @@ static int feed(struct input_reader *reader, struct error *err) {
     return 0;
 }
 
-/* fault: NULL, or why the row is none. */
+/* fault: NULL, or why the row is invalid. */
 static void show(struct input_reader *reader, const char *fault, struct item *item) {
     snprintf(reader->name, sizeof reader->name, "%s:%lld", reader->file.name,
              (long long)rows_place(reader->file.rows));
@@ -300,7 +301,7 @@ static void show(struct input_reader *reader, const char *fault, struct item *it
     }
 }
 
-/* By keys a row is an object, as that of CSV always is. */
+/* With keys a row must be an object; a row of CSV with a header always is. */
 static bool is_object(const struct buffer *json) {
     const char *end = json->data + json->size, *at = jsontext_space(json->data, end);
     return at < end && *at == '{';

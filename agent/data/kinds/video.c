@@ -41,8 +41,8 @@ static int refuse_output(const json_t *spec, struct error *err) {
                      output_path(spec), input_path(spec));
 }
 
-/* A result named as its input in the same folder would replace it. Files of other modes are looked
- * at by who writes them. */
+/* A result with the name and folder of its input would replace it. The writers of other modes check
+ * their files themselves. */
 static int check_output(const json_t *spec, struct error *err) {
     if (strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") != 0) {
         return 0;
@@ -105,20 +105,21 @@ static void video_listing_free(struct listing *listing) {
     }
 }
 
-/* Parts of pictures begin with libav's name for NUT, records with a brace. */
+/* Parts with pictures begin with libav's magic for NUT, those with records with a brace. */
 static int has_records(const struct parts *parts, bool *ret_records, struct error *err) {
     struct part part = parts_at(parts, 0);
     char first = 0;
     *ret_records =
         parts->places[0].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
-    /* The join reports a missing part, with all others. */
+    /* The join reports a missing part, together with all others. */
     if (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID) {
         error_clear(err);
     }
     return err->kind ? -1 : 0;
 }
 
-/* An MP4 wants seeking: beside the output it is only renamed, elsewhere it is made in $TMPDIR. */
+/* Writing an MP4 needs seeking: next to a local output it is then only renamed; otherwise it is
+ * made in $TMPDIR. */
 static int make_folders(const json_t *spec, const struct parts *parts, char **ret_output,
                         char **ret_making, struct error *err) {
     if (!store_is_local(output_path(spec))) {

@@ -78,7 +78,7 @@ static int read_index(const struct part *part, json_t **ret_index, int64_t *ret_
     return 0;
 }
 
-/* What begins with .windlass is the memory of a run, at any depth. */
+/* Names that begin with .windlass, at any depth, belong to a run's state. */
 static bool is_ours(const char *name) {
     for (const char *at = name; at; at = strchr(at, '/')) {
         at += *at == '/';

@@ -76,7 +76,7 @@ int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken
     if (part->bytes || size >= room_bytes) {
         return part_check(part, ret_broken, err);
     }
-    /* A byte more would be one too many. */
+    /* Reads one byte more than expected, to detect a larger object. */
     if (store_read(part->store, part->name, 0, room, size + 1, NULL, &got, err) < 0) {
         *ret_broken = err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID;
         return -1;

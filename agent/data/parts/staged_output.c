@@ -52,7 +52,7 @@ static int start_upload(struct staged_output *staged, struct error *err) {
     return 0;
 }
 
-/* From now on the store's. */
+/* From now on the error is the store's. */
 static int store_failed(struct staged_output *staged) {
     staged->has_failed = true;
     return -1;
@@ -74,7 +74,7 @@ int staged_output_add(struct staged_output *staged, const void *data, size_t siz
     return store_upload_add(staged->upload, data, size, err) < 0 ? store_failed(staged) : 0;
 }
 
-/* JSON strings cannot hold NUL as our readers have them. */
+/* Our JSON parser rejects NUL in strings. */
 static bool is_text(const struct staged_output *staged) {
     const struct buffer *bytes = &staged->bytes;
     return staged->may_be_text && !staged->upload && bytes->size <= STAGED_TEXT_MAX &&
@@ -82,12 +82,13 @@ static bool is_text(const struct staged_output *staged) {
                              utf8_valid_size(bytes->data, bytes->size) == bytes->size));
 }
 
-/* No other try has this name: an object with the same bytes is ours, whose answer was lost. */
+/* No other try has this name: an object with the same bytes is ours, and only the response was
+ * lost. */
 static int look_again(const struct staged_output *staged, struct error *err) {
     struct part part = staged_output_part(staged);
     struct error cause = {0};
     bool is_broken = false;
-    part.bytes = NULL; /* as it is in the store */
+    part.bytes = NULL; /* read it from the store */
     if (part_check(&part, &is_broken, &cause) == 0) {
         error_clear(err);
         return 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key is kept as its size in two bytes, and its bytes. */
+/* A key is stored as its size in two bytes, then its bytes. */
 enum { SIZE_BYTES = 2 };
 static_assert(SORT_KEY_MAX <= UINT16_MAX, "a size fits");
 
@@ -13,14 +13,14 @@ struct sorter {
     struct store *store;
     char *name;
     size_t run_bytes;
-    char *keys; /* of the run that is collected */
+    char *keys; /* of the run that is being collected */
     size_t size, room;
     uint32_t *starts;
     size_t count, starts_room;
     int runs; /* in the store */
 };
 
-/* One run while it is merged: a slice of it, and where its next key is. */
+/* A run during the merge: a slice of it, and the position of its next key. */
 struct run {
     char *name;
     int64_t offset; /* of the slice in the object */
@@ -45,7 +45,7 @@ void sorter_free(struct sorter *sorter) {
         return;
     }
     for (int i = 0; i < sorter->runs; i++) {
-        struct error ignored = {0}; /* what stays is garbage below .windlass */
+        struct error ignored = {0}; /* objects that remain are garbage below .windlass */
         AUTO(text_freep) char *name = run_name(sorter, i);
         if (store_remove(sorter->store, name, &ignored) < 0) {
             break;
@@ -75,7 +75,7 @@ static int by_key(const void *a, const void *b, void *keys) {
     return compare((char *)keys + *(const uint32_t *)a, (char *)keys + *(const uint32_t *)b);
 }
 
-/* The run becomes an object, in order. */
+/* Sorts the run and stores it as an object. */
 static int store_run(struct sorter *sorter, struct error *err) {
     if (sorter->runs == SORT_RUNS_MAX) {
         return error_set(err, ERROR_INVALID, "%s holds too many names to be sorted",
@@ -91,7 +91,7 @@ static int store_run(struct sorter *sorter, struct error *err) {
         memcpy(end, key, size);
         end += size;
     }
-    sorter->runs++; /* to be removed, whatever the store says */
+    sorter->runs++; /* must be removed even if the store has failed */
     if (store_put(sorter->store, name, sorted, sorter->size, STORE_REPLACE, err) < 0) {
         return -1;
     }
@@ -128,7 +128,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t size, struct error
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-/* Reads the run's next whole key into the slice. 1: it does; 0: no key is left. */
+/* Reads on until the slice has the run's next complete key. 1: it has; 0: no key is left. */
 static int refill(const struct sorter *sorter, struct run *run, struct error *err) {
     size_t left = run->size - run->at;
     if (left >= SIZE_BYTES && left >= SIZE_BYTES + key_size(run->slice + run->at)) {
@@ -151,7 +151,7 @@ static int refill(const struct sorter *sorter, struct run *run, struct error *er
 }
 
 struct merge {
-    struct run **heap; /* by their next key */
+    struct run **heap; /* ordered by their next key */
     size_t count;
 };
 
@@ -227,7 +227,7 @@ int sorter_run(struct sorter *sorter, sorter_each *each, void *context, struct e
         if (sorter->count && store_run(sorter, err) < 0) {
             return -1;
         }
-        free(TAKE(sorter->keys)); /* the slices take its place */
+        free(TAKE(sorter->keys)); /* makes room for the slices */
         return merge_runs(sorter, each, context, err);
     }
     if (sorter->count) {

@@ -18,7 +18,7 @@ struct manifest {
     const char *spec_path;
     struct stored_file file;
     struct store_info info;
-    int64_t offset; /* of the line that is next */
+    int64_t offset; /* of the next line */
     int64_t count;  /* of names */
     char slice[SLICE_BYTES];
     manifest_each *each;
@@ -70,7 +70,7 @@ static bool is_path(const char *path, size_t size) {
     return true;
 }
 
-/* line: without newline; its end in the file. */
+/* line: without newline; end: its end in the file. */
 static int add_line(struct manifest *manifest, char *line, size_t size, int64_t end,
                     struct error *err) {
     bool has_mark = manifest->offset == 0 && size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0;
@@ -94,7 +94,7 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
     return manifest->each(manifest->context, path, mark, err);
 }
 
-/* Adds the whole lines of what was read; *ret_used: their bytes. */
+/* Adds the complete lines of the bytes that were read; *ret_used: the size of these lines. */
 static int add_lines(struct manifest *manifest, size_t size, size_t *ret_used, struct error *err) {
     bool is_end = manifest->offset + (int64_t)size == manifest->info.size_bytes;
     size_t at = 0;
@@ -130,7 +130,7 @@ static int read_lines(struct manifest *manifest, struct error *err) {
         if (add_lines(manifest, size, &used, err) < 0) {
             return -1;
         }
-        if (used == 0) { /* no end of a line in all of it */
+        if (used == 0) { /* the buffer has no end of a line */
             return add_line(manifest, manifest->slice, size, manifest->offset, err);
         }
     }

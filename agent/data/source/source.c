@@ -12,17 +12,17 @@ void source_release(struct source *source) {
     free(TAKE(source->file));
 }
 
-/* The folder's part of the path; 0: there is none above it. */
+/* The length of the folder's part of the path; 0: it has no folder above it. */
 static size_t folder_length(const char *spec_path) {
     const char *slash = strrchr(spec_path, '/'), *lowest = spec_path;
-    if (text_starts(spec_path, "az://")) { /* az://ACCOUNT/CONTAINER is the uppermost one */
+    if (text_starts(spec_path, "az://")) { /* az://ACCOUNT/CONTAINER is the topmost folder */
         lowest = strchr(spec_path + strlen("az://"), '/');
         lowest = lowest ? strchr(lowest + 1, '/') : NULL;
     }
     return slash && lowest && slash >= lowest && slash[1] ? (size_t)(slash - spec_path) : 0;
 }
 
-/* 1: it is a file; 0: it is not, or unknown; -1: the storage failed. */
+/* 1: a file; 0: not a file, or unknown; -1: the storage failed. */
 static int open_file(const char *spec_path, struct source *ret_source, struct error *err) {
     size_t length = folder_length(spec_path);
     AUTO(text_freep) char *folder = x_strndup(spec_path, length);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is sorted: the row's key, then its file's number, first byte and end, highest byte first. */
+/* A sort key: the row's key, then its file's number, first byte and end, big-endian. */
 enum {
     PLACE_BYTES = 4 + 8 + 8,
     PIECE_BYTES = 1 << 20,
@@ -32,14 +32,15 @@ struct pass {
     struct sorter *sorter;
     struct file *files;
     size_t file_count, room;
-    /* the file that is read */
+    /* the file that is being read */
     struct table_file file;
     char *piece;
-    struct buffer json, key, last; /* of the row; of the range that is not added yet */
-    int64_t first, place;          /* where that range began; its last row */
+    struct buffer json, key, last; /* json, key: of the row; last: of the range that is not added
+                                      yet */
+    int64_t first, place;          /* start of that range; its last row */
     /* the lines */
     struct buffer at, text;
-    size_t at_file; /* that `at` is in; SIZE_MAX: in none */
+    size_t at_file; /* the file that `at` is in; SIZE_MAX: none */
     int64_t lines;
     input_line *line;
     void *context;
@@ -61,7 +62,7 @@ static int64_t take_number(const char *bytes, int count) {
     return (int64_t)number;
 }
 
-/* The range that ends here, if there is one. */
+/* Adds the range that ends here, if there is one. */
 static int add_range(struct pass *pass, int64_t end, struct error *err) {
     char place[PLACE_BYTES];
     if (pass->last.size == 0) {
@@ -85,7 +86,7 @@ static int too_long(const struct pass *pass, const char *what, struct error *err
                      what);
 }
 
-/* A row begins at this byte, or the file ends; the one before ends there. */
+/* A row begins at this byte, or the file ends: ends the row before. */
 static int end_row(struct pass *pass, int64_t end, struct error *err) {
     return pass->format.split == SPLIT_CSV && pass->last.size > 0 &&
                    end - pass->place > ROWS_ROW_MAX
@@ -195,7 +196,7 @@ static int on_file(void *context, const char *name, struct error *err) {
 static int store_ranges(struct pass *pass, struct error *err) {
     AUTO(text_freep)
     char *name = x_printf("%s%08lld", pass->listing->kept_name, (long long)pass->lines);
-    struct store *store = pass->listing->scratch; /* the output's */
+    struct store *store = pass->listing->scratch; /* the output */
     struct error cause = {0};
     if (store_put(store, name, pass->at.data, pass->at.size, STORE_CREATE, &cause) < 0) {
         AUTO(buffer_release) struct buffer known;
@@ -224,7 +225,7 @@ static int too_many(struct error *err) {
                      KEYS_AT_MAX >> 20);
 }
 
-/* The key in pass->last has all its ranges. */
+/* Adds the line of the key in pass->last, whose ranges are complete. */
 static int tell(struct pass *pass, struct error *err) {
     if (pass->last.size == 0) {
         return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a worker makes of the lines of keys.c. */
+/* Reads the lines of keys.c, for workers. */
 #include "agent/data/table/keys.h"
 
 #include "lib/digest.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The range behind `next` of a file's list. */
+/* Reads the range at index `next` of a file's list. */
 static bool read_range(const json_t *file, size_t next, struct table_block *ret_block) {
     const json_t *first = json_array_get(file, next), *end = json_array_get(file, next + 1);
     *ret_block = (struct table_block){.name = json_string_value(json_array_get(file, 0)),

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* KEY_NONE, or KEY_VALUES and each value: its type, its bytes with 0 and 1 as 1 1 and 1 2, a 0. */
+/* A key is KEY_NONE, or KEY_VALUES and the values. A value is its type, its bytes (0 and 1 escaped
+ * as 1 1 and 1 2), and a 0. */
 enum {
     KEY_NONE = 0,
     KEY_VALUES = 1,
-    VALUE_OTHER = 'j', /* as it is written */
+    VALUE_OTHER = 'j', /* as it is spelled */
     VALUE_TEXT = 's',
     NAME_MAX_BYTES = 4 << 10,
 };
@@ -55,7 +56,7 @@ static int add_bytes(struct buffer *key, char type, const char *bytes, size_t si
     return result < 0 ? -1 : buffer_append(key, "", 1, err);
 }
 
-/* A JSON value; NULL: there is none. */
+/* Adds a JSON value; NULL: missing. */
 static int add_value(struct buffer *key, const char *value, size_t size, struct error *err) {
     bool is_text = value && *value == '"';
     if (is_text && !memchr(value, '\\', size)) {
@@ -75,7 +76,7 @@ struct member {
     size_t name_size, value_size;
 };
 
-/* The member at *at of an object that is known to be one; false: there are no more. */
+/* Reads the member at *at of a valid object; false: no more. */
 static bool next_member(const char **at, const char *end, struct member *ret_member) {
     const char *name = jsontext_space(*at, end);
     if (name < end && (*name == ',' || *name == '{')) {
@@ -121,7 +122,7 @@ int row_key_make(const struct row_key_columns *columns, const char *json, size_t
     while (next_member(&at, end, &member)) {
         for (size_t i = 0; i < columns->count; i++) {
             if (is_column(&member, columns->names[i])) {
-                found[i] = member; /* the last of several, as parsers have it */
+                found[i] = member; /* the last of several duplicates, like JSON parsers */
             }
         }
     }
@@ -134,7 +135,7 @@ int row_key_make(const struct row_key_columns *columns, const char *json, size_t
 
 /* ---- back ----------------------------------------------------------------------------------- */
 
-/* The value at *at, as JSON; passes it. */
+/* Writes the value at *at as JSON, and advances *at. */
 static int write_value(struct buffer *text, const char *key, size_t *at, struct error *err) {
     AUTO(buffer_release) struct buffer value;
     bool is_text = key[(*at)++] == VALUE_TEXT;

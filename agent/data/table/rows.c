@@ -10,7 +10,7 @@
 
 /* A field of a row: up to three pieces, of which the first was quoted. */
 struct field {
-    const char *quoted; /* with its quotes doubled; NULL: did not begin with a quote */
+    const char *quoted; /* still with doubled quotes; NULL: the field did not begin with a quote */
     size_t quoted_size;
     const char *plain;
     size_t plain_size;
@@ -21,17 +21,17 @@ struct rows {
     struct buffer names; /* of column i: `"name":`, from starts[i] to starts[i + 1] */
     size_t *starts, columns;
     struct buffer listed; /* rows_columns */
-    struct buffer held;   /* the beginning of a row whose end is not here yet */
-    const char *data;     /* what is given and not read yet */
+    struct buffer held;   /* the beginning of a row whose end has not come yet */
+    const char *data;     /* the bytes that are not read yet */
     size_t size;
     bool is_last;
     enum split_state state;
-    size_t row_size;     /* of the row that is being read, so far */
+    size_t row_size;     /* bytes so far of the row that is being read */
     int64_t next, place; /* offsets in the file */
     struct error fault;
 };
 
-/* Reads the field at *at and passes its delimiter. False: a quote is not closed. */
+/* Reads the field at *at and skips its delimiter. False: a quote is not closed. */
 static bool next_field(enum split_format format, const char **at, const char *end,
                        struct field *ret_field) {
     char delimiter = format == SPLIT_CSV ? ',' : '\t';
@@ -60,7 +60,7 @@ static bool next_field(enum split_format format, const char **at, const char *en
 static int append_field(struct buffer *json, const struct field *field, struct error *err) {
     const char *at = field->quoted;
     size_t left = at ? field->quoted_size : 0;
-    while (left > 0) { /* each pair of quotes is one */
+    while (left > 0) { /* a pair of quotes is one quote */
         const char *pair = memchr(at, '"', left);
         size_t piece = pair ? (size_t)(pair - at) + 1 : left;
         if (jsontext_escape(json, at, piece, err) < 0) {
@@ -96,7 +96,7 @@ int rows_header(enum split_format format, const char *data, size_t size, bool ha
     return 0;
 }
 
-/* Without its newline: "\n", "\r\n". */
+/* The size of a row without its newline: "\n", "\r\n". */
 static size_t row_text_size(const char *data, size_t size) {
     if (size > 0 && data[size - 1] == '\n') {
         size--;
@@ -110,7 +110,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*left, *right);
 }
 
-/* names has a NUL behind each name here, so that they can be compared as texts. */
+/* Here `names` has a NUL after each name, so that names can be compared as strings. */
 static int check_twice(const struct rows *rows, struct error *err) {
     const char **sorted = x_calloc(rows->columns, sizeof *sorted);
     for (size_t i = 0; i < rows->columns; i++) {
@@ -172,7 +172,7 @@ int rows_new(const struct rows_options *options, struct rows **ret_rows, struct 
     assert(options->row_bytes_max > 0);
     struct rows *rows = x_calloc(1, sizeof *rows);
     rows->options = *options;
-    buffer_init(&rows->names, 16 * ROWS_HEADER_MAX); /* a byte becomes 6 at most */
+    buffer_init(&rows->names, 16 * ROWS_HEADER_MAX); /* a byte becomes at most 6 */
     buffer_init(&rows->listed, 16 * ROWS_HEADER_MAX);
     buffer_init(&rows->held, options->row_bytes_max);
     rows_start(rows, 0);
@@ -180,7 +180,7 @@ int rows_new(const struct rows_options *options, struct rows **ret_rows, struct 
         rows_free(rows);
         return -1;
     }
-    rows->options.header = NULL; /* the caller's */
+    rows->options.header = NULL; /* borrowed only during the call */
     *ret_rows = rows;
     return 0;
 }
@@ -226,8 +226,8 @@ int64_t rows_place(const struct rows *rows) {
     return rows->place;
 }
 
-/* The next row's bytes with its newline; false: they are not all here. What is longer than
- * row_bytes_max is counted and not held: *ret_data is NULL then. */
+/* The next row's bytes with its newline; false: the row is not complete yet. A row longer than
+ * row_bytes_max is counted but not held: *ret_data is NULL then. */
 static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size) {
     const char *data = rows->data;
     size_t length = split_row_end(rows->options.format, &rows->state, data, rows->size);
@@ -238,7 +238,7 @@ static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size)
     rows->size -= taken;
     rows->row_size += taken;
     bool is_long = rows->row_size > rows->options.row_bytes_max;
-    struct error ignored = {0}; /* it fits: checked in the line above */
+    struct error ignored = {0}; /* it fits: checked above */
     if (is_long) {
         buffer_release(&rows->held);
     } else if ((before > 0 || !ended) && taken > 0 &&
@@ -253,10 +253,10 @@ static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size)
     return true;
 }
 
-/* Done with the row's bytes. */
+/* The row's bytes have been used. */
 static void pass_row(struct rows *rows) {
     if (rows->held.capacity > ROWS_HEADER_MAX) {
-        buffer_release(&rows->held); /* after one long row the room is not kept */
+        buffer_release(&rows->held); /* frees the room of a long row */
     } else {
         buffer_clear(&rows->held);
     }
@@ -308,7 +308,7 @@ static int append_fields(struct rows *rows, const char *data, size_t size, struc
     return failed ? 0 : result < 0 ? -1 : 1;
 }
 
-/* As append_fields. */
+/* Like append_fields. */
 static int append_row(struct rows *rows, const char *data, size_t size, struct buffer *json,
                       struct error *err) {
     size_t good = utf8_valid_size(data, size);

@@ -16,7 +16,7 @@ static size_t find(const char *data, size_t at, size_t end, char byte) {
 }
 
 /* Outside quotes at `at`: the quote in [at, end) that opens a field, or end. begins: a field begins
- * at `at` itself; anywhere else the byte before says so. */
+ * at `at`; at other places the byte before tells whether one begins. */
 static size_t outside_end(const char *data, size_t at, size_t end, bool begins) {
     for (size_t quote = find(data, at, end, '"'); quote < end;
          quote = find(data, quote + 1, end, '"')) {
@@ -27,8 +27,8 @@ static size_t outside_end(const char *data, size_t at, size_t end, bool begins) 
     return end;
 }
 
-/* Between quotes at `at`: the byte behind the closing quote, with *ret_state PLAIN; or end, with
- * QUOTED or QUOTE. A byte behind the closing quote does what it would do to a plain field. */
+/* Between quotes at `at`: returns the byte after the closing quote, with *ret_state PLAIN; or end,
+ * with QUOTED or QUOTE. Bytes after the closing quote are treated as in a plain field. */
 static size_t inside_end(const char *data, size_t at, size_t end, enum split_state *ret_state) {
     while (true) {
         size_t quote = find(data, at, end, '"');
@@ -44,7 +44,7 @@ static size_t inside_end(const char *data, size_t at, size_t end, enum split_sta
     }
 }
 
-/* FIELD or PLAIN at the end of [at, end) outside quotes. */
+/* The state at the end of [at, end), which is outside quotes: FIELD or PLAIN. */
 static enum split_state outside_state(const char *data, size_t at, size_t end,
                                       enum split_state before) {
     if (end == at) {
@@ -60,7 +60,8 @@ struct scan {
     size_t targets;
 };
 
-/* The row ends in [at, end), which is outside quotes; *cuts targets have theirs already. */
+/* Collects the row ends in [at, end), which is outside quotes; the first *cuts targets already have
+ * their cut. */
 static void collect(const struct scan *scan, size_t at, size_t end, struct split_run *run,
                     size_t *cuts) {
     const char *last = at < end ? memrchr(scan->data + at, '\n', end - at) : NULL;
@@ -126,7 +127,8 @@ void split_scan(enum split_format format, const char *data, size_t size, int64_t
     }
     run_from(&scan, format, 0, SPLIT_QUOTED, &ret_chunk->runs[1]);
     ret_chunk->run_of[SPLIT_QUOTED] = 1;
-    if (data[0] == '"') { /* opens a field, or is the second of two: between quotes either way */
+    if (data[0] == '"') { /* it opens a field or is the second of two; either way the state is
+                             between quotes */
         run_from(&scan, format, 1, SPLIT_QUOTED, &ret_chunk->runs[2]);
         ret_chunk->run_of[SPLIT_FIELD] = ret_chunk->run_of[SPLIT_QUOTE] = 2;
     }
@@ -149,7 +151,7 @@ size_t split_row_end(enum split_format format, enum split_state *state, const ch
             at = inside_end(data, at, size, &now);
             continue;
         }
-        if (newline <= at) { /* looked for once: a row of many quotes stays cheap */
+        if (newline <= at) { /* searched for only once, so that a row with many quotes is cheap */
             newline = find(data, at, size, '\n');
         }
         size_t end = outside_end(data, at, newline, now == SPLIT_FIELD);
@@ -167,10 +169,10 @@ size_t split_row_end(enum split_format format, enum split_state *state, const ch
 struct splitter {
     struct splitter_options options;
     enum split_state state;
-    int64_t at;          /* what is before is known */
+    int64_t at;          /* everything before is known */
     int64_t row_first;   /* where the row at `at` begins (CSV) */
-    int64_t block_first; /* what is before has been handed out */
-    bool waits;          /* a target has been passed, the row that it is in has not ended */
+    int64_t block_first; /* everything before has been emitted */
+    bool waits;          /* a target has been passed, but its row has not ended */
 };
 
 struct splitter *splitter_new(const struct splitter_options *options) {

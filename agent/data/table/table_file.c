@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK_BYTES = 3 /* of UTF-8 */ };
+enum { MARK_BYTES = 3 /* of the UTF-8 byte order mark */ };
 
 struct table_format table_format(const json_t *spec) {
     const char *name = tree_text(spec, "input.table.format", "CSV");
@@ -42,7 +42,7 @@ int table_file_read(struct store *store, const struct table_file *file, int64_t 
     return got == size ? 0 : changed(store, file->name, err);
 }
 
-/* Its columns, and where its rows begin; errors do not name the file. */
+/* Reads the file's columns and finds where its rows begin; errors do not name the file. */
 static int read_head(struct table_format format, const char *head, size_t size, bool has_all,
                      struct table_file *file, struct error *err) {
     struct rows_options options = {.format = format.split, .row_bytes_max = ROWS_ROW_MAX};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { ISO_BOXES_MAX = 1 << 20 }; /* a fragmented mp4 has two boxes a second or so */
+enum { ISO_BOXES_MAX = 1 << 20 }; /* a fragmented mp4 has about two boxes per second */
 
 static uint64_t big_endian(const uint8_t *bytes, int count) {
     uint64_t value = 0;
@@ -30,7 +30,7 @@ static bool is_box(const uint8_t *type, const char *names) {
     return false;
 }
 
-/* Walks from box to box. Only boxes that hold the film count: what follows the last of them
+/* Walks from box to box. Only boxes that hold the video count: data after the last of them
  * (padding, another program's data) may be broken. */
 static enum container_state check_iso(struct video_source *source, int64_t size,
                                       int64_t *ret_missing) {
@@ -110,7 +110,7 @@ enum container_state container_check(struct video_source *source, int64_t *ret_m
     if (memcmp(head, "RIFF", 4) == 0) {
         uint64_t body = (uint64_t)head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 |
                         (uint64_t)head[7] << 24;
-        /* An AVI that is still being written, or longer than 4 GB, says 0 or nonsense. */
+        /* An AVI that is still being written, or longer than 4 GB, has 0 or an invalid length. */
         return body < 16 || body >= 0xFFFFFFF0 ? CONTAINER_UNKNOWN
                                                : verdict(body + 8, size_bytes, ret_missing);
     }

@@ -11,7 +11,7 @@ enum { SCALER_FLAGS = SWS_BILINEAR | SWS_FULL_CHR_H_INT | SWS_ACCURATE_RND };
 
 struct matrix {
     struct yuv_matrix yuv; /* is_full: not set */
-    int scaler;            /* its name in libswscale */
+    int scaler;            /* libswscale's constant */
 };
 
 /* Weights of ITU-T H.273, table 4. */
@@ -49,7 +49,7 @@ static struct yuv_planes planes_of(const AVFrame *frame) {
     return yuv;
 }
 
-/* The yuvj formats say "full range" in their name; swscale wants the plain ones and a flag. */
+/* The yuvj formats mean full range; swscale needs the plain formats and a flag. */
 static enum AVPixelFormat plain_format(enum AVPixelFormat format, bool *is_full) {
     static const enum AVPixelFormat plain[][2] = {
         {AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P}, {AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P},
@@ -65,7 +65,7 @@ static enum AVPixelFormat plain_format(enum AVPixelFormat format, bool *is_full)
     return format;
 }
 
-/* What yuv.h converts. */
+/* True for formats that yuv.h converts. */
 static bool is_direct(const AVFrame *frame, enum AVPixelFormat format) {
     return format == AV_PIX_FMT_YUV444P ||
            (format == AV_PIX_FMT_YUV420P && (frame->chroma_location == AVCHROMA_LOC_LEFT ||

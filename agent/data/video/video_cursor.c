@@ -63,7 +63,7 @@ int video_parts_check(const struct video_join *join, struct error *err) {
     return err->kind ? -1 : 0;
 }
 
-/* Its bytes, too, before they are relied on. */
+/* Checks also the part's bytes before they are used. */
 static int check_bytes(const struct video_join *join, int64_t cell, const struct part *part,
                        struct error *err) {
     return part_check(part, &join->parts->places[cell].is_broken, err);

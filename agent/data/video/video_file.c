@@ -15,8 +15,8 @@
 
 enum { IO_BUFFER_BYTES = 1 << 16 };
 
-/* Demuxers of self-contained films. Those that fetch other files (hls, dash, concat, sdp, image2)
- * have no place here: a manifest's video is one file of one volume. */
+/* Demuxers of self-contained videos. Those that open other files (hls, dash, concat, sdp, image2)
+ * are excluded: a manifest's video is one file of one volume. */
 static const char formats[] = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,"
                               "m4v,h264,hevc,obu,ivf,flv,live_flv,ogg,nut,asf,mxf,dv,gif,"
                               "yuv4mpegpipe,vc1,rm,wtv,av1,apng,mjpeg";
@@ -226,7 +226,7 @@ int video_file_next(struct video_file *file, AVPacket *packet, struct error *err
             continue;
         }
         if (result < 0) {
-            return 0; /* demuxers call a cut end all sorts of names */
+            return 0; /* demuxers return various errors for a truncated end */
         }
         if (packet->stream_index == file->stream->index && packet->size > 0) {
             return 1;

@@ -19,7 +19,7 @@ int video_hardware_open(AVBufferRef **ret_device, struct error *err) {
     return -1;
 }
 
-/* libav asks again, without the GPU's, where that turns out not to know the stream. */
+/* libav asks again without the GPU's format if the device does not support the stream. */
 static enum AVPixelFormat choose(AVCodecContext *decoder, const enum AVPixelFormat *formats) {
     for (const enum AVPixelFormat *format = formats; *format != AV_PIX_FMT_NONE; format++) {
         if (*format == AV_PIX_FMT_CUDA) {
@@ -39,13 +39,13 @@ bool video_hardware_attach(AVBufferRef *device, AVCodecContext *decoder) {
             (config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX)) {
             decoder->hw_device_ctx = av_buffer_ref(device);
             decoder->get_format = choose;
-            decoder->thread_count = 1; /* threads would only wait for it */
+            decoder->thread_count = 1; /* threads would only wait for the GPU */
             return decoder->hw_device_ctx != NULL;
         }
     }
 }
 
-/* The pairs of NV12 become two planes. */
+/* Splits the pairs of NV12 into two planes. */
 static int split(const AVFrame *pairs, AVFrame *planes, struct error *err) {
     planes->format = AV_PIX_FMT_YUV420P;
     planes->width = pairs->width;
@@ -73,7 +73,7 @@ static int fetch(const AVFrame *there, AVFrame *here, AVFrame *planes, struct er
         err->kind = ERROR_UNAVAILABLE;
         return -1;
     }
-    here->width = there->width; /* what was transferred may be larger */
+    here->width = there->width; /* the transferred frame may be larger */
     here->height = there->height;
     return here->format == AV_PIX_FMT_NV12 ? split(here, planes, err) : 0;
 }

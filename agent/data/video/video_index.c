@@ -31,10 +31,10 @@ struct scan {
     int64_t room; /* of times and index->frames */
     int64_t key_room;
     int64_t last_dts, last_duration;
-    int64_t damaged;           /* packets that are not whole */
+    int64_t damaged;           /* incomplete packets */
     struct keep head, tail;    /* the tail: the last two groups of pictures */
-    int tail_key;              /* where the last of them begins */
-    bool is_head_done, is_odd; /* odd: packets do not tell the frames, decode */
+    int tail_key;              /* where the last group begins */
+    bool is_head_done, is_odd; /* odd: packets do not determine the frames, so decode */
     bool is_jumping;           /* timestamps go backwards: a seek by time may miss */
 };
 
@@ -71,8 +71,8 @@ static void keep_add(struct keep *keep, const AVPacket *packet, int32_t number) 
 
 /* ---- decoding a few, or all ----------------------------------------------------------------- */
 
-/* Receives what is ready; number(frame) goes to seen(). 1: the decoder wants more, 0: at the end.
- */
+/* Receives all frames that are ready and passes their numbers to seen(). 1: the decoder needs more;
+ * 0: at the end. */
 static int receive_all(AVCodecContext *decoder, AVFrame *frame,
                        void (*seen)(void *context, int64_t number), void *context) {
     for (;;) {
@@ -86,7 +86,7 @@ static int receive_all(AVCodecContext *decoder, AVFrame *frame,
         if (result >= 0) {
             seen(context, frame->pts);
         }
-        /* A frame that cannot be decoded is not delivered; the next one may be. */
+        /* A frame that cannot be decoded is not delivered, but the next one may be. */
     }
 }
 
@@ -104,7 +104,7 @@ static void mark_delivered(void *context, int64_t number) {
     }
 }
 
-/* A decoder that tells which frames there are; what they look like does not matter. */
+/* Opens a decoder that only determines which frames exist; their pixels do not matter. */
 static int open_counter(const struct scan *scan, AVCodecContext **ret_decoder, struct error *err) {
     if (video_file_decoder(&scan->file, video_threads(), NULL, ret_decoder, err) < 0) {
         return -1;
@@ -114,7 +114,7 @@ static int open_counter(const struct scan *scan, AVCodecContext **ret_decoder, s
     return 0;
 }
 
-/* Which of the kept packets give a frame, when decoding starts with the first of them. */
+/* Determines which of the kept packets give a frame when decoding starts at the first. */
 static int try_decode(struct scan *scan, const struct keep *keep, bool *flags, struct error *err) {
     AVCodecContext *decoder = NULL;
     if (open_counter(scan, &decoder, err) < 0) {
@@ -145,8 +145,8 @@ static void append_frame(void *context, int64_t number) {
         (struct video_frame){.pts = scan->times[number], .packet = (int32_t)number};
 }
 
-/* Timestamps for frames in their delivered order: missing ones follow the one before (the first
- * ones lead up to the first known), those that go backwards start a new stretch. */
+/* Repairs the timestamps of frames in their delivered order: a missing one follows the one before
+ * (the first ones lead up to the first known one); one that goes backwards starts a new section. */
 static void mend_times(struct scan *scan) {
     struct video_index *index = scan->index;
     int64_t step = MAX(scan->last_duration, 1), shift = 0, known = 0, last;
@@ -166,7 +166,7 @@ static void mend_times(struct scan *scan) {
     }
 }
 
-/* The slow way: decode everything, keep the numbers of what comes out. */
+/* Decodes everything and keeps the numbers of the delivered frames; slow. */
 static int decode_all(struct scan *scan, const char *spec_path, struct error *err) {
     video_file_close(&scan->file);
     AVCodecContext *decoder = NULL;
@@ -199,12 +199,12 @@ static int decode_all(struct scan *scan, const char *spec_path, struct error *er
 
 /* ---- scanning packets ----------------------------------------------------------------------- */
 
-/* One packet, one frame? For other codecs only a decoder knows. */
+/* True if each packet is one frame. For other codecs only a decoder knows. */
 static bool is_one_to_one(const struct video_file *file) {
     const AVCodecParameters *codec = file->stream->codecpar;
     switch (codec->codec_id) {
     case AV_CODEC_ID_H264:
-        /* A transport stream may carry the two fields of a picture in two packets. */
+        /* A transport stream may have the two fields of a picture in two packets. */
         return file->is_complete || codec->field_order == AV_FIELD_UNKNOWN ||
                codec->field_order == AV_FIELD_PROGRESSIVE;
     case AV_CODEC_ID_HEVC:
@@ -225,7 +225,7 @@ static bool is_one_to_one(const struct video_file *file) {
     }
 }
 
-/* VP8 has packets that only make a reference and are never shown. */
+/* VP8 has packets that only update a reference and are never shown. */
 static bool is_shown(const struct scan *scan, const AVPacket *packet) {
     if (packet->flags & AV_PKT_FLAG_DISCARD) {
         return false;
@@ -245,7 +245,7 @@ static void scan_keep(struct scan *scan, const AVPacket *packet, bool is_key) {
         }
     }
     if (scan->file.is_complete) {
-        return; /* its last packet is whole */
+        return; /* the last packet is complete */
     }
     if (is_key) {
         keep_drop(&scan->tail, scan->tail_key);
@@ -301,8 +301,8 @@ static int by_time(const void *a, const void *b) {
                                   : (one->packet > other->packet) - (one->packet < other->packet);
 }
 
-/* Takes the frames out of the index that the decoder was seen not to deliver. Odd when they are
- * elsewhere than before the first delivered one (the head) or behind the last (the tail). */
+/* Removes the frames from the index that the decoder did not deliver. Sets is_odd if they are not
+ * before the first delivered one (head) or after the last one (tail). */
 static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_head,
                             struct error *err) {
     struct video_index *index = scan->index;
@@ -326,7 +326,8 @@ static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_
         struct video_frame frame = index->frames[i];
         int32_t at = frame.packet - keep->first;
         bool is_kept = at >= 0 && at < keep->count;
-        /* Frames shown before the tail's keyframe need the group before: not asked here. */
+        /* Frames shown before the tail's keyframe need the group before, so they are not judged
+         * here. */
         bool is_gone = is_kept && !flags[at] && (is_head || frame.pts >= key_time);
         scan->is_odd |= is_gone && (is_head ? frame.pts > edge : frame.pts < edge);
         if (!is_gone) {
@@ -338,7 +339,7 @@ static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_
     return 0;
 }
 
-/* The last keyframe that comes before the frame both in the file and on the screen: pictures that
+/* The last keyframe that comes before the frame both in the file and on the screen: frames that
  * follow a keyframe in the file but are shown before it need the group before. */
 static void find_keys(struct video_index *index, bool is_jumping) {
     for (int64_t i = 0; i < index->frame_count; i++) {

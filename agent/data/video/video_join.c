@@ -21,7 +21,7 @@ struct output {
     AVFormatContext *format;
     struct video_file input;
     AVPacket *sound;   /* the next sound packet of the input */
-    bool has_sound;    /* it holds one */
+    bool has_sound;    /* `sound` holds a packet */
     int *stream_of;    /* input stream -> output stream, -1: left out */
     int64_t *last_dts; /* per output stream, so that a muxer never sees time going back */
     int64_t origin;    /* time of the video that becomes 0, in units of index->time_base */
@@ -43,7 +43,7 @@ static void output_release(struct output *output) {
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
-/* Sound that players of MP4 know. */
+/* True for sound codecs that MP4 players support. */
 static bool fits_mp4(enum AVCodecID codec) {
     static const enum AVCodecID known[] = {AV_CODEC_ID_AAC,  AV_CODEC_ID_MP3,  AV_CODEC_ID_MP2,
                                            AV_CODEC_ID_AC3,  AV_CODEC_ID_EAC3, AV_CODEC_ID_OPUS,
@@ -77,13 +77,13 @@ static int add_stream(struct output *output, const AVCodecParameters *codec, AVR
     if (!stream || avcodec_parameters_copy(stream->codecpar, codec) < 0) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for a stream");
     }
-    stream->codecpar->codec_tag = 0; /* the old container's; this one chooses its own */
+    stream->codecpar->codec_tag = 0; /* the old container's tag; the muxer chooses the new one */
     stream->time_base = time_base;
     return stream->index;
 }
 
-/* Sound tracks keep their order, language and role. A track that the muxer has no name for cannot
- * be copied anywhere and is left out. */
+/* Sound tracks keep their order, language and role. A track whose codec the muxer does not support
+ * cannot be copied and is left out. */
 static int add_sound(struct output *output, struct error *err) {
     AVFormatContext *input = output->input.format;
     for (unsigned i = 0; i < input->nb_streams; i++) {
@@ -149,8 +149,8 @@ static int open_output(struct output *output, const struct video_join *join,
 
 /* ---- copying -------------------------------------------------------------------------------- */
 
-/* Times start at 0 where the input's first track starts later (transport streams start anywhere);
- * sound that begins before the video keeps its lead. */
+/* Times start at 0 if the input's first track starts later (transport streams start at any time);
+ * sound that begins before the video stays ahead of it. */
 static int64_t find_origin(const struct output *output, const struct video_index *index) {
     int64_t origin = index->frames[0].pts;
     const AVFormatContext *input = output->input.format;
@@ -173,7 +173,7 @@ static int next_sound(struct output *output, struct error *err) {
         if (video_file_check(&output->input, err) < 0) {
             return error_context(err, "spec.input.video.path");
         }
-        /* Streams that show up late, as in transport streams, were not announced. */
+        /* Streams that appear later, as in transport streams, are unknown and skipped. */
     } while (result >= 0 && (output->sound->stream_index >= (int)output->input.format->nb_streams ||
                              output->sound->dts == AV_NOPTS_VALUE ||
                              output->stream_of[output->sound->stream_index] < 0));
@@ -208,7 +208,7 @@ static int write_sound(struct output *output, AVRational video_base, struct erro
                : next_sound(output, err);
 }
 
-/* Merges pictures and sound by time, so that the muxer holds little back. */
+/* Merges pictures and sound by time, so that the muxer buffers little. */
 static int copy_all(struct output *output, struct video_cursor *cursor, struct error *err) {
     AVRational base = video_rational(cursor->join->index->time_base);
     if (next_sound(output, err) < 0) {
@@ -240,7 +240,7 @@ static int copy_all(struct output *output, struct video_cursor *cursor, struct e
     return err->kind == ERROR_NONE ? 0 : -1;
 }
 
-/* The sound comes from the file whose pictures were listed, and from no other. */
+/* The sound must come from the same file whose pictures were listed. */
 static int open_input(struct output *output, const struct video_join *join, struct error *err) {
     if (video_file_open(&output->input, join->input_path, err) < 0) {
         return error_context(err, "spec.input.video.path");
@@ -270,7 +270,7 @@ static int write_video(struct output *output, struct video_cursor *cursor, struc
     return fsync(output->fd) < 0 ? error_from_errno(err, errno, "cannot write the video") : 0;
 }
 
-/* Under a name of its own until it is whole. */
+/* The output has a temporary name until it is complete. */
 static char *temporary_name(const struct video_join *join) {
     AUTO(text_freep) char *random = digest_random(8);
     return x_printf("%s/%s.tmp", join->folder, random);
@@ -307,7 +307,7 @@ static int put_in_place(const struct video_join *join, const char *temporary, co
         return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
     }
     AUTO(fd_closep) int folder = open(join->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* EINVAL: this file system has nothing to sync in a folder. */
+    /* EINVAL: this file system cannot sync a folder. */
     return folder >= 0 && fsync(folder) < 0 && errno != EINVAL
                ? error_from_errno(err, errno, "spec.output.path: %s", join->output)
                : 0;
@@ -334,7 +334,7 @@ int video_join_pictures(const struct video_join *join, char **ret_name, struct e
     if (put_in_place(join, output.temporary, name, err) < 0) {
         return -1;
     }
-    if (join->output) { /* it has another name by now */
+    if (join->output) { /* it has been renamed */
         free(TAKE(output.temporary));
     }
     *ret_name = TAKE(name);

@@ -32,7 +32,7 @@ static json_t *encode_keys(const struct video_index *index, int64_t first, int64
 json_t *video_lease_encode(const struct video_index *index, int64_t first, int64_t count) {
     assert(first >= 0 && count > 0 && first + count <= index->frame_count);
     json_t *times = json_array(), *packets = json_array();
-    int64_t time = 0, packet = 0; /* differences are short texts */
+    int64_t time = 0, packet = 0; /* differences are encoded, since they are short */
     for (int64_t i = first; i < first + count; i++) {
         json_array_append_new(times, json_integer(index->frames[i].pts - time));
         json_array_append_new(packets, json_integer(index->frames[i].packet - packet));

@@ -14,7 +14,7 @@
 
 enum {
     LOST_AFTER = 64,        /* packets beyond the lease after which a frame counts as lost */
-    SYNC_PACKETS_MAX = 4096 /* packets to look through for a keyframe after a seek */
+    SYNC_PACKETS_MAX = 4096 /* packets to search for a keyframe after a seek */
 };
 
 struct reader {
@@ -27,12 +27,12 @@ struct reader {
     AVFrame *frame;
     struct SwsContext *scaler;
     struct video_lease lease;
-    int64_t done;        /* frames of the lease that were handed out */
-    int64_t last_pts;    /* of the last frame handed out by this decoder; VIDEO_NO_TIME: none */
-    int32_t next_packet; /* number of the packet the demuxer gives next */
-    int32_t skipped_end; /* packets below this number may have been skipped as not needed */
-    bool has_packet;     /* packet holds that one already */
-    bool is_drained;     /* the decoder has got the end */
+    int64_t done;        /* frames of the lease that were returned */
+    int64_t last_pts;    /* of the last frame that this decoder delivered; VIDEO_NO_TIME: none */
+    int32_t next_packet; /* number of the demuxer's next packet */
+    int32_t skipped_end; /* packets below this number may have been skipped */
+    bool has_packet;     /* `packet` holds that one already */
+    bool is_drained;     /* the end was sent to the decoder */
     int attempts;        /* starting points tried for this lease */
     char name[32];
 };
@@ -48,9 +48,9 @@ static int start_decoder(struct reader *reader, struct error *err) {
                               err);
 }
 
-/* Some files carry parameter sets inside the stream, with the first packet only, that differ from
- * the container's: a decoder that starts at a later keyframe paints rubbish unless it has seen
- * them. What a flush forgets is pictures, not parameter sets. */
+/* Some files have parameter sets in the stream, only with the first packet, that differ from the
+ * container's: a decoder that starts at a later keyframe without them gives wrong pictures. A flush
+ * drops pictures, but not parameter sets. */
 static void prime_decoder(struct reader *reader) {
     if (avcodec_send_packet(reader->decoder, reader->first) >= 0) {
         (void)avcodec_send_packet(reader->decoder, NULL);
@@ -78,7 +78,7 @@ static int open_file(struct reader *reader, struct error *err) {
     return MIN(result, 0);
 }
 
-/* Reads on to the key's packet. 1 found, 0 not there, -1 failed. */
+/* Reads up to the key's packet. 1: found; 0: not found; -1: failed. */
 static int find_packet(struct reader *reader, const struct video_key *key, struct error *err) {
     for (int i = 0; i < SYNC_PACKETS_MAX; i++) {
         int result = video_file_next(&reader->file, reader->packet, err);
@@ -101,8 +101,8 @@ static int find_packet(struct reader *reader, const struct video_key *key, struc
     return 0;
 }
 
-/* A seek only saves time: when it does not lead to the keyframe, the file is read from its start,
- * where counting packets cannot fail. */
+/* A seek only saves time: if it does not reach the keyframe, the file is read from its start, where
+ * packet numbers are certain. */
 static int start_at(struct reader *reader, const struct video_key *key, struct error *err) {
     bool is_at_start = reader->next_packet == 0 && reader->has_packet;
     bool is_later = key && key->packet > 0;
@@ -138,7 +138,7 @@ static int start_again(struct reader *reader, struct error *err) {
     return start_at(reader, key, err) < 0 ? -1 : 1;
 }
 
-/* Whether the decoder, as it stands from the lease before, comes to this lease's frames without
+/* Whether the decoder can continue from the lease before and reach this lease's frames without
  * decoding more than a start at the lease's keyframe would. */
 static bool can_go_on(const struct reader *reader) {
     const struct video_lease *lease = &reader->lease;
@@ -148,7 +148,7 @@ static bool can_go_on(const struct reader *reader) {
            lease->packet_min >= reader->skipped_end;
 }
 
-/* Said once a reader, which stays from lease to lease. */
+/* Logged once per reader, which is kept between leases. */
 static void open_hardware(struct reader *reader) {
     struct error err = {0};
     if (!hardware_is_wanted()) {
@@ -161,7 +161,7 @@ static void open_hardware(struct reader *reader) {
     }
 }
 
-/* From its start the lease is tried again, by the processor. */
+/* The lease is decoded again from its start, by the processor. */
 static int leave_hardware(struct reader *reader, const char *why, struct error *err) {
     log_event(LOG_WARNING, "%s: the GPU's decoder is left (%s); the processor decodes",
               reader->spec_path, why);
@@ -225,7 +225,7 @@ static int feed(struct reader *reader, struct error *err) {
             return 0;
         }
     }
-    /* The number stands in for the timestamp, so that the decoder tells which frame it delivers. */
+    /* The packet's number replaces the timestamp, so that delivered frames can be identified. */
     int32_t number = reader->next_packet;
     reader->packet->pts = number;
     reader->packet->dts = AV_NOPTS_VALUE;
@@ -237,7 +237,7 @@ static int feed(struct reader *reader, struct error *err) {
     int result = avcodec_send_packet(reader->decoder, reader->packet);
     reader->has_packet = result == AVERROR(EAGAIN);
     if (!reader->has_packet) {
-        reader->next_packet++; /* a packet that cannot be decoded shows as a missing frame */
+        reader->next_packet++; /* a packet that cannot be decoded appears as a missing frame */
     }
     return 0;
 }
@@ -259,14 +259,16 @@ static bool is_damaged(const AVFrame *frame) {
     return frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT);
 }
 
-/* Decodes up to the awaited frame: 1 it is in reader->frame, 0 it cannot be had from here. */
+/* Decodes up to the awaited frame. 1: it is in reader->frame; 0: it cannot be reached from this
+ * start; -1. */
 static int decode_to_frame(struct reader *reader, struct error *err) {
     for (;;) {
         int result = avcodec_receive_frame(reader->decoder, reader->frame);
         if (result >= 0) {
             if (reader->frame->pts == reader->lease.packets[reader->done]) {
                 if (is_damaged(reader->frame) && reader->attempts < reader->lease.key_count) {
-                    return 0; /* this start may be to blame; when no key is left, it is the film */
+                    return 0; /* the starting point may be at fault; if no key is left, the video
+                                 is */
                 }
                 return 1;
             }
@@ -281,7 +283,7 @@ static int decode_to_frame(struct reader *reader, struct error *err) {
     }
 }
 
-/* The same, in the processor's memory. */
+/* Like decode_to_frame, with the frame in main memory. */
 static int decode_next(struct reader *reader, struct error *err) {
     struct error cause = {0};
     int result = decode_to_frame(reader, err);

@@ -14,13 +14,13 @@ enum { BLOCK_BYTES = 4 << 20, BLOCKS_KEPT = 4 /* pictures and sound may be far a
 
 struct block {
     int64_t number; /* -1: none */
-    int64_t used;   /* when, by the count of reads */
+    int64_t used;   /* when it was last used, by a counter of reads */
     size_t size;
     char *bytes;
 };
 
 struct video_source {
-    int fd; /* -1: in a store */
+    int fd; /* -1: the video is in a store */
     int64_t size_bytes;
     struct stored_file file;
     struct store_info info;
@@ -111,7 +111,7 @@ static int64_t read_file(struct video_source *source, int64_t offset, void *data
     }
 }
 
-/* NULL: the storage failed. */
+/* Returns NULL if the storage failed. */
 static struct block *find_block(struct video_source *source, int64_t number) {
     struct block *block = &source->blocks[0];
     for (size_t i = 0; i < BLOCKS_KEPT; i++) {
@@ -126,7 +126,8 @@ static struct block *find_block(struct video_source *source, int64_t number) {
     if (!block->bytes) {
         block->bytes = x_malloc(BLOCK_BYTES);
     }
-    /* The token: an object that is replaced meanwhile is an error, not a mixture. */
+    /* With the token, an object that is replaced meanwhile is an error and not read as a
+     * mixture. */
     if (store_read(source->file.store, source->file.name, number * BLOCK_BYTES, block->bytes,
                    BLOCK_BYTES, source->info.token, &block->size, &source->failure) < 0) {
         return NULL;

@@ -12,9 +12,9 @@
 
 struct writer {
     struct staged_output *staged; /* borrowed */
-    struct error failure;         /* of the staged output, while libav was writing */
+    struct error failure;         /* of the staged output during a write by libav */
     struct video_lease lease;
-    bool has_pictures; /* else records; known from the first result on */
+    bool has_pictures; /* otherwise records; known from the first result on */
     int64_t added;     /* results */
     int64_t written;   /* packets */
     AVIOContext *io;
@@ -39,7 +39,7 @@ int video_write_open(const json_t *work, struct staged_output *staged, struct wr
 
 /* ---- pictures ------------------------------------------------------------------------------- */
 
-/* The picture's pixels are square unless it is the stream's own picture, scaled evenly. */
+/* Pixels are square, unless the picture is the stream's picture, scaled evenly. */
 static AVRational sample_aspect(const struct writer *writer) {
     const struct video_lease *lease = &writer->lease;
     double x = (double)writer->width / lease->width, y = (double)writer->height / lease->height;
@@ -48,10 +48,10 @@ static AVRational sample_aspect(const struct writer *writer) {
                    : (AVRational){1, 1};
 }
 
-/* The encoder works on the processors that the network wants, and a part begins with a whole
- * picture every few frames. So: little search, no look ahead, the cheap entropy code; but edges of
- * blocks are smoothed, which costs little and shows. On painted frames that takes two thirds of
- * superfast's time, for a sixth more bytes at the same PSNR. */
+/* The encoder competes with the network for processors, and every few frames a part begins with a
+ * keyframe. So the settings have little motion search, no lookahead and the cheap entropy coder,
+ * but deblocking, which costs little and is visible. On painted frames this takes two thirds of
+ * superfast's time, with a sixth more bytes at the same PSNR. */
 static int open_encoder(struct writer *writer, struct error *err) {
     const AVCodec *codec = avcodec_find_encoder_by_name("libx264");
     if (!codec) {
@@ -68,7 +68,7 @@ static int open_encoder(struct writer *writer, struct error *err) {
     encoder->color_range = AVCOL_RANGE_MPEG;
     encoder->chroma_sample_location = AVCHROMA_LOC_LEFT;
     encoder->sample_aspect_ratio = sample_aspect(writer);
-    /* The encoder counts frames; their true times are put on the packets afterwards. */
+    /* The encoder's timestamps are frame numbers; the packets get the true times afterwards. */
     AVRational rate = {writer->lease.frame_rate.num, writer->lease.frame_rate.den};
     encoder->framerate = rate;
     encoder->time_base = av_inv_q(rate);
@@ -92,7 +92,7 @@ static int write_bytes(void *context, uint8_t *bytes, int size) {
                : size;
 }
 
-/* libav's word for what happened, or the staged output's own. */
+/* Reports the staged output's error if there is one, otherwise libav's. */
 static int cannot_write(const struct writer *writer, int averror, struct error *err) {
     if (writer->failure.kind) {
         *err = writer->failure;
@@ -113,7 +113,7 @@ static int open_part(struct writer *writer, struct error *err) {
     }
     writer->format->pb = writer->io;
     writer->format->flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT;
-    /* Frame times of two parts are compared, so nothing may shift them. */
+    /* Frame times of different parts are compared, so the muxer must not shift them. */
     writer->format->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
     stream->time_base = (AVRational){writer->lease.time_base.num, writer->lease.time_base.den};
     avcodec_parameters_from_context(stream->codecpar, writer->encoder);
@@ -140,7 +140,8 @@ static int open_pictures(struct writer *writer, const struct picture *picture, s
     return result < 0 ? video_error(err, result, "no memory for a frame") : 0;
 }
 
-/* Writes the packets that are ready. The k-th packet is the k-th frame: nothing is reordered. */
+/* Writes the packets that are ready. The k-th packet is the k-th frame, since frames are not
+ * reordered. */
 static int write_packets(struct writer *writer, struct error *err) {
     AVRational from = {writer->lease.time_base.num, writer->lease.time_base.den};
     for (;;) {

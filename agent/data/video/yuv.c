@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Clang's clones (14, which builds our fuzzers) cannot be called by other files; and the choice
- * among clones is made before TSan lives, and crashes in it. */
+ * among clones runs before TSan is initialised and crashes in it. */
 #if defined __clang__ || defined __SANITIZE_THREAD__
 #define FOR_EACH_PROCESSOR
 #else
@@ -13,9 +13,9 @@
 #endif
 
 enum {
-    BITS = 14, /* behind the point of a coefficient: 14 + 8 + sign and sums fit 32 bits */
+    BITS = 14, /* fraction bits of a coefficient: 14 + 8 + sign and sums fit in 32 bits */
     HALF = 1 << (BITS - 1),
-    BLOCK = 128, /* pixels that are turned at once */
+    BLOCK = 128, /* pixels per block */
 };
 
 static int32_t fixed(double value) {
@@ -31,9 +31,9 @@ struct to_rgb {
     int32_t y, rv, gu, gv, bu, black;
 };
 
-/* One line's chroma, eight times its value, for every pixel. 4:2:0: between two lines of samples,
- * three parts of the nearer; every second pixel is between two samples. Writes pairs of pixels.
- * */
+/* One line's chroma for every pixel, times eight. 4:2:0: the line is between two lines of samples,
+ * with weight 3 of 4 for the nearer one; every second pixel is between two samples. Writes pairs of
+ * pixels. */
 FOR_EACH_PROCESSOR
 static void widen_half(const uint8_t *restrict near, const uint8_t *restrict far, int pairs,
                        int16_t *restrict wide) {
@@ -77,7 +77,7 @@ static void row_to_rgb(const uint8_t *restrict y, const int16_t *restrict u,
     }
 }
 
-/* The chroma of line y, of plane i. */
+/* Computes the chroma of line y from plane i. */
 static void widen(const struct yuv_planes *yuv, int i, int y, int16_t *wide) {
     const uint8_t *plane = yuv->planes[i];
     int64_t stride = yuv->strides[i];
@@ -122,7 +122,7 @@ void yuv_split(const uint8_t *restrict uv, int pairs, uint8_t *restrict u, uint8
 
 struct from_rgb {
     int32_t y[3], u[3], v[3];
-    int32_t y_plus, uv_plus; /* black or grey, and what rounds */
+    int32_t y_plus, uv_plus; /* the offset of black or grey, plus the rounding term */
 };
 
 /* Luma of one line; the line's red, green and blue are added to sums[3][width]. */
@@ -139,8 +139,8 @@ static void line_from_rgb(const uint8_t *restrict rgb, int width, const struct f
     }
 }
 
-/* One part left, two parts at the place, one part right; of a line of sums, for every second
- * pixel: eight times the mean of two lines. */
+/* For every second pixel of a line of sums: weights 1, 2, 1 for left, centre and right; the result
+ * is eight times the mean of two lines. */
 FOR_EACH_PROCESSOR
 static void narrow(const int16_t *restrict sums, int width, int16_t *restrict means) {
     means[0] = (int16_t)(3 * sums[0] + sums[1]);

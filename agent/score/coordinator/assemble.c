@@ -55,8 +55,7 @@ struct assembly {
     struct store_upload *upload;
 };
 
-/* ---- places of the records
- * ------------------------------------------------------------------------- */
+/* ---- places of the records ------------------------------------------------------------------ */
 
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {

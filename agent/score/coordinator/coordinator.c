@@ -212,7 +212,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* Checks whether the job has failed; the first cause comes first. */
+/* Returns -1 if the job has failed; the error has the first cause. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
     struct journal_first first = journal_first_failure(journal_of(coordinator));

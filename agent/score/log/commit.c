@@ -14,8 +14,8 @@
 enum {
     DUE_MS = 200,
     DUE_BYTES = 4 << 20,
-    WAITING_MAX = 2,       /* objects that wait or are being written */
-    WAITING_HARD_MAX = 16, /* of a caller that goes on when the log is full */
+    WAITING_MAX = 2,       /* maximum of objects that wait or are being written */
+    WAITING_HARD_MAX = 16, /* hard limit, for a caller that continues when the log is full */
     PATIENCE_MS = 5 * 60000,
     ABSENT_MS = 60000,
     TEXT_MAX = 253,
@@ -28,18 +28,18 @@ enum {
 struct commit_log {
     struct store *store;
     char *run, *uid, *job;
-    char *nonce; /* tells our objects from another coordinator's */
+    char *nonce; /* distinguishes our objects from another coordinator's */
     int64_t patience_ms, absent_ms;
     int64_t epoch;
-    /* the caller's thread alone */
+    /* only for the caller's thread */
     struct commit_writer current;
-    int64_t current_ms; /* of the first turn that saw its records; -1: none */
+    int64_t current_ms; /* time of the first turn with these records; -1: none */
     int64_t told;
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* under the lock; waiting[0] stays while it is written */
+    /* guarded by the lock; waiting[0] is kept while it is written */
     struct commit_writer waiting[WAITING_HARD_MAX];
     int waiting_count;
     int64_t stored; /* records */
@@ -48,7 +48,7 @@ struct commit_log {
     struct error failure;
 };
 
-/* ---- one object into the store -------------------------------------------------------------- */
+/* ---- storing one object --------------------------------------------------------------------- */
 
 static bool is_ending(struct commit_log *log) {
     pthread_mutex_lock(&log->lock);
@@ -57,7 +57,8 @@ static bool is_ending(struct commit_log *log) {
     return is;
 }
 
-/* Whose object is it? 1: ours, byte for byte; 0: another's; -1 with *err: not to be known now. */
+/* Determines who wrote the object. 1: we did, byte for byte; 0: another; -1 with *err: it cannot be
+ * determined now. */
 static int look(struct commit_log *log, const char *name, const char *text, size_t size,
                 struct buffer *there, struct error *err) {
     buffer_clear(there);
@@ -67,9 +68,9 @@ static int look(struct commit_log *log, const char *name, const char *text, size
     return there->size == size && memcmp(there->data, text, size) == 0;
 }
 
-/* CONFLICT and NOT_FOUND mean something else to our callers: here they are answers of a store that
- * contradicts itself for too long. What is full or busy is in trouble, too; what is forbidden, the
- * manifest may have to correct. */
+/* CONFLICT and NOT_FOUND mean something else to our callers: here a store has contradicted itself
+ * for too long. A full or busy store also counts as unavailable; DENIED is kept, since the manifest
+ * may need a correction. */
 static int gave_up(const struct error *cause, int64_t waited_ms, struct error *err) {
     bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
     bool is_trouble = error_is_machine(cause) && cause->kind != ERROR_DENIED;
@@ -78,8 +79,8 @@ static int gave_up(const struct error *cause, int64_t waited_ms, struct error *e
                      cause->text);
 }
 
-/* 1: stored for good; 0: the name is another's, whose object is in `there`; -1: gave up. Whatever
- * the answer to a write is, the object itself says who wrote it. */
+/* 1: stored durably; 0: the name belongs to another, whose object is in `there`; -1: gave up.
+ * Whatever the response to a write is, the object itself says who wrote it. */
 static int store_object(struct commit_log *log, const char *name, const char *text, size_t size,
                         struct buffer *there, struct error *err) {
     int64_t start_ms = clock_monotonic_ms();
@@ -116,7 +117,7 @@ static char *object_text(const struct commit_log *log, const struct commit_write
     return commit_writer_text(writer, &head, ret_size);
 }
 
-/* The number is another's: whose? */
+/* The number belongs to another coordinator: the error says to whose. */
 static int superseded(const struct commit_log *log, const char *name, const struct buffer *there,
                       struct error *err) {
     struct commit_head head;
@@ -141,7 +142,7 @@ static int superseded(const struct commit_log *log, const char *name, const stru
                      store_path(log->store), name);
 }
 
-/* ---- the thread that writes ----------------------------------------------------------------- */
+/* ---- the writer thread ---------------------------------------------------------------------- */
 
 static int write_one(struct commit_log *log, const struct commit_writer *writer, int64_t number,
                      struct error *err) {
@@ -153,7 +154,7 @@ static int write_one(struct commit_log *log, const struct commit_writer *writer,
     struct error cause = {0};
     int stored = store_object(log, name, text, size, &there, &cause);
     if (stored < 0) {
-        /* It took a commit before, and may do so again. */
+        /* The store accepted a commit before, and may do so again. */
         return error_set(err, cause.kind == ERROR_DENIED ? ERROR_UNAVAILABLE : cause.kind, "%s",
                          cause.text);
     }
@@ -170,7 +171,7 @@ static void *write_all(void *argument) {
         if (log->is_ending) {
             break;
         }
-        /* Our own copy of the struct: others only add behind it. */
+        /* A copy of the struct: other threads only add after it. */
         struct commit_writer writer = log->waiting[0];
         int64_t number = log->next;
         struct error failure = {0};
@@ -193,7 +194,7 @@ static void *write_all(void *argument) {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* 0: the output is this RUN's; CONFLICT: another's. */
+/* 0: the output belongs to this RUN; CONFLICT: to another. */
 static int check_owner(const struct commit_log *log, const struct buffer *there,
                        struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
@@ -236,7 +237,7 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
         if (store_get(log->store, OWNER, &there, NULL, &cause) == 0) {
             return check_owner(log, &there, err);
         }
-        /* Who made it shows when it is read. */
+        /* Its author is checked when it is read. */
         if (cause.kind == ERROR_NOT_FOUND &&
             store_put(log->store, OWNER, text, strlen(text), STORE_CREATE, &unmade) == 0) {
             wait_ms = 0;
@@ -257,7 +258,7 @@ static int found_one(void *context, const char *name UNUSED, const struct store_
     return 1;
 }
 
-/* Are there commits behind number next? A listing may be old, so that "no" is only a hint. */
+/* Are there commits after number `next`? A listing may be stale, so "no" is only a hint. */
 static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct error *err) {
     AUTO(text_freep) char *after = commit_name(log->run, next);
     AUTO(text_freep) char *folder = x_printf(".windlass/%s/commit/", log->run);
@@ -276,7 +277,7 @@ static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct 
     }
 }
 
-/* 1: the number is ours; 0: another's, which has to be read. */
+/* 1: the number is ours; 0: it is another's, whose commit must be read. */
 static int claim(struct commit_log *log, const struct commit_reader *reader, struct error *err) {
     struct commit_writer none;
     commit_writer_init(&none);
@@ -318,7 +319,7 @@ static int read_and_claim(struct commit_log *log, struct commit_reader *reader, 
 static int check_identity(const struct commit_identity *identity, struct error *err) {
     const char *const texts[] = {identity->run, identity->uid, identity->job};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        AUTO(tree_freep) json_t *text = json_string(texts[i]); /* NULL: no UTF-8 */
+        AUTO(tree_freep) json_t *text = json_string(texts[i]); /* NULL: not UTF-8 */
         if (!text || !*texts[i] || strlen(texts[i]) > TEXT_MAX) {
             return error_set(err, ERROR_INVALID, "run, uid or job is not a text of 1 to %d bytes",
                              TEXT_MAX);
@@ -402,13 +403,13 @@ void commit_free(struct commit_log *log) {
     free(log);
 }
 
-/* ---- what the coordinator calls ------------------------------------------------------------- */
+/* ---- for the coordinator -------------------------------------------------------------------- */
 
 int64_t commit_epoch(const struct commit_log *log) {
     return log->epoch;
 }
 
-/* Hands the records on. False: so many wait already. */
+/* Passes the records to the writer. False: `most` objects wait already. */
 static bool hand_on(struct commit_log *log, int most) {
     pthread_mutex_lock(&log->lock);
     bool has_room = log->waiting_count < most;
@@ -439,7 +440,7 @@ int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms, int64_t *r
     if (log->current.count > 0) {
         log->current_ms = log->current_ms < 0 ? now_ms : log->current_ms;
         if (at_once || log->current.lines.size >= DUE_BYTES || now_ms - log->current_ms >= DUE_MS) {
-            (void)hand_on(log, WAITING_MAX); /* else it grows until there is room */
+            (void)hand_on(log, WAITING_MAX); /* otherwise it grows until there is room */
         }
     }
     pthread_mutex_lock(&log->lock);

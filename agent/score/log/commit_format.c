@@ -11,7 +11,8 @@
 enum { VERSION = 2, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
 static const char letters[] = "dpfvber";                               /* by verdict */
-static const char *const fault_names[] = {"error", "timeout", "lost"}; /* an error is not written */
+static const char *const fault_names[] = {"error", "timeout", "lost"}; /* "error" is the default and
+                                                                          not written */
 
 bool commit_is_try(enum commit_verdict verdict) {
     return verdict <= COMMIT_FAILED || verdict == COMMIT_RETRY;
@@ -33,7 +34,7 @@ void commit_writer_release(struct commit_writer *writer) {
     commit_writer_init(writer);
 }
 
-/* One growing line; the first failure stays. */
+/* A growing line; the first failure is kept. */
 struct line {
     struct buffer *buffer;
     bool is_bad;
@@ -55,7 +56,7 @@ static void put_number(struct line *line, int64_t value) {
     put(line, digits + at, sizeof digits - at);
 }
 
-/* Bytes of the character that begins here; 0: it is none. */
+/* The size of the character that begins here; 0: invalid. */
 static size_t utf8_size(const unsigned char *at, size_t left) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t size = at[0] < 0x80 ? 1 : at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
@@ -81,7 +82,8 @@ static void put_escaped(struct line *line, unsigned char byte) {
     put(line, text, (size_t)size);
 }
 
-/* A comma and a JSON string of at most `max` bytes; is_exact: it may be neither cut nor changed. */
+/* Writes a comma and a JSON string of at most `max` bytes; is_exact: it must not be truncated or
+ * changed. */
 static void put_text(struct line *line, const char *text, size_t size, size_t max, bool is_exact) {
     const unsigned char *at = (const unsigned char *)text;
     put(line, ",\"", 2);
@@ -113,7 +115,7 @@ static void put_text(struct line *line, const char *text, size_t size, size_t ma
     put(line, "\"", 1);
 }
 
-/* -1: their names are full. */
+/* -1: no room for more names. */
 static int worker_index(struct commit_writer *writer, const char *name) {
     for (int i = writer->worker_count - 1; i >= 0; i--) {
         if (strncmp(writer->workers[i], name, NAME_MAX_BYTES) == 0) {
@@ -121,7 +123,7 @@ static int worker_index(struct commit_writer *writer, const char *name) {
         }
     }
     size_t size = MIN(strlen(name), (size_t)NAME_MAX_BYTES);
-    /* A name that has to be escaped takes six times its bytes at most. */
+    /* An escaped name takes at most six times its bytes. */
     if (writer->worker_bytes + 6 * size + 3 > COMMIT_WORKERS_BYTES) {
         return -1;
     }
@@ -275,7 +277,7 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Where the last line begins; NULL: there are not two whole lines. */
+/* The start of the last line; NULL: there are fewer than two complete lines. */
 static const char *last_line(const char *text, size_t size) {
     if (size < 2 || size > COMMIT_BYTES_MAX || text[size - 1] != '\n') {
         return NULL;
@@ -354,7 +356,7 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     return 0;
 }
 
-/* The values of a line, taken from the left; the first that does not fit spoils all. */
+/* The values of a line, taken from left to right; the first invalid one makes the line invalid. */
 struct cells {
     const json_t *line;
     size_t at;
@@ -422,7 +424,7 @@ static void take_scored(struct cells *cells, const json_t *workers, struct commi
     record->took_ms = take_number(cells, INT64_MAX);
 }
 
-/* Not there: an error. */
+/* An absent fault means an error. */
 static enum commit_fault take_fault(struct cells *cells) {
     size_t size = 0;
     if (cells->is_bad || cells->at == json_array_size(cells->line)) {

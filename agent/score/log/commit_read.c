@@ -50,7 +50,8 @@ void commit_reader_release(struct commit_reader *reader) {
     reader->is_held = false;
 }
 
-/* 1: read; 0: not there; -1: the store fails for too long. A failed read does not mean absent. */
+/* 1: read; 0: absent; -1: the store has failed for too long. A failed read does not mean
+ * absence. */
 static int fetch(const struct commit_reader *reader, const char *name, bool must_exist,
                  struct buffer *text, struct error *err) {
     int64_t start_ms = clock_monotonic_ms(), absent_from_ms = -1;
@@ -61,7 +62,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
             return 1;
         }
         int64_t now_ms = clock_monotonic_ms(), waited_ms = now_ms - start_ms;
-        /* Absent all the time: an answer in between that failed says nothing. */
+        /* Absent in every response; a failed response in between says nothing. */
         bool is_absent = cause.kind == ERROR_NOT_FOUND;
         absent_from_ms = !is_absent ? -1 : absent_from_ms < 0 ? now_ms : absent_from_ms;
         if (is_absent && (!must_exist || now_ms - absent_from_ms >= reader->absent_ms)) {
@@ -69,7 +70,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
         }
         bool is_final = cause.kind != ERROR_NOT_FOUND && !error_is_machine(&cause);
         if (is_final || waited_ms >= reader->patience_ms) {
-            /* Others take NOT_FOUND for an answer; here a store contradicts its own listing. */
+            /* Callers treat NOT_FOUND as a result; here a store contradicts its own listing. */
             cause.kind = is_absent ? ERROR_UNAVAILABLE : cause.kind;
             *err = cause;
             return -1;
@@ -77,7 +78,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
     }
 }
 
-/* Twice as many as the last time, if these were all there: there is nothing behind the end. */
+/* Reads twice as many as the last time, if all of those existed; there is nothing after the end. */
 static void look_ahead(struct commit_reader *reader) {
     struct commit_ahead *ahead = &reader->ahead;
     int64_t left = reader->end ? reader->end - reader->next : STORE_PEEK_MAX;
@@ -143,7 +144,7 @@ int commit_reader_finish(struct commit_reader *reader, struct error *err) {
     return 0;
 }
 
-/* The whole commit `object` is the next one: does it fit what was read before? */
+/* The whole commit `object` is the next one: checks that it fits the earlier ones. */
 static int accept(struct commit_reader *reader, struct commit_object *object, struct error *err) {
     const struct commit_head *head = &object->head;
     int64_t from = head->void_from, number = reader->next;
@@ -161,8 +162,8 @@ static int accept(struct commit_reader *reader, struct commit_object *object, st
     if (is_void) {
         reader->is_held = false;
     }
-    /* A claim's number is its epoch; all else is of the newest claim. One that was voided was newer
-     * than the newest that counts, so what follows it must be a claim itself. */
+    /* A claim's number is its epoch; other commits are of the newest claim's epoch. A voided claim
+     * was newer than the newest valid one, so the commit after it must be a claim, too. */
     if (head->epoch != number && (from >= 0 || head->epoch != reader->epoch)) {
         return refuse(reader, number, err, "is not of the coordinator that had claimed the run");
     }
@@ -184,7 +185,7 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
     object_init(&object);
     bool is_whole = take_ahead(reader, &object.text);
     int64_t wait_ms = 0;
-    /* Read again before it counts as torn: a cache may be behind. */
+    /* Read again before it counts as torn: a cache may be stale. */
     for (int i = 0; i < TORN_READS && !is_whole; i++) {
         if (i > 0) {
             commit_wait(&wait_ms);

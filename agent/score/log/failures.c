@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    LINE_BYTES = 2 << 10, /* of a byte of a cause become six at most */
+    LINE_BYTES = 2 << 10, /* a byte of a cause becomes at most six */
     READ_BYTES = 256 << 10,
 };
 static_assert(6 * COMMIT_ITEM_CAUSE_MAX + 32 <= LINE_BYTES, "a line of the longest cause fits");
@@ -37,7 +37,7 @@ void failures_release(struct failures *failures) {
     buffer_release(&failures->line);
 }
 
-/* What goes with the result, as long as it does. */
+/* Adds a failure to the list that is sent with the result, until the list is too large. */
 static void add_pair(struct failures *failures, int64_t index, const char *cause, size_t size) {
     if (failures->list_bytes + failures->line.size <= FAILURES_BYTES_MAX) {
         json_array_append_new(failures->list,
@@ -54,7 +54,7 @@ static void add_pair(struct failures *failures, int64_t index, const char *cause
 
 int failures_add(struct failures *failures, int64_t index, const char *cause, struct error *err) {
     struct buffer *line = &failures->line;
-    /* Cut between characters. */
+    /* Truncate between characters. */
     size_t size = utf8_valid_size(cause, strnlen(cause, COMMIT_ITEM_CAUSE_MAX));
     buffer_clear(line);
     if (buffer_printf(line, err, "[%lld,\"", (long long)index) < 0 ||
@@ -114,7 +114,7 @@ static int tell_pair(const json_t *pair, failures_each *each, void *context, str
                 json_string_length(cause), err);
 }
 
-/* Tells the whole lines, and drops them. */
+/* Passes the complete lines to `each`, and drops them. */
 static int tell_lines(struct buffer *text, failures_each *each, void *context, struct error *err) {
     size_t at = 0;
     for (const char *end; (end = memchr(text->data + at, '\n', text->size - at));) {
@@ -158,7 +158,7 @@ int failures_read(struct store *output, const char *run, const struct commit_rec
         struct part part = part_of(output, run, record);
         return read_object(&part, each, context, err);
     }
-    if (record->verdict == COMMIT_FAILED && !record->failures) { /* all of them, of one cause */
+    if (record->verdict == COMMIT_FAILED && !record->failures) { /* all items, with one cause */
         const char *cause = record->text ? record->text : "";
         for (int64_t i = 0; i < record->failed; i++) {
             if (each(context, i, cause, record->text_size, err) < 0) {

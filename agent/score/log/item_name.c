@@ -9,12 +9,12 @@ struct item_names {
     const struct input_kind *kind;
     struct list *list;
     struct input_reader *reader;
-    json_t *lines; /* of one line, that is read; NULL: none */
+    json_t *lines; /* the one line that is being read; NULL: none */
     int64_t line;  /* its number ... */
-    int64_t first; /* ... which was come to from this one */
-    int64_t next;  /* item of `first` that the reader gives next */
-    /* It does not: `lines` has line `first`. Not tried again: thousands of items may have failed.
-     */
+    int64_t first; /* ... when counted from this first line */
+    int64_t next;  /* the item, counted from `first`, that the reader returns next */
+    /* It does not: `lines` has line `first`. This is not tried again, since thousands of items may
+     * have failed. */
     bool is_lost;
 };
 
@@ -48,7 +48,7 @@ static int fetch_line(struct item_names *names, int64_t line, json_t **ret_lines
     return tree_parse(text.data ? text.data : "", text.size, INPUT_LINE_MAX + 2, ret_lines, err);
 }
 
-/* The reader stays open: the next line is likely of the same file. */
+/* The reader stays open: the next line is probably of the same file. */
 static int open_line(struct item_names *names, int64_t line, struct error *err) {
     json_t *lines = NULL;
     if (fetch_line(names, line, &lines, err) < 0) {
@@ -82,8 +82,8 @@ static int find(struct item_names *names, int64_t first, int64_t index, struct i
     }
 }
 
-/* By where its line begins: [file, byte, ...]; by key (keys.h): {"key", "at": [[file, token, byte,
- * ...], ...]} or {"key", "list"}. */
+/* Names it by the start of its line: [file, byte, ...]; by key (keys.h): {"key", "at": [[file,
+ * token, byte, ...], ...]} or {"key", "list"}. */
 static int add_place(const json_t *line, int64_t index, struct buffer *name, struct error *err) {
     const json_t *key = json_object_get(line, "key");
     const json_t *at = key ? json_array_get(json_object_get(line, "at"), 0) : line;

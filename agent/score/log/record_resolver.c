@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cell's word: its rank in the upper two bits, below them the number of the record. */
+/* A cell's entry: its rank in the upper two bits, the number of the record in the others. */
 enum { RANK_NONE, RANK_FAILED, RANK_PARTIAL, RANK_DONE, RANK_SHIFT = 30, ROOM_FIRST = 1024 };
 
 struct record_resolver {
     uint32_t *cells;
     int64_t room, cells_max;
-    uint32_t added, told; /* records that score cells, in either reading */
+    uint32_t added, told; /* records that score cells, in the first and in the second reading */
 };
 
 struct record_resolver *record_resolver_new(int64_t cells_max) {

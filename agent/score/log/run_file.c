@@ -16,9 +16,10 @@ static char *name_of(const char *run_name) {
     return x_printf(".windlass/%s/run.json", run_name);
 }
 
-/* ---- what there is now ---------------------------------------------------------------------- */
+/* ---- the current files ---------------------------------------------------------------------- */
 
-/* Read, not mapped: of a file that is cut off meanwhile, or whose mount dies, a read tells. */
+/* The file is read, not mapped: if it is truncated meanwhile or its mount dies, a read returns an
+ * error. */
 static int digest_file(const char *path, const char *spec_path, char hex[static 65],
                        struct error *err) {
     AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
@@ -38,7 +39,8 @@ static int digest_file(const char *path, const char *spec_path, char hex[static 
     return 0;
 }
 
-/* The field's file, if the spec has the field. path: where it is on this machine; NULL: not yet. */
+/* Adds the field's file, if the spec has the field. path: on this machine; NULL: not fetched
+ * yet. */
 static int add_file(json_t *run, const struct job *job, const char *name, const char *field,
                     const char *path, struct error *err) {
     AUTO(local_file_release) struct local_file file = {0};
@@ -55,7 +57,7 @@ static int add_file(json_t *run, const struct job *job, const char *name, const 
     return 0;
 }
 
-/* For a video its first frame suffices: its description has the file's size. */
+/* For a video the first frame is enough, since its description has the file's size. */
 static void add_input(json_t *run, const struct media *media, const struct listing *listing) {
     AUTO(tree_freep) json_t *work = media->work(listing, 0, 1);
     AUTO(text_freep) char *text = tree_canonical(work);
@@ -79,7 +81,7 @@ int run_file_make(const struct job *job, const struct media *media, const struct
     return 0;
 }
 
-/* ---- what there was ------------------------------------------------------------------------- */
+/* ---- the stored file ------------------------------------------------------------------------ */
 
 static bool has_changed(const json_t *then, const json_t *now, const char *name) {
     const json_t *before = json_object_get(then, name), *after = json_object_get(now, name);

@@ -20,10 +20,10 @@ struct writing {
     struct store *output;
     struct record_resolver *resolver;
     struct facts *facts;
-    bool is_read; /* the facts are whole */
+    bool is_read; /* the facts are complete */
     struct table batches, failed;
-    struct error broken;  /* the first object of failed items that is */
-    struct error trouble; /* why there are no tables, and no page; the log is read on */
+    struct error broken;  /* the first broken object of failed items */
+    struct error trouble; /* why tables and page cannot be written; reading of the log continues */
 };
 
 static int table_open(struct table *table, struct store *output, const char *name, const char *head,
@@ -56,7 +56,7 @@ static void table_release(struct table *table) {
 
 /* ---- the two readings ----------------------------------------------------------------------- */
 
-/* As journal_counts. */
+/* Like journal_counts. */
 static bool counts(const struct writing *writing, const struct commit_head *head,
                    const struct commit_record *record) {
     const char *uid = writing->options->uid;
@@ -114,12 +114,12 @@ static int add_failures(struct writing *writing, const struct commit_record *rec
             return -1;
         }
         error_set(&writing->broken, ERROR_INVALID, "%s", cause.text);
-        told.failures_bytes = 0; /* what is in the record itself */
+        told.failures_bytes = 0; /* only the part in the record */
     }
     return failures_read(writing->output, writing->options->run, &told, see_failed, &failing, err);
 }
 
-/* To mini_batches.csv and failed.jsonl. */
+/* Adds the record to mini_batches.csv and failed.jsonl. */
 static int add_lines(struct writing *writing, const struct commit_record *record,
                      struct error *err) {
     int64_t at_ms = writing->facts->epoch_offset_ms + MIN(record->start_ms, INT64_MAX / 2);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A chart's own units, not pixels: it is stretched to its place. */
+/* In the chart's units, not pixels, since the chart is scaled. */
 enum {
     WIDE = 1000,
     HIGH = 100,
@@ -18,8 +18,8 @@ enum {
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* The next larger number of which half is tidy, too; of a count half is a whole number. A measure
- * may stand out by 1 %: two workers are now and then 2.01. */
+/* The next larger round number whose half is round, too; half of a count is a whole number. A
+ * measure may exceed it by 1 %: two workers are sometimes measured as 2.01. */
 static double tidy(double most, bool is_count) {
     static const double steps[] = {1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20};
     double scale = most > 0 ? pow(10, floor(log10(most))) : 1;
@@ -48,7 +48,7 @@ static void add_label(struct page *page, double value) {
     }
 }
 
-/* Three labels beside the plot: most, half of it, 0. */
+/* Three labels next to the plot: the maximum, half of it, 0. */
 static void scale(struct page *page, double most) {
     page_add(page, "<div class=\"plot\"><div class=\"y\"><span>");
     add_label(page, most);
@@ -109,7 +109,7 @@ static void time_axis(struct page *page, int64_t end_ms) {
 
 /* ---- series over time ----------------------------------------------------------------------- */
 
-/* The run's time in columns of `each` buckets, as many as are used and at most so many. */
+/* The run's time in columns of `each` buckets; only used ones, and at most a fixed number. */
 struct columns {
     int count, each;
     double width_ms, end_ms;
@@ -125,7 +125,7 @@ static struct columns columns_of(const struct facts *facts, int most) {
                             .end_ms = (double)end_ms};
 }
 
-/* What ends with the last column, at its very end, has the next bucket: it belongs to it. */
+/* A value at the very end of the last column is in the next bucket, but belongs to the column. */
 static int column_of(const struct columns *columns, int bucket) {
     return MIN(bucket / columns->each, columns->count - 1);
 }
@@ -139,7 +139,7 @@ static double ms_of(const struct columns *columns, int column) {
     return MAX(1, MIN(columns->width_ms, columns->end_ms - column * columns->width_ms));
 }
 
-/* Steps from the left to the right, down to the ground. */
+/* Steps from left to right, filled down to zero. */
 static void area(struct page *page, const char *class, const struct columns *columns,
                  const double *values, double most) {
     page_add(page, "<path class=\"%s\" d=\"M0 %d", class, HIGH);
@@ -150,7 +150,7 @@ static void area(struct page *page, const char *class, const struct columns *col
     page_add(page, "V%dz\"/>", HIGH);
 }
 
-/* A line that goes from end to end of the columns; values[i]: at the end of column i. */
+/* A line through the ends of the columns; values[i]: at the end of column i. */
 static void slope(struct page *page, const char *class, const struct columns *columns,
                   const double *values, double most) {
     page_add(page, "<path class=\"%s\" d=\"M0 %d", class, HIGH);
@@ -169,11 +169,12 @@ static void takeovers(struct page *page, const struct facts *facts) {
     }
 }
 
-/* What a pointer over the chart shows: in up to TIPS places, the value at their ends. */
+/* Tooltips of the chart: in up to TIPS places, the value at the place's end. */
 struct tip {
     const char *label, *after; /* label: of the whole chart */
     const double *values;
-    bool is_mean; /* of the columns of a place, weighted by their time; else the last one's */
+    bool is_mean; /* the mean of a place's columns, weighted by their time; otherwise the last one's
+                     value */
 };
 
 static void tips(struct page *page, const struct columns *columns, const struct tip *tip) {
@@ -215,7 +216,7 @@ void chart_progress(struct page *page, const struct facts *facts, int64_t total)
     time_axis(page, (int64_t)columns.end_ms);
 }
 
-/* Steps of so much a millisecond, times `unit`; mean: NAN for none. */
+/* Steps of the values per millisecond, times `unit`; mean: NAN for none. */
 static void chart_steps(struct page *page, const struct facts *facts, const double *buckets,
                         double unit, double mean, const char *class, const struct tip *tip) {
     double values[FACTS_BUCKETS] = {0}, most = 0;
@@ -274,7 +275,8 @@ void chart_durations(struct page *page, const struct facts *facts) {
     if (last < 0) {
         return;
     }
-    /* A few empty places beside a run of equals; at most BARS_MAX bars, each of as many buckets. */
+    /* Two empty places on each side, so that a single bar does not fill the chart; at most BARS_MAX
+     * bars, all with the same number of buckets. */
     first = MAX(0, first - 2);
     last = MIN(FACTS_DURATIONS - 1, last + 2);
     int each = (last - first + BARS_MAX) / BARS_MAX, count = (last - first) / each + 1;
@@ -288,7 +290,7 @@ void chart_durations(struct page *page, const struct facts *facts) {
     open_plot(page, "how many mini-batches took how long");
     for (int i = 0; i < count; i++) {
         if (counts[i] > 0) {
-            /* One of a million is still to be seen. */
+            /* One in a million must still be visible. */
             bar(page, i, count, MAX((double)counts[i] / top, 0.012));
             page_add(page, "<title>");
             page_time(page, facts_duration_ms(first + i * each));

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { HASH_SLOTS = 1 << 15, PER_STRIP = FACTS_BUCKETS / FACTS_STRIP };
-/* A log may say anything: so much is believed, and sums stay where they are at SUM_MAX. */
+/* A log may contain any number: larger times are limited to this, and sums saturate at SUM_MAX. */
 #define TIME_MAX_MS ((int64_t)1 << 40) /* 35 years */
 #define ITEMS_MAX ((int64_t)1 << 40)
 #define SUM_MAX ((int64_t)1 << 60)
@@ -51,7 +51,7 @@ static uint64_t hash_byte(uint64_t hash, char byte) {
 
 /* ---- workers -------------------------------------------------------------------------------- */
 
-/* -1: there are too many. */
+/* -1: too many workers. */
 static int worker_index(struct facts *facts, const char *name) {
     uint64_t hash = 14695981039346656037u;
     for (const char *at = name; *at; at++) {
@@ -69,7 +69,7 @@ static int worker_index(struct facts *facts, const char *name) {
         if (count == FACTS_WORKERS_MAX) {
             return -1;
         }
-        if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8, ...: room for as many again */
+        if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8, ...: double the room */
             facts->workers =
                 x_realloc_array(facts->workers, MAX((size_t)count * 2, 1), sizeof *facts->workers);
         }
@@ -80,7 +80,7 @@ static int worker_index(struct facts *facts, const char *name) {
     return *slot - 1;
 }
 
-/* The epoch ended at end_ms: what a worker did in it is complete. */
+/* The epoch has ended: the workers' times in it are complete. */
 static void close_epoch(struct facts *facts) {
     for (int i = 0; i < facts->worker_count; i++) {
         struct facts_worker *worker = &facts->workers[i];
@@ -148,7 +148,7 @@ int64_t facts_quantile_ms(const struct facts *facts, double share) {
     for (int i = 0; i < FACTS_DURATIONS; i++) {
         seen += facts->durations[i];
         if (seen >= wanted && seen > 0) {
-            /* The middle of the bucket; nothing is slower than the slowest. */
+            /* The middle of the bucket, but at most the slowest duration. */
             int64_t middle = (facts_duration_ms(i) + facts_duration_ms(i + 1)) / 2;
             return share >= 1 ? facts->slowest_ms : MIN(middle, facts->slowest_ms);
         }
@@ -175,7 +175,7 @@ static void note_slow(struct facts *facts, const struct commit_record *record, i
     facts->slowest_count = last + 1;
 }
 
-/* Texts that differ by their numbers alone are one cause. */
+/* Texts that differ only in their numbers are one cause. */
 static uint64_t cause_key(const char *text, size_t size) {
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < size; i++) {
@@ -220,7 +220,7 @@ static const char *first_cause(const struct commit_record *record, size_t *ret_s
     return json_is_string(text) ? json_string_value(text) : "";
 }
 
-/* A cause counts a mini-batch once if its items come one after the other, as a bad shop's do. */
+/* A cause counts a mini-batch once if the items with it are consecutive, as is usual. */
 void facts_add_failed(struct facts *facts, const struct commit_record *record, const char *cause,
                       size_t size) {
     uint64_t key = cause_key(cause, size);
@@ -299,7 +299,7 @@ static void note_time(struct facts *facts, const struct commit_record *record, i
     }
 }
 
-/* Items of the cells for which a record counts: all of them, or so much of them. */
+/* The items of the cells for which a record counts: all, or the same share as the cells. */
 static int64_t own_share(int64_t items, int64_t own_cells, int64_t cells) {
     return own_cells == cells ? items
                               : (int64_t)((double)items * (double)own_cells / (double)cells);
@@ -331,7 +331,7 @@ static void note_result(struct facts *facts, const struct commit_record *record,
     }
 }
 
-/* A try that did not end well, whether it was the last or not. */
+/* Counts a failed try, the last one or not. */
 static void note_fault(struct facts *facts, const struct commit_record *record) {
     int index = worker_index(facts, record->worker ? record->worker : "");
     if (index >= 0 && record->verdict != COMMIT_DONE) {
@@ -391,7 +391,7 @@ static int by_items(const void *a, const void *b) {
 
 void facts_finish(struct facts *facts) {
     close_epoch(facts);
-    for (int i = 0; i < facts->worker_count; i++) { /* who never got anything done has no start */
+    for (int i = 0; i < facts->worker_count; i++) { /* a worker without any record has no start */
         struct facts_worker *worker = &facts->workers[i];
         worker->first_ms = MIN(worker->first_ms, worker->last_ms);
     }

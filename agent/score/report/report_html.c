@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* report.html: one page that needs nothing else: no script, no font, no picture from anywhere, and
- * it forbids itself to load any. It is XML, too, so that a parser can check it. */
+/* report.html: one self-contained page without scripts, fonts or external pictures; its content
+ * policy forbids loading any. It is also XML, so that a parser can check it. */
 #include "agent/score/report/report.h"
 #include "agent/score/report/report_chart.h"
 #include "agent/score/report/report_style.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 
 enum {
-    NAME_BYTES = 120, /* of a name that are shown */
+    NAME_BYTES = 120, /* shown bytes of a name */
     MESSAGE_BYTES = 1000,
     CAUSES_SHOWN = 20,
     SLOWEST_SHOWN = 10,
     FAILURES_SHOWN = 50,
-    WORKERS_SHOWN = 40, /* of more than that: those that were busy least */
+    WORKERS_SHOWN = 40, /* if there are more: those with the smallest busy share */
 };
 
 struct report {
@@ -28,7 +28,7 @@ static int slots_of(const struct report *report) {
     return MAX(report->options->slots, 1);
 }
 
-/* Items of the job, as far as anybody knows. */
+/* The known number of the job's items. */
 static int64_t total_of(const struct report *report) {
     return MAX(report->options->items, report->facts->items);
 }
@@ -162,7 +162,7 @@ static void add_time_tiles(const struct report *report) {
 
 /* The time of all workers. */
 struct hours {
-    double busy_ms, idle_ms, after_ms, share; /* share: busy of busy and idle */
+    double busy_ms, idle_ms, after_ms, share; /* share: busy / (busy + idle) */
 };
 
 static struct hours hours_of(const struct report *report) {
@@ -366,7 +366,7 @@ static int by_share(const void *a, const void *b) {
     return by_name(a, b);
 }
 
-/* Left out where there is little room. */
+/* Hidden on narrow screens. */
 static void add_spare_time(const struct report *report, int64_t ms) {
     page_add(report->page, "<td class=\"n spare\">");
     page_time(report->page, ms);

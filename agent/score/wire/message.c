@@ -14,7 +14,7 @@ static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
 static const char *const fault_names[] = {"scorer", "machine", "back"};
 static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
 
-/* JSON numbers are exact up to here in every reader. */
+/* Every JSON reader has exact numbers up to here. */
 static const int64_t integer_max = (int64_t)1 << 53;
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static int read_integer(const json_t *tree, const char *field, int64_t *ret_valu
     return read_number(json_object_get(tree, field), field, 0, integer_max, ret_value, err);
 }
 
-/* A pod's name, and nothing that could break a log line or a file name. */
+/* Accepts a pod's name, without characters that could break a log line or a file name. */
 static int read_name(const json_t *tree, char name[static MESSAGE_NAME_MAX + 1],
                      struct error *err) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -69,7 +69,7 @@ static int read_text(const json_t *tree, const char *field, struct message *mess
     if (!text) {
         return error_set(err, ERROR_INVALID, "%s is not a text", field);
     }
-    struct error line = {0}; /* an error's text is one tidy, bounded line */
+    struct error line = {0}; /* an error's text is one clean, bounded line */
     error_set(&line, ERROR_FAILED, "%s", text);
     static_assert(sizeof line.text <= sizeof message->text, "the line fits");
     memcpy(message->text, line.text, sizeof line.text);
@@ -154,7 +154,7 @@ static int read_crc(const json_t *value, uint32_t *ret_crc, struct error *err) {
     return 0;
 }
 
-/* Where the results are: "o", size, crc; "t", text; "n". *ret_next: the column behind. */
+/* The place of the results: "o", size, crc; "t", text; "n". *ret_next: the next column. */
 static int read_place(const json_t *row, struct message_result *result, size_t *ret_next,
                       struct error *err) {
     const char *place = json_string_value(json_array_get(row, 5));
@@ -178,7 +178,7 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
                : error_set(err, ERROR_INVALID, "a place is not one of o, t, n");
 }
 
-/* Behind the place: nothing; failures; failures, size, crc; said may follow both. */
+/* After the place: nothing; failures; or failures, size, crc. `said` may follow the last two. */
 static int read_failures(const json_t *row, size_t next, struct message_result *result,
                          struct error *err) {
     result->failures = json_array_get(row, next);
@@ -312,7 +312,7 @@ void message_release(struct message *message) {
 
 /* ---- batches -------------------------------------------------------------------------------- */
 
-/* A message ends with "]}"; the rest of the room is for a row. */
+/* A message ends with "]}"; the remaining room is for rows. */
 enum { END_BYTES = 2 };
 
 void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch) {
@@ -336,7 +336,7 @@ static void begin_row(struct message_batch *batch, struct error *full) {
     }
 }
 
-/* The row that began at `start` is complete, or it did not fit. */
+/* Ends the row that began at `start`; removes it if it did not fit. */
 static int end_row(struct message_batch *batch, size_t start, const struct error *full) {
     if (!full->kind && batch->text.size <= batch->text.max - END_BYTES) {
         batch->count++;
@@ -438,7 +438,7 @@ char *message_batch_take(struct message_batch *batch) {
         return NULL;
     }
     (void)!buffer_append(&batch->text, "]}", END_BYTES, &full);
-    assert(!full.kind); /* the room was kept */
+    assert(!full.kind); /* END_BYTES were reserved */
     batch->count = 0;
     return buffer_take(&batch->text, &size);
 }

@@ -11,7 +11,8 @@
 
 enum { VOLUMES_MAX = 16 };
 
-/* ---- which -------------------------------------------------------------------------------- */
+/* ---- the volumes -------------------------------------------------------------------------------
+ */
 
 struct volumes {
     char *names[VOLUMES_MAX];
@@ -25,7 +26,7 @@ static void volumes_release(struct volumes *volumes) {
     volumes->count = 0;
 }
 
-/* The volume of a path, unless it is known already. */
+/* Adds the volume of a path, unless it is known already. */
 static void add(struct volumes *volumes, const char *spec_path) {
     if (!spec_path || strstr(spec_path, "://") || volumes->count == VOLUMES_MAX) {
         return;
@@ -72,19 +73,19 @@ int mounts_try(const struct job *job, int timeout_ms, struct error *err) {
     return try_all(&volumes, timeout_ms, err);
 }
 
-/* ---- watching ----------------------------------------------------------------------------- */
+/* ---- watching ------------------------------------------------------------------------------- */
 
 struct mounts {
     struct mounts_options options;
     struct volumes volumes;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* under the lock */
-    int references; /* the caller's and the thread's, which may hang */
+    /* guarded by the lock */
+    int references; /* the caller's and that of the thread, which may hang */
     bool ends;
 };
 
-/* With the lock, which is gone with the last reference. */
+/* The caller holds the lock, which is freed with the last reference. */
 static void drop(struct mounts *mounts) {
     bool is_last = --mounts->references == 0;
     pthread_mutex_unlock(&mounts->lock);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    TROUBLE_MS = 30000, /* how long to retry a storage that answers and fails, ... */
-    WAIT_MS_MIN = 100,  /* ... trying again in between */
+    TROUBLE_MS = 30000, /* how long to retry a storage that responds with errors, ... */
+    WAIT_MS_MIN = 100,  /* ... and the pause between retries */
     WAIT_MS_MAX = 5000,
     STEP_MS = 50,
 };
@@ -36,7 +36,7 @@ struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, c
     return told;
 }
 
-/* Is it the mini-batch's fault, or the machine's? */
+/* Decides whether the mini-batch or the machine is at fault. */
 static enum message_fault fault_of(const struct scorer_task *task, const struct error *err) {
     if (err->kind == ERROR_CANCELLED) {
         return MESSAGE_BACK;
@@ -63,7 +63,7 @@ static void tell_place(enum sink_form form, struct told *told, const struct stag
     }
 }
 
-/* Takes the task's staged output over, and of its failures what goes with the result. */
+/* Takes over the task's staged output, and the failures that are sent with the result. */
 static struct told tell_done(const struct attempt *attempt, const struct scorer_task *task,
                              const struct scorer_count *count, int64_t took_us) {
     AUTO(staged_output_freep) struct staged_output *staged = task->staged;
@@ -112,7 +112,7 @@ static int score(const struct attempt *attempt, const struct scorer_task *task,
     return result;
 }
 
-/* After a try that has failed: without its storages this worker is of no use. */
+/* Checked after a failed try: without its storage this worker can do nothing. */
 static bool is_storage_dead(const struct attempt *attempt, enum message_fault fault) {
     struct error err = {0};
     bool is_dead =
@@ -157,7 +157,7 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
         int64_t started_ns = clock_monotonic_ns();
         if (score(attempt, &task, &count, &err) == 0) {
             int64_t took_us = (clock_monotonic_ns() - started_ns) / 1000;
-            staged = NULL; /* the task's, taken over */
+            staged = NULL; /* tell_done takes it over */
             return tell_done(attempt, &task, &count, took_us);
         }
         enum message_fault fault = fault_of(&task, &err);
@@ -170,7 +170,7 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
         if (!wait_out(attempt, wait_ms)) {
             return tell_fault(lease, MESSAGE_BACK, &count, err.text);
         }
-        /* What has failed may be there all the same, and its name is ours alone. */
+        /* A failed write may have stored the object nevertheless; only we use its name. */
         (void)!store_remove(attempt->output, name, &ignored);
         failures_remove(&failures);
         ahead = NULL;

@@ -16,11 +16,11 @@ struct columns {
     const char **names;        /* borrowed, of each column */
     const char *model;         /* the spec's path, borrowed */
     bool is_listed;            /* the names are the spec's list */
-    uint64_t *values; /* eight bytes a column, which hold packed values of its input's type */
-    struct npy_slice *slices; /* of each input */
+    uint64_t *values; /* eight bytes per column; they hold packed values of the input's type */
+    struct npy_slice *slices; /* one per input */
 };
 
-/* A type of the network's that columns become, as npy.h calls it. */
+/* The npy.h type of a network type that columns can be converted to. */
 static bool find_type(enum tensor_type type, enum npy_type *ret_type) {
     static const struct {
         enum tensor_type type;
@@ -53,7 +53,8 @@ static int check_input(const struct slices_input *input, struct error *err) {
                            input->name, tensor_type_name(input->type), text);
 }
 
-/* The columns of all inputs; of one alone that leaves it free, as many as are named. */
+/* Counts the columns of all inputs; a single input with a free dimension takes as many as are
+ * named. */
 static int count_columns(const json_t *names, const struct slices_input *inputs, size_t count,
                          size_t *ret_columns, struct error *err) {
     size_t listed = json_array_size(names), columns = 0;
@@ -89,7 +90,7 @@ static int count_columns(const json_t *names, const struct slices_input *inputs,
     return 0;
 }
 
-/* Names and slices: as many columns an input as it takes. */
+/* Assigns names and slices to the inputs, each with its number of columns. */
 static void deal(struct columns *columns, const json_t *names) {
     size_t at = 0;
     for (size_t i = 0; i < columns->input_count; i++) {
@@ -139,7 +140,7 @@ void columns_free(struct columns *columns) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Blanks around it aside. "": NaN. */
+/* Ignores blanks around the number. "" gives NaN. */
 static bool read_text(const char *text, double *ret_number) {
     char *end;
     const char *at = text + strspn(text, " \t");
@@ -147,7 +148,7 @@ static bool read_text(const char *text, double *ret_number) {
         *ret_number = NAN;
         return true;
     }
-    if (strpbrk(at, "xXpP(")) { /* C's other ways of writing one */
+    if (strpbrk(at, "xXpP(")) { /* other number syntax of C */
         return false;
     }
     *ret_number = strtod(at, &end);
@@ -164,7 +165,7 @@ static bool read_number(const json_t *value, double *ret_number) {
     return json_is_null(value) || json_is_boolean(value) || json_is_number(value);
 }
 
-/* "7" and 7 as they are, to the last of 64 bits; "7.0" and 7e0 by way of a double. */
+/* "7" and 7 are exact in 64 bits; "7.0" and 7e0 are converted from a double. */
 static bool read_whole(const json_t *value, int64_t *ret_whole) {
     double number;
     char *end = NULL;
@@ -196,7 +197,7 @@ static bool read_boolean(const json_t *value, bool *ret_boolean) {
             return true;
         }
     }
-    json_int_t whole = json_integer_value(value); /* 0 of what is none */
+    json_int_t whole = json_integer_value(value); /* 0 for other types */
     *ret_boolean = json_is_true(value) || whole == 1;
     return json_is_boolean(value) || (json_is_integer(value) && (whole == 0 || whole == 1));
 }
@@ -214,7 +215,7 @@ static bool find_text(const struct texts *texts, const json_t *value, int64_t *r
     return text != NULL;
 }
 
-/* Column k of the input, into its slice; *ret_wanted says what fits. */
+/* Writes column k of the input into its slice; *ret_wanted says what type is expected. */
 static bool read_value(struct columns *columns, size_t input, size_t k, const json_t *value,
                        const char **ret_wanted) {
     const struct slices_input *takes = &columns->inputs[input];

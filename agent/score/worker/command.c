@@ -15,15 +15,15 @@
 
 enum {
     READ_BYTES = 64 << 10,
-    LAST_READS = 64, /* of what is in the pipes of a dead program */
+    LAST_READS = 64, /* reads from the pipes of a dead program */
 };
 
-/* A request under way. */
+/* A request without a consumed answer. */
 struct asked {
     bool is_asked;
     int64_t id;
     size_t count;
-    char *line; /* its answer, when it is here */
+    char *line; /* its answer, once it has come */
     size_t size;
 };
 
@@ -31,19 +31,19 @@ struct command {
     struct command_options options;
     struct process process;
     bool is_alive, is_ready, has_answered;
-    struct buffer out; /* what the pipe did not take yet, from out_at */
+    struct buffer out; /* bytes that the pipe has not taken yet, from out_at on */
     size_t out_at;
     struct command_lines lines;
     struct command_said said;
     struct asked asked[COMMAND_AHEAD];
-    char *refusal; /* an error without an id, before it was ready */
+    char *refusal; /* an error without an id, received before it was ready */
     struct command_answer answer;
     char *answer_line;
-    int64_t started_ms, asked_ms; /* asked_ms: since when the program owes an answer */
+    int64_t started_ms, asked_ms; /* asked_ms: since when an answer is outstanding */
     int64_t not_before_ms;
     int short_lives, failed_inits;
     int64_t lives;
-    bool ended_well; /* the last of them */
+    bool ended_well; /* of the last life */
     char death[COMMAND_WORDS_MAX + 200];
 };
 
@@ -51,7 +51,8 @@ struct command *command_new(const struct command_options *options) {
     struct command *command = x_calloc(1, sizeof *command);
     command->options = *options;
     command->process.fd = -1;
-    buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* init, too */
+    buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* with room
+                                                                                        for init */
     command_lines_init(&command->lines, options->line_bytes_max);
     command_said_init(&command->said, options->say, options->context);
     snprintf(command->death, sizeof command->death, "was never started");
@@ -69,7 +70,8 @@ static void on_object(struct command *command, const char *line, size_t size) {
         on_noise(command, line, size);
         return;
     }
-    bool has_said = command->is_ready || command->refusal; /* the first word of an init counts */
+    bool has_said = command->is_ready || command->refusal; /* only the first response to init
+                                                              counts */
     if (!has_said && !message.has_id && (message.is_ready || message.error.at)) {
         command->is_ready = !message.error.at;
         command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
@@ -89,7 +91,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
     on_noise(command, line, size); /* a second answer, an unknown id */
 }
 
-/* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line without end. */
+/* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line that is too long. */
 static int read_stdout(struct command *command, struct error *err) {
     char data[READ_BYTES];
     ssize_t got = read(command->process.out, data, sizeof data);
@@ -117,7 +119,7 @@ static int read_stdout(struct command *command, struct error *err) {
     return 1;
 }
 
-/* As read_stdout. */
+/* Like read_stdout. */
 static int read_stderr(struct command *command) {
     char data[READ_BYTES];
     ssize_t got = read(command->process.errors, data, sizeof data);
@@ -128,7 +130,7 @@ static int read_stderr(struct command *command) {
     return 1;
 }
 
-/* A closed pipe means that the program is dying, which is noticed elsewhere. */
+/* A closed pipe means that the program is ending, which is detected elsewhere. */
 static void write_out(struct command *command) {
     while (command->out_at < command->out.size) {
         ssize_t put = write(command->process.in, command->out.data + command->out_at,
@@ -162,7 +164,8 @@ static void forget(struct command *command) {
     command->out_at = 0;
 }
 
-/* It has ended, or must: its last output is read, its children die. Answers that it gave stay. */
+/* The program has ended, or is ended here: reads its last output and kills its children. Answers
+ * that have come are kept. */
 static void bury(struct command *command, const char *why) {
     if (!command->is_alive) {
         return;
@@ -200,7 +203,7 @@ static int say_dead(const struct command *command, struct error *err) {
     return error_set(err, ERROR_FAILED, "the program %s", command->death);
 }
 
-/* True when what is waited for is there. */
+/* True when the awaited event has happened. */
 typedef bool is_done(const struct command *command, int64_t id);
 
 static bool is_answered(const struct command *command, int64_t id) {
@@ -220,7 +223,7 @@ static bool is_never(const struct command *command UNUSED, int64_t id UNUSED) {
     return false;
 }
 
-/* Everything that a process can do, once. 0: go on. -1: it is dead. */
+/* Handles every event of the process once. 0: continue. -1: it is dead. */
 static int turn(struct command *command, int64_t timeout_ms, struct error *err) {
     struct process *process = &command->process;
     struct pollfd polls[] = {
@@ -233,11 +236,12 @@ static int turn(struct command *command, int64_t timeout_ms, struct error *err) 
         return 0;
     }
     if (polls[1].revents && read_stderr(command) < 0) {
-        fd_closep(&process->errors); /* it may close its stderr and live */
+        fd_closep(&process->errors); /* a program may close its stderr and continue */
     }
     int result = polls[0].revents ? read_stdout(command, err) : 0;
     if (result < 0 && err->kind == ERROR_NONE && !polls[2].revents) {
-        /* Most programs end a moment after their pipes: how, says more than that. */
+        /* Most programs end shortly after they close their pipes, and their exit status says more
+         * than that. */
         struct pollfd end = {process->fd, POLLIN, 0};
         if (poll(&end, 1, 500) == 0) {
             bury(command, "closed its stdout");
@@ -253,7 +257,7 @@ static int turn(struct command *command, int64_t timeout_ms, struct error *err) 
         write_out(command);
     }
     if (polls[2].revents) {
-        bury(command, NULL); /* what it answered before is read there */
+        bury(command, NULL); /* this also reads its earlier answers */
         return say_dead(command, err);
     }
     return 0;
@@ -275,7 +279,7 @@ static int look_until(struct command *command, is_done *done, int64_t id, int64_
         left_ms = command->options.ends ? MIN(left_ms, COMMAND_ENDS_MS) : left_ms;
         if (turn(command, left_ms, &problem) < 0) {
             if (done(command, id)) {
-                return 0; /* its last deed was the answer */
+                return 0; /* it answered before it ended */
             }
             *err = problem;
             return -1;
@@ -440,7 +444,7 @@ int command_wait(struct command *command, int64_t id, int64_t until_ms,
         if (asked->is_asked && asked->id == id) {
             command->answer_line = asked->line;
             bool is_read = command_message_read(asked->line, asked->size, &message);
-            assert(is_read); /* as when it came */
+            assert(is_read); /* it was readable when it came */
             command_answer_read(&message, asked->count, &command->answer);
             *asked = (struct asked){0};
         }

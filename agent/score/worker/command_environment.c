@@ -7,7 +7,7 @@
 extern char **environ;
 
 struct list {
-    char **items; /* NULL-ended */
+    char **items; /* NULL-terminated */
     size_t count;
 };
 
@@ -26,7 +26,7 @@ static void list_set(struct list *list, char *variable) {
     list->items[list->count] = NULL;
 }
 
-/* A machine's owner may have said which devices are ours ("2,5", or names): then one of these. */
+/* If CUDA_VISIBLE_DEVICES already lists our devices ("2,5", or names): one of these. */
 static char *device_of(int slot, int gpus) {
     const char *listed = getenv("CUDA_VISIBLE_DEVICES");
     int count = 0, index = 0;

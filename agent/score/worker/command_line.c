@@ -19,7 +19,7 @@ void command_lines_release(struct command_lines *lines) {
     buffer_release(&lines->held);
 }
 
-/* What a line is that begins like this; MORE: too little of it is here. */
+/* The kind of a line by its beginning; MORE: there are too few bytes to decide. */
 static enum command_line_kind kind_of(const char *data, size_t size) {
     size_t looked = MIN(size, COMMAND_NOISE_MAX);
     const char *first = jsontext_space(data, data + looked);
@@ -29,7 +29,7 @@ static enum command_line_kind kind_of(const char *data, size_t size) {
     return size < COMMAND_NOISE_MAX ? COMMAND_LINE_MORE : COMMAND_LINE_NOISE;
 }
 
-/* Of what cannot become an answer only the beginning is kept. False: too long. */
+/* Keeps the bytes; of a line that cannot be an answer only the beginning. False: too long. */
 static bool hold(struct buffer *held, const char *data, size_t size) {
     struct error ignored = {0};
     size_t small = MIN(size, COMMAND_NOISE_MAX - MIN(held->size, COMMAND_NOISE_MAX));
@@ -45,7 +45,7 @@ enum command_line_kind command_lines_read(struct command_lines *lines, const cha
                                           size_t *ret_size) {
     struct buffer *held = &lines->held;
     if (!lines->is_begun && held->capacity > COMMAND_LINE_KEPT) {
-        buffer_release(held); /* after one long answer the room is not kept */
+        buffer_release(held); /* frees the room of a long answer */
     } else if (!lines->is_begun) {
         buffer_clear(held);
     }
@@ -64,7 +64,7 @@ enum command_line_kind command_lines_read(struct command_lines *lines, const cha
     lines->is_begun = false;
     enum command_line_kind kind = kind_of(line, line_size);
     if (kind == COMMAND_LINE_OBJECT && line_size > held->max) {
-        return COMMAND_LINE_TOO_LONG; /* in one piece, as it would be in several */
+        return COMMAND_LINE_TOO_LONG; /* the same limit as for a line in several pieces */
     }
     *ret_line = line;
     *ret_size = kind == COMMAND_LINE_OBJECT ? line_size : MIN(line_size, COMMAND_NOISE_MAX);
@@ -116,7 +116,7 @@ static bool take_value(const char **at, const char *end, struct command_slice *r
     return true;
 }
 
-/* Passes the byte at *at. */
+/* Skips the byte at *at. */
 static bool take_byte(const char **at, const char *end, char byte) {
     bool is_there = *at < end && **at == byte;
     *at += is_there;
@@ -161,14 +161,14 @@ char *command_slice_text(const struct command_slice *slice) {
                         ? json_loadb(slice->at, slice->size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
                         : NULL;
     const char *text = json_string_value(value);
-    struct error line = {0}; /* an error's text is one tidy, bounded line */
+    struct error line = {0}; /* an error's text is one clean, bounded line */
     int size = (int)MIN(slice->size, 1000);
     error_set(&line, ERROR_FAILED, "%.*s", text ? 1000 : size, text ? text : slice->at);
     json_decref(value);
     return x_strdup(line.text);
 }
 
-/* Only as many as there are items are kept, and all are counted. */
+/* Keeps at most one result per item, but counts all. */
 static size_t read_results(const struct command_slice *slice, size_t items,
                            struct command_result *results) {
     const char *at = slice->at + 1, *end = slice->at + slice->size;
@@ -176,7 +176,7 @@ static size_t read_results(const struct command_slice *slice, size_t items,
     struct command_slice value;
     for (at = jsontext_space(at, end); *at != ']'; at += *at == ',') {
         bool is_there = take_value(&at, end, &value);
-        assert(is_there); /* the line has been read before */
+        assert(is_there); /* the line was parsed before */
         if (is_there && count < items) {
             results[count].json = value.at;
             results[count].size = value.size;
@@ -186,7 +186,7 @@ static size_t read_results(const struct command_slice *slice, size_t items,
     return count;
 }
 
-/* {"1":"no such shop"}: NULL, or what is wrong with it. */
+/* Reads {"1":"no such shop"}. NULL, or what is wrong with it. */
 static char *read_failed(const struct command_slice *slice, struct command_answer *answer) {
     const char *at = slice->at, *end = slice->at + slice->size;
     if (*at != '{') {
@@ -240,7 +240,7 @@ void command_answer_read(const struct command_message *message, size_t items,
                          struct command_answer *ret_answer) {
     struct command_answer answer = {0};
     char *error = read_answer(message, items, &answer);
-    if (error) { /* nothing of it counts */
+    if (error) { /* no result counts */
         command_answer_release(&answer);
         answer = (struct command_answer){.error = error};
     }

@@ -21,9 +21,9 @@ static void tell(struct command_said *said, enum command_stream stream, const ch
 }
 
 static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t size) {
-    struct error line = {0}; /* one tidy line */
+    struct error line = {0}; /* one clean line */
     error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(size, COMMAND_WORDS_MAX - 1), text);
-    memcpy(last, line.text, COMMAND_WORDS_MAX - 1); /* that much was asked for, at most */
+    memcpy(last, line.text, COMMAND_WORDS_MAX - 1); /* longer texts were truncated above */
     last[COMMAND_WORDS_MAX - 1] = 0;
 }
 
@@ -63,7 +63,7 @@ void command_said_error(struct command_said *said, const char *data, size_t size
     while (size > 0) {
         const char *newline = memchr(data, '\n', size);
         size_t length = newline ? (size_t)(newline - data) : size;
-        struct error ignored = {0}; /* only as much as fits is kept */
+        struct error ignored = {0}; /* the rest is dropped */
         if (newline && held->size == 0) {
             on_error_line(said, data, length);
         } else if (buffer_append(held, data, MIN(length, held->max - held->size), &ignored) == 0 &&
@@ -78,7 +78,7 @@ void command_said_error(struct command_said *said, const char *data, size_t size
 }
 
 void command_said_end(struct command_said *said) {
-    if (said->error_line.size > 0) { /* words without a newline */
+    if (said->error_line.size > 0) { /* a line without a newline */
         on_error_line(said, said->error_line.data, said->error_line.size);
         buffer_clear(&said->error_line);
     }

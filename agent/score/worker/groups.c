@@ -7,15 +7,15 @@
 #include <string.h>
 
 enum {
-    PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
-    COUNT = 2,              /* one is collected, one is in the network */
+    PIXELS = 8 * 224 * 224, /* larger runs are efficient enough */
+    COUNT = 2,              /* one is being collected, one is in the network */
 };
 
-/* What is collected for an input. */
+/* The items that are collected for an input. */
 struct port {
     struct tensor items; /* [capacity, ...]; its data is in memory */
     void *memory;        /* of the session */
-    size_t room;         /* bytes of it */
+    size_t room;         /* size of the memory, bytes */
 };
 
 struct group {
@@ -37,16 +37,16 @@ struct groups {
     int filling; /* index */
     struct way ways[COUNT];
     int way_count;
-    int most; /* items that go through the network at once, since more did not fit; 0: all */
-    struct tensor *inputs, *outputs; /* of a submit, of a collect */
-    struct tensor *wanted;           /* of the item that is added, for each input */
+    int most;                        /* limit of items per run, since more did not fit; 0: none */
+    struct tensor *inputs, *outputs; /* for session_submit and session_collect */
+    struct tensor *wanted;           /* type and shape of the added item, for each input */
 };
 
 static size_t input_count(const struct groups *groups) {
     return session_input_count(groups->options.session);
 }
 
-/* Items that the network is made for; -1: any number. */
+/* The network's fixed number of items; -1: any number. */
 static int64_t fixed_items(const struct groups *groups) {
     return groups->options.inputs[0].shape.dims[0];
 }
@@ -107,7 +107,7 @@ const struct tensor *groups_scores(const struct session *session, const struct t
     return outputs;
 }
 
-/* Bytes are as good as the floats that they were made of. */
+/* Checks bytes like the floats that they were made from. */
 static int check_bytes(const struct groups *groups, const struct tensor *bytes, int64_t items,
                        struct error *err) {
     const int64_t *dims = bytes->shape.dims;
@@ -127,7 +127,7 @@ static int make_picture(const struct groups *groups, const struct tensor *output
     return postprocess_bytes(output, bad, at, size, ret_picture, err);
 }
 
-/* Item `index` of the group, which is `at` of those that the output is of. */
+/* Item `index` of the group, which is item `at` of the output. */
 static int write_item(const struct groups *groups, const struct group *group, struct sink *sink,
                       const struct tensor *output, int at, int index, struct error *err) {
     const struct postprocess *postprocess = groups->options.postprocess;
@@ -147,7 +147,7 @@ static int write_item(const struct groups *groups, const struct group *group, st
     return result;
 }
 
-/* A network made for n items gets n; what is left over from before is computed and ignored. */
+/* A network with a fixed number n of items gets n; left-over items are computed and ignored. */
 static int64_t items_of(const struct groups *groups, int count) {
     return fixed_items(groups) > 0 ? fixed_items(groups) : count;
 }
@@ -201,8 +201,8 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
     return 0;
 }
 
-/* After a run of `count` items for which the device had no memory: what else is on its way ends
- * first, then half as many are tried, and no more from then on. -1: one alone does not fit. */
+/* Called if the device had too little memory for a run of `count` items: completes the run in
+ * flight, then limits runs to half as many items. -1: not even one item fits. */
 static int give_way(struct groups *groups, struct sink *sink, int count, struct error *err) {
     struct error cause = *err;
     error_clear(err);
@@ -219,11 +219,11 @@ static int give_way(struct groups *groups, struct sink *sink, int count, struct 
     return 0;
 }
 
-/* Submits what was collected, in as few runs as fit; the other group is collected from then on. */
+/* Submits the collected items in as few runs as fit; then the other group is collected. */
 static int flush(struct groups *groups, struct sink *sink, struct error *err) {
     struct group *group = &groups->all[groups->filling];
     if (group->count == 0) {
-        return 0; /* the other one may be on its way */
+        return 0; /* the other group may be in flight */
     }
     for (int done = 0; done < group->count;) {
         int left = group->count - done, count = groups->most ? MIN(groups->most, left) : left;
@@ -253,7 +253,7 @@ int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* Items of so many pixels that go through the network together. */
+/* The number of items of this many pixels that go through the network together. */
 static int64_t capacity_of(const struct groups *groups, int64_t pixels, int64_t most) {
     int64_t fixed = fixed_items(groups);
     return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(pixels, 1)));
@@ -276,8 +276,8 @@ static int grow(struct groups *groups, struct port *port, const struct tensor *w
     return 0;
 }
 
-/* The group for an item whose inputs have these types and shapes ([capacity, ...]); submits what
- * was collected of another. */
+/* The group for an item whose inputs have these types and shapes ([capacity, ...]); submits
+ * collected items of another type or shape. */
 static struct group *make_room(struct groups *groups, struct sink *sink,
                                const struct tensor *wanted, struct error *err) {
     struct group *group = &groups->all[groups->filling];
@@ -299,7 +299,7 @@ static struct group *make_room(struct groups *groups, struct sink *sink,
     return group;
 }
 
-/* Its values are in the group, which is run when it is full. */
+/* Counts the item, whose values are in the group; runs the group if it is full. */
 static int add(struct groups *groups, struct group *group, struct sink *sink, const char *name,
                struct error *err) {
     group->names[group->count++] = x_strdup(name);

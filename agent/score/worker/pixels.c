@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-enum { BLOCK = 64 /* pixels that are turned at once: small enough for the nearest cache */ };
+enum { BLOCK = 64 /* pixels per block, which fits the first-level cache */ };
 
 /* Clang's clones (14, which builds our fuzzers) cannot be called by other files; and the choice
- * among clones is made before TSan lives, and crashes in it. */
+ * among clones runs before TSan is initialised and crashes in it. */
 #if defined __clang__ || defined __SANITIZE_THREAD__
 #define FOR_EACH_PROCESSOR
 #else
@@ -31,7 +31,8 @@ static inline uint32_t byte_of(float value, int *bad) {
     return (uint32_t)(int)(value < 255 ? value : 255);
 }
 
-/* Four bytes a pixel, which vectors make; then each is stored over the fourth of the one before. */
+/* Vector code makes four bytes per pixel; each store then overwrites the fourth byte of the pixel
+ * before. */
 FOR_EACH_PROCESSOR
 bool pixels_from_planes(const float *const planes[3], int64_t width, float scale, float shift,
                         uint8_t *row) {

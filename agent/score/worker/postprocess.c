@@ -109,13 +109,14 @@ int postprocess_check(const struct postprocess *postprocess, const struct tensor
                             postprocess->type == POSTPROCESS_IMAGE ? "[n, 3, h, w]" : "[n, c]");
 }
 
-/* How a value becomes a byte: value * scale + shift. The 0.5 rounds when cut to an integer. */
+/* How a value becomes a byte: value * scale + shift. Adding 0.5 rounds, since the conversion to
+ * integer truncates. */
 static void byte_scale(enum range range, float *ret_scale, float *ret_shift) {
     *ret_scale = range == RANGE_UNIT ? 255.0f : range == RANGE_SIGNED ? 127.5f : 1.0f;
     *ret_shift = (range == RANGE_SIGNED ? 127.5f : 0.0f) + 0.5f;
 }
 
-/* Without the padding, in proportion. */
+/* The size without padding, scaled in proportion. */
 static void init_cut(struct picture *picture, int64_t height, int64_t width,
                      const struct preprocess_size *size) {
     int64_t cut_height =
@@ -146,7 +147,7 @@ int postprocess_bytes(const struct tensor *output, const struct tensor *bad, int
     init_cut(&picture, height, width, size);
     size_t row_bytes = 3 * (size_t)picture.width;
     for (int y = 0; y < picture.height; y++) {
-        if (left[y] > width - picture.width) { /* the first of them is inside the picture */
+        if (left[y] > width - picture.width) { /* the first bad value is inside the picture */
             picture_release(&picture);
             return refuse_numbers(err);
         }

@@ -88,7 +88,7 @@ int preprocess_measure(const struct preprocess *preprocess, int width, int heigh
     return 0;
 }
 
-/* value * scale + shift of a byte, for one channel (0 red, 1 green, 2 blue). */
+/* Factors of value * scale + shift for a byte of one channel (0 red, 1 green, 2 blue). */
 static void channel_scale(enum range range, int channel, float *ret_scale, float *ret_shift) {
     static const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
     switch (range) {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* WAITING for its commit -> DUE -> DONE, and gone when it was taken. */
+/* WAITING for its commit -> DUE -> DONE; removed when taken. */
 enum state { WAITING, DUE, DONE };
 
 struct kept {
@@ -25,12 +25,12 @@ struct publisher {
     void (*wake)(void *context);
     void *context;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
     struct kept *first, **last; /* in the order they came */
     struct kept *busy;          /* taken out of the list by the thread */
     int64_t kept_bytes;
-    bool ends, forgets; /* forgets: what is busy is not reported */
+    bool ends, forgets; /* forgets: the busy one is not reported */
 };
 
 static void release(struct publisher *publisher, struct kept *kept) {
@@ -45,7 +45,7 @@ static void append(struct publisher *publisher, struct kept *kept) {
     publisher->last = &kept->next;
 }
 
-/* Takes the first in that state out of the list; NULL: there is none. */
+/* Removes the first one in that state from the list; NULL: none. */
 static struct kept *take(struct publisher *publisher, enum state state) {
     for (struct kept **at = &publisher->first; *at; at = &(*at)->next) {
         struct kept *kept = *at;
@@ -81,7 +81,7 @@ static void *run(void *context) {
         pthread_mutex_lock(&publisher->lock);
         publisher->busy = NULL;
         if (result < 0 || publisher->forgets) {
-            release(publisher, kept); /* the coordinator does it */
+            release(publisher, kept); /* the coordinator publishes it */
         } else {
             kept->state = DONE;
             append(publisher, kept);
@@ -135,7 +135,7 @@ void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
         .epoch = epoch, .lease = lease, .part = staged_output_part(staged_output_new)};
     pthread_mutex_lock(&publisher->lock);
     int64_t size = kept->part.size_bytes;
-    /* Text is nowhere else that a worker could read. */
+    /* A worker can read a text only here. */
     if (staged_output_place(staged_output_new) == STAGED_TEXT ||
         (kept->part.bytes && publisher->kept_bytes + size <= PUBLISHER_KEPT_MAX)) {
         kept->staged = staged_output_new;

@@ -13,31 +13,32 @@
 #include <time.h>
 
 enum {
-    QUEUE_MAX = 4096, /* leases of a runner; a coordinator gives a thousand */
-    TELL_MS = 2,      /* a result waits so long for others, while its runner has work */
+    QUEUE_MAX = 4096, /* leases of a runner; a coordinator grants at most about a thousand */
+    TELL_MS = 2,      /* how long a result waits for others while its runner has work */
 };
 
 struct runner {
     struct runners *all;
     int index;
-    struct scorer *scorer; /* its thread's, once there is one */
+    struct scorer *scorer; /* used only by its thread, once that exists */
     pthread_t thread;
     bool has_thread;
     atomic_bool dropped;    /* the running lease is no longer wanted */
-    atomic_bool ends;       /* this worker leaves, and waits no longer */
-    pthread_cond_t changed; /* there is a lease, or the end */
-    /* guarded by the lock of all */
+    atomic_bool ends;       /* the worker is leaving and must not wait any more */
+    pthread_cond_t changed; /* a lease was added, or the thread must end */
+    /* guarded by runners.lock */
     bool is_ready;
-    struct scorer_lease *queue; /* not begun, from queue_first on; their work is owned */
+    struct scorer_lease *queue; /* leases that have not begun, from queue_first on; their `work` is
+                                   owned */
     size_t queue_first, queue_count, queue_room;
-    bool head_waits; /* and the first waits for a lease of an earlier connection */
-    int64_t running; /* the lease that is scored, or -1 */
+    bool head_waits; /* the first one waits for a lease of an earlier connection */
+    int64_t running; /* the lease that is being scored, or -1 */
     int64_t running_epoch;
-    bool is_orphan;        /* it was given on a connection that is lost */
-    bool is_begun;         /* it does not wait for its program */
-    int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
+    bool is_orphan;        /* it was granted on a lost connection */
+    bool is_begun;         /* it is not waiting for its program */
+    int64_t dropped_at_ms; /* when the running lease was revoked, or -1 */
     int64_t started_ms;    /* of the running lease */
-    int64_t usual_ms;      /* that the last lease took; -1: none did yet */
+    int64_t usual_ms;      /* the duration of the last lease; -1: none yet */
 };
 
 struct runners {
@@ -48,20 +49,20 @@ struct runners {
     struct runner *of;
     int count;
     struct store *log_store; /* NULL: logs are in the output */
-    struct spool *log;       /* NULL before the first lease, and where no program says anything */
+    struct spool *log;       /* NULL before the first lease, and if the scorer has no program */
     bool has_tried_log;
 
-    pthread_mutex_t lock; /* guards all below, and what runners have */
+    pthread_mutex_t lock; /* guards all fields below and those marked in struct runner */
     struct told *told;    /* oldest first */
     size_t told_count, told_room;
-    int64_t told_since_ms; /* when the oldest of them came */
+    int64_t told_since_ms; /* when the oldest of them was added */
     bool ends, is_leaving, is_storage_dead;
     struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
 };
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void tell(struct runners *runners, struct told told) {
     if (runners->told_count == 0) {
         runners->told_since_ms = clock_monotonic_ms();
@@ -84,14 +85,14 @@ struct told *runners_take(struct runners *runners, size_t *ret_count) {
     return told;
 }
 
-/* Of a lease of the runner's, not of its result. With the lock. */
+/* Reports an event of a runner's lease, not a result. The caller holds the lock. */
 static void tell_word(struct runner *runner, int64_t epoch, int64_t lease, enum message_word word) {
     struct told told = {.epoch = epoch, .result = {.lease = lease, .word = word}};
     tell(runner->all, told);
     runner->all->options.wake(runner->all->options.context);
 }
 
-/* From a runner's thread: the coordinator's clock stands as long as its lease waits. */
+/* Called in a runner's thread. The coordinator's clock is stopped while the lease waits. */
 static void on_waits(void *context, bool waits) {
     struct runner *runner = context;
     pthread_mutex_lock(&runner->all->lock);
@@ -104,7 +105,7 @@ static void on_waits(void *context, bool waits) {
 
 /* ---- scoring -------------------------------------------------------------------------------- */
 
-/* What the program said goes with what it did not do. */
+/* Adds the program's output to a fault or failed items. */
 static void add_tail(struct spool *log, int slot, struct told *told) {
     char said[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
     const struct message_result *result = &told->result;
@@ -120,7 +121,7 @@ static void add_tail(struct spool *log, int slot, struct told *told) {
     }
 }
 
-/* With the lock, which is free while the lease is scored. */
+/* The caller holds the lock, which is released while the lease is scored. */
 static void run_next(struct runner *runner) {
     struct runners *runners = runner->all;
     struct scorer_lease lease = runner->queue[runner->queue_first++], ahead = {0};
@@ -197,7 +198,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* From a runner's thread. */
+/* Called in a runner's thread. */
 static void on_said(void *context, const char *line, size_t size) {
     struct runner *runner = context;
     log_event(LOG_INFO, "slot %d: %.*s", runner->index, (int)size, line);
@@ -211,7 +212,8 @@ static void on_said(void *context, const char *line, size_t size) {
 
 /* ---- leases --------------------------------------------------------------------------------- */
 
-/* Now that there is an epoch, which no other worker of this name has. With the lock. */
+/* Called when an epoch is known, which makes the log's name unique among workers of this name. The
+ * caller holds the lock. */
 static void open_log(struct runners *runners, int64_t epoch) {
     const struct job *job = runners->options.job;
     struct error err = {0};
@@ -238,9 +240,9 @@ static void open_log(struct runners *runners, int64_t epoch) {
     free(names);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
-    if (runner->queue_first > runner->queue_count) { /* most of the room is in front */
+    if (runner->queue_first > runner->queue_count) { /* most of the room is before queue_first */
         memmove(runner->queue, runner->queue + runner->queue_first,
                 runner->queue_count * sizeof *runner->queue);
         runner->queue_first = 0;
@@ -311,7 +313,8 @@ void runners_cancel(struct runners *runners, int64_t lease) {
     pthread_mutex_unlock(&runners->lock);
 }
 
-/* With the lock; reports each, or not. */
+/* Drops all queued leases; reports each with `cause`, unless it is NULL. The caller holds the
+ * lock. */
 static void drop_queues(struct runners *runners, const char *cause) {
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];
@@ -331,7 +334,7 @@ void runners_forget(struct runners *runners) {
     pthread_mutex_lock(&runners->lock);
     drop_queues(runners, NULL);
     for (int i = 0; i < runners->count; i++) {
-        runners->of[i].is_orphan = true; /* if it runs anything */
+        runners->of[i].is_orphan = true; /* if it runs a lease */
     }
     pthread_mutex_unlock(&runners->lock);
 }
@@ -344,7 +347,7 @@ void runners_hand_back(struct runners *runners) {
 
 /* ---- leaving -------------------------------------------------------------------------------- */
 
-/* Who is idle is left alone: its program may end as programs do. With the lock. */
+/* An idle runner is left alone, so that its program can end normally. The caller holds the lock. */
 static void stop(struct runner *runner) {
     if (runner->running >= 0 || !runner->is_ready) {
         atomic_store(&runner->dropped, true);
@@ -410,7 +413,7 @@ int runners_ready(struct runners *runners, struct error *err) {
     return ready == runners->count;
 }
 
-/* All that is not a thread's. */
+/* Frees everything that no thread uses. */
 static void release(struct runners *runners) {
     drop_queues(runners, NULL);
     for (int i = 0; i < runners->count; i++) {

@@ -17,8 +17,8 @@ int64_t scorer_init_ms(const json_t *spec) {
     return tree_integer(spec, "scorer.command.initTimeoutSeconds", 600) * 1000;
 }
 
-/* The delay before a restart of a short-lived program, and the wait for an answer that is no longer
- * wanted. */
+/* The delay before a restart of a short-lived program, plus the wait for an answer that is no
+ * longer wanted. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms) {
     return COMMAND_BACK_OFF_MAX_MS + scorer_init_ms(spec) + timeout_ms;
 }

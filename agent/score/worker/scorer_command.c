@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program of the user's, one process a slot: what an item is to it, and what its answers are to a
- * mini-batch (docs/scorers.md). */
+/* Scores with a user's program, one process per slot: converts items to requests, and answers to
+ * results of a mini-batch (docs/scorers.md). */
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/text/jsontext.h"
@@ -11,42 +11,43 @@
 #include <string.h>
 
 enum {
-    INITS_MAX = 3,      /* in a row, before the first lease: then it is hopeless */
-    FAREWELL_MS = 2000, /* for the program to end when its stdin has */
+    INITS_MAX = 3,      /* failed inits in a row before the first lease; then the scorer gives up */
+    FAREWELL_MS = 2000, /* time limit for the program to end after its stdin is closed */
     WAIT_STEP_MS = 50,
     WORDS_MAX = 64,
 };
 
-/* An item of the lease: asked about, or failed before. */
+/* An item of the lease: sent to the program, or failed before that. */
 struct question {
-    char *name;  /* NULL: not asked */
-    char *fault; /* NULL: asked */
+    char *name;  /* NULL: not sent */
+    char *fault; /* NULL: sent */
     struct local_file file;
 };
 
-/* What is asked of a lease. */
+/* The request for a lease. */
 struct request {
     int64_t epoch, lease; /* -1: of none */
-    int64_t id;           /* to the program */
-    bool is_sent;         /* and not answered */
+    int64_t id;           /* the id sent to the program */
+    bool is_sent;         /* sent and not answered */
     struct question *questions;
     size_t count, room, asked;
-    struct buffer items; /* what is asked: a JSON array */
+    struct buffer items; /* the request's items, a JSON array */
 };
 
 struct scorer {
     struct scorer_options options;
-    struct command *command; /* NULL: only tried */
+    struct command *command; /* NULL: only for try_out */
     char *words[WORDS_MAX + 1];
     struct input_reader *reader;
     struct request now, next;
     int64_t last_id;
-    bool waits; /* the lease that runs is not begun, and this was reported */
+    bool waits; /* the current lease has not begun, and this was reported */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* $(NAME) is a variable of ours (a volume's folder), $$ is $, as in a container's arguments. */
+/* Replaces $(NAME) by our variable (a volume's folder) and $$ by $, as in a container's
+ * arguments. */
 static char *expand(const char *text) {
     AUTO(text_freep) char *out = x_strdup("");
     while (*text) {
@@ -64,7 +65,7 @@ static char *expand(const char *text) {
             value = "$";
             next++;
         }
-        plain = value ? plain : (size_t)(next - text); /* one that is not there stays as it is */
+        plain = value ? plain : (size_t)(next - text); /* an unknown variable is left unchanged */
         char *more = x_printf("%s%.*s%s", out, (int)plain, text, value ? value : "");
         free(out);
         out = more;
@@ -92,7 +93,7 @@ static int read_words(struct scorer *scorer, struct error *err) {
     return 0;
 }
 
-/* Copies of what the program has read by now. */
+/* Frees the local copies, which the program has read. */
 static void release_files(struct request *request) {
     for (size_t i = 0; i < request->count; i++) {
         local_file_release(&request->questions[i].file);
@@ -140,7 +141,7 @@ static void scorer_freep(struct scorer **scorer) {
     command_free_scorer(*scorer);
 }
 
-/* Of stdout only lines that are not answers. */
+/* Receives stderr, and the lines of stdout that are not answers. */
 static void on_said(void *context, enum command_stream stream UNUSED, const char *text,
                     size_t size) {
     const struct scorer *scorer = context;
@@ -183,20 +184,20 @@ static int command_open(const struct scorer_options *options, struct scorer **re
     return 0;
 }
 
-/* Its image is the workers': what it needs is not here to be tried. */
+/* The program is in the workers' image, so the coordinator cannot try it. */
 static int command_try(struct scorer *scorer UNUSED, struct error *err UNUSED) {
     return 0;
 }
 
 /* ---- the program ---------------------------------------------------------------------------- */
 
-/* What a program does or does not is nothing that a machine or its storage could be blamed for. */
+/* A program's errors are never the fault of the machine or its storage. */
 static int blame(struct error *err) {
     err->kind = err->kind == ERROR_CANCELLED ? ERROR_CANCELLED : ERROR_FAILED;
     return -1;
 }
 
-/* Starts it, later and later if it does not live. */
+/* Starts the program, with growing delays if it keeps dying. */
 static int revive(struct scorer *scorer, struct error *err) {
     while (command_back_off_ms(scorer->command, clock_monotonic_ms()) > 0) {
         if (atomic_load(scorer->options.ends)) {
@@ -229,7 +230,7 @@ static int add_question(struct request *request, const struct item *item, struct
             x_realloc_array(request->questions, request->room, sizeof *request->questions);
     }
     request->questions[request->count++] = (struct question){
-        .name = item->fault ? NULL : x_strdup(item->name), /* half a million may be bad */
+        .name = item->fault ? NULL : x_strdup(item->name), /* half a million items may fail */
         .fault = x_strdup(item->fault),
         .file = item->file};
     if (item->fault) {
@@ -251,7 +252,7 @@ static int too_large(const struct scorer *scorer, struct error *err) {
                      COMMAND_LINE_MAX >> 20, scorer_size_hint(scorer->options.spec));
 }
 
-/* What is asked, of all items of the lease. */
+/* Builds the request from all items of the lease. */
 static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
                       struct request *request, struct error *err) {
     const struct input_kind *lines = scorer->options.media->lines;
@@ -295,7 +296,7 @@ static int send_request(struct scorer *scorer, const struct scorer_lease *lease,
     return 0;
 }
 
-/* -1: the program is dead, and has nothing of what it was sent. */
+/* -1: the program is dead, and all requests are lost. */
 static int await_answer(struct scorer *scorer, struct request *request,
                         const struct command_answer **ret_answer, struct error *err) {
     int64_t until_ms = clock_monotonic_ms() + scorer->options.timeout_ms;
@@ -338,8 +339,8 @@ static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
     return 0;
 }
 
-/* Into its pipe while it works, so that it need not wait. What is wrong with it shows when it is
- * its turn. */
+/* Sends the next request while the program works, so that it need not wait. Errors are reported
+ * when the lease's turn comes. */
 static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) {
     struct error ignored = {0};
     if (!ahead) {
@@ -352,11 +353,11 @@ static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) 
     }
 }
 
-/* Sends it, unless it was sent ahead, and waits. */
+/* Sends the request, unless it was sent ahead, and waits for the answer. */
 static int ask_once(struct scorer *scorer, const struct scorer_task *task,
                     const struct scorer_lease *ahead, const struct command_answer **ret_answer,
                     struct error *err) {
-    if (!scorer->now.is_sent) { /* who has ended since the last answer need not be asked */
+    if (!scorer->now.is_sent) { /* a program that has ended since its last answer gets no request */
         struct error ended = {0};
         (void)!command_listen(scorer->command, clock_monotonic_ms(), &ended);
     }
@@ -375,8 +376,8 @@ static int ask_once(struct scorer *scorer, const struct scorer_task *task,
     return await_answer(scorer, &scorer->now, ret_answer, err);
 }
 
-/* Who has ended in good order, behind the last answer, may never have read this: another is asked.
- * One that was started for it and ends, has refused it. */
+/* A program that ended normally after its last answer may never have read this request, so a new
+ * one is started for it. If that one ends, too, it has refused the request. */
 static int ask(struct scorer *scorer, const struct scorer_task *task,
                const struct command_answer **ret_answer, struct error *err) {
     int64_t life = command_lives(scorer->command);
@@ -392,7 +393,7 @@ static int ask(struct scorer *scorer, const struct scorer_task *task,
     return (*ret_answer)->error ? error_set(err, ERROR_FAILED, "%s", (*ret_answer)->error) : 0;
 }
 
-/* Item by item, in their order: answers, and what has failed. */
+/* Writes the results in the order of the items: answers and failed items. */
 static int take_answer(const struct request *request, const struct command_answer *answer,
                        const struct scorer_task *task, struct sink *sink,
                        struct scorer_count *count, struct error *err) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The engine of ours: small pictures of one size, slices of arrays, or rows of a table go through
- * the network together, which stays loaded from lease to lease. */
+/* Scores with our engine: small pictures of one size, slices of arrays, or rows of a table go
+ * through the network together. The network stays loaded between leases. */
 #include "agent/score/worker/scorer.h"
 
 #include "agent/score/worker/columns.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    TRY_SIDE = 64, /* pixels, where the network leaves it free */
+    TRY_SIDE = 64, /* pixels, if the network leaves the side free */
     DEVICE_NAME = 32,
     TRY_PIXELS = 256 * 256, /* a larger picture is not tried */
     TRY_VALUES = 3 * TRY_PIXELS,
@@ -26,19 +26,20 @@ struct scorer {
     struct preprocess preprocess;
     struct postprocess postprocess;
     const struct media *media;
-    struct reader *reader; /* kept from lease to lease: a decoder goes on where it stands ... */
-    struct input_reader *lines; /* ... or one of lines */
-    bool has_slices;            /* its items are slices, not pictures, or ... */
-    bool has_rows;              /* ... rows, which become slices */
-    struct columns *columns;    /* then */
+    struct reader *reader;      /* kept between leases, so that a decoder continues at its position
+                                   ... */
+    struct input_reader *lines; /* ... or a reader of lines */
+    bool has_slices;            /* the items are slices, not pictures, or ... */
+    bool has_rows;              /* ... rows, which are converted to slices */
+    struct columns *columns;    /* for has_rows */
     size_t input_count;
-    struct slices_input *inputs; /* as the model has them: [n, 3, h, w], say; -1 where it is free */
-    struct npy_slice *slices;    /* of an item of spec.input.npy, for each input */
-    bool has_bytes;              /* a device makes the network's input of bytes */
+    struct slices_input *inputs; /* the model's, for example [n, 3, h, w]; -1: free */
+    struct npy_slice *slices;    /* for has_slices: an item's slices, one per input */
+    bool has_bytes;              /* a device converts bytes to the network's input */
     struct groups *groups;
 };
 
-/* Whether slices fit, the first one tells: onnx_try. */
+/* Only the first slice tells whether slices fit: see onnx_try. */
 static int check_slices(const struct scorer *scorer, struct error *err) {
     const struct preprocess *given = &scorer->preprocess;
     if (given->width || given->height || given->multiple_of != 1 || given->is_bgr ||
@@ -150,7 +151,7 @@ static void onnx_freep(struct scorer **scorer) {
     onnx_free(*scorer);
 }
 
-/* A name of agent/engine/device/registry.h: of the worker's GPUs each slot has one, in turn. */
+/* A name of agent/engine/device/registry.h: the worker's GPUs are assigned to slots in turn. */
 static void name_device(const struct scorer_options *options, char name[static DEVICE_NAME]) {
     static const char *const precisions[][2] = {
         {"TF32", ":tf32"}, {"BF16", ":bfloat16"}, {"FP16", ":float16"}, {"FP32", ""}};
@@ -166,7 +167,7 @@ static void name_device(const struct scorer_options *options, char name[static D
     }
 }
 
-/* What is wrong with the GPU is not the model's fault. */
+/* A fault of the GPU is not the model's fault. */
 static int open_session(const struct scorer_options *options, const char *path,
                         struct scorer *scorer, struct error *err) {
     struct bytes in = preprocess_bytes(&scorer->preprocess);
@@ -195,7 +196,9 @@ static int open_session(const struct scorer_options *options, const char *path,
 static int onnx_open(const struct scorer_options *options, struct scorer **ret_scorer,
                      struct error *err) {
     AUTO(onnx_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
-    AUTO(local_file_release) struct local_file model = {0}; /* a copy goes once it is loaded */
+    AUTO(local_file_release)
+    struct local_file model = {0}; /* a copy is removed once the model is
+                                      loaded */
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
     enum item_type item = scorer->media->lines ? scorer->media->lines->item(spec) : ITEM_PICTURE;
@@ -226,18 +229,18 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     return 0;
 }
 
-/* Loaded when it was opened. */
+/* Does nothing, since onnx_open has loaded the network. */
 static int onnx_start(struct scorer *scorer, struct error *err) {
     return session_enter(scorer->session, err);
 }
 
 /* ---- trying --------------------------------------------------------------------------------- */
 
-/* Runs the network once and checks that its output fits postprocess. What it does not take here it
- * may take otherwise: larger pictures, say. */
+/* Runs the network once and checks that its output fits postprocess. An input that the network
+ * refuses here may work with another size, for example larger pictures. */
 static int try_run(struct scorer *scorer, const struct tensor *inputs, struct error *err) {
     struct error ignored = {0};
-    if (scorer->has_bytes) { /* a worker's, and workers do not try */
+    if (scorer->has_bytes) { /* only workers set this, and workers do not try */
         return 0;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
@@ -255,7 +258,8 @@ static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
     return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
 }
 
-/* A small black picture. What cannot be tried cheaply (a large fixed size) passes. */
+/* A small black picture. Inputs that are expensive to try (a large fixed size) are accepted
+ * untested. */
 static int try_picture(struct scorer *scorer, struct error *err) {
     const int64_t *dims = scorer->inputs->shape.dims;
     struct shape shape = {
@@ -272,7 +276,7 @@ static int try_picture(struct scorer *scorer, struct error *err) {
     return result;
 }
 
-/* One item of all inputs: the first of the run, the others are zeros. */
+/* Tries one item of all inputs; it is the first of the run, the others are zeros. */
 static int try_slices(struct scorer *scorer, const struct npy_slice *slices, struct error *err) {
     int64_t items = MAX(scorer->inputs->shape.dims[0], 1), values = 0;
     struct tensor *inputs = x_calloc(scorer->input_count, sizeof *inputs);
@@ -318,8 +322,8 @@ static int read_slices(struct scorer *scorer, const struct item *item,
     return slices_part(&item->slice, scorer->inputs, scorer->input_count, scorer->slices, err);
 }
 
-/* A missing column, or a text in a numeric one, is reported before any worker starts: all rows are
- * alike. */
+/* A missing column, or a text in a numeric one, is reported before any worker starts, since all
+ * rows are alike. */
 static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
     const struct npy_slice *slices;
     if (read_slices(scorer, item, &slices, err) < 0) {
@@ -329,7 +333,7 @@ static int try_item(struct scorer *scorer, const struct item *item, struct error
     return try_slices(scorer, slices, err);
 }
 
-/* The first item of the input. One that cannot be read is its mini-batch's business. */
+/* The first item of the input. If it cannot be read, its mini-batch reports that later. */
 static int try_first(struct scorer *scorer, struct error *err) {
     const struct input_kind *kind = scorer->media->lines;
     struct input_listing listing = {.spec = scorer->spec};
@@ -351,7 +355,7 @@ static int try_first(struct scorer *scorer, struct error *err) {
     return result;
 }
 
-/* Only the coordinator tries: what is said here is said once a job. */
+/* Only the coordinator calls this, so its log lines appear once per job. */
 static int onnx_try(struct scorer *scorer, struct error *err) {
     const char *note = session_note(scorer->session);
     if (*note) {
@@ -369,7 +373,7 @@ static int open_reader(struct scorer *scorer, const struct scorer_task *task, st
                : media->reader_open(scorer->spec, task->lease.work, &scorer->reader, err);
 }
 
-/* 1, 0 or -1; an item that has failed has a fault and no picture. */
+/* 1, 0 or -1 as input_kind.reader_next; a failed item has a fault and no picture. */
 static int next_item(struct scorer *scorer, struct item *item, struct error *err) {
     if (scorer->lines) {
         return scorer->media->lines->reader_next(scorer->lines, item, err);
@@ -378,14 +382,14 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
 }
 
-/* Of a row whose columns are not what is expected, or of an item that could not be read at all. */
+/* Adds an item; a row with unexpected columns and an item that could not be read have failed. */
 static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                     struct item *item, struct scorer_count *count, struct error *err) {
     struct error why = {0};
     const struct npy_slice *slices = NULL;
     if (!item->fault && item->type != ITEM_PICTURE &&
         read_slices(scorer, item, &slices, &why) < 0) {
-        if (item->type == ITEM_TENSOR) { /* all are alike */
+        if (item->type == ITEM_TENSOR) { /* all slices are alike */
             *err = why;
             return error_context(err, "%s", item->name);
         }
@@ -423,7 +427,7 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
     }
 }
 
-/* Of a lease that has failed, where its lines say it. */
+/* The number of a failed lease's items, if its lines have it. */
 static int64_t count_items(const struct scorer *scorer, const json_t *lines) {
     const struct input_kind *kind = scorer->media->lines;
     int64_t items = 0;

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum { WIDTH_MAX = 1 << 24 }; /* sums of many are still counts */
+enum { WIDTH_MAX = 1 << 24 }; /* so sums of several widths do not overflow */
 
-/* A slice's values as C has them (npy_read), and what holds each of them. */
+/* The C types of a slice's values (npy_read), and the tensor types that can hold them. */
 static const struct {
     enum tensor_type as; /* the same, byte for byte */
     unsigned also;       /* types that take them by conversion, as bits */
@@ -101,7 +101,7 @@ int slices_check(const struct npy_slice *slice, const struct slices_input *input
         ((to *)ret_values)[i] = (to)((const from *)slice->values)[i];                              \
     }                                                                                              \
     break
-/* To the type from each that may become it. */
+/* Converts to this type from each allowed type. */
 #define CONVERT_TO(to)                                                                             \
     switch (kinds[slice->type].as) {                                                               \
     case TENSOR_FLOAT32:                                                                           \
@@ -114,7 +114,7 @@ int slices_check(const struct npy_slice *slice, const struct slices_input *input
         CONVERT(int32_t, to);                                                                      \
     case TENSOR_INT8:                                                                              \
         CONVERT(int8_t, to);                                                                       \
-    default: /* bytes, booleans among them */                                                      \
+    default: /* bytes, including booleans */                                                       \
         CONVERT(uint8_t, to);                                                                      \
     }                                                                                              \
     break

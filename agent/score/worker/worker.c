@@ -23,10 +23,10 @@ enum {
     READY_STEP_MS = 20,
     KEPT_BLOCK_MAX = 32 << 20, /* bytes; the largest threshold that glibc takes */
     KEPT_FREE_MAX = 128 << 20,
-    WATCH_MS_MIN = 500, /* between two looks at the volumes: a quarter of a try's time, ... */
+    WATCH_MS_MIN = 500, /* interval of checks of the volumes: a quarter of a try's time, ... */
     WATCH_MS_MAX = 5000,
-    HANGS_MS_MIN =
-        2000, /* ... and an answer has half of it: a mount that hangs is noticed before */
+    HANGS_MS_MIN = 2000, /* ... and a response may take half of that time, so that a hanging mount
+                            is detected before the try times out */
 };
 
 struct worker {
@@ -35,17 +35,18 @@ struct worker {
     struct publisher *publisher; /* NULL where workers publish nothing */
     struct runners *runners;
     struct socket_client *socket;
-    pthread_mutex_t wake_lock; /* of the socket's end, for those who wake it */
-    int exit_code;             /* -1: go on */
-    int64_t epoch;             /* of the newest coordinator that gave leases; -1: none did */
-    bool was_cancelled;        /* a lease was taken away */
+    pthread_mutex_t wake_lock; /* guards the socket against being closed while other threads wake
+                                  it */
+    int exit_code;             /* -1: continue */
+    int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
+    bool was_cancelled;        /* a lease was revoked */
     int64_t unreachable_since_ms;
-    char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
-    int64_t leaving_since_ms; /* SIGTERM came; -1: it did not */
+    char complaint[512];      /* the last logged reason, so that repeated attempts log it once */
+    int64_t leaving_since_ms; /* time of SIGTERM; -1: none */
     struct notice *notice;    /* NULL: no notice of a preemption */
-    atomic_bool is_preempted; /* by the notice's thread */
+    atomic_bool is_preempted; /* set by the notice's thread */
     struct mounts *mounts;
-    atomic_bool hangs; /* a volume: by the mounts' thread */
+    atomic_bool hangs; /* a volume hangs; set by the mounts' thread */
 };
 
 /* ---- the connection ------------------------------------------------------------------------- */
@@ -62,8 +63,8 @@ static void send_batch(struct worker *worker, struct message_batch *batch) {
     }
 }
 
-/* Results go in as few messages as hold them; a message is of one epoch. Each fits into one: what
- * grows with its items is bounded (staged_output.h, failures.h). */
+/* Sends results in as few messages as possible; a message is for one epoch. Each result fits into a
+ * message, since the parts that grow with the items are bounded (staged_output.h, failures.h). */
 static void send_results(struct worker *worker) {
     struct message_batch batch;
     size_t count = 0;
@@ -183,7 +184,7 @@ static void start_leaving(struct worker *worker) {
     runners_leave(worker->runners);
 }
 
-/* Nothing runs any more, or its time is over, or there is no connection. */
+/* True if nothing runs any more, the time is over, or there is no connection. */
 static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
     int64_t left_ms = worker->leaving_since_ms + RUNNERS_LAST_MS - clock_monotonic_ms();
     if (left_ms <= 0) {
@@ -192,7 +193,8 @@ static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
     return is_idle || left_ms + WORKER_FLUSH_MS <= 0 || !socket_is_open(worker->socket);
 }
 
-/* The last message: what was done, and all that was not. The coordinator closes then. */
+/* Sends the last message: finished leases and those handed back. The coordinator then closes the
+ * connection. */
 static void hand_over(struct worker *worker) {
     struct error err = {0};
     int64_t end_ms = clock_monotonic_ms() + WORKER_FLUSH_MS;
@@ -202,13 +204,14 @@ static void hand_over(struct worker *worker) {
     runners_hand_back(worker->runners);
     send_message(worker, &(struct message){.type = MESSAGE_LEAVING});
     send_results(worker);
-    send_message(worker, &(struct message){.type = MESSAGE_RESULTS}); /* its last, if of nothing */
+    send_message(worker, &(struct message){.type = MESSAGE_RESULTS}); /* the last message, even if
+                                                                         it is empty */
     while (socket_is_open(worker->socket) && clock_monotonic_ms() < end_ms &&
            socket_service(worker->socket, SERVICE_MS, &err) == 0) {
     }
 }
 
-/* What is done between events. */
+/* The work between events. */
 static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     struct runners_view view = runners_look(worker->runners);
@@ -238,7 +241,7 @@ static void look_around(struct worker *worker) {
     }
 }
 
-/* Lets scorers and publisher stop and remove what is half written. False: they do not in time. */
+/* Stops scorers and publisher, which remove partial files. False: they did not stop in time. */
 static bool stop_threads(struct worker *worker) {
     return runners_free(TAKE(worker->runners), WORKER_FAREWELL_MS) &&
            (!worker->publisher || publisher_free(TAKE(worker->publisher), WORKER_FAREWELL_MS));
@@ -253,8 +256,8 @@ static void wake(void *context) {
     pthread_mutex_unlock(&worker->wake_lock);
 }
 
-/* For who cannot end in good order: a thread that waits for a storage may keep even a killed
- * process for as long as that takes, and the coordinator would wait for it. */
+/* For a worker that cannot end normally: a thread that waits for a storage may keep even a killed
+ * process alive that long, and the coordinator would wait for it. */
 __attribute__((noreturn)) static void break_off(struct worker *worker, int exit_code) {
     pthread_mutex_lock(&worker->wake_lock);
     socket_free(TAKE(worker->socket));
@@ -276,7 +279,7 @@ static void on_notice_changed(void *context, const struct error *err) {
               err->kind ? err->text : "answered");
 }
 
-/* Without notices SIGTERM comes all the same. */
+/* Without notices the worker still gets SIGTERM. */
 static void watch_events(struct worker *worker) {
     struct error err = {0};
     struct notice_options options = {.url = worker->job->events,
@@ -294,7 +297,8 @@ static void on_hang(void *context, const struct error *why) {
     atomic_store(&worker->hangs, true);
 }
 
-/* Before a lease's time is over: else a mount that hangs would cost the mini-batch a try. */
+/* A hanging mount must be detected before a lease times out; otherwise it would cost the mini-batch
+ * a try. */
 static int watch_mounts(struct worker *worker, struct error *err) {
     const struct job *job = worker->job;
     int64_t every_ms = MAX(MIN(job->timeout_ms / 4, (int64_t)WATCH_MS_MAX), (int64_t)WATCH_MS_MIN);
@@ -307,8 +311,8 @@ static int watch_mounts(struct worker *worker, struct error *err) {
     return mounts_watch(&options, &worker->mounts, err);
 }
 
-/* A worker comes to the coordinator when it is ready: whatever it is given then runs at once, on
- * storages that answer. */
+/* A worker connects to the coordinator when it is ready, so that its leases run at once, on storage
+ * that responds. */
 static int await_runners(struct worker *worker, struct error *err) {
     int ready = 0;
     while (ready == 0 && worker->exit_code < 0) {
@@ -368,7 +372,7 @@ static int live(struct worker *worker, struct error *err) {
     return result;
 }
 
-/* What is wrong with the spec or the model is said before anything starts. */
+/* Faults of the spec or the model are reported before anything starts. */
 static int open_worker(struct worker *worker, struct error *err) {
     const struct job *job = worker->job;
     const struct media *media = NULL;
@@ -392,8 +396,8 @@ static int open_worker(struct worker *worker, struct error *err) {
 }
 
 int worker_run(const struct job *job, int64_t *ret_epoch) {
-    /* Pictures come and go by the megabyte: memory that was freed stays here for the next, instead
-     * of going back to the system and coming again page by page. */
+    /* Pictures of megabytes are allocated and freed all the time: freed memory is kept for the next
+     * one, instead of being returned to the system and faulted in again page by page. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_MAX);
     mallopt(M_TRIM_THRESHOLD, KEPT_FREE_MAX);
     struct error err = {0};
