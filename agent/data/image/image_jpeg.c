@@ -25,7 +25,7 @@ static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct p
     uint8_t *cmyk = x_calloc(pixels, 4);
     int result = tjDecompress2(handle, bytes, size, cmyk, picture->width, 0, picture->height,
                                TJPF_CMYK, TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT);
-    /* Adobe stores the inks inverted: 255 is no ink. */
+    /* Adobe stores the inks inverted: 255 means no ink. */
     for (size_t i = 0; i < pixels; i++) {
         for (size_t c = 0; c < 3; c++) {
             picture->pixels[3 * i + c] = (uint8_t)((cmyk[4 * i + c] * cmyk[4 * i + 3] + 127) / 255);

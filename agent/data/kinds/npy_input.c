@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BYTES = 32 << 20 /* of values that a reader holds, if they are several slices */ };
+enum {
+    READ_BYTES = 32 << 20 /* maximum of the values that a reader holds, unless one slice is
+                             larger */
+};
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
