@@ -23,7 +23,7 @@ static size_t aligned(size_t bytes) {
     return (bytes + BUCKET_ALIGNMENT - 1) / BUCKET_ALIGNMENT * BUCKET_ALIGNMENT;
 }
 
-/* In the order in which they are made; the caller frees. */
+/* Sorts gradients in the order in which they are made; the caller frees. */
 static struct gradient *sorted(const size_t *bytes, const int *made_at, size_t count) {
     struct gradient *gradients = x_calloc(MAX(count, (size_t)1), sizeof *gradients);
     for (size_t i = 0; i < count; i++) {
@@ -34,8 +34,8 @@ static struct gradient *sorted(const size_t *bytes, const int *made_at, size_t c
     return gradients;
 }
 
-/* Of what is left, how much the next bucket wants. What would leave less than the minimum takes it
- * all. */
+/* The size of the next bucket, given the remaining bytes. If less than the minimum would remain, it
+ * takes everything. */
 static size_t wanted(size_t left, size_t max) {
     return MIN(left / 2 < BUCKET_MIN_BYTES ? left : left / 2, max);
 }
@@ -79,7 +79,8 @@ void buckets_release(struct buckets *buckets) {
 }
 
 void buckets_digest(const struct buckets *buckets, char hex[static 65]) {
-    /* Numbers, not structs: padding between the members of a struct is undefined. */
+    /* The digest is over numbers, not structs: padding between the members of a struct is
+     * undefined. */
     size_t count = 2 + 2 * buckets->count + 2 * buckets->gradient_count, at = 0;
     uint64_t *numbers = x_calloc(count, sizeof *numbers);
     numbers[at++] = buckets->count;

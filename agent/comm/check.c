@@ -12,17 +12,17 @@
 #include <unistd.h>
 
 enum {
-    GRADIENT_BYTES = 1 << 18, /* of each made-up one */
+    GRADIENT_BYTES = 1 << 18, /* of each synthetic gradient */
     HALF_PERIOD = 1019,
-    PERIOD = 2039, /* of whole numbers; a prime, so that a part in a wrong place shows */
-    STRIDE = 101,  /* of the random numbers that are added again in double precision */
+    PERIOD = 2039, /* of the integers; a prime, so that misplaced parts are detected */
+    STRIDE = 101,  /* between the random numbers that are added again in double precision */
 };
 
 /* What each rank found, gathered. */
 struct verdict {
     double seconds;
     uint32_t crc;
-    char wrong[120]; /* "": nothing */
+    char wrong[120]; /* "": no error */
 };
 
 struct check {
@@ -41,7 +41,7 @@ static float whole_number(int rank, size_t i) {
     return (float)((i + (size_t)rank * 17) % PERIOD) - HALF_PERIOD;
 }
 
-/* Of either sign and many sizes, so that the order of adding matters. */
+/* Of either sign and many magnitudes, so that the order of addition matters. */
 static float random_number(int rank, size_t i) {
     uint64_t x = ((uint64_t)rank << 40) + i + 0x9e3779b97f4a7c15;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -58,7 +58,7 @@ static void wrong(struct check *check, const char *what, size_t i, double wanted
     }
 }
 
-/* Up to 2^24 such sums are exact, in any order: 8,000 ranks and more. */
+/* Sums up to 2^24 are exact in any order: more than 8,000 ranks. */
 static void compare_whole(struct check *check) {
     float wanted[PERIOD] = {0};
     for (size_t i = 0; i < PERIOD; i++) {
@@ -102,7 +102,7 @@ static void compare_ones(struct check *check) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* One step of training without the training. */
+/* The communication of one training step. */
 static int add_up(struct check *check, struct error *err) {
     for (size_t i = 0; i < check->buckets.count; i++) {
         reducer_due(check->reducer, i);
@@ -116,7 +116,7 @@ static int add_up(struct check *check, struct error *err) {
     return 0;
 }
 
-/* The reducer's way where the options have one. */
+/* Used as the reducer's way if the options have one. */
 static int sum_otherwise(struct comm *comm, void *context, size_t bucket, struct error *err) {
     struct check *check = context;
     const struct bucket *of = &check->buckets.all[bucket];
@@ -165,7 +165,7 @@ static int say_barrier(struct comm *comm, void *context UNUSED, struct error *er
     return comm_barrier(comm, err);
 }
 
-/* The first rank that found something is named on all. */
+/* All ranks report the first rank that found an error. */
 static int judge(struct check *check, struct error *err) {
     if (reducer_call(check->reducer, gather_verdicts, check, err) < 0) {
         return -1;
@@ -250,7 +250,7 @@ static int measure(struct check *check, struct check_result *result, struct erro
     return 0;
 }
 
-/* Gradients of one size, each made one step after the other. */
+/* Plans gradients of one size, one per step. */
 static void plan(struct check *check) {
     size_t bytes = (size_t)check->options->megabytes * 1000000;
     size_t count = (bytes + GRADIENT_BYTES - 1) / GRADIENT_BYTES;

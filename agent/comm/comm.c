@@ -74,7 +74,7 @@ _Noreturn void comm_abandon(int exit_code) {
 }
 
 struct fact {
-    char name[32], value[96]; /* filled up with zeros: compared as bytes */
+    char name[32], value[96]; /* padded with zeros, since they are compared as bytes */
 };
 
 int comm_agree(struct comm *comm, const char *name, const char *value, struct error *err) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The only caller of MPI (Open MPI 4.1 is what it is tried with; nothing here is Open MPI's own but
- * names of environment variables). Not part of agent.a: the Makefile links it into windlass-trainer
- * and what tests it. */
+/* The only caller of MPI (tested with Open MPI 4.1; only names of environment variables are
+ * specific to Open MPI). Not part of agent.a: the Makefile links it into windlass-trainer and its
+ * tests. */
 #include "agent/comm/comm.h"
 
 #include <mpi.h>
@@ -54,7 +54,7 @@ static int mpi_barrier(struct comm *comm UNUSED, struct error *err) {
     return code == MPI_SUCCESS ? 0 : error_from_mpi(err, code, "MPI_Barrier");
 }
 
-/* MPI_Finalize waits for the others, and for a call that another thread is in. */
+/* MPI_Finalize waits for the other ranks, and for a call in another thread. */
 static void mpi_close(struct comm *comm) {
     if (!atomic_load(&comm->is_lost)) {
         MPI_Finalize();
@@ -68,14 +68,14 @@ static const struct comm_ops mpi_ops = {.reduce = mpi_reduce,
                                         .barrier = mpi_barrier,
                                         .close = mpi_close};
 
-/* What launchers of MPI tell their processes: mpirun, those of PMIx (PRRTE, Slurm), MPICH's. */
+/* Looks for the variables that MPI launchers set: mpirun, those of PMIx (PRRTE, Slurm), MPICH's. */
 static bool mpi_is_meant(void) {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_SIZE");
 }
 
-/* The user's own value wins, be it in the environment or on mpirun's command line. Ranks may
- * outnumber processors, and between sums they compute: who waits has to let others run. Plain TCP
- * and shared memory: UCX and libfabric, which Open MPI prefers, probe for hardware that pods do not
+/* The user's value has priority, from the environment or mpirun's command line. Ranks may outnumber
+ * processors, and they compute between sums, so a waiting rank must yield. Only TCP and shared
+ * memory are used: UCX and libfabric, which Open MPI prefers, probe for hardware that pods do not
  * have, and UCX fails where pods share an IPC namespace. */
 static void set_defaults(void) {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums between GPUs by NCCL. Ranks meet, and say everything but sums of device memory, by the comm
- * that this process would have without GPUs: mpi, or single. */
+/* Sums between GPUs with NCCL. Ranks connect, and communicate everything except sums of device
+ * memory, through the comm that this process would have without GPUs: mpi, or single. */
 #include "agent/comm/comm.h"
 
 #include "agent/comm/nccl_library.h"
@@ -17,8 +17,8 @@ enum {
     SPIN_NS = 300000,
     PAUSE_NS = 20000,
     WHY_MAX = 256,
-    MEET_S = 120,   /* until all ranks have met: on many machines NCCL takes half a minute */
-    FINALIZE_S = 10 /* at the end, when all is said */
+    MEET_S = 120,   /* until all ranks are connected: on many machines NCCL takes half a minute */
+    FINALIZE_S = 10 /* at the end, after all calls */
 };
 
 struct nccl {
@@ -48,13 +48,14 @@ static int error_from_nccl(const struct nccl *nccl, struct error *err, int code,
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* What runs on the GPU ends, too: a kernel of NCCL's would wait for a dead rank for ever. */
+/* Also ends kernels on the GPU: a kernel of NCCL would wait for a dead rank forever. */
 static int give_up(struct nccl *nccl) {
     nccl->library.abort(TAKE(nccl->communicator));
     return -1;
 }
 
-/* Between two looks: at first without sleeping, as sums of a few MB take less than waking up. */
+/* Pauses between two polls: at first without sleeping, as sums of a few MB take less time than
+ * waking up. */
 static void pause_since(int64_t start_ns) {
     if (clock_monotonic_ns() - start_ns < SPIN_NS) {
         sched_yield();
@@ -63,7 +64,8 @@ static void pause_since(int64_t start_ns) {
     }
 }
 
-/* Until the stream is done, or NCCL has failed, or who waits for this thread has lost patience. */
+/* Waits until the stream is done, NCCL has failed, or the thread that waits for this one has timed
+ * out. */
 static int await_stream(struct nccl *nccl, struct error *err) {
     int64_t start_ns = clock_monotonic_ns();
     for (;;) {
@@ -93,8 +95,8 @@ static bool is_begun(int code) {
     return code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS;
 }
 
-/* Waits until NCCL has done what it was asked for; *ret_code is its result. False: timed out or
- * cancelled. For non-blocking communicators only. */
+/* Waits until NCCL has finished the call; *ret_code is its result. False: timed out or cancelled.
+ * For non-blocking communicators only. */
 static bool settle(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
     int64_t start_ns = clock_monotonic_ns();
     *ret_code = NCCL_IN_PROGRESS;
@@ -121,14 +123,14 @@ static int nccl_reduce_device(struct comm *comm, float *values, size_t count, st
     if (!nccl->communicator) {
         return error_set(err, ERROR_BUG, "comm \"nccl\": it was given up before");
     }
-    int code = nccl->library.context_set(nccl->context); /* of this thread */
+    int code = nccl->library.context_set(nccl->context); /* for this thread */
     if (code != DRIVER_SUCCESS) {
         return error_from_driver(nccl, err, code, "taking the GPU");
     }
     code = nccl->library.all_reduce(values, values, count, NCCL_FLOAT32, NCCL_SUM,
                                     nccl->communicator, nccl->stream);
     bool is_settling = nccl->library.init_rank_config && is_begun(code);
-    if (is_settling && !settle(nccl, 0, &code)) { /* it was not on the stream yet */
+    if (is_settling && !settle(nccl, 0, &code)) { /* the call was not on the stream yet */
         error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
         return give_up(nccl);
     }
@@ -162,7 +164,8 @@ static int nccl_barrier(struct comm *comm, struct error *err) {
     return host_of(comm)->ops->barrier(host_of(comm), err);
 }
 
-/* One that does not block is told to end first; who hears nothing of the others goes without. */
+/* A non-blocking communicator is finalized first; if the other ranks do not respond, this is
+ * skipped. */
 static void end_communicator(struct nccl *nccl) {
     int code = NCCL_SUCCESS;
     if (nccl->library.init_rank_config) {
@@ -205,7 +208,8 @@ static const struct comm_ops nccl_ops = {.reduce = nccl_reduce,
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* What this rank can do alone: libraries, its GPU (the first that it sees), a stream. */
+/* Opens everything that needs no other rank: libraries, the GPU (the first visible one), a
+ * stream. */
 static int open_gpu(struct nccl *nccl, struct error *err) {
     int version = 0;
     if (nccl_library_load(&nccl->library, err) < 0) {
@@ -228,7 +232,8 @@ static int open_gpu(struct nccl *nccl, struct error *err) {
     return 0;
 }
 
-/* Who cannot would be waited for: so all say it first, and all hear of the first that cannot. */
+/* The others would wait for a rank that is not ready. So all ranks exchange their readiness first,
+ * and report the first rank that is not ready. */
 static int agree_on_readiness(struct nccl *nccl, const struct error *mine, struct error *err) {
     char why[WHY_MAX] = "";
     char(*all)[WHY_MAX] = x_calloc((size_t)nccl->host->size, sizeof *all);
@@ -306,7 +311,8 @@ static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t patience_m
     return code;
 }
 
-/* Where NCCL has it (2.14) without blocking, so that who waits in vain can say so and leave. */
+/* Non-blocking if NCCL supports it (2.14), so that a rank that waits too long can report it and
+ * exit. */
 static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
     int64_t patience_ms = meeting_ms();
     struct nccl_config config = {.size = sizeof config,
@@ -355,19 +361,19 @@ static int nccl_open(struct comm **ret_comm, struct error *err) {
     snprintf(nccl->comm.about, sizeof nccl->comm.about, "%s", host->about);
     nccl->comm.rank = nccl->host->rank;
     nccl->comm.size = nccl->host->size;
-    if (host->size == 1) { /* nothing is added, and no library wanted */
+    if (host->size == 1) { /* nothing is summed, and no library is needed */
         *ret_comm = &nccl->comm;
         return 0;
     }
     int opened = open_gpu(nccl, &mine);
     if (agree_on_readiness(nccl, &mine, err) < 0 || opened < 0 || meet(nccl, err) < 0) {
-        return -1; /* as mpi's: this process ends, and mpirun the others */
+        return -1; /* like mpi's: this process ends, and mpirun ends the others */
     }
     *ret_comm = &nccl->comm;
     return 0;
 }
 
-/* Only who has gradients on a GPU wants it, and says so by name. */
+/* Only chosen by name, by a caller with gradients on a GPU. */
 static bool nccl_is_meant(void) {
     return false;
 }

@@ -40,7 +40,7 @@ static const struct row driver_rows[] = {
     ROW("cuGetErrorString", driver_error_string),
 };
 
-/* hint: where the library is to be had. */
+/* hint: where to get the library. */
 static int load(const char *name, const char *hint, const struct row *rows, size_t count,
                 struct nccl_library *library, struct error *err) {
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);

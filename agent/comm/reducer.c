@@ -18,18 +18,18 @@ struct reducer {
     struct reducer_way way; /* zeroed: gradients are there when due, comm_reduce adds them */
     pthread_t thread;
 
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
-    bool *due;                  /* [count]: of this step */
+    bool *due;                  /* [count]: whether the bucket is due in this step */
     struct reducer_span *spans; /* [count] */
-    size_t next, taken;         /* the next that is summed, the next that reducer_wait gives */
-    reducer_function *function; /* that reducer_call wants run, NULL: none */
+    size_t next, taken;         /* next: summed next; taken: returned next by reducer_wait */
+    reducer_function *function; /* the function of reducer_call, NULL: none */
     void *context;
     int function_result;
     struct error function_error;
-    int64_t since_ms; /* when the call under way began, -1: none is */
+    int64_t since_ms; /* when the current call began, -1: none */
     bool ends;
-    struct error error; /* of the comm: the thread has ended, or is stuck */
+    struct error error; /* the comm's: the thread has ended, or is stuck */
     struct reducer_times times;
 };
 
@@ -54,7 +54,7 @@ static int make_sum(struct reducer *reducer, size_t index, struct error *err) {
                : comm_reduce(reducer->comm, values, bucket->bytes / sizeof *values, err);
 }
 
-/* With the lock, which is let go of while the device or the comm works. */
+/* The caller holds the lock, which is released while the device or the comm works. */
 static void sum(struct reducer *reducer) {
     size_t index = reducer->next;
     struct error err = {0};
@@ -85,7 +85,7 @@ static void sum(struct reducer *reducer) {
     reducer->next++;
 }
 
-/* With the lock, as above. */
+/* Locking as in sum. */
 static void run_function(struct reducer *reducer) {
     struct error err = {0};
     reducer->since_ms = clock_monotonic_ms();
@@ -103,7 +103,7 @@ static void run_function(struct reducer *reducer) {
 
 static void *reducer_main(void *context) {
     struct reducer *reducer = context;
-    pthread_setname_np(pthread_self(), "reducer"); /* for who looks at processes */
+    pthread_setname_np(pthread_self(), "reducer"); /* shown by ps and debuggers */
     pthread_mutex_lock(&reducer->lock);
     while (!reducer->ends && !reducer->error.kind) {
         if (!reducer->function && !has_bucket(reducer)) {
@@ -123,8 +123,8 @@ static void *reducer_main(void *context) {
 
 /* ---- who waits ------------------------------------------------------------------------------ */
 
-/* With the lock: waits for a change, or says after all patience that there is none. A bucket that
- * is not yet due is a matter of this process, and waits for ever. */
+/* The caller holds the lock. Waits for a change, or fails when the patience is over. Waiting for a
+ * bucket that is not due yet depends only on this process and has no limit. */
 static int wait_for_change(struct reducer *reducer, const char *what) {
     int64_t now_ms = clock_monotonic_ms();
     if (reducer->patience_ms == 0) {
@@ -229,7 +229,7 @@ static void reducer_free(struct reducer *reducer) {
     free(reducer);
 }
 
-/* Signals are the main thread's. */
+/* The main thread handles signals. */
 static int start(struct reducer *reducer) {
     sigset_t all, before;
     sigfillset(&all);

@@ -98,7 +98,7 @@ void connectivity_begin(struct connectivity *reach, const struct gang_table *tab
     }
 }
 
-/* Who is reset was answered by somebody. */
+/* A reset also proves that the other side responds. */
 static void look_at(struct target *target, int64_t now_ms) {
     struct pollfd poll_fd = {.fd = target->fd, .events = POLLOUT};
     int why = 0;

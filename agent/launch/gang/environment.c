@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 128 << 10 /* of one variable: Linux' own limit */ };
+enum { TEXT_MAX = 128 << 10 /* of one variable: Linux's limit */ };
 
 void launch_variables_release(struct launch_variables *variables) {
     for (size_t i = 0; i < variables->count; i++) {
@@ -33,7 +33,7 @@ const char *launch_variable(const struct launch_variables *variables, const char
     return found ? *found + strlen(name) + 1 : NULL;
 }
 
-/* Takes the text. */
+/* Takes ownership of the text. */
 static void put(struct launch_variables *variables, char *variable) {
     char **found = find(variables, variable);
     if (found) {
@@ -60,7 +60,7 @@ void launch_variable_set(struct launch_variables *variables, const char *name, c
     free(value);
 }
 
-/* Ours, unless the user has one. */
+/* Sets our value, unless the user has set the variable. */
 static void offer(struct launch_variables *variables, const char *name, const char *value) {
     if (!launch_variable(variables, name)) {
         launch_variable_set(variables, name, "%s", value);
@@ -77,8 +77,8 @@ static bool is_listed(const char *const *names, const char *variable) {
     return false;
 }
 
-/* The pod's own, less ours: the token was one of these. Ranks of a trainer are ours, too, and read
- * what none of their pods has for itself. */
+/* Starts with the pod's environment without our variables, one of which is the token. Ranks of a
+ * trainer are our programs, too, and read variables that their pods do not have. */
 static void begin(const struct launch_world *world, enum launch_role role,
                   struct launch_variables *variables) {
     static const char *const trainers[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES",
@@ -105,7 +105,8 @@ static void set_hosts(const struct launch_world *world, struct launch_variables 
     AUTO(buffer_release) struct buffer hosts, ports;
     buffer_init(&hosts, TEXT_MAX);
     buffer_init(&ports, TEXT_MAX);
-    /* What has no room (some 3,000 pods) is not there at all: half a list would be wrong. */
+    /* A list that has no room (with some 3,000 pods) is omitted, since half a list would be
+     * wrong. */
     if (gang_table_hosts(world->table, false, &hosts, &err) == 0) {
         launch_variable_set(variables, "WINDLASS_HOSTS", "%s", hosts.data);
         launch_variable_set(variables, "AZ_BATCH_HOST_LIST", "%s", hosts.data);
@@ -130,7 +131,8 @@ static void set_paths(const struct launch_world *world, struct launch_variables 
         launch_variable_set(variables, name, "%s", world->inputs[i].path);
     }
     for (size_t i = 0; i < world->output_count; i++) {
-        /* The second is a slip of Batch AI's own pages, which scripts have copied. */
+        /* The second is a misspelling in the documentation of Batch AI, which scripts have
+         * copied. */
         static const char *const forms[] = {"AZ_BATCHAI_OUTPUT_%s", "AZ_BATCHIA_OUTPUT_%s",
                                             "WINDLASS_OUTPUT_%s"};
         for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
@@ -177,10 +179,10 @@ static void set_job(const struct launch_world *world, struct launch_variables *v
 
 /* ---- MPI ------------------------------------------------------------------------------------ */
 
-/* The hooks by which each MPI finds our remote shell. Names do not clash: all are set. Sources:
- * ompi_info --all of Open MPI 4.1.4; mpiexec -info and hydra's README of MPICH 4.0.2; for Open MPI
- * 5 its source (prte/mca/plm/ssh); Intel MPI Library's Developer Reference, "Hydra Environment
- * Variables". The last two have not been run. */
+/* The settings by which each MPI finds our remote shell. Their names do not clash, so all are set.
+ * Sources: ompi_info --all of Open MPI 4.1.4; mpiexec -info and hydra's README of MPICH 4.0.2; for
+ * Open MPI 5 its source (prte/mca/plm/ssh); Intel MPI Library's Developer Reference, "Hydra
+ * Environment Variables". The last two have not been run. */
 static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
     AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
     AUTO(text_freep) char *rank = x_printf("%s/rank", world->bin);
@@ -198,9 +200,9 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
         {"PRTE_MCA_plm_ssh_agent", ssh},
         {"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
         {"PRTE_MCA_prte_fork_agent", rank},
-        {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would count connections and wait */
+        {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would limit the rate of connections */
         {"HYDRA_LAUNCHER_EXEC", ssh},
-        {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy comes through us, too */
+        {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy is also started by our shell */
         {"HYDRA_HOST_FILE", hydra},
         {"I_MPI_HYDRA_BOOTSTRAP", "rsh"},
         {"I_MPI_HYDRA_BOOTSTRAP_EXEC", ssh},
@@ -210,15 +212,15 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         offer(variables, rows[i][0], rows[i][1]);
     }
-    if (world
-            ->is_walled) { /* else Open MPI 4 tries it for every message, and complains each time */
+    if (world->is_walled) { /* otherwise Open MPI 4 tries it for every message, and logs an error
+                               each time */
         offer(variables, "OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     }
 }
 
 /* ---- what differs between pods -------------------------------------------------------------- */
 
-/* Of a pod; a smaller gang has gaps between indices, its tasks have none. */
+/* Sets a pod's index and task; a smaller gang has gaps between indices, but not between tasks. */
 static void set_index(const struct launch_world *world, int task,
                       struct launch_variables *variables) {
     launch_variable_set(variables, "WINDLASS_INDEX", "%d", world->index);
@@ -229,7 +231,7 @@ static void set_index(const struct launch_world *world, int task,
 static void set_rank(const struct launch_world *world, int place,
                      struct launch_variables *variables) {
     int slots = gang_table_ranks(world->table);
-    bool is_one = world->slot < 0; /* a process a pod */
+    bool is_one = world->slot < 0; /* one process per pod */
     int size = is_one ? (int)world->table->count : slots;
     int rank = is_one ? place : gang_table_rank(world->table, world->index, world->slot);
     launch_variable_set(variables, "WINDLASS_RANK", "%d", rank);
@@ -284,7 +286,7 @@ static void set_torch(const struct launch_world *world, struct launch_variables 
 static void set_gang(const struct launch_world *world, enum launch_role role,
                      struct launch_variables *variables) {
     set_hosts(world, variables);
-    if (world->launcher == GANG_LAUNCHER_MPI) { /* ranks are MPI's own business */
+    if (world->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
         set_mpi(world, variables);
         launch_variable_set(variables, "WINDLASS_WORLD", "%d", gang_table_ranks(world->table));
     }
@@ -306,7 +308,7 @@ static void set_gang(const struct launch_world *world, enum launch_role role,
 struct expansion {
     const struct launch_world *world;
     const struct launch_variables *variables;
-    const char *own; /* the one that is made */
+    const char *own; /* the variable that is being made */
 };
 
 static const char *look_up(void *context, const char *name) {
@@ -315,8 +317,8 @@ static const char *look_up(void *context, const char *name) {
     return is_left ? NULL : launch_variable(expansion->variables, name);
 }
 
-/* All from what they are before, whatever their order. What gets too long stays as it stands: that
- * the pod's own variables fit is known (launch_job.c). */
+/* Expands all from their values before, so their order does not matter. A value that becomes too
+ * long is left unexpanded; launch_job.c has checked that the pod's variables fit. */
 static void expand_own(const struct launch_world *world, struct launch_variables *variables) {
     struct launch_variables made = {0};
     for (const char *const *name = world->environment; name && *name; name++) {

@@ -38,7 +38,7 @@ bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* Another pod, or the same one after its agent has ended: what ran there is gone with it. */
+/* Another pod, or the same one after its agent has ended: its programs have ended with it. */
 static void replace(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     struct gang_member *member = &gang->members[event->index];
     bool was_in_round = member->is_in_round, is_memory = member->is_known && event->is_memory;
@@ -54,8 +54,8 @@ static void replace(struct gang *gang, const struct gang_event *event, int64_t n
     if (is_memory) {
         gang_explain_loss(gang, event, now_ms);
     }
-    /* It stays in the round and gets a STOP for what it does not run: it is ready for the next
-     * round only after it has answered. */
+    /* It stays in the round and gets a STOP although it runs nothing: it is ready for the next
+     * round only after its response. */
     member->is_in_round = was_in_round && gang->state != GANG_STOPPING;
     member->runs = member->is_in_round ? gang->round : 0;
 }
@@ -80,7 +80,7 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
     bool belongs = member->is_in_round && member->runs == gang->round;
     if (belongs && event->round != gang->round && is_same && member->ready == gang->round &&
         !member->stopping) {
-        /* Without us for too long it has ended what it ran. */
+        /* It was without the hub for too long and has ended its programs. */
         struct gang_verdict why = {
             .cause = GANG_LOST, .index = event->index, .rank = -1, .code = -1};
         gang_blame(gang, &why, "it was cut off and ended what it ran", now_ms);
@@ -90,7 +90,7 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
     } else if (!belongs) {
         member->runs = member->stopping = 0;
     } else if (member->stopping) {
-        member->stop_ms = now_ms; /* it may hear of it only now */
+        member->stop_ms = now_ms; /* STOP may reach it only now */
     }
     return true;
 }
@@ -112,7 +112,7 @@ bool gang_is_early(const struct gang *gang, const struct gang_event *hello) {
 static void stopped(struct gang_member *member, int64_t round) {
     if (round >= member->runs) {
         member->runs = member->stopping = 0;
-        member->is_lost = false; /* slow, but it has answered */
+        member->is_lost = false; /* slow, but it has responded */
     }
 }
 
@@ -207,7 +207,7 @@ void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
             gang->lost[facts.lost_count++] = i;
         }
     }
-    /* With one other member that one goes first. */
+    /* With only one other member, that one is chosen. */
     size_t others = (size_t)gang->options.workers - 1;
     if (others > 1 && facts.lost_count * 2 > others) {
         gang->lost[0] = 0;

@@ -23,7 +23,7 @@ void gang_message_release(struct gang_message *message) {
     free(TAKE(message->line));
 }
 
-/* Numbers and texts of the object; 0 and "" are left out. */
+/* Numbers and texts of the object; 0 and "" are omitted. */
 static const struct field {
     const char *name;
     size_t at, size; /* size: of a text; 0: an int64_t; 1: an int; 2: a bool */
@@ -78,7 +78,7 @@ static json_t *write_field(const struct field *field, const struct gang_message 
                                         : 0;
     if (field->size > 2) {
         AUTO(text_freep) char *text = x_strdup(place);
-        utf8_repair(text); /* what a program printed, or was cut, may be none */
+        utf8_repair(text); /* a program's output or a truncated text may be invalid UTF-8 */
         return *text ? json_string(text) : NULL;
     }
     return number == 0 ? NULL : field->size == 2 ? json_true() : json_integer(number);

@@ -16,7 +16,8 @@ static const char *state_name(const struct gang_progress *progress) {
     if (facts->state == GANG_RUNNING) {
         return "Running";
     }
-    if (facts->state == GANG_STOPPING) { /* whether all start again is known when it has ended */
+    if (facts->state == GANG_STOPPING) { /* whether all start again is known only when the round has
+                                            ended */
         return "Stopping";
     }
     if (progress->has_run) {
@@ -34,8 +35,8 @@ static const char *reason_name(const struct gang_verdict *last) {
                                              : "PrepareFailed";
 }
 
-/* Codes above 128 are programs' own, too: only of those that hardly anybody uses otherwise it is
- * said which signal they stand for. "": of others. */
+/* Programs use codes above 128, too, so only codes that rarely mean anything else get the name of
+ * their signal. "": other codes. */
 static const char *signal_words(int code) {
     static const struct {
         int number;
@@ -118,7 +119,7 @@ json_t *gang_progress_tell(const struct gang_progress *progress) {
 
 /* ---- the termination message of a pod ------------------------------------------------------- */
 
-/* Half of it; false: there is nothing to be cut. */
+/* Cuts the text to half; false: it is empty. */
 static bool cut_text(json_t *tree, const char *name) {
     const char *text = tree_text(tree, name, "");
     size_t half = strlen(text) / 2;

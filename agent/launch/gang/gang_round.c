@@ -18,7 +18,7 @@ static void over(struct gang *gang, int code, int64_t now_ms) {
 
 /* ---- why a round has failed ----------------------------------------------------------------- */
 
-/* An exit may be the consequence of what we hear of later; these are not. */
+/* An exit may be the consequence of an event that is reported later; these causes are not. */
 static bool explains_itself(const struct gang_verdict *verdict) {
     bool is_exit =
         verdict->cause == GANG_APP || (verdict->cause == GANG_HUNG && verdict->code >= 0);
@@ -38,7 +38,7 @@ void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *w
         over(gang, 1, now_ms);
         return;
     }
-    if (gang->notice_until_ms >= 0) { /* a second failure: no wait for a last checkpoint */
+    if (gang->notice_until_ms >= 0) { /* a second failure: do not wait for a last checkpoint */
         gang->notice_until_ms = now_ms;
     }
     if (!is_better || !is_round) {
@@ -58,7 +58,7 @@ static void blame(struct gang *gang, enum gang_cause cause, int index, const cha
     gang_blame(gang, &why, words, now_ms);
 }
 
-/* While a member of the round is silent, an exit may be its fault. */
+/* While a member of the round is silent, another member's exit may be its fault. */
 static bool is_one_silent(const struct gang *gang) {
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
@@ -95,7 +95,7 @@ static int64_t doubled(int64_t first_ms, int times) {
     return MIN(ms, (int64_t)GANG_BACKOFF_MAX_MS);
 }
 
-/* Everything has stopped, and why is known. */
+/* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
     enum gang_cause cause = gang->verdict.cause;
     bool is_counted = gang_cause_is_counted(cause);
@@ -132,7 +132,7 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         gang_blame(gang, &why, event->words, now_ms);
         return;
     }
-    /* Behind STOP a program may answer the signal with 0. */
+    /* After STOP a program may exit with 0 because of the signal. */
     if (gang->state != GANG_RUNNING) {
         return;
     }
@@ -156,7 +156,7 @@ void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms
     if (gang->state != GANG_RUNNING || event->rank < 0) {
         return;
     }
-    /* A rank of a number that no table has (mpirun -np 9 on 4 slots) still moves. */
+    /* A rank whose number is not in any table (mpirun -np 9 on 4 slots) still counts as moving. */
     bool is_known = (size_t)event->rank < gang->rank_count;
     struct gang_rank *rank = is_known ? &gang->ranks[event->rank] : NULL;
     if (!rank || rank->progress != event->progress) {
@@ -170,8 +170,8 @@ void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms
     }
 }
 
-/* All of several leave at once: the job is being deleted and will not restart. A gang of one may
- * also be evicted, and continues elsewhere from its checkpoint. */
+/* True if all members of a gang of several leave: the job is being deleted and will not restart. A
+ * gang of one may also be evicted, and continues elsewhere from its checkpoint. */
 static bool do_all_leave(const struct gang *gang) {
     int count = 0;
     for (int i = 0; i < gang->options.workers; i++) {
@@ -188,7 +188,7 @@ void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now
     const struct gang_options *options = &gang->options;
     int64_t grace_ms = MIN(MAX((int64_t)event->seconds, 0) * 1000,
                            do_all_leave(gang) ? options->parting_ms : options->notice_ms);
-    int64_t until_ms = gang->notice_until_ms; /* of who leaves already */
+    int64_t until_ms = gang->notice_until_ms; /* of the members that are leaving already */
     bool is_healthy = gang->state == GANG_RUNNING && (!gang->verdict.cause || until_ms >= 0);
     blame(gang, GANG_DISRUPTION, event->index, event->words, now_ms);
     if (!is_healthy) {
@@ -207,7 +207,7 @@ void gang_silent(struct gang *gang, int index, int64_t now_ms) {
     }
 }
 
-/* Which pod has that rank: those of the round have the same number each. -1: none. */
+/* The pod of that rank: all pods of the round have the same number of ranks. -1: none. */
 static int index_of(const struct gang *gang, int rank) {
     size_t members = 0, place = 0;
     for (int i = 0; i < gang->options.workers; i++) {
@@ -222,20 +222,20 @@ static int index_of(const struct gang *gang, int rank) {
     return -1;
 }
 
-/* Reported after STOP: a stopped process explains the hang better than silence does. */
+/* Reported after STOP: a stopped process explains a hang better than silence does. */
 void gang_halted(struct gang *gang, const struct gang_event *event) {
     struct gang_verdict *verdict = &gang->verdict;
     if (event->round == gang->round && gang->state == GANG_STOPPING &&
         verdict->cause == GANG_HUNG) {
         verdict->index = event->index;
-        verdict->rank = event->rank; /* -1: it is one of mpirun's, and any of them */
+        verdict->rank = event->rank; /* -1: one of mpirun's ranks, unknown which */
         verdict->code = -1;
         snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
     }
 }
 
-/* A kernel that kills a whole container at once (memory.oom.group) leaves no process to report it:
- * the pod was silent, and was lost if its successor was slow. */
+/* If the kernel kills a whole container at once (memory.oom.group), no process can report it: the
+ * pod was silent, and it counts as lost if its successor was slow. */
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
     struct gang_verdict *verdict = is_round ? &gang->verdict : &gang->last;
@@ -244,7 +244,7 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
     }
     verdict->cause = GANG_OUT_OF_MEMORY;
     snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
-    if (is_round) { /* it is counted when all have stopped */
+    if (is_round) { /* counted when all have stopped */
         return;
     }
     gang->disrupted--;
@@ -255,7 +255,8 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
     }
 }
 
-/* Whose heartbeat has stopped; else who moved longest ago of all that do not wait for others. */
+/* The rank whose heartbeat has stopped; otherwise, of the ranks that do not wait for others, the
+ * one that moved longest ago. */
 static int hung_rank(const struct gang *gang, int64_t now_ms) {
     int oldest = -1, busy = -1;
     for (size_t i = 0; i < gang->rank_count; i++) {
@@ -274,7 +275,7 @@ static int hung_rank(const struct gang *gang, int64_t now_ms) {
     return oldest >= 0 ? oldest : busy;
 }
 
-/* The first step loads, compiles, connects. */
+/* The first step takes longer, since it loads, compiles and connects. */
 static int64_t hang_at_ms(const struct gang *gang) {
     int64_t patience_ms = gang->options.hang_ms * (gang->moves ? 1 : 3);
     return gang->options.hang_ms > 0 ? gang->moved_ms + patience_ms : INT64_MAX;
@@ -293,7 +294,8 @@ static void look_at_ranks(struct gang *gang, int64_t now_ms) {
     if (now_ms - gang->since_ms >= GANG_FRUITFUL_MS) {
         gang->moves = MAX(gang->moves, 2);
     }
-    /* Who leaves has been heard; all others end the round at once. */
+    /* A round with a cause ends at once or, after a notice, when the time for a last checkpoint is
+     * over. */
     if (gang->verdict.cause && (gang->notice_until_ms < 0 || now_ms >= gang->notice_until_ms)) {
         stop(gang, now_ms);
     }
@@ -360,7 +362,7 @@ static void await_ready(struct gang *gang, int64_t now_ms) {
     for (int i = 0; i < gang->options.workers; i++) {
         struct gang_member *member = &gang->members[i];
         bool is_late = member->is_in_round && member->ready != gang->round;
-        /* One that was lost may come back just now, with what it still runs. */
+        /* A lost member may return just now, with programs that still run. */
         bool is_stray = !member->is_in_round && member->runs && !member->is_lost;
         missing += is_late || is_stray || (member->is_in_round && !member->is_connected);
         if (is_late && member->is_connected && now_ms - gang->since_ms >= GANG_ARM_MS) {
@@ -443,7 +445,7 @@ void gang_course(struct gang *gang, int64_t now_ms) {
     } while (gang->state != before);
 }
 
-/* When a member's silence, or its slowness, becomes a loss. */
+/* The time at which a silent or slow member counts as lost. */
 static int64_t lost_at_ms(const struct gang *gang, const struct gang_member *member) {
     int64_t at_ms = INT64_MAX;
     if (!member->is_known || member->is_lost) {

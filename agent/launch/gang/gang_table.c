@@ -40,7 +40,7 @@ int gang_table_ranks(const struct gang_table *table) {
     return ranks;
 }
 
-/* Slots of all pods at that row's address; 0 where an earlier row has the same one. */
+/* The slots of all pods at that row's address; 0 if an earlier row has the same address. */
 static int slots_at(const struct gang_table *table, size_t at) {
     int slots = 0;
     for (size_t i = 0; i < table->count; i++) {
@@ -87,7 +87,8 @@ int gang_table_hosts(const struct gang_table *table, bool with_ports, struct buf
     return 0;
 }
 
-/* Two texts of one IPv6 address may differ. 4 or 16 bytes; 0: none. */
+/* Parses an address, since one IPv6 address has several spellings. Returns 4 or 16 bytes; 0: not an
+ * address. */
 static size_t to_bytes(const char *host, unsigned char bytes[static 16]) {
     char text[64];
     size_t size = strlen(host);

@@ -32,11 +32,11 @@ struct hub {
     struct server *server;
     struct gang *gang;
     struct hub_member *members;
-    char name[33]; /* this process, whatever attempt it is */
+    char name[33]; /* identifies this process in every attempt */
     char pod[254];
     char address[46];
     pthread_t thread;
-    pthread_mutex_t lock; /* of progress */
+    pthread_mutex_t lock; /* guards `progress` */
     char *progress;
     bool has_run; /* a round was started */
     bool is_over;
@@ -45,10 +45,10 @@ struct hub {
     atomic_bool gives_way, is_leaving;
     atomic_llong turned_ms;
     struct figures figures;
-    /* What rank 0 says, and what comes out of the command: of Open MPI's the same once more. */
+    /* The reports of rank 0, and those in the command's output, which with Open MPI repeats
+     * them. */
     struct objective objective, of_command;
-    /* Under MPI: the first rank that ended badly in the last while, and the round whose command has
-     * failed. */
+    /* Under MPI: the first rank that failed recently, and the round whose command has failed. */
     struct gang_message hint;
     int hint_index;
     int64_t hint_ms, failed_round;
@@ -86,7 +86,7 @@ static void arm(struct hub *hub, const struct gang_action *action) {
               action->count);
 }
 
-/* Why there is another round, or none. */
+/* Logs why there is another round, or none. */
 static void say_why(const struct hub *hub, enum log_level level, const char *what) {
     struct gang_facts facts;
     char why[GANG_PROGRESS_WORDS];
@@ -223,7 +223,7 @@ static void closed(void *context, struct server_peer *peer) {
     }
 }
 
-/* code: the job's, where all is over; -1: it has no place here. */
+/* code: the job's exit code, if it has ended; -1: the peer does not belong to the gang. */
 static void refuse(struct server_peer *peer, int code, const char *why) {
     struct gang_message done = {.type = GANG_MESSAGE_DONE, .code = code};
     AUTO(text_freep) char *text = gang_message_write(&done);
@@ -232,7 +232,7 @@ static void refuse(struct server_peer *peer, int code, const char *why) {
     server_close(peer);
 }
 
-/* Before the gang acts on it: what it has to say goes behind WELCOME. */
+/* Called before the gang handles the hello, so that the gang's messages follow WELCOME. */
 static void greet(struct hub_member *member, const struct gang_message *hello) {
     struct hub *hub = member->hub;
     bool is_same =
@@ -284,11 +284,11 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .words = out_of_memory};
     int64_t now_ms = clock_monotonic_ms();
     if (gang_is_early(hub->gang, &event)) {
-        server_close(peer); /* it tries again every second or so */
+        server_close(peer); /* it tries again about every second */
         return;
     }
     if (!gang_tell(hub->gang, &event, now_ms)) {
-        act(hub, now_ms); /* all may be over by what was heard just before */
+        act(hub, now_ms); /* the last events may have ended the job */
         bool is_over = hub->is_over;
         refuse(peer, is_over ? hub->code : -1,
                is_over ? "all is over" : "another pod has its index");
@@ -305,7 +305,8 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
     log_event(LOG_INFO, "worker %d (%s at %s) is here", hello->index, hello->pod, hello->address);
 }
 
-/* From one member to another: the index says which, and then who. */
+/* Forwards a message between members: the index is the receiver's, and is replaced by the
+ * sender's. */
 static void forward(struct hub *hub, struct hub_member *from, const struct gang_message *message) {
     struct gang_message copy = *message;
     struct hub_member *to = &hub->members[message->index];
@@ -320,7 +321,7 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
     }
 }
 
-/* An exit in a pod where the kernel has killed. */
+/* Adds to an exit that the kernel has OOM-killed a process in the pod. */
 static void tell_memory(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
     struct gang_event event = *exited;
     event.kind = GANG_MEMORY;
@@ -346,8 +347,9 @@ static void tell_hint(struct hub *hub, int64_t now_ms) {
     gang_tell(hub->gang, &event, now_ms);
 }
 
-/* Under MPI a rank's end says why, and not that: the command decides (`mpirun a || mpirun b`). So
- * it is kept until the command has failed. True: the gang hears of it now. */
+/* Under MPI a rank's end is only the reason for a failure: the command decides whether there is one
+ * (`mpirun a || mpirun b`). So it is kept until the command has failed. True: the gang gets the
+ * event now. */
 static bool passes(struct hub *hub, const struct hub_member *member,
                    const struct gang_message *exited, int64_t now_ms) {
     bool is_fresh = hub->hint.round == exited->round && now_ms - hub->hint_ms <= GANG_EXPLAIN_MS;
@@ -363,7 +365,7 @@ static bool passes(struct hub *hub, const struct hub_member *member,
     }
     if (!is_fresh) {
         hub->hint = *exited;
-        hub->hint.line = NULL; /* not ours, as the table, which exits have none of */
+        hub->hint.line = NULL; /* borrowed, like the table, which exits do not have */
         hub->hint_index = member->row.index;
         hub->hint_ms = now_ms;
     }
@@ -413,7 +415,7 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
             member->pod, pod_of(hub, message->index), message->words);
         event.words = words;
     }
-    if (event.kind == GANG_HELLO) { /* no member says such a thing */
+    if (event.kind == GANG_HELLO) { /* members do not send such a message */
         return;
     }
     if (event.kind == GANG_FINAL) {

@@ -19,7 +19,7 @@ static void on_signal(int number) {
     interrupted = 1;
 }
 
-/* As PID 1 what has no handler is ignored. */
+/* The kernel ignores signals without a handler for PID 1. */
 static void catch_signals(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_handler = on_signal};
@@ -29,7 +29,7 @@ static void catch_signals(void) {
     }
 }
 
-/* An image of ours has it, with more commands. */
+/* True in our own images, which have windlass-agent with more commands. */
 static bool has_agent(const struct launch_job *job) {
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at;) {
@@ -44,9 +44,9 @@ static bool has_agent(const struct launch_job *job) {
     return false;
 }
 
-/* `ssh`, `rsh` and `rank` are this program: what calls them finds us in PATH, and MPI by its hooks;
- * `windlass-agent` for its `metric`. The folder may be of an earlier run (windlass run --keep), and
- * lead to a program that is gone. */
+/* `ssh`, `rsh` and `rank` are links to this program, found in PATH or by MPI's settings; so is
+ * `windlass-agent`, for its command `metric`. The folder may be of an earlier run (windlass run
+ * --keep), with links to a program that no longer exists. */
 static void make_links(const struct launch_job *job) {
     static const char *const names[] = {"ssh", "rsh", "rank", "windlass-agent"};
     struct error err = {0};

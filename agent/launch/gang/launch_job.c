@@ -22,11 +22,11 @@ enum {
     WORDS_COUNT_MAX = 4096,
     PATHS_MAX = 256,
     NAMES_MAX = 4096,
-    GRACE_S = 30,  /* Kubernetes' own default */
-    ENDING_S = 10, /* of it, for what does not end by itself */
-    /* Ranks of a trainer leave by themselves when they hear nothing for hangSeconds, and have three
-     * times as long before their first step (agent/train/trainer.h). What they do not see
-     * themselves is the hub's. */
+    GRACE_S = 30,  /* Kubernetes' default */
+    ENDING_S = 10, /* the part of it for programs that do not end by themselves */
+    /* Ranks of a trainer exit by themselves when they receive nothing for hangSeconds, and get
+     * three times as long before their first step (agent/train/trainer.h). The hub handles the
+     * hangs that they do not detect. */
     TRAINER_HANGS = 3,
     ID_MAX = 200
 };
@@ -69,8 +69,8 @@ static bool is_among(const char *const *names, const char *name) {
     return names && *names;
 }
 
-/* What is secret stays $NAME: an argument is seen by every process of the machine, and what mpirun
- * has travels in the clear. A shell of the user's own knows it. */
+/* Secrets are left as $NAME: every process of the machine can see arguments, and mpirun sends them
+ * unencrypted. The user's shell can expand them. */
 static const char *look_up(void *context, const char *name) {
     const struct launch_job *job = context;
     return text_starts(name, "WINDLASS_") || is_among(job->secrets, name) ? NULL : getenv(name);
@@ -94,13 +94,14 @@ struct own_name {
     const char *name;
 };
 
-/* A variable that names itself means the image's own value, which is not known here. */
+/* A variable that refers to itself means the image's value, which is not known here. */
 static const char *look_up_other(void *context, const char *name) {
     const struct own_name *own = context;
     return strcmp(name, own->name) == 0 ? NULL : look_up(own->job, name);
 }
 
-/* Whether that can be done: it is done for each process, which knows more (environment.c). */
+/* Checks that variables can be expanded; environment.c expands them for each process, which has
+ * more variables. */
 static int check_environment(struct launch_job *job, struct error *err) {
     for (const char **name = job->environment; *name; name++) {
         struct own_name own = {job, *name};
@@ -113,7 +114,7 @@ static int check_environment(struct launch_job *job, struct error *err) {
     return 0;
 }
 
-/* Inputs and outputs are in the environment under their names, for the fields read later. */
+/* Inputs and outputs are in the environment under their names, for fields that are read later. */
 static int read_words(struct launch_job *job, const char *field, char ***ret_words,
                       struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
@@ -186,7 +187,7 @@ static int read_launcher(struct launch_job *job, struct error *err) {
     return 0;
 }
 
-/* mpirun takes as many ranks as the hostfile has slots. All pods have the same image, and so the
+/* mpirun starts as many ranks as the hostfile has slots. All pods have the same image, and so the
  * same path. */
 static int make_trainer(struct launch_job *job, struct error *err) {
     char self[PATH_MAX];
@@ -203,7 +204,8 @@ static int make_trainer(struct launch_job *job, struct error *err) {
     words[0] = x_strdup("mpirun");
     words[1] = x_strdup(self);
     words[2] = x_strdup("train");
-    if (threads) { /* the pod's: `windlass run` has all pods' ranks under one mpirun */
+    if (threads) { /* `threads` is for the pod: `windlass run` starts all pods' ranks under one
+                      mpirun */
         words[3] = x_strdup("--threads");
         words[4] = x_printf("%lld", (long long)MAX(threads / job->gang.slots, 1));
     }
@@ -219,7 +221,7 @@ static int read_command(struct launch_job *job, struct error *err) {
                : read_words(job, "command", &job->command, err);
 }
 
-/* A trainer's logs go beside its output, unless spec.logs says otherwise or there is no folder. */
+/* A trainer's logs are stored next to its output, unless spec.logs is set or there is no folder. */
 static int read_logs(struct launch_job *job, struct error *err) {
     const char *given = tree_text(job->spec, "logs.path", NULL);
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);
@@ -248,7 +250,7 @@ static int find_file(struct launch_job *job, const char *text, struct error *err
                      text);
 }
 
-/* A trainer says its own (agent/train/trainer.c). */
+/* A trainer reports its metrics itself (agent/train/trainer.c). */
 static int read_metrics(struct launch_job *job, struct error *err) {
     const json_t *metrics = json_object_get(job->spec, "metrics");
     const char *name = tree_text(metrics, "objective", "");
@@ -315,9 +317,9 @@ static int read_spec(struct launch_job *job, struct error *err) {
     return read_launcher(job, err);
 }
 
-/* Who leaves has what its pod has, less what ending takes (member.c). When all leave, a program
- * that does not know of notices would only keep its GPUs: it gets that long if the pod's time was
- * made longer for it (a template's terminationGracePeriodSeconds). The trainer is done within a
+/* A leaving member has its pod's grace period, less the time for ending (member.c). When all
+ * members leave, a program that does not support notices would only keep its GPUs; it gets that
+ * time only if a template raised the pod's terminationGracePeriodSeconds. The trainer ends within a
  * step. */
 static void give_time(struct launch_job *job) {
     struct gang_options *gang = &job->gang;

@@ -15,7 +15,7 @@ struct link {
     void (*send)(void *context, const char *text);
     void *context;
     bool is_open;
-    int64_t sent, received, told; /* told: the other side heard that we have it */
+    int64_t sent, received, told; /* told: the number that was acknowledged to the other side */
     struct kept *first, **end;
     size_t bytes;
 };
@@ -69,7 +69,7 @@ void link_send(struct link *link, struct gang_message *message) {
 
 bool link_received(struct link *link, const struct gang_message *message) {
     forget(link, MIN(message->ack, link->sent));
-    /* A gap cannot be: what is behind it comes again with what is missing. */
+    /* After a gap nothing is accepted: the message comes again after the missing ones. */
     if (message->number != link->received + 1) {
         return false;
     }
@@ -93,7 +93,7 @@ int64_t link_last(const struct link *link) {
 void link_resume(struct link *link, int64_t last) {
     forget(link, MIN(last, link->sent));
     link->is_open = true;
-    link->told = link->received; /* hello or welcome has said it */
+    link->told = link->received; /* hello or welcome has acknowledged it */
     for (const struct kept *kept = link->first; kept; kept = kept->next) {
         link->send(link->context, kept->text);
     }

@@ -14,13 +14,13 @@
 #include <string.h>
 
 enum {
-    BUSY_MS = 20, /* between two looks at what runs, ... */
+    BUSY_MS = 20, /* poll interval while programs run, ... */
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
-    RESERVE_S = 5,      /* of the grace that a pod has: to end what does not end by itself */
-    UNKNOWN_S = 15,     /* a machine goes away at an unknown time */
-    FAREWELL_MS = 1500, /* for the hub to hear of the end */
+    RESERVE_S = 5,      /* part of a pod's grace period, for killing programs that do not end */
+    UNKNOWN_S = 15,     /* assumed time until a machine goes away, if unknown */
+    FAREWELL_MS = 1500, /* time limit for reporting the end to the hub */
 };
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -59,10 +59,10 @@ static void ended(struct member *member, const struct process_group_end *end) {
     if (member_spawn_ended(member, end)) {
         return;
     }
-    member->figures_ms = 0; /* what it said last comes before its end */
+    member->figures_ms = 0; /* its last output is sent before its end */
     member_take_metrics(member, clock_monotonic_ms());
     snprintf(message.words, sizeof message.words, "%s", end->words);
-    if (member->round) { /* else the round is over */
+    if (member->round) { /* otherwise the round is over */
         member_say(member, &message);
     }
 }
@@ -130,7 +130,8 @@ static void look_at_neighbours(struct member *member, int64_t now_ms) {
     }
 }
 
-/* Before SIGCONT wakes it. Under MPI what is ours is mpirun, and the rank one of its own. */
+/* Reports stopped processes before SIGCONT continues them. Under MPI our process is mpirun, and the
+ * ranks are its children. */
 static void tell_halted(struct member *member) {
     struct gang_message message = {.type = GANG_MESSAGE_HALTED, .rank = -1};
     int id = -1;
@@ -154,7 +155,7 @@ static void on_stop(struct member *member, int64_t round) {
     }
 }
 
-/* Programs look at the file now and then. */
+/* Programs poll the file. */
 static void on_notice(struct member *member, int seconds) {
     struct error err = {0};
     AUTO(text_freep) char *path = file_join(member->job->run, "notice");
@@ -177,7 +178,7 @@ static void on_welcome(struct member *member, const struct gang_message *welcome
     member->seen = MAX(member->seen, welcome->attempt);
     member->alone_since_ms = -1;
     link_resume(member->link, is_same ? welcome->last : 0);
-    /* What hello has not told a hub that knows nothing. */
+    /* A new hub needs facts that hello does not have. */
     if (!is_same && member->is_prepared) {
         member_say(member, &(struct gang_message){.type = GANG_MESSAGE_PREPARED});
     }
@@ -205,7 +206,7 @@ static void on_received(void *context, const char *text, size_t size) {
         log_event(LOG_ERROR, "the hub has another pod in this one's place");
         member->exit_code = 3;
     } else if (message.type == GANG_MESSAGE_DONE && message.number == 0) {
-        on_done(member, message.code); /* all was over before this pod came */
+        on_done(member, message.code); /* the job ended before this pod connected */
     } else if (link_received(member->link, &message)) {
         switch (message.type) {
         case GANG_MESSAGE_TABLE:
@@ -281,7 +282,7 @@ static void on_closed(void *context, const struct error *why) {
 
 /* ---- the course ----------------------------------------------------------------------------- */
 
-/* An old gang must be dead before a new one starts, whatever the network does. */
+/* An old gang must have ended before a new one starts, even without a network. */
 static void fence(struct member *member, int64_t now_ms) {
     if (member->round && member->alone_since_ms >= 0 &&
         now_ms - member->alone_since_ms >= GANG_FENCE_MS) {
@@ -294,7 +295,7 @@ static void fence(struct member *member, int64_t now_ms) {
     }
 }
 
-/* From the thread. */
+/* Called in the thread of the notices. */
 static void on_event(void *context, const struct notice_event *event) {
     struct member *member = context;
     int64_t left_ms = event->left_ms > 0 ? event->left_ms : 1000 * UNKNOWN_S;
@@ -309,7 +310,7 @@ static void on_events_changed(void *context, const struct error *err) {
               err->kind ? err->text : "answered");
 }
 
-/* Without notices SIGTERM comes all the same. */
+/* Without notices the pod still gets SIGTERM. */
 static void watch_events(struct member *member) {
     struct error err = {0};
     struct notice_options options = {.url = member->job->events,
@@ -321,14 +322,14 @@ static void watch_events(struct member *member) {
     }
 }
 
-/* By a signal, or because its machine goes; the earlier end counts. */
+/* The member has to leave, by a signal or because its machine goes away; the earlier end counts. */
 static void tell_to_leave(struct member *member, int64_t ends_ms, int64_t now_ms) {
     bool is_news = member->ends_ms < 0;
     member->ends_ms = is_news ? ends_ms : MIN(member->ends_ms, ends_ms);
     if (is_news) {
         log_event(LOG_WARNING, "told to end");
         say_leaving(member);
-        if (member->is_preparing) { /* of what a round runs the hub says when it ends */
+        if (member->is_preparing) { /* the hub decides when a round's programs end */
             process_group_stop(member->group, now_ms);
         }
     }
@@ -343,7 +344,7 @@ static void leave(struct member *member, int64_t now_ms) {
     }
 }
 
-/* A program that speaks moves; a rank's own counters come with its metrics. */
+/* A program with output counts as moving; a rank's counters come with its metrics. */
 static void beat(struct member *member, int64_t now_ms) {
     int64_t lines = process_group_lines(member->group);
     if (!member->round || !process_group_count(member->group) ||
@@ -429,7 +430,7 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
     return 0;
 }
 
-/* All that runs ends before anybody hears that this pod has. */
+/* All programs end before this pod reports its end. */
 int member_run(const struct launch_job *job, struct hub *hub,
                const volatile sig_atomic_t *is_interrupted, int *ret_code, struct error *err) {
     struct member member = {.job = job,

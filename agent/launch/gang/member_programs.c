@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-/* Containers' seccomp profiles often forbid it, of one's own memory, too. */
+/* Seccomp profiles of containers often forbid it, even for a process's own memory. */
 static bool may_read_memory(void) {
     char from = 1, to = 0;
     struct iovec local = {&to, 1}, remote = {&from, 1};
@@ -48,13 +48,13 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .output_count = job->output_count};
 }
 
-/* What it says counts: it may be a metric. */
+/* True if the program's output may contain metrics. */
 static bool wants_reports(const struct launch_job *job, int id) {
     return (job->pattern || job->metrics_file) && (id == MEMBER_COMMAND || id == 0);
 }
 
 /* If logs are kept or metrics are read, `rank` wraps the program (rank.h). Ranks that mpirun starts
- * have one each, by mpirun's own hook. */
+ * have one each, by mpirun's launch setting. */
 static int start_kept(struct member *member, int id, char *const *words, char **variables,
                       struct error *err) {
     bool reports = wants_reports(member->job, id);

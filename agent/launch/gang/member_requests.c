@@ -11,10 +11,11 @@
 #include <string.h>
 
 enum {
-    HUB_SILENT_MAX_MS = 10000, /* it turns twice a second */
-    METRICS_MAX = 4096,        /* at a look */
+    HUB_SILENT_MAX_MS = 10000, /* the hub's loop runs twice a second */
+    METRICS_MAX = 4096,        /* per poll */
     FIGURES_MS = 1000,
-    REPORTS_MAX = 1 << 20, /* bytes of one request's, which is SHELL_LINE_MAX at most */
+    REPORTS_MAX = 1 << 20, /* bytes of one request's reports; a request has at most
+                              SHELL_LINE_MAX */
 };
 
 void member_spawn(struct member *member, const struct gang_message *asked) {
@@ -72,7 +73,7 @@ void member_spawn_kill(struct member *member, const struct gang_message *message
 
 /* ---- what programs of this pod ask for ------------------------------------------------------ */
 
-/* They know each other by host. */
+/* Members identify each other by host. */
 static void start_elsewhere(struct member *member, const struct shell_request *request) {
     const struct gang_table_row *row = gang_table_find_host(&member->table, request->host);
     struct gang_message message = {.type = GANG_MESSAGE_SPAWN, .id = request->id};
@@ -82,7 +83,7 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
         shell_answer(member->shell, request->id, 255, words);
         return;
     }
-    /* A message is UTF-8 alone, and another command than the one that was meant must not run. */
+    /* A message must be UTF-8, and a changed command must not run, so invalid texts are refused. */
     size_t size = strlen(request->text), whole = utf8_valid_size(request->text, size);
     if (whole < size) {
         AUTO(text_freep)
@@ -95,13 +96,13 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     member_say(member, &message);
 }
 
-/* This thread runs, since it answers; does the hub's? */
+/* This thread runs, since it responds; the answer says whether the hub's does. */
 static void say_alive(struct member *member, const struct shell_request *request) {
     bool hangs = member->hub && hub_silent_ms(member->hub) > HUB_SILENT_MAX_MS;
     shell_answer(member->shell, request->id, hangs, hangs ? "the hub's loop hangs" : "");
 }
 
-/* Under MPI a rank is not ours: what started it says little of why it ended. */
+/* Under MPI we do not start the ranks, and mpirun says little about why a rank ended. */
 static void rank_exited(struct member *member, const struct shell_request *request) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = request->rank,
@@ -125,7 +126,7 @@ static void is_missing(struct member *member, const struct shell_request *reques
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-/* Those that are metrics, as metric.h writes them. The caller frees. */
+/* Filters the lines that are metrics, in the form of metric.h. The caller frees. */
 static char *read_reports(struct member *member, const char *lines, bool counts) {
     AUTO(buffer_release) struct buffer text;
     struct error err = {0};
@@ -139,7 +140,7 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
             metric_write(&metric, written);
             figures_add(&member->figures, &metric);
             if (buffer_printf(&text, &err, "%s\n", written) < 0) {
-                break; /* cannot be: a metric has so many bytes at most */
+                break; /* cannot happen: the size of a metric is limited */
             }
         }
         at += size + (at[size] == '\n');
@@ -147,8 +148,8 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
     return buffer_take(&text, NULL);
 }
 
-/* Those of rank 0 count, and the command's own lines (-1): the hub knows whether a rank has said
- * them itself. Of one round they are; where none runs they are dropped. */
+/* Accepts the reports of rank 0 and of the command's lines (-1); the hub knows whether a rank has
+ * reported them itself. Reports belong to a round; if none runs they are dropped. */
 static void take_reports(struct member *member, const struct shell_request *request) {
     AUTO(text_freep) char *lines = read_reports(member, request->text, request->rank <= 0);
     member->moved_rank = member->round ? MAX(request->rank, 0) : member->moved_rank;
@@ -163,8 +164,8 @@ static void take_reports(struct member *member, const struct shell_request *requ
     member->reports_end = &report->next;
 }
 
-/* Who said them hears of it when they are on the link, which loses none; where that is full they
- * wait, and so does the program. */
+/* The sender gets a response when its reports are on the link, which does not lose any; while the
+ * link is full they wait, and so does the program. */
 static void send_reports(struct member *member) {
     while (member->reports && !link_is_full(member->link)) {
         struct member_report *report = member->reports;
@@ -212,7 +213,7 @@ void member_serve(struct member *member) {
     send_reports(member);
     while (shell_gone(member->shell, &gone.id)) {
         for (size_t i = 0; i < member->table.count; i++) {
-            gone.index = member->table.rows[i].index; /* whichever has it */
+            gone.index = member->table.rows[i].index; /* of any pod at that host */
             member_say(member, &gone);
         }
     }

@@ -10,10 +10,11 @@ enum {
     JSON_MAX = 16 << 10,
     NUMBER_MAX = 32,
     TAIL_MAX = 24,
-    TEXTS_MAX = 3600 /* bytes of curve and tail: a termination message is 4,096 (gang_progress.h) */
+    TEXTS_MAX = 3600 /* maximum of curve and tail, bytes: a termination message has 4,096
+                        (gang_progress.h) */
 };
 
-static const double number_max = 1e300; /* so that no sum of two of them is none */
+static const double number_max = 1e300; /* so that the sum of two is finite */
 
 static void begin(struct objective *objective) {
     objective->reports = objective->numbers = 0;
@@ -58,7 +59,7 @@ static void go_to(struct objective *objective, int64_t report,
     objective->mean = state->mean;
 }
 
-/* Behind the one that was noted last, or the first. */
+/* Adds the point after the last one, or as the first. */
 static void note(struct objective *objective, int64_t report, const struct objective_state *state) {
     if (!objective->recent) {
         objective->recent = x_calloc(OBJECTIVE_RECENT_MAX, sizeof *objective->recent);
@@ -73,7 +74,7 @@ static bool is_before(int64_t step, int64_t next) {
     return step >= 0 && step < next;
 }
 
-/* To the last of the recent reports before that step. False: it is none of these. */
+/* Goes back to the last recent report before that step. False: no recent report is before it. */
 static bool go_back_a_little(struct objective *objective, int64_t step) {
     struct curve *curve = &objective->curve;
     int64_t report = objective->reports;
@@ -91,7 +92,7 @@ static bool go_back_a_little(struct objective *objective, int64_t step) {
     return true;
 }
 
-/* A round of a gang that has started again begins with that step. */
+/* The round after a restart begins with that step. */
 static void go_back(struct objective *objective, int64_t step) {
     struct curve *curve = &objective->curve;
     bool is_new = step >= 0 && objective->step >= 0 && step > objective->step;
@@ -145,7 +146,7 @@ void objective_add(struct objective *objective, int64_t round, const struct metr
         return;
     }
     if (round < objective->round) {
-        return; /* of a pod that was away meanwhile */
+        return; /* from a pod that was disconnected meanwhile */
     }
     if (round > objective->round) {
         objective->round = round;
@@ -196,7 +197,8 @@ static json_t *tell_others(const struct objective *objective) {
                      (json_int_t)objective->other_reports);
 }
 
-/* Where the next hub's first round may go back to. As much of it as there is room for. */
+/* Writes the recent reports, to which the next hub's first round may go back; as many as there is
+ * room for. */
 static void tell_tail(const struct objective *objective, size_t at_size, json_t *told) {
     char text[CURVE_TEXT_MAX];
     int64_t known = objective->reports - objective->recent_count;
@@ -264,13 +266,14 @@ static void recall_others(struct objective *objective, const json_t *told) {
     objective->other_reports = MAX(objective->other_reports, MIN(reports, INT64_MAX / 2));
 }
 
-/* The text has no such count at a point; reports that are not numbers are assumed to come first. */
+/* The text does not have the count of numbers at a point; reports that are not numbers are assumed
+ * to come first. */
 static int64_t guess_numbers(const struct objective *objective, const struct curve_point *point) {
     int64_t others = objective->reports - objective->numbers;
     return isnan(point->best) ? 0 : MAX(point->reports - others, 1);
 }
 
-/* Behind the figures and the curve. */
+/* The recent reports follow the figures and the curve. */
 static void recall_recent(struct objective *objective, const char *text) {
     AUTO(curve_release) struct curve tail = curve_read(text);
     struct objective_state state = state_of(objective);

@@ -17,7 +17,7 @@ enum {
     EVERY_MS = 1000,
     PAUSE_MAX_MS = 30000,
     CONNECT_MS = 2000,
-    FIRST_ANSWER_MS = 150000, /* the service is switched on by the first question */
+    FIRST_ANSWER_MS = 150000, /* the first request enables the service */
     ANSWER_MS = 10000,
 };
 
@@ -52,7 +52,7 @@ static void note_success(struct notice *notice) {
     notice->is_failing = false;
 }
 
-/* The name of this machine: longer answers and other characters are refused. */
+/* Reads the name of this machine; too long names and unexpected characters are refused. */
 static int take_name(struct notice *notice, const struct http_answer *answer, struct error *err) {
     size_t size = answer->size;
     while (size > 0 && isspace((unsigned char)answer->body[size - 1])) {
@@ -68,7 +68,7 @@ static int take_name(struct notice *notice, const struct http_answer *answer, st
     }
     memcpy(notice->machine, answer->body, size);
     notice->machine[size] = 0;
-    notice->next_ms = clock_monotonic_ms(); /* the events at once */
+    notice->next_ms = clock_monotonic_ms(); /* ask for events at once */
     return 0;
 }
 
@@ -207,7 +207,7 @@ void notice_stop(struct notice *notice) {
     }
     uint64_t one = 1;
     ssize_t ignored = write(notice->stop_fd, &one, sizeof one);
-    (void)ignored; /* an eventfd takes it */
+    (void)ignored; /* a write to an eventfd succeeds */
     pthread_join(notice->thread, NULL);
     free_notice(notice);
 }

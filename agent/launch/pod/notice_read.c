@@ -57,7 +57,7 @@ static bool names_machine(const json_t *event, const char *machine) {
     return false;
 }
 
-/* 0: now. An event that has started says "" for the time. */
+/* 0: now. The time of an event that has started is "". */
 static int64_t left_ms(const json_t *event, int64_t now_wall_ms) {
     int64_t at_ms = notice_time(tree_text(event, "NotBefore", ""));
     bool has_started = strcmp(tree_text(event, "EventStatus", ""), "Started") == 0;

@@ -7,12 +7,13 @@
 
 enum {
     LINES_IN_ONE = 5,
-    LINE_BYTES = 300, /* of one of several: so that one long line does not push out the others */
+    LINE_BYTES = 300, /* maximum of a line if there are several, so that one long line does not
+                         displace the others */
 };
 
 /* ---- one line ------------------------------------------------------------------------------- */
 
-/* Empty lines and control characters are left out. */
+/* Empty lines and control characters are dropped. */
 static bool is_kept(const struct output_tail *tail, char byte) {
     return (unsigned char)byte >= ' ' ||
            (byte == '\n' && tail->size && tail->text[tail->size - 1] != '\n');
@@ -34,13 +35,13 @@ void output_tail_add(struct output_tail *tail, const char *data, size_t size) {
     tail->text[tail->size] = 0;
 }
 
-/* Bytes that the character takes in the line: a newline becomes " | " if another line follows. */
+/* The bytes of the character in the output: a newline becomes " | " if another line follows. */
 static size_t width(const char *at) {
     return *at != '\n' ? 1 : at[1] ? 3 : 0;
 }
 
-/* Where to begin: at the start of a line, with as many lines as there is room for. The end says why
- * a program failed, so of a last line that alone is too long the end is shown. */
+/* The start of the shown text: the start of a line, with as many lines as fit. The end says why a
+ * program failed, so if the last line alone is too long, its end is shown. */
 static const char *first_shown(const struct output_tail *tail) {
     const char *at = tail->text + tail->size, *start = NULL;
     size_t size = 0;
@@ -58,7 +59,7 @@ static const char *first_shown(const struct output_tail *tail) {
     if (start) {
         return start;
     }
-    while (((unsigned char)*at & 0xC0) == 0x80) { /* the rest of a character that is cut */
+    while (((unsigned char)*at & 0xC0) == 0x80) { /* the rest of a truncated character */
         at++;
     }
     return at;
@@ -81,7 +82,8 @@ void output_tail_line(const struct output_tail *tail, char line[static OUTPUT_TA
 /* ---- several lines ----------------------------------------------------------------------------
  */
 
-/* As UTF-8 without control characters (C1 too). Returns the bytes written. */
+/* Converts the text to UTF-8 without control characters (also without C1). Returns the bytes
+ * written. */
 static size_t tidy(const char *text, size_t size, char *line, size_t room) {
     size_t used = 0;
     for (size_t at = 0; at < size;) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST = 20000, COUNT = 12768, STEP = 4099 /* no divisor of COUNT: each is met once */ };
+enum { FIRST = 20000, COUNT = 12768, STEP = 4099 /* coprime to COUNT, so each port comes once */ };
 
 int port_find_free(const char *address, int64_t seed) {
     bool is_six = strchr(address, ':') != NULL;

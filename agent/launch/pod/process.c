@@ -42,14 +42,14 @@ static int open_pipes(struct pipes *pipes, struct error *err) {
     }
     int ours[] = {pipes->in[1], pipes->out[0], pipes->errors[0]};
     for (size_t i = 0; i < ARRAY_LEN(ours);
-         i++) { /* the program's ends block, as programs expect */
+         i++) { /* the program's ends are blocking, as programs expect */
         fcntl(ours[i], F_SETFL, O_NONBLOCK);
     }
     return 0;
 }
 
-/* In the child, up to exec; says why not through the pipe. Pipes may have got 0, 1 or 2 where this
- * process had closed these: they are moved out of the way first. */
+/* Runs in the child, up to exec; errors are reported through the pipe. If this process had closed
+ * 0, 1 or 2, pipes may have these numbers, so they are moved first. */
 static _Noreturn void become(const char *const *words, char **variables, struct pipes *pipes,
                              pid_t parent) {
     sigset_t none;
@@ -65,7 +65,7 @@ static _Noreturn void become(const char *const *words, char **variables, struct 
         dup2(errors, 2) == 2 && close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 &&
         prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
         if (getppid() != parent) {
-            _exit(127); /* it died before the line above */
+            _exit(127); /* the parent died before the line above */
         }
         environ = variables; /* execvp looks for PATH in it */
         execvp(words[0], (char *const *)words);
@@ -81,7 +81,7 @@ static char **with_mark(char **variables, const char *mark) {
     while (variables[count]) {
         count++;
     }
-    char **marked = x_calloc(count + 2, sizeof *marked); /* the texts are borrowed */
+    char **marked = x_calloc(count + 2, sizeof *marked); /* the strings are borrowed */
     memcpy(marked, variables, count * sizeof *marked);
     marked[count] = (char *)mark;
     return marked;
@@ -144,7 +144,8 @@ int process_end(struct process *process) {
     kill(-process->pid, SIGKILL);
     while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    while (waitpid(-process->pid, NULL, WNOHANG) > 0) { /* of its group, adopted by us */
+    while (waitpid(-process->pid, NULL, WNOHANG) > 0) { /* processes of its group that we have
+                                                           adopted */
     }
     process->pid = 0;
     fd_closep(&process->fd);
@@ -173,8 +174,8 @@ static bool has_mark(pid_t pid, const char *mark) {
     return found;
 }
 
-/* Kills every process with the mark: those that left the group (setsid, daemons), whatever their
- * parent is now. The pidfd is opened first, so that no other process gets the signal. */
+/* Kills every process with the mark, including those that left the group (setsid, daemons) and have
+ * another parent now. The pidfd is opened first, so that no other process gets the signal. */
 static int kill_marked(const char *mark) {
     DIR *folder = opendir("/proc");
     int killed = 0;
@@ -184,7 +185,8 @@ static int kill_marked(const char *mark) {
         if (fd >= 0 && has_mark(pid, mark) && pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0) {
             killed++;
             siginfo_t info;
-            waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG); /* if it is ours already */
+            waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG); /* reaps it if it is our child
+                                                                    already */
         }
     }
     if (folder) {

@@ -18,11 +18,12 @@
 enum {
     LINE_MAX_BYTES = 64 << 10,
     READ_MAX = 16 << 10,
-    LOOK_MAX = 1 << 20, /* of a stream, and what its pipe holds: looks are some ms apart */
+    LOOK_MAX = 1 << 20, /* of a stream at once, and size of its pipe, since polls are some ms
+                           apart */
 };
 
 struct stream {
-    struct buffer line; /* the beginning of one */
+    struct buffer line; /* the beginning of a line */
     int to;             /* 1, 2 */
 };
 
@@ -40,10 +41,11 @@ struct process_group {
     size_t count;
     int64_t kill_ms; /* -1: no SIGKILL is due */
     int64_t lines;
-    int64_t killed_before; /* OOM kills when the oldest running process started */
+    int64_t killed_before; /* the number of OOM kills when the oldest running process started */
 };
 
-/* Of this container's cgroup (version 2, or 1): processes that the kernel has OOM-killed. */
+/* The number of processes that the kernel has OOM-killed in this container's cgroup (version 2, or
+ * 1). */
 static int64_t oom_kills(void) {
     FILE *file = fopen("/sys/fs/cgroup/memory.events", "re");
     file = file ? file : fopen("/sys/fs/cgroup/memory/memory.oom_control", "re");
@@ -72,14 +74,14 @@ static void write_all(int fd, const char *data, size_t size) {
     while (size > 0) {
         ssize_t written = write(fd, data, size);
         if (written < 0 && errno != EINTR) {
-            return; /* no reader: the output is dropped */
+            return; /* nothing reads the output: it is dropped */
         }
         data += MAX(written, 0);
         size -= (size_t)MAX(written, 0);
     }
 }
 
-/* Whole lines, so that those of several processes do not mix. */
+/* Passes on complete lines, so that lines of several processes do not mix. */
 static void pass_on(struct process_group *group, struct stream *stream, bool is_end) {
     char *newline = stream->line.size ? memrchr(stream->line.data, '\n', stream->line.size) : NULL;
     size_t size = newline ? (size_t)(newline - stream->line.data) + 1 : 0;
@@ -132,9 +134,10 @@ int process_group_start(struct process_group *group, int id, const char *const *
         free(child);
         return -1;
     }
-    fd_closep(&child->process.in); /* stdin is at its end */
+    fd_closep(&child->process.in); /* closes stdin after its last byte */
     child->process.in = -1;
-    fcntl(child->process.out, F_SETPIPE_SZ, LOOK_MAX); /* where we may not it is slower */
+    fcntl(child->process.out, F_SETPIPE_SZ, LOOK_MAX); /* without permission the pipe is smaller,
+                                                          and slower */
     fcntl(child->process.errors, F_SETPIPE_SZ, LOOK_MAX);
     child->out.to = 1;
     child->errors.to = 2;
@@ -173,7 +176,7 @@ static void end_one(struct process_group *group, struct child *child,
     free_child(group, child);
 }
 
-/* Orphans of processes that we started; as PID 1, all orphans. */
+/* Reaps orphans of processes that we started; as PID 1, all orphans. */
 static void reap_orphans(const struct process_group *group) {
     siginfo_t info;
     for (;;) {
@@ -183,7 +186,7 @@ static void reap_orphans(const struct process_group *group) {
         }
         for (const struct child *child = group->children; child; child = child->next) {
             if (child->process.pid == info.si_pid) {
-                return; /* its end is looked at first */
+                return; /* its end is handled first */
             }
         }
         waitpid(info.si_pid, NULL, WNOHANG);
@@ -248,7 +251,7 @@ void process_group_kill(struct process_group *group) {
         kill(-child->process.pid, SIGKILL);
     }
     if (getpid() == 1) {
-        kill(-1, SIGKILL); /* all of the pod */
+        kill(-1, SIGKILL); /* all processes of the pod */
     }
 }
 

@@ -17,8 +17,8 @@
 
 enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
 
-/* A client says KIND, its words with spaces between them, newline, text, NUL; it hears CODE,
- * newline, words, and the end. */
+/* A client sends KIND, its words separated by spaces, newline, text, NUL; it receives CODE,
+ * newline, words, and the end of the stream. */
 static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing", "report"};
 static_assert(ARRAY_LEN(kinds) == SHELL_KINDS, "a name for each kind");
 
@@ -96,7 +96,7 @@ static void accept_all(struct shell *shell) {
     }
 }
 
-/* False: the client has gone, or has sent too much. */
+/* False: the client has disconnected, or has sent too much. */
 static bool listen_to(struct client *client) {
     struct error err = {0};
     char data[16 << 10];
@@ -114,7 +114,7 @@ static bool listen_to(struct client *client) {
     }
 }
 
-/* The head line, which is split in place. False: invalid. */
+/* Parses the head line and splits it in place. False: invalid. */
 static bool read_head(char *head, struct shell_request *request) {
     char *space = strchr(head, ' ');
     int used = 0;
@@ -190,7 +190,7 @@ void shell_answer(struct shell *shell, int64_t id, int code, const char *words) 
                 fits ? x_printf("%d\n%s", code, words)
                      : x_printf("255\nthe answer is longer than %d bytes", SHELL_ANSWER_MAX);
             ssize_t ignored = send((*at)->fd, text, strlen(text), MSG_NOSIGNAL);
-            (void)ignored; /* it has gone */
+            (void)ignored; /* the client has disconnected */
             drop(shell, at);
             return;
         }
@@ -238,7 +238,7 @@ int shell_ask(const char *path, const struct shell_request *request, int *ret_co
     bool is_start = request->kind == SHELL_START;
     bool waits = is_start || request->kind == SHELL_REPORT;
     int patience_ms = request->kind == SHELL_ALIVE ? SHELL_ALIVE_MS : SHELL_PATIENCE_MS;
-    struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: for ever */
+    struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: no limit */
     char numbers[32] = "";
     if (!path) {
         return error_set(err, ERROR_INVALID,

@@ -13,9 +13,10 @@ struct expansion {
     int replaced;
 };
 
-/* The name behind the $ at `at`: its bytes, and past all that stands for it; 0: it is none. */
+/* Reads the name after the $ at `at`. Returns its size; *ret_end is after the whole reference. 0:
+ * not a reference. */
 static size_t read_name(const char *at, const char **ret_name, const char **ret_end) {
-    /* In $(NAME), Kubernetes' form, names of volumes have dashes, which come first here. */
+    /* In $(NAME), Kubernetes' form, names of volumes may have dashes, which are first here. */
     static const char all[] = "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     char closing = at[1] == '{' ? '}' : at[1] == '(' ? ')' : 0;
     const char *name = at + 1 + (closing != 0);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a shell does something else with, in the first place. */
+/* First words that have a special meaning in a shell. */
 static const char *const shell_words[] = {
     "!",     "{",      "}",     "case",   "do",      "done",  "elif",    "else",     "esac",
     "fi",    "for",    "if",    "in",     "then",    "until", "while",   "function", "select",
@@ -14,13 +14,13 @@ static const char *const shell_words[] = {
     "trap",  "ulimit", "umask", "unset",  "unalias", "wait",  "type",    "coproc",   "declare",
 };
 
-/* A line on its way into words. */
+/* A line that is being split into words. */
 struct reader {
     const char *at;
     char *word; /* room for the whole line */
     size_t size;
-    bool is_word;    /* there is one, if empty */
-    bool is_quoted;  /* in part */
+    bool is_word;    /* there is a word, possibly empty */
+    bool is_quoted;  /* partly quoted */
     bool has_equals; /* begins with NAME=, unquoted */
 };
 
@@ -58,7 +58,7 @@ static bool read_double(struct reader *reader) {
     return *reader->at && *reader->at++ == '"';
 }
 
-/* One word. False: only a shell can. */
+/* Reads one word. False: only a shell can parse it. */
 static bool read_word(struct reader *reader) {
     reader->size = 0;
     reader->is_word = reader->is_quoted = reader->has_equals = false;
@@ -76,7 +76,7 @@ static bool read_word(struct reader *reader) {
             return false;
         }
         if (byte == '~' && (reader->has_equals || reader->word[reader->size - 1] == '=')) {
-            return false; /* a home, in assignments */
+            return false; /* a home folder, in assignments */
         }
         if (byte == '\\') {
             byte = *++reader->at;

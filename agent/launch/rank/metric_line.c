@@ -52,8 +52,7 @@ bool metric_line_find(const struct pattern *pattern, const char *line, struct me
     return true;
 }
 
-/* Python writes NaN, Infinity and -Infinity, which are not JSON; they are read as texts.
- */
+/* Python writes NaN, Infinity and -Infinity, which are not JSON; they are converted to strings. */
 static size_t quote_words(const char *line, size_t size, char quoted[static 2 * METRIC_LINE_MAX]) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     size_t used = 0;

@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 enum {
-    LINE_MAX_BYTES = 64 << 10, /* of the log: a longer one becomes several */
+    LINE_MAX_BYTES = 64 << 10, /* of a line of the log: a longer one becomes several */
     READ_MAX = 16 << 10,
-    REST_MAX = 1 << 20, /* as much as a pipe may hold: what a rank has left there when it ended */
+    REST_MAX = 1 << 20, /* capacity of a pipe: bytes that a rank left there when it ended */
     STORE_TRY_MS = 5000,
     LOG_END_MS = 5000,
     NOT_FOUND = 127,
@@ -33,14 +33,14 @@ enum {
 
 struct stream {
     int from, theirs, to; /* theirs: the rank's end */
-    struct buffer line;   /* the beginning of one */
+    struct buffer line;   /* the beginning of a line */
 };
 
 struct rank {
-    int number;       /* -1: the agent runs us, and sees how it ends */
+    int number;       /* -1: the agent started us, and sees how the rank ends */
     const char *name; /* of the log */
     struct store *store;
-    struct spool *spool; /* NULL: none are kept */
+    struct spool *spool; /* NULL: no logs are kept */
     bool reports;
     struct reporter *reporter; /* NULL: no metrics are wanted */
     struct stream streams[2];
@@ -60,7 +60,7 @@ static void complain(const struct rank *rank, const char *what, const struct err
 
 /* ---- what a rank gets ----------------------------------------------------------------------- */
 
-/* By Open MPI 4, and by 5 (not run). */
+/* Finds the rank's number as set by Open MPI 4, and by 5 (not tested). */
 static int find_number(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -74,7 +74,7 @@ static int find_number(void) {
     return -1;
 }
 
-/* What it has already is its own. */
+/* Variables that are already set are kept. */
 static int get_variables(struct error *err) {
     struct shell_request request = {.kind = SHELL_VARIABLES};
     AUTO(text_freep) char *words = NULL;
@@ -100,7 +100,7 @@ static int get_variables(struct error *err) {
     return 0;
 }
 
-/* A log is worth no rank. */
+/* A rank runs even if its log cannot be written. */
 static void open_logs(struct rank *rank) {
     const char *path = getenv("WINDLASS_LOGS"), *round = getenv("WINDLASS_ROUND");
     const char *worker = getenv("WINDLASS_WORKER");
@@ -130,7 +130,7 @@ static void open_logs(struct rank *rank) {
 
 /* ---- its start ------------------------------------------------------------------------------ */
 
-/* Bytes go through it as they are. */
+/* Opens a terminal that passes bytes unchanged. */
 static int open_terminal(struct stream *stream) {
     char name[128];
     struct termios modes;
@@ -183,7 +183,7 @@ static _Noreturn void become(const struct rank *rank, char **words, int why, pid
     _exit(NOT_FOUND);
 }
 
-/* INVALID: no such program. */
+/* INVALID: the program does not exist. */
 static int start(struct rank *rank, char **words, struct error *err) {
     int why[2], reason = 0;
     if (open_stream(&rank->streams[0], 1, err) < 0 || open_stream(&rank->streams[1], 2, err) < 0 ||
@@ -225,7 +225,7 @@ static void write_all(int fd, const char *data, size_t size) {
         if (written < 0 && errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (written < 0 && errno != EINTR) {
-            return; /* no reader */
+            return; /* nothing reads the output */
         }
         data += MAX(written, 0);
         size -= (size_t)MAX(written, 0);
@@ -252,7 +252,7 @@ static void keep(struct rank *rank, struct stream *stream, const char *data, siz
     buffer_drop(line, done);
 }
 
-/* Up to READ_MAX bytes of what is there. False: there is nothing now. */
+/* Passes on up to READ_MAX available bytes. False: nothing is available now. */
 static bool pass_on(struct rank *rank, struct stream *stream) {
     char data[READ_MAX];
     ssize_t got = stream->from >= 0 ? read(stream->from, data, sizeof data) : 0;
@@ -289,7 +289,7 @@ static int await(struct rank *rank) {
     }
     for (size_t i = 0; i < ARRAY_LEN(rank->streams); i++) {
         struct stream *stream = &rank->streams[i];
-        /* What it has left behind may go on writing for ever. */
+        /* Processes that it has left behind may write forever. */
         for (size_t rest = 0; rest < REST_MAX && pass_on(rank, stream); rest += READ_MAX) {
         }
         if (rank->spool && stream->line.size) {
@@ -297,7 +297,7 @@ static int await(struct rank *rank) {
         }
         buffer_release(&stream->line);
     }
-    reporter_free(TAKE(rank->reporter)); /* before anybody hears of its end */
+    reporter_free(TAKE(rank->reporter)); /* before its end is reported */
     return status;
 }
 
@@ -313,7 +313,8 @@ static void tell(const struct rank *rank, enum shell_kind kind, int code, const 
     }
 }
 
-/* The group was: a rank's end is then a consequence, which explains nothing. */
+/* True if the process group was told to end: a rank's end is then a consequence and explains
+ * nothing. */
 static bool was_told_to_end(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     sigset_t pending;
@@ -325,14 +326,14 @@ static bool was_told_to_end(void) {
     return was_told;
 }
 
-/* As the rank did. */
+/* Ends this process like the rank. */
 static int end_as(int status) {
     if (!WIFSIGNALED(status)) {
         return WEXITSTATUS(status);
     }
     sigset_t one;
     int number = WTERMSIG(status);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* it has left its own */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the rank has left its own core file */
     signal(number, SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, number);
@@ -398,7 +399,7 @@ int rank_main(int argc, char **argv) {
         snprintf(name, sizeof name, "rank.%03d", rank.number);
         rank.name = name;
     }
-    /* They go to the group, and so to the rank, whose end is ours. */
+    /* Signals go to the process group and so to the rank; we end when it ends. */
     sigfillset(&all);
     sigdelset(&all, SIGTSTP);
     sigprocmask(SIG_BLOCK, &all, &rank.before);

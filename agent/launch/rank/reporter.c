@@ -19,7 +19,7 @@ enum {
     MARK_MAX = 64
 };
 
-/* The beginning of a line. One that is longer than a metric's is passed over to its end. */
+/* The beginning of a line. A line that is longer than a metric can be is skipped to its end. */
 struct cutter {
     char line[METRIC_LINE_MAX + 1];
     size_t size;
@@ -28,15 +28,16 @@ struct cutter {
 
 struct reporter {
     int rank;
-    struct pattern *pattern; /* NULL: of standard output nothing counts */
+    struct pattern *pattern; /* NULL: standard output has no metrics */
     const char *path;        /* NULL: there is no file */
-    struct stat file;        /* as it was last; st_ino 0: it was not there */
-    off_t read;              /* so much of it */
-    char mark[MARK_MAX];     /* the last bytes of that: a new file may get the inode of the old */
+    struct stat file;        /* at the last check; st_ino 0: it did not exist */
+    off_t read;              /* bytes of the file that were read */
+    char mark[MARK_MAX];     /* the last bytes that were read, since a new file may get the inode of
+                                the old one */
     size_t mark_size;
     int64_t looked_ms; /* 0: not yet */
     struct cutter output, written;
-    struct buffer found; /* lines of metric.h, not told yet */
+    struct buffer found; /* lines of metric.h, not sent yet */
     bool has_failed;
 };
 
@@ -111,7 +112,7 @@ static void add(struct reporter *reporter, const struct metric *metric) {
     }
     metric_write(metric, text);
     if (buffer_printf(&reporter->found, &err, "%s\n", text) < 0) {
-        abort(); /* there is room: see above */
+        abort(); /* the room was checked above */
     }
 }
 
@@ -162,7 +163,7 @@ bool reporter_has_file(const struct reporter *reporter) {
     return reporter && reporter->path;
 }
 
-/* What was read of it is there still, and longer it is, or as long. */
+/* True if the file has not become shorter and still has the bytes that were read. */
 static bool is_the_same(const struct reporter *reporter, int fd, const struct stat *file) {
     char mark[MARK_MAX];
     size_t size = reporter->mark_size;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ssh(1) of OpenSSH 9.2 and rsh(1) of netkit: letters alone, and those with a value. */
+/* ssh(1) of OpenSSH 9.2 and rsh(1) of netkit: flags without and with a value. */
 static const char flags[] = "46AaCfGgKkMNnqsTtVvXxYyd";
 static const char with_value[] = "BbcDEeFIiJLlmOopQRSWw";
 
