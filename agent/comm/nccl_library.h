@@ -1,8 +1,8 @@
-/* nccl_library.h: what comm "nccl" calls of NCCL (libnccl.so.2) and of NVIDIA's driver
- * (libcuda.so.1), loaded while the program runs: one windlass-trainer is right for images with them
- * and without, and is built where neither is. Types are those of nccl.h 2 and cuda.h, whose
- * interfaces stay as they are within their major numbers (tests/unit/agent/comm/test_nccl.c
- * compares them where the headers are). */
+/* nccl_library.h: the functions of NCCL (libnccl.so.2) and of NVIDIA's driver (libcuda.so.1) that
+ * comm "nccl" calls, loaded at run time: one windlass-trainer works in images with and without
+ * them, and building needs neither. Types are those of nccl.h 2 and cuda.h, whose interfaces do not
+ * change within a major version (tests/unit/agent/comm/test_nccl.c compares them where the headers
+ * are installed). */
 #pragma once
 
 #include "lib/error.h"
@@ -16,19 +16,19 @@ struct nccl_id {
     char bytes[128];
 };
 
-/* ncclConfig_t as NCCL 2.14 has it; later ones take what is not there from their defaults. */
+/* ncclConfig_t of NCCL 2.14; later versions use defaults for fields that it does not have. */
 struct nccl_config {
     size_t size;
     unsigned magic, version;
     int blocking;
 };
 
-/* Pointers without a type of ours: ncclComm_t, CUcontext, CUstream. */
+/* The void pointers are ncclComm_t, CUcontext, CUstream. */
 struct nccl_library {
     int (*get_version)(int *version);
     int (*get_id)(struct nccl_id *id);
     int (*init_rank)(void **communicator, int size, struct nccl_id id, int rank);
-    /* NULL, both: NCCL is older than 2.14. */
+    /* Both are NULL if NCCL is older than 2.14. */
     int (*init_rank_config)(void **communicator, int size, struct nccl_id id, int rank,
                             struct nccl_config *config);
     int (*finalize)(void *communicator);
@@ -50,5 +50,5 @@ struct nccl_library {
     int (*driver_error_string)(int code, const char **text);
 };
 
-/* ERROR_UNAVAILABLE names the library, and where it is found. Once loaded they stay. */
+/* ERROR_UNAVAILABLE names the library and where to get it. Loaded libraries are never unloaded. */
 NODISCARD int nccl_library_load(struct nccl_library *ret_library, struct error *err);

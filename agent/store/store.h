@@ -1,12 +1,13 @@
 /* store.h: named objects in a folder: VOLUME/path on a volume (a disk, NFS, SMB, FUSE), or
- * az://account/container/path (azure_place.h). What exactly-once.md needs of a storage, and no
- * more: an object is written whole or not at all, and STORE_CREATE makes one only if there is none.
+ * az://account/container/path (azure_place.h). It offers only what exactly-once.md needs of a
+ * storage: an object is written whole or not at all, and STORE_CREATE creates one only if it does
+ * not exist.
  *
- * Any thread may call anything of one store at once; an upload belongs to one thread. Calls block;
- * on a dead hard mount they never return, which is what store_probe is for.
+ * Several threads may use a store at the same time; an upload belongs to one thread. Calls block;
+ * on a dead hard mount they never return, so use store_probe.
  *
  * Names are relative to the store: "a/b.json", parts between single slashes, none of them "." or
- * "..", at most STORE_NAME_MAX bytes, any bytes but NUL. Every error begins with the path. */
+ * "..", at most STORE_NAME_MAX bytes, any bytes except NUL. Every error begins with the path. */
 #pragma once
 
 #include "lib/buffer.h"
@@ -20,16 +21,16 @@ struct store;
 enum store_put { STORE_REPLACE, STORE_CREATE };
 struct store_info {
     int64_t size_bytes;
-    int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: not told */
+    int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
 };
 struct store_can {
-    bool creates;  /* STORE_CREATE excludes others; else it only looks first */
+    bool creates;  /* STORE_CREATE is exclusive; otherwise it only checks first */
     bool is_local; /* its objects are files of this machine: path.h opens them */
 };
 
-/* writes: the folder is made if it is missing, and checked to be writable; otherwise whatever
- * writes fails with DENIED. INVALID: no such kind of path; NOT_FOUND: no such volume or folder. */
+/* writes: creates the folder if it is missing, and checks that it is writable; without it all
+ * writes fail with DENIED. INVALID: unknown kind of path; NOT_FOUND: no such volume or folder. */
 NODISCARD int store_open(const char *spec_path, bool writes, struct store **ret_store,
                          struct error *err);
 void store_free(struct store *store);              /* NULL is fine. All uploads are freed before. */
@@ -39,26 +40,26 @@ struct store_can store_can(const struct store *store);
 /* Objects of this spec path are files of this machine; pure, nothing is opened. */
 bool store_is_local(const char *spec_path);
 
-/* Before it is opened, which never returns on a dead hard mount: does the storage of this path
- * answer within so many milliseconds? UNAVAILABLE or TIMEOUT: it is dead; all else is an answer. Of
- * a volume its folder is asked; az:// is not, its requests end. */
+/* Checks that the storage of this path responds within timeout_ms, before opening it, which never
+ * returns on a dead hard mount. UNAVAILABLE or TIMEOUT: it is dead; any other result is a response.
+ * For a volume its folder is queried; az:// is not checked, since its requests have time limits. */
 NODISCARD int store_try(const char *spec_path, int timeout_ms, struct error *err);
-/* Does the storage answer within so many milliseconds? UNAVAILABLE or TIMEOUT: it is dead. */
+/* Checks that the storage responds within timeout_ms. UNAVAILABLE or TIMEOUT: it is dead. */
 NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err);
 
-/* Appends the whole object. NOT_FOUND; INVALID when it does not fit below buffer->max (what was
- * appended until then stays). ret_info may be NULL. */
+/* Appends the whole object. NOT_FOUND; INVALID: it exceeds buffer->max (bytes appended until then
+ * stay). ret_info may be NULL. */
 NODISCARD int store_get(struct store *store, const char *name, struct buffer *buffer,
                         struct store_info *ret_info, struct error *err);
-/* Up to size bytes from offset into data; fewer only at the end. token (may be NULL): CONFLICT when
- * the object has another one by now. */
+/* Up to size bytes from offset into data; fewer only at the end. token (may be NULL): CONFLICT: the
+ * object has another one now. */
 NODISCARD int store_read(struct store *store, const char *name, int64_t offset, void *data,
                          size_t size, const char *token, size_t *ret_size, struct error *err);
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
-/* Small objects, several at once where the store gains by that (az://): what is_whole afterwards is
- * an object as it was at some moment of the call. Of all others nothing is known: absent, larger
- * than their room, not answered, or not tried, as on volumes. */
+/* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
+ * it was at some moment of the call. Of the others nothing is known: they may be absent, larger
+ * than their room, without a response, or not tried, as on volumes. */
 struct store_peeked {
     const char *name;
     char *data; /* of the caller */
@@ -67,40 +68,40 @@ struct store_peeked {
 };
 enum { STORE_PEEK_MAX = 32 };
 void store_peek(struct store *store, struct store_peeked *objects, size_t count);
-/* Returns when it is stored for good: data and name outlast a power cut. Folders are made.
- * CONFLICT: STORE_CREATE found one. After a failure of any other kind than CONFLICT, DENIED and
- * INVALID it may have been stored all the same; and after CONFLICT, too, where the store repeats a
- * request whose answer was lost. Who writes names of no other writer reads the object to know. */
+/* Returns when the object is durable: data and name survive a power failure. Folders are created.
+ * CONFLICT: STORE_CREATE found an existing object. After a failure of any kind except CONFLICT,
+ * DENIED and INVALID it may have been stored nevertheless; after CONFLICT, too, if the store
+ * repeats a request whose response was lost. A caller whose names are unique reads the object to
+ * find out. */
 NODISCARD int store_put(struct store *store, const char *name, const void *data, size_t size,
                         enum store_put how, struct error *err);
-/* One that is gone already is fine. May come back after a power cut. */
+/* A missing object is fine. The object may come back after a power failure. */
 NODISCARD int store_remove(struct store *store, const char *name, struct error *err);
 
 /* Names below prefix ("" or a folder's name with a slash at the end), in order of their bytes, from
- * the first behind `after` (a name; NULL: all). Names are whole: store_get takes them. A folder
- * that is not there has none. Parts below prefix that begin with "." are left out (the temporaries
- * of store_put among them), and so are links that lead to no file of the volume. Memory is bounded
- * (about 20 MiB). What others add or remove meanwhile may be seen or not; on NFS a listing can be a
- * minute old. */
-/* Returns -1 with *err, 0 to go on, 1 to stop. info: NULL where the store would have to ask for it
- * name by name (volumes). Must not free the store. */
+ * the first after `after` (a name; NULL: all). Names are complete, as for store_get. A missing
+ * folder has none. Parts below prefix that begin with "." are skipped (including the temporaries of
+ * store_put), and so are links that do not lead to a file of the volume. Memory is bounded (about
+ * 20 MiB). Concurrent changes may be seen or not; on NFS a listing can be a minute old. */
+/* Returns -1 with *err, 0 to continue, 1 to stop. info: NULL if the store would have to query it
+ * for each name (volumes). Must not free the store. */
 typedef int store_each(void *context, const char *name, const struct store_info *info,
                        struct error *err);
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
-/* The same, with info for all: volumes stat each file, which takes a microsecond or, when not
- * cached, a request to the server. */
+/* Like store_list, with info for all: volumes stat each file, which takes a microsecond or, when
+ * not cached, a request to the server. */
 NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 
 /* Removes all below prefix, a folder's name with a slash at the end. */
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);
-/* Removes what any killed writers have left among the objects, except in folders with a .windlass
- * of their own. For when all writers have ended. */
+/* Removes files that killed writers have left among the objects, except in folders that contain a
+ * .windlass. Call it when all writers have ended. */
 NODISCARD int store_sweep(struct store *store, struct error *err);
 
-/* Large objects in pieces; nothing is there before commit, freeing without commit leaves nothing.
- * commit: once, as store_put. */
+/* Writes large objects in pieces; the object does not exist before commit, and freeing without
+ * commit leaves nothing. commit: once; contract as store_put. */
 struct store_upload;
 NODISCARD int store_upload_open(struct store *store, const char *name,
                                 struct store_upload **ret_upload, struct error *err);
@@ -111,7 +112,7 @@ NODISCARD int store_upload_commit(struct store_upload *upload, enum store_put ho
 void store_upload_free(struct store_upload *upload);
 void store_upload_freep(struct store_upload **upload); /* for AUTO */
 
-/* Of an error of a store: the infrastructure's, counts against no mini-batch (UNAVAILABLE, TIMEOUT,
- * BUSY, EXHAUSTED, DENIED). An item that can never be read (permissions, a link out of the volume)
- * is among them: who retries bounds how often. */
+/* True for a store's errors that are the infrastructure's fault and do not count against a
+ * mini-batch (UNAVAILABLE, TIMEOUT, BUSY, EXHAUSTED, DENIED). They include items that can never be
+ * read (permissions, a link out of the volume), so callers must limit retries. */
 bool error_is_machine(const struct error *err);

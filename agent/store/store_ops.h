@@ -5,9 +5,9 @@
 #include "agent/store/store.h"
 
 struct store_ops {
-    const char *prefix; /* of the paths that are this kind's: "az://"; "": every other */
+    const char *prefix; /* of this kind's paths: "az://"; "": all others */
     int (*open)(const char *spec_path, bool writes, struct store **ret_store, struct error *err);
-    /* store_try; NULL: opening ends by itself. */
+    /* store_try; NULL: opening has a time limit. */
     int (*try_path)(const char *spec_path, int timeout_ms, struct error *err);
     void (*free)(struct store *store);
     struct store_can (*can)(const struct store *store);
@@ -22,13 +22,13 @@ struct store_ops {
     int (*put)(struct store *store, const char *name, const void *data, size_t size,
                enum store_put how, struct error *err);
     int (*remove)(struct store *store, const char *name, struct error *err);
-    /* 0 also when each stopped it. */
+    /* Returns 0 also if `each` stopped it. */
     int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
     /* NULL: list passes infos already. */
     int (*list_infos)(struct store *store, const char *prefix, const char *after, store_each *each,
                       void *context, struct error *err);
-    /* NULL: what list and remove do will do; for sweep: nothing is ever left. */
+    /* NULL: store.c uses list and remove; for sweep: writers never leave anything. */
     int (*clear)(struct store *store, const char *prefix, struct error *err);
     int (*sweep)(struct store *store, struct error *err);
     int (*upload_open)(struct store *store, const char *name, struct store_upload **ret_upload,
@@ -39,15 +39,15 @@ struct store_ops {
     void (*upload_free)(struct store_upload *upload);
 };
 
-/* First member of every kind's own struct. open leaves ops, path and writes to store.c; free frees
- * what is the kind's and the struct itself. */
+/* First member of every kind's struct. store.c sets ops, path and writes after open; free frees the
+ * kind's fields and the struct itself. */
 struct store {
     const struct store_ops *ops;
     char *path; /* owned by store.c; without slashes at the end */
     bool writes;
 };
 
-/* First member likewise; upload_open leaves all but size to store.c. */
+/* First member likewise; store.c sets all fields. */
 struct store_upload {
     struct store *store; /* borrowed */
     int64_t size_bytes;  /* added so far, kept by store.c */

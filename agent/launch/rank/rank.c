@@ -38,7 +38,7 @@ struct stream {
 
 struct rank {
     int number;       /* -1: the agent started us, and sees how the rank ends */
-    const char *name; /* of the log */
+    const char *name; /* the log's name */
     struct store *store;
     struct spool *spool; /* NULL: no logs are kept */
     bool reports;
