@@ -17,14 +17,14 @@ enum {
     RENEWALS = 2,
     AT_ONCE = 8,
     CLIENTS_KEPT = 16,
-    CONNECTIONS_KEPT = 16, /* of all clients that wait for work */
+    CONNECTIONS_KEPT = 16, /* idle connections of all clients */
     BACK_OFF_MS = 200,
     BACK_OFF_MS_MAX = 8000,
     RETRY_AFTER_S_MAX = 120,
     RESOLVE_MS = 10000,
     CONNECT_MS = 10000,
     SILENCE_MS = 30000,
-    SLOWEST_BYTES_PER_MS = 64, /* of what is sent */
+    SLOWEST_BYTES_PER_MS = 64, /* the slowest rate of sending that is accepted */
     REFUSAL_BYTES_MAX = 64 << 10,
 };
 
@@ -33,7 +33,7 @@ struct azure_account {
     char *path; /* in messages */
     struct resolver *resolver;
     struct azure_secret *secret;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct azure_client *kept[CLIENTS_KEPT];
     int kept_count, connections;
     bool has_answered;
@@ -43,8 +43,8 @@ struct azure_account {
 struct azure_client {
     struct azure_account *account;
     struct http *http;
-    struct azure_call *waiting; /* for their next try */
-    int under_way, most;        /* calls that are not over; so many were so at once */
+    struct azure_call *waiting; /* waiting for their next try */
+    int under_way, most;        /* calls that are not over; the largest number so far */
     uint64_t chance;
 };
 
@@ -128,7 +128,7 @@ bool azure_call_is_good(const struct azure_call *call) {
 
 /* ---- what an answer means ------------------------------------------------------------------- */
 
-/* Printable and short: it is shown. */
+/* Copies a header's value, printable and short, since it is shown. */
 static void copy_header(char *copy, size_t room, const char *value) {
     size_t length = 0;
     for (; value && *value && length + 1 < room; value++) {
@@ -161,7 +161,7 @@ static int clock_difference_s(const struct http_answer *answer) {
     return (int)MAX(MIN(ahead_s, 1000000000), -1000000000);
 }
 
-/* A token is sent back as it came, so it must be no more than one. */
+/* A token is sent back unchanged, so it must be a valid one. */
 static void copy_token(struct azure_call *call, const char *value) {
     size_t length = value ? strlen(value) : 0;
     bool has_quotes = length >= 2 && value[0] == '"' && value[length - 1] == '"';
@@ -171,7 +171,7 @@ static void copy_token(struct azure_call *call, const char *value) {
     }
 }
 
-/* As in lists (blob_list.c). */
+/* Like in lists (blob_list.c). */
 static bool is_folder(const struct http_answer *answer) {
     const char *type = http_answer_header(answer, "x-ms-resource-type");
     const char *mark = http_answer_header(answer, "x-ms-meta-hdi_isfolder");
@@ -195,7 +195,7 @@ static void note_answer(struct azure_call *call, const struct http_answer *answe
     }
 }
 
-/* The service does not take what the request was made with. */
+/* True if the service refused the credentials. */
 static bool is_refused(const struct azure_call *call) {
     return call->status == 401 || call->status == 403 ||
            strcmp(call->code, "InvalidAuthenticationInfo") == 0;
@@ -225,7 +225,7 @@ static int64_t back_off_ms(struct azure_client *client, const struct azure_call 
     return ms / 2 + (int64_t)((client->chance >> 33) % (uint64_t)ms);
 }
 
-/* The end of a try: the call's own, or it waits for the next. */
+/* Ends a try: the call is over, or waits for its next try. */
 static void settle(struct azure_call *call, int retry_after_s) {
     struct azure_client *client = call->client;
     int64_t now_ms = clock_monotonic_ms();
@@ -274,7 +274,7 @@ static int take(void *context, const char *data, size_t size, struct error *err)
     return 0;
 }
 
-/* Names that the service would take for another one, or refuse. */
+/* Refuses names that the service would change or refuse. */
 static int check_name(const struct azure_client *client, const struct azure_call *call,
                       struct error *err) {
     const char *folder = client->account->place->folder;
@@ -299,7 +299,7 @@ static int find_route(struct azure_client *client, int64_t left_ms, char **ret_r
     AUTO(text_freep) char *addresses = NULL;
     if (resolver_find(account->resolver, place->host, (int)MIN(left_ms, (int64_t)RESOLVE_MS),
                       &addresses, err) < 0) {
-        /* Names do not go away: servers of names err for a while. */
+        /* A host that was resolved before still exists: name servers can fail for a while. */
         pthread_mutex_lock(&account->lock);
         bool has_answered = account->has_answered;
         pthread_mutex_unlock(&account->lock);
@@ -308,7 +308,7 @@ static int find_route(struct azure_client *client, int64_t left_ms, char **ret_r
         }
         return -1;
     }
-    /* An IPv6 address stands for itself in the URL, and has no place in such an entry. */
+    /* An IPv6 address in the URL needs no such entry. */
     *ret_route =
         strchr(place->host, ':') ? NULL : x_printf("%s:%d:%s", place->host, place->port, addresses);
     return 0;
@@ -328,7 +328,7 @@ static int try_once(struct azure_client *client, struct azure_call *call, struct
     azure_sign(place, call, &grant, clock_wall_ms(), &request);
     call->generation = grant.generation;
     call->received = 0;
-    /* Of what is sent no byte is heard until it has arrived as a whole. */
+    /* There is no response before the whole body has arrived. */
     int64_t sending_ms = SILENCE_MS + (int64_t)(call->body_size / SLOWEST_BYTES_PER_MS);
     int64_t timeout_ms = call->body ? sending_ms : 0;
     timeout_ms = left_ms && (!timeout_ms || left_ms < timeout_ms) ? left_ms : timeout_ms;
@@ -372,7 +372,7 @@ void azure_start(struct azure_client *client, struct azure_call *call) {
     begin_try(client, call);
 }
 
-/* Starts what is due; the milliseconds until the next one is, -1: none waits. */
+/* Starts the calls that are due; returns the milliseconds until the next one is due, -1: none. */
 static int64_t start_due(struct azure_client *client) {
     int64_t now_ms = clock_monotonic_ms(), next_ms = -1;
     struct azure_call *waiting = TAKE(client->waiting);
@@ -450,7 +450,7 @@ static enum error_kind kind_of(const struct azure_call *call) {
     case 503:
         return ERROR_BUSY;
     case 400:
-        /* Somebody else wrote the object meanwhile, which drops the blocks of all others. */
+        /* Another writer has written the object meanwhile, which drops the blocks of all others. */
         return strcmp(call->code, "InvalidBlockList") == 0 ? ERROR_UNAVAILABLE : ERROR_INVALID;
     case 411:
     case 413:

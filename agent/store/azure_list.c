@@ -12,16 +12,17 @@
 enum {
     PAGE_NAMES = 5000,
     PAGE_NAMES_MIN = 50,
-    PAGE_BYTES_MAX = 16 << 20, /* names and metadata are seldom so long: then fewer are asked for */
+    PAGE_BYTES_MAX = 16 << 20, /* names and metadata are rarely longer; in that case fewer names are
+                                  requested */
     MARKER_BYTES_MAX = 8 << 10,
 };
 
 struct listing {
     struct store *store;
-    const char *prefix; /* of all names, with the path's folder */
+    const char *prefix; /* prefix of all names, with the path's folder */
     char *page;         /* PAGE_BYTES_MAX */
     size_t folder_size; /* bytes of the path's folder with its slash */
-    size_t hidden_from; /* bytes of the prefix: dots count behind it */
+    size_t hidden_from; /* bytes of the prefix: names with dots after it are hidden */
     const char *after;
     store_each *each;
     void *context;
@@ -33,7 +34,7 @@ static bool is_hidden(const char *below) {
     return below[0] == '.' || strstr(below, "/.");
 }
 
-/* A name that store_get would refuse. */
+/* True for a name that store_get would refuse. */
 static bool is_odd(const char *name) {
     return name[0] == '/' || strstr(name, "//") || strlen(name) > STORE_NAME_MAX;
 }
@@ -47,7 +48,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
                          path);
     }
     if (listing->has_stopped || entry->is_folder || length == strlen(listing->prefix) ||
-        entry->name[length - 1] == '/') { /* what portals make for an empty folder */
+        entry->name[length - 1] == '/') { /* portals create this for an empty folder */
         return 0;
     }
     const char *name = entry->name + listing->folder_size;
@@ -79,7 +80,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
     return result < 0 ? -1 : 0;
 }
 
-/* One page, from marker on ("": the first), which becomes the next one's (NULL: that was all). */
+/* Reads a page from *marker on ("": the first), and sets *marker to the next page (NULL: none). */
 static int read_page(struct listing *listing, int names, char **marker, struct error *err) {
     char count[16];
     snprintf(count, sizeof count, "%d", names);

@@ -89,7 +89,7 @@ static int read_path(const char *spec_path, struct azure_place *place, struct er
 
 /* ---- the environment ------------------------------------------------------------------------ */
 
-/* NULL where the variable is missing or empty. Borrowed. */
+/* NULL if the variable is missing or empty. Borrowed. */
 static const char *variable(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -103,7 +103,7 @@ static char *without_slashes(const char *text) {
     return x_strndup(text, size);
 }
 
-/* What its store says, else the environment, else Azure. */
+/* Takes the store's endpoint, else the environment's, else Azure's. */
 static int read_endpoint(struct azure_place *place, const char *given, struct error *err) {
     const char *pattern = variable("WINDLASS_BLOB_ENDPOINT");
     pattern = given ? given : pattern ? pattern : "https://ACCOUNT.blob.core.windows.net";
@@ -122,7 +122,7 @@ static int read_endpoint(struct azure_place *place, const char *given, struct er
                            : "https://ACCOUNT.blob.core.windows.net");
 }
 
-/* The store of spec.stores[] that the account is; NULL: it is not among them. */
+/* Finds the account's entry in spec.stores[]; NULL: it has none. */
 static int read_stores(const struct azure_place *place, json_t **ret_stores,
                        const json_t **ret_store, struct error *err) {
     const char *text = variable("WINDLASS_STORES");

@@ -12,14 +12,16 @@
 enum {
     SECRET_BYTES_MAX = 16 << 10,
     RENEW_BEFORE_MS = 5 * 60 * 1000,
-    RENEW_PAUSE_MS = 10 * 1000, /* after a renewal that failed while the old token still lasts */
+    RENEW_PAUSE_MS = 10 * 1000, /* pause after a failed renewal while the old token is still
+                                   valid */
 };
 
 struct azure_secret {
     const struct azure_place *place;
     struct resolver *resolver;
-    pthread_mutex_t lock;      /* of what follows; held while a token is fetched: all wait for it */
-    struct azure_grant now;    /* generation 0: nothing was read yet */
+    pthread_mutex_t lock;      /* guards the fields below; held while a token is fetched, so that
+                                  all wait for it */
+    struct azure_grant now;    /* generation 0: nothing read yet */
     int64_t renew_ms, ends_ms; /* of a token */
 };
 
@@ -53,7 +55,7 @@ void azure_secret_free(struct azure_secret *secret) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Without white space at its ends. NOT_FOUND where there is no such file. */
+/* Reads a file without white space at its ends. NOT_FOUND: no such file. */
 static int read_secret_file(const struct azure_place *place, const char *name, char **ret_text,
                             size_t *ret_size, struct error *err) {
     AUTO(text_freep) char *path = file_join(place->secrets, name);
@@ -74,7 +76,7 @@ static int read_secret_file(const struct azure_place *place, const char *name, c
     return 0;
 }
 
-/* 1: read, 0: there is no such file, -1. */
+/* 1: read; 0: no such file; -1. */
 static int read_key(const struct azure_place *place, struct azure_grant *grant, struct error *err) {
     struct error missing = {0};
     char *text = NULL;
@@ -135,12 +137,12 @@ static int read_token(struct azure_secret *secret, struct azure_grant *grant, st
     grant->kind = AZURE_TOKEN;
     grant->size = strlen(grant->bytes);
     secret->ends_ms = clock_monotonic_ms() + lasts_ms;
-    /* Of a token that lasts no 5 minutes, the second half is enough. */
+    /* A token that lasts less than 5 minutes is renewed after half its life. */
     secret->renew_ms = secret->ends_ms - MIN((int64_t)RENEW_BEFORE_MS, lasts_ms / 2);
     return 0;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int read_any(struct azure_secret *secret, struct azure_grant *grant, struct error *err) {
     int found = 0;
     if (!secret->place->has_client_id) {
@@ -173,7 +175,7 @@ int azure_secret_get(struct azure_secret *secret, struct azure_grant *ret_grant,
         if (read_any(secret, &fresh, &cause) == 0) {
             replace(secret, &fresh);
         } else if (is_token && now_ms < secret->ends_ms) {
-            secret->renew_ms = now_ms + RENEW_PAUSE_MS; /* the old one still serves */
+            secret->renew_ms = now_ms + RENEW_PAUSE_MS; /* the old token is still valid */
         } else {
             *err = cause;
             result = -1;
@@ -191,7 +193,8 @@ int azure_secret_get(struct azure_secret *secret, struct azure_grant *ret_grant,
 
 bool azure_secret_renew(struct azure_secret *secret, int64_t generation) {
     pthread_mutex_lock(&secret->lock);
-    bool is_other = secret->now.generation != generation; /* another thread was here before */
+    bool is_other = secret->now.generation != generation; /* another thread has renewed it
+                                                             already */
     AUTO(azure_grant_release) struct azure_grant fresh = {0};
     struct error cause = {0};
     if (!is_other && read_any(secret, &fresh, &cause) == 0) {

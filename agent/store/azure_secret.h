@@ -1,5 +1,5 @@
-/* azure_secret.h: what lets us in to one account: its key, a SAS, or the token of a workload
- * identity. Kept in memory, in files that others mount, and in requests; never in a message. Any
+/* azure_secret.h: the credentials of one account: its key, a SAS, or the token of a workload
+ * identity. They are only in memory, in mounted files and in requests, never in a message. Any
  * thread. */
 #pragma once
 
@@ -8,28 +8,29 @@
 
 enum azure_secret_kind { AZURE_KEY, AZURE_SAS, AZURE_TOKEN };
 
-/* What one request is made with. */
+/* The credentials of one request. */
 struct azure_grant {
     enum azure_secret_kind kind;
     char *bytes; /* the key itself, "sv=...&sig=...", or the token */
     size_t size;
-    int64_t generation; /* counts what was read one after the other */
+    int64_t generation; /* increases with every reading */
 };
 void azure_grant_release(struct azure_grant *grant); /* wipes it; for AUTO, too */
 
 struct azure_secret;
-/* Both are borrowed and outlive it. Reads nothing yet. */
+/* Both are borrowed and must outlive it. Reads nothing yet. */
 struct azure_secret *azure_secret_new(const struct azure_place *place, struct resolver *resolver);
 void azure_secret_free(struct azure_secret *secret); /* NULL is fine */
 
-/* Reads, or fetches, what is not there yet or ends within 5 minutes. DENIED: there is none, or who
- * gives tokens refuses; UNAVAILABLE, TIMEOUT: who gives tokens does not answer. */
+/* Reads or fetches credentials if there are none yet or they expire within 5 minutes. DENIED: there
+ * are none, or the token service refuses; UNAVAILABLE, TIMEOUT: the token service does not
+ * respond. */
 NODISCARD int azure_secret_get(struct azure_secret *secret, struct azure_grant *ret_grant,
                                struct error *err);
-/* The service refused a grant of that generation: whether there is another one now. */
+/* Called when the service refused a grant of that generation. True if there is another one now. */
 bool azure_secret_renew(struct azure_secret *secret, int64_t generation);
 
-/* One exchange: the pod's own token for one of the storage service (OAuth 2.0 client credentials
- * with a JWT for a secret). Blocks, tries once. The caller wipes and frees *ret_token. */
+/* Exchanges the pod's token for one of the storage service (OAuth 2.0 client credentials with a JWT
+ * for a secret). Blocks, tries once. The caller wipes and frees *ret_token. */
 NODISCARD int azure_token_fetch(const struct azure_place *place, struct resolver *resolver,
                                 char **ret_token, int64_t *ret_lasts_ms, struct error *err);

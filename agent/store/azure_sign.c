@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A request as it goes over the wire, and Shared Key's signature of it ("Authorize with Shared
- * Key", learn.microsoft.com). */
+/* Builds a request, and signs it with Shared Key ("Authorize with Shared Key",
+ * learn.microsoft.com). */
 #include "agent/store/azure_client.h"
 
 #include "lib/digest.h"
@@ -50,7 +50,7 @@ void azure_signed_release(struct azure_signed *request) {
 
 /* ---- the address ---------------------------------------------------------------------------- */
 
-/* SharedKey signs the path as it stands in the URL, so both take it from here. */
+/* Shared Key signs the path of the URL, so both use this function. */
 static char *make_path(const struct azure_place *place, const struct azure_call *call) {
     AUTO(buffer_release) struct buffer path;
     buffer_init(&path, REQUEST_TEXT_MAX);
@@ -91,7 +91,7 @@ static char *make_url(const struct azure_place *place, const struct azure_call *
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-/* As in "Fri, 26 Jun 2015 23:39:12 GMT", in whatever language the program speaks. */
+/* As in "Fri, 26 Jun 2015 23:39:12 GMT", independent of the locale. */
 static void format_date(int64_t wall_ms, char text[static 32]) {
     static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -105,7 +105,7 @@ static void format_date(int64_t wall_ms, char text[static 32]) {
              (unsigned)date.tm_min % 100, (unsigned)date.tm_sec % 100);
 }
 
-/* The values that Shared Key signs, "" for those that are not sent. */
+/* The values that Shared Key signs; "" for headers that are not sent. */
 struct values {
     char length[24], range[64], date[32];
     char *if_match, *if_none_match;

@@ -14,8 +14,8 @@ static void place_free(struct azure_store *store) {
     free(store);
 }
 
-/* Asks for what changes nothing and yet needs every right that there should be: who reads, for a
- * blob that is not there; who writes, to replace one whose token no blob has. */
+/* Sends a request that changes nothing but needs all the required rights: a reader reads a blob
+ * that does not exist; a writer replaces one with a token that no blob has. */
 static int look(struct azure_account *account, const char *path, bool writes, int64_t deadline_ms,
                 struct error *err) {
     struct azure_call call = {.method = "HEAD",
@@ -99,7 +99,7 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
     return 0;
 }
 
-/* Bytes first to end into data, in pieces under way at once; all of the object with that token.
+/* Reads bytes [first, end) into data, in several pieces at once, all of the object with that token.
  * *ret_size_bytes: of the whole object; -1: the range is beyond its end. */
 static int read_pieces(struct store *base, const char *name, int64_t first, int64_t end, char *data,
                        const char *token, int64_t *ret_size_bytes, struct error *err) {
@@ -132,8 +132,8 @@ static int read_pieces(struct store *base, const char *name, int64_t first, int6
     return 0;
 }
 
-/* The first piece of an object, up to `room` bytes, and with it what the object is. Nothing lies
- * there (416): its size is asked for, and when there is something by then, all once more. */
+/* Reads the first piece of an object, up to `room` bytes, and the object's properties. If the range
+ * is empty (416), the size is requested; if the range has bytes by then, everything is repeated. */
 static int read_first(struct store *base, const char *name, int64_t offset, char *data, size_t room,
                       const char *token, struct store_info *ret_info, size_t *ret_size,
                       struct error *err) {
@@ -174,7 +174,7 @@ static int read_first(struct store *base, const char *name, int64_t offset, char
 
 static int azure_get(struct store *base, const char *name, struct buffer *buffer,
                      struct store_info *ret_info, struct error *err) {
-    /* One byte more than fits tells that it does not. */
+    /* Reading one byte more than fits detects a larger object. */
     size_t room = MIN((size_t)AZURE_PIECE_BYTES, buffer->max - buffer->size + 1), size = 0;
     AUTO(text_freep) char *first = x_malloc(room);
     char *rest = NULL;
@@ -225,7 +225,7 @@ static int azure_read(struct store *base, const char *name, int64_t offset, void
                     err) < 0) {
         return -1;
     }
-    if (size_bytes < 0) { /* all of it behind the end, which says nothing of the token */
+    if (size_bytes < 0) { /* the whole range is after the end, so the token was not checked */
         return read_first(base, name, offset, data, 1, token, &info, ret_size, err);
     }
     *ret_size = (size_t)(MIN(end, size_bytes) - offset);

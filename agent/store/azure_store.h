@@ -1,5 +1,5 @@
-/* azure_store.h: what the files of the store az:// share: azure_store.c opens and reads,
- * azure_write.c writes, azure_list.c lists. azure_place.h tells what it goes by. */
+/* azure_store.h: shared by the files of the store az://: azure_store.c opens and reads,
+ * azure_write.c writes, azure_list.c lists. azure_place.h has the configuration. */
 #pragma once
 
 #include "agent/store/azure_client.h"
@@ -18,8 +18,8 @@ static inline struct azure_account *azure_of(struct store *store) {
     return ((struct azure_store *)store)->account;
 }
 
-/* The size of an upload's block: 8 MiB for the first 10,000, and larger from there, since an object
- * has at most 50,000. */
+/* The size of an upload's block: 8 MiB for the first 10,000 and larger afterwards, since an object
+ * has at most 50,000 blocks. */
 int64_t azure_block_bytes(int64_t index);
 enum { AZURE_BLOCKS_MAX = 50000 };
 

@@ -16,7 +16,7 @@ enum {
     RESOLVE_MS = 10000,
 };
 
-/* As in a form (RFC 3986's unreserved letters stay). */
+/* Encodes a value for a form (RFC 3986's unreserved characters are unchanged). */
 static void append_encoded(struct buffer *form, const char *name, const char *value) {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -53,8 +53,8 @@ static int make_form(const struct azure_place *place, struct buffer *form, struc
     return 0;
 }
 
-/* What an error shows of a refusal: its code and the number that Entra puts into its text. The text
- * itself may hold anything, including what we sent. */
+/* The error shows only the code of a refusal and the number that Entra puts into its text. The text
+ * itself may contain anything, including what we sent. */
 static int refuse(int status, const char *body, struct error *err) {
     AUTO(tree_freep) json_t *answer = NULL;
     struct error unreadable = {0};
@@ -103,7 +103,7 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
                          place->authority);
     }
     if (resolver_find(resolver, host, RESOLVE_MS, &addresses, err) < 0) {
-        err->kind = ERROR_UNAVAILABLE; /* whoever set the variable knows that host */
+        err->kind = ERROR_UNAVAILABLE; /* the host comes from a variable and may exist */
         return -1;
     }
     AUTO(text_freep) char *route = x_printf("%s:%d:%s", host, port, addresses);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Up to one block an object is put at once, else as blocks under names of this writer alone and a
- * list of them. A request may be repeated whatever became of it: a block is replaced by itself, and
- * the list names the latest, whether uncommitted or, by an answer that was lost, committed. The
- * service drops blocks that are not in a list after a week. */
+/* An object of at most one block is written by one request, a larger one as blocks, whose names are
+ * unique to this writer, and a list of them. Every request may be repeated: a block replaces
+ * itself, and the list names the latest version of each, uncommitted or, after a lost response,
+ * committed. The service drops blocks that are not in a list after a week. */
 #include "agent/store/azure_store.h"
 
 #include "lib/digest.h"
@@ -26,7 +26,7 @@ int64_t azure_block_bytes(int64_t index) {
     return pieces * AZURE_PIECE_BYTES;
 }
 
-/* All of one length, as the service wants it. */
+/* All ids have the same length, as the service requires. */
 static void block_id(const char *nonce, int64_t index, char id[static BLOCK_ID_BYTES]) {
     char name[NONCE_CHARACTERS + 9];
     snprintf(name, sizeof name, "%.16s-%07u", nonce, (unsigned)index % 10000000);
@@ -103,7 +103,7 @@ int azure_remove(struct store *base, const char *name, struct error *err) {
     return azure_run(azure_of(base), &call, 1, err);
 }
 
-/* Names to remove: each one's request takes its time, several go at once. */
+/* Names to remove. Each needs a request, so several are sent at once. */
 struct clearing {
     struct store *base;
     char *names[CLEAR_AT_ONCE];
@@ -135,7 +135,8 @@ int azure_clear(struct store *base, const char *prefix, struct error *err) {
     struct clearing clearing = {.base = base};
     struct error cause = {0};
     int result = azure_list(base, prefix, NULL, clear_name, &clearing, err);
-    int removed = remove_all(&clearing, &cause); /* what was found is removed in any case */
+    int removed = remove_all(&clearing, &cause); /* names found so far are removed even after an
+                                                    error */
     if (result == 0 && removed < 0) {
         *err = cause;
     }
@@ -144,13 +145,13 @@ int azure_clear(struct store *base, const char *prefix, struct error *err) {
 
 /* ---- uploads -------------------------------------------------------------------------------- */
 
-/* A block that is filled, and then on its way while the next is filled. */
+/* A block that is filled, then sent while the next one is filled. */
 struct slot {
     struct azure_call call;
     char id[BLOCK_ID_BYTES];
     char *data;
     size_t room;
-    bool is_sent; /* and not yet looked at */
+    bool is_sent; /* sent, and its result not handled yet */
 };
 
 struct azure_upload {
@@ -160,7 +161,7 @@ struct azure_upload {
     struct slot slots[UPLOAD_SLOTS];
     struct slot *filling;
     size_t filled;
-    int64_t blocks; /* that were sent */
+    int64_t blocks; /* blocks that were sent */
 };
 
 int azure_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
@@ -179,7 +180,7 @@ int azure_upload_open(struct store *base, const char *name, struct store_upload 
 
 void azure_upload_free(struct store_upload *base) {
     struct azure_upload *upload = (struct azure_upload *)base;
-    azure_client_give(upload->client); /* first: it borrows the slots */
+    azure_client_give(upload->client); /* must be first, since it borrows the slots */
     for (size_t i = 0; i < UPLOAD_SLOTS; i++) {
         free(upload->slots[i].data);
     }

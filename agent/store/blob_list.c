@@ -11,10 +11,10 @@ struct reader {
     struct element {
         char *name; /* not terminated */
         size_t length;
-        bool is_encoded; /* Encoded="true": per cent, besides */
+        bool is_encoded; /* Encoded="true": also percent-encoded */
     } stack[DEPTH_MAX];
     int depth;
-    char *text; /* behind the last start tag; NULL: the element has had others in it */
+    char *text; /* after the last start tag; NULL: the element has child elements */
     struct blob_entry entry;
     const char *marker;
     blob_each *each;
@@ -27,7 +27,7 @@ static int refuse(struct error *err, const char *why) {
 
 /* ---- texts, decoded in place: they never become longer -------------------------------------- */
 
-/* Appends a character as UTF-8; false for what is none. */
+/* Appends a character as UTF-8; false: invalid. */
 static bool put_character(char **to, unsigned long code) {
     char *at = *to;
     if (code == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
@@ -59,7 +59,7 @@ static int digit_of(char letter) {
                                             : 99;
 }
 
-/* "#38" or "#x26"; 0 when it is not a number. */
+/* Reads "#38" or "#x26"; 0: not a number. */
 static unsigned long read_number(const char *text, size_t length) {
     int base = length > 1 && text[1] == 'x' ? 16 : 10;
     unsigned long code = 0;
@@ -74,7 +74,7 @@ static unsigned long read_number(const char *text, size_t length) {
     return length > start ? code : 0;
 }
 
-/* An entity without its "&" and ";". */
+/* Appends an entity, given without "&" and ";". */
 static bool put_entity(char **to, const char *text, size_t length) {
     static const struct {
         const char *name;
@@ -125,8 +125,8 @@ static bool decode_percent(char *text, size_t *length) {
     return true;
 }
 
-/* NULL when it is not text: it has a NUL or an unknown entity. There is room for the NUL: "<"
- * follows, which was read already. */
+/* Decodes text in place. NULL: it has a NUL or an unknown entity. There is room for the final NUL,
+ * since the "<" that follows was read already. */
 static char *decode(const struct element *element, char *text, size_t length) {
     if (!decode_entities(text, &length) ||
         (element->is_encoded && !decode_percent(text, &length)) || memchr(text, 0, length)) {
@@ -171,7 +171,7 @@ static int read_size(const char *text, int64_t *ret_size) {
     return 0;
 }
 
-/* The innermost element ends, and held nothing but text. */
+/* Ends the innermost element, which has only text. */
 static int read_leaf(struct reader *reader, char *text, struct error *err) {
     static const char *const root[] = {"EnumerationResults"};
     static const char *const blob[] = {"EnumerationResults", "Blobs", "Blob"};
@@ -229,7 +229,7 @@ static int end_element(struct reader *reader, char *text_end, struct error *err)
 
 /* ---- tags ----------------------------------------------------------------------------------- */
 
-/* The ">" of the tag that begins at `at`; those between quotes do not count. */
+/* Finds the ">" of the tag that begins at `at`, except between quotes. */
 static char *tag_end(char *at, const char *end) {
     char quote = 0;
     for (; at < end; at++) {

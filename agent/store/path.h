@@ -19,16 +19,15 @@ NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error 
 /* path_resolve of a regular file that is there and can be read. INVALID: not such a file. */
 NODISCARD int path_file(const char *spec_path, char **ret_path, struct error *err);
 
-/* True: the folder itself has a regular file whose name passes. False: there is none, or it cannot
- * be read at once. Stops at the first. */
+/* True: the folder itself has a regular file whose name passes. False: it has none, or cannot be
+ * read without waiting. Stops at the first. */
 bool path_has_file(const char *spec_path, bool (*passes)(void *context, const char *name),
                    void *context);
 
-/* path_resolve, and the folder is made if it is missing. Fails with DENIED when it cannot be
- * written to. */
+/* Like path_resolve, and creates the folder if it is missing. DENIED: it is not writable. */
 NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);
 
 /* True when `path` is the folder or is in it: path and its parents, as far as they exist, are
- * compared with the folder by device and inode, so that a claim mounted under two names is seen
- * through. Both are absolute paths as path_resolve gives them. */
+ * compared with the folder by device and inode, so that a claim mounted under two names is
+ * recognised. Both are absolute paths from path_resolve. */
 bool path_is_inside(const char *path, const char *folder);

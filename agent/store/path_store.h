@@ -1,5 +1,5 @@
-/* path_store.h: what the files of the path store share: path_store.c opens and reads, path_write.c
- * writes, path_list.c lists, path_probe.c sees whether the storage is alive. */
+/* path_store.h: shared by the files of the path store: path_store.c opens and reads, path_write.c
+ * writes, path_list.c lists, path_probe.c checks whether the storage is alive. */
 #pragma once
 
 #include "agent/store/store_ops.h"
@@ -7,16 +7,16 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-/* Objects in the making: hidden files beside them. */
+/* Prefix of unfinished objects: hidden files in the same folder. */
 #define PATH_STORE_TEMPORARY ".windlass-tmp-"
 
 struct folder_store {
     struct store base;
     struct store_can can;
-    bool has_inodes; /* that stay the same: part of the token */
+    bool has_inodes; /* inode numbers are stable and part of the token */
     struct path_probe *probe;
     pthread_mutex_t lock;
-    char *synced; /* under the lock: the last folder whose own name is known to be on the disk */
+    char *synced; /* guarded by the lock: the last folder whose name is known to be on the disk */
 };
 
 static inline struct folder_store *folder_of(struct store *store) {
@@ -44,8 +44,8 @@ void folder_info(const struct store *base, const struct stat *status, struct sto
 int folder_clear(struct store *base, const char *prefix, struct error *err);
 int folder_sweep(struct store *base, struct error *err);
 
-/* Looks at a path in a thread of its own. A thread that never comes back is left behind; there is
- * at most one for each struct path_probe. */
+/* Checks a path in a separate thread. A thread that never returns is abandoned; there is at most
+ * one for each struct path_probe. */
 struct path_probe *path_probe_new(const char *spec_path);
 NODISCARD int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err);
 void path_probe_free(struct path_probe *probe);

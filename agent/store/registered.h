@@ -1,12 +1,12 @@
-/* registered.h: models that are stored by name and version, each with all that it needs, complete
- * or not at all, as objects of a store:
+/* registered.h: models stored by name and version, as objects of a store; each is self-contained,
+ * and complete or absent:
  *
  *   NAME/VERSION/...            files of a training's output, but those below .windlass/
  *   NAME/VERSION/metadata.json  what is known of it; written last: a version is there when this is
  *   NAME/latest                 VERSION and a newline: which one is the newest
  *
- * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). A writer that
- * starts again, or beside another, writes the same bytes: nothing is removed or renamed. */
+ * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). A restarted or
+ * a second writer writes the same bytes: nothing is removed or renamed. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -26,16 +26,16 @@ struct registered_wish {
     const json_t *metadata; /* an object; "files": [{"name", "size", "sha256"}] is added */
 };
 
-/* Does what is not done yet; every file is read again and its sum compared. A version that is there
- * stays as it is, and `latest` never goes back to an older one; text in it that is not an existing
- * version is ignored. INVALID: the wish, an output without files or with too many; others: what a
- * store says, another try may do. A file metadata.json of the output's own becomes
+/* Completes the copy; every file is read again and its checksum compared. An existing version is
+ * not changed, and `latest` never goes back to an older one; text in it that is not an existing
+ * version is ignored. INVALID: the wish, or an output without files or with too many; other errors
+ * are a store's, and another try may succeed. A file metadata.json in the output becomes
  * metadata.original.json. */
 NODISCARD int registered_copy(const struct registered_wish *wish, struct error *err);
 
-/* The version that NAME/latest names; "": there is no such object, or it names none. */
+/* The version that NAME/latest names; "": the object does not exist, or names no version. */
 NODISCARD int registered_latest(struct store *store, const char *name_latest,
                                 char ret_version[static REGISTERED_VERSION_MAX + 1],
                                 struct error *err);
-/* Letters, digits, "-", "_", "." and none of them first that is a ".". */
+/* True for letters, digits, "-", "_" and "."; the first must not be ".". */
 bool registered_is_version(const char *text);
