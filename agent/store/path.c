@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CHANGES_MAX = 100 }; /* of a folder, while a path in it is resolved */
+enum { CHANGES_MAX = 100 }; /* maximum of changes of a folder while a path in it is resolved */
 
-/* A spec path taken apart. */
+/* The parts of a spec path. */
 struct location {
     const char *spec_path; /* borrowed, for messages */
     char *folder;          /* the volume's folder */
@@ -74,21 +74,21 @@ static int location_init(struct location *location, const char *spec_path, struc
     return 0;
 }
 
-/* openat2, or -1 with errno; ENOSYS when it is not to be had. */
+/* openat2, or -1 with errno; ENOSYS: it is not available. */
 static int open_beneath(int folder_fd, const char *rest, int flags) {
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     for (int tries = 0;; tries++) {
         long fd = syscall(SYS_openat2, folder_fd, rest, &how, sizeof how);
         if (fd >= 0 || errno != EAGAIN || tries == 16) {
-            /* Old seccomp profiles answer EPERM to calls they do not know. */
+            /* Old seccomp profiles return EPERM for unknown calls. */
             errno = fd < 0 && errno == EPERM ? ENOSYS : errno;
             return (int)fd;
         }
     }
 }
 
-/* The way of older kernels: resolve, look whether it is inside, open. Sets errno. */
+/* For older kernels: resolves the path, checks that it is inside, and opens it. Sets errno. */
 static int open_resolved(const struct location *location, const char *rest, int flags) {
     AUTO(text_freep) char *joined = file_join(location->folder, rest);
     AUTO(text_freep) char *volume = realpath(location->folder, NULL);
@@ -150,7 +150,7 @@ int path_open(const char *spec_path, int *ret_fd, struct error *err) {
     return 0;
 }
 
-/* The path behind a descriptor, or NULL with errno. */
+/* The path of a descriptor, or NULL with errno. */
 static char *path_of_fd(int fd) {
     char link[64], target[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -167,7 +167,7 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
     if (location_init(&location, spec_path, err) < 0) {
         return -1;
     }
-    /* Take parts off the end until what is left exists. */
+    /* Remove parts from the end until the rest exists. */
     AUTO(text_freep) char *there = x_strdup(location.rest);
     AUTO(text_freep) char *missing = x_strdup("");
     AUTO(fd_closep) int fd = -1;
@@ -188,7 +188,7 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
                 return error_set(err, ERROR_DENIED, "%s: \"%s\" is a symbolic link to nothing",
                                  spec_path, name);
             }
-            /* Another process has made it since we looked. */
+            /* Another process has created it since the check. */
             free(there);
             there = x_strdup(location.rest);
             free(missing);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A folder's names in order without holding them all: each pass over the folder keeps the smallest
- * names behind the last one told, as many as fit, and drops the others. A million names of a dozen
- * bytes take two passes. A folder's key is its name with the slash, so that telling what is in it
- * where its key stands gives the order of whole names. */
+ * names after the last one reported, as many as fit, and drops the others. A million names of a
+ * dozen bytes take two passes. A folder's key is its name with the slash, so that reporting its
+ * content at the key's position gives the order of complete names. */
 #include "agent/store/path.h"
 #include "agent/store/path_store.h"
 #include "lib/file.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the names that are held: half of what is left for each folder on the way down. */
+/* Memory for names: each folder on the way down gets half of the rest. */
 enum { BUDGET_BYTES = 16 << 20, BUDGET_BYTES_MIN = 64 << 10 };
 
 struct listing {
@@ -25,13 +25,13 @@ struct listing {
     void *context;
 };
 
-/* Keys one behind the other, each with its NUL and a byte that says whether it is a link. */
+/* Contiguous keys, each with its NUL and a byte that says whether it is a link. */
 struct keys {
     char *bytes;
     size_t size, room, budget;
     uint32_t *starts;
     size_t count, starts_room;
-    char *cutoff; /* NULL: none was dropped; else this key and all above it were */
+    char *cutoff; /* NULL: none was dropped; otherwise this key and all larger ones were */
 };
 
 static void keys_release(struct keys *keys) {
@@ -44,7 +44,7 @@ static int by_bytes(const void *a, const void *b, void *bytes) {
     return strcmp((char *)bytes + *(const uint32_t *)a, (char *)bytes + *(const uint32_t *)b);
 }
 
-/* In order; the upper half goes. */
+/* Sorts the keys and drops the upper half. */
 static void keys_halve(struct keys *keys) {
     qsort_r(keys->starts, keys->count, sizeof *keys->starts, by_bytes, keys->bytes);
     size_t kept = MAX(keys->count / 2, (size_t)1);
@@ -89,7 +89,7 @@ static void keys_add(struct keys *keys, const char *key, bool is_link) {
     }
 }
 
-/* "name", "name/" for a folder, or "" for what is left out: hidden names, pipes, what is gone. */
+/* "name", "name/" for a folder, or "" for skipped ones: hidden names, pipes, removed files. */
 static void key_of(int folder_fd, const struct dirent *entry, char *key, size_t room,
                    bool *ret_is_link) {
     struct stat status = {0};
@@ -116,7 +116,7 @@ static bool is_behind(const char *key, const char *from) {
     return strcmp(key, from) > 0 || (text_ends(key, "/") && text_starts(from, key));
 }
 
-/* The smallest keys behind `told` (the last key of the pass before, "" at first), in order. */
+/* Reads the smallest keys after `told` (the last key of the pass before, "" at first), in order. */
 static int read_pass(struct keys *keys, DIR *entries, const char *from, const char *told) {
     char key[NAME_MAX + 2];
     keys->size = keys->count = 0;
@@ -143,7 +143,7 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
     return 0;
 }
 
-/* A link counts as what it points at, if that is a file of the volume. 1, 0, -1. */
+/* A link counts if it points to a file of the volume. 1, 0, -1. */
 static int is_linked_file(const struct listing *listing, const char *name,
                           struct store_info *ret_info, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
@@ -164,7 +164,7 @@ static int is_linked_file(const struct listing *listing, const char *name,
     return -1;
 }
 
-/* Likewise of a file itself: only its own folder is asked, which is open. */
+/* Likewise for a regular file; only its open folder is queried. */
 static int look(const struct listing *listing, int folder_fd, const char *folder, const char *key,
                 struct store_info *ret_info, struct error *err) {
     struct stat status;
@@ -183,7 +183,7 @@ static int look(const struct listing *listing, int folder_fd, const char *folder
 static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
                        const char *from, size_t budget, int depth, struct error *err);
 
-/* 0: go on, 1: stop, -1. key: as read_pass has it. */
+/* 0: continue; 1: stop; -1. key: from read_pass. */
 static int tell(const struct listing *listing, int folder_fd, const char *folder, const char *key,
                 const char *from, size_t budget, int depth, struct error *err) {
     AUTO(text_freep) char *name = x_printf("%s%s", folder, key);
@@ -217,7 +217,7 @@ static int tell(const struct listing *listing, int folder_fd, const char *folder
                        MAX(budget / 2, (size_t)BUDGET_BYTES_MIN), depth + 1, err);
 }
 
-/* folder: "" or with a slash at its end. The descriptor is closed by this. */
+/* folder: "" or with a slash at its end. Closes the descriptor. */
 static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
                        const char *from, size_t budget, int depth, struct error *err) {
     DIR *entries = fdopendir(fd_owned);
@@ -268,7 +268,7 @@ static int list_below(struct listing *listing, const char *prefix, const char *a
     }
     if (fstat(fd, &status) < 0 || !S_ISDIR(status.st_mode)) {
         close(fd);
-        return 0; /* a file: nothing is below it */
+        return 0; /* a file has nothing below it */
     }
     const char *from = after && text_starts(after, prefix) ? after + strlen(prefix) : "";
     return list_folder(listing, fd, prefix, from, BUDGET_BYTES, 1, err) < 0 ? -1 : 0;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    LOCK_WAIT_MS = 2000, /* for a run that was just told to end */
+    LOCK_WAIT_MS = 2000, /* waits for a run that is just ending */
     LOCK_STEP_MS = 20,
     HOLDER_BYTES_MAX = 256,
 };
@@ -43,7 +43,7 @@ int path_lock(const char *folder, const char *holder, int *ret_fd, struct error 
     for (int64_t end_ms = clock_monotonic_ms() + LOCK_WAIT_MS;; poll(NULL, 0, LOCK_STEP_MS)) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
             /* A process that cannot write its name here cannot write commits either, and fails
-             * then. */
+             * later. */
             (void)sign(fd, holder);
             *ret_fd = fd;
             fd = -1;

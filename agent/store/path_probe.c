@@ -13,7 +13,7 @@
 struct path_probe {
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    int references; /* the store's and the thread's */
+    int references; /* of the store and of the thread */
     bool is_running;
     char *spec_path;
     struct error result;
@@ -31,7 +31,7 @@ static void drop(struct path_probe *probe) {
     }
 }
 
-/* Asks the server itself: a cached answer says nothing about it. */
+/* Queries the server itself, since a cached result does not show that it is alive. */
 static void look(const char *spec_path, struct error *err) {
     AUTO(fd_closep) int fd = -1;
     struct statfs status;
@@ -69,7 +69,7 @@ struct path_probe *path_probe_new(const char *spec_path) {
     return probe;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int start(struct path_probe *probe, struct error *err) {
     pthread_t thread;
     pthread_attr_t attributes;

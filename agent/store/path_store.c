@@ -18,20 +18,20 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* What a file system can; those that are not here are a disk's. */
+/* The abilities of file systems; those that are not listed count as disks. */
 static const struct {
     long magic;
     bool creates, has_inodes;
 } file_systems[] = {
-    /* blobfuse, virtiofs, sshfs, ...: some ignore RENAME_NOREPLACE and overwrite, whatever a try of
-     * ours would say. */
+    /* blobfuse, virtiofs, sshfs, ...: some ignore RENAME_NOREPLACE and overwrite, which a test
+     * would not show reliably. */
     {FUSE_SUPER_MAGIC, false, false}, {NFS_SUPER_MAGIC, true, false},
-    {(long)0xFF534D42, true, false}, /* SMB, as cifs says */
+    {(long)0xFF534D42, true, false}, /* SMB, as reported by cifs */
     {(long)0xFE534D42, true, false}, /* SMB 2 and later */
     {SMB_SUPER_MAGIC, true, false},   {V9FS_MAGIC, true, false},
 };
 
-/* On some systems f_type is 32 bits with a sign. */
+/* On some systems f_type is a signed 32-bit number. */
 static void look_up(struct folder_store *store, const struct statfs *status) {
     store->can = (struct store_can){.creates = true, .is_local = true};
     store->has_inodes = true;
@@ -44,7 +44,7 @@ static void look_up(struct folder_store *store, const struct statfs *status) {
 }
 
 int folder_sync(int fd, const char *spec_path, struct error *err) {
-    /* EINVAL: this file system has nothing to sync in a folder (SMB). */
+    /* EINVAL: this file system cannot sync a folder (SMB). */
     return fsync(fd) == 0 || errno == EINVAL ? 0 : error_from_errno(err, errno, "%s", spec_path);
 }
 
@@ -62,8 +62,8 @@ int folder_open_fd(const char *spec_path, int *ret_fd, struct error *err) {
     return 0;
 }
 
-/* The folders above the store, as far as they are in the volume: their names of each other must
- * outlast a power cut as what is in them does. */
+/* Syncs the folders above the store, within the volume: their names must survive a power failure
+ * like their content. */
 static int sync_above(const char *spec_path, struct error *err) {
     AUTO(text_freep) char *path = x_strdup(spec_path);
     for (char *slash; (slash = strrchr(path, '/'));) {
@@ -71,7 +71,7 @@ static int sync_above(const char *spec_path, struct error *err) {
         AUTO(fd_closep) int fd = -1;
         struct error denied = {0};
         if (folder_open_fd(path, &fd, &denied) == 0 && folder_sync(fd, path, err) < 0) {
-            return -1; /* a folder that may not be read is not synced */
+            return -1; /* a folder without read permission cannot be synced */
         }
     }
     return 0;
@@ -97,8 +97,7 @@ static int folder_open(const char *spec_path, bool writes, struct store **ret_st
     return 0;
 }
 
-/* The volume's own folder is there before any output is, and costs a server little to be asked for.
- */
+/* The volume's folder exists before any output, and querying it costs a server little. */
 static int folder_try(const char *spec_path, int timeout_ms, struct error *err) {
     AUTO(text_freep) char *volume = x_strndup(spec_path, strcspn(spec_path, "/"));
     struct path_probe *probe = path_probe_new(volume);
@@ -224,7 +223,7 @@ static int folder_read(struct store *base, const char *name, int64_t offset, voi
     if (got < 0 || fstat(fd, &after) < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
-    /* Looked at behind the read as well: what is written in place changes under us. */
+    /* Checked after the read, too, since a file that is written in place may change during it. */
     bool is_same = !token || strcmp(info.token, token) == 0;
     folder_info(base, &after, &info);
     if (!is_same || (token && strcmp(info.token, token) != 0)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What goes when a run is over: its tries, and the temporaries of writers that were killed. */
+/* Removes what a finished run leaves: its tries, and the temporaries of killed writers. */
 #include "agent/store/path.h"
 #include "agent/store/path_store.h"
 #include "lib/file.h"
@@ -19,7 +19,7 @@ int folder_clear(struct store *base, const char *prefix, struct error *err) {
 
 static void sweep(int folder_fd, int depth);
 
-/* Folders that hold an output of their own are another run's; links are never followed. In our own
+/* Folders that contain an output belong to another run; links are never followed. In our own
  * .windlass killed coordinators leave temporaries, too. */
 static void sweep_below(int folder_fd, const char *name, int depth) {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Objects are files: written under a temporary name beside their own, synced, and linked (CREATE)
- * or renamed (REPLACE) to it. Every look goes through path_open, which follows no link that leaves
- * the volume; everything that changes something is relative to a folder that was opened so. A
- * writer that is killed leaves its temporary, a hidden file. */
+/* Objects are files: written under a temporary name in the same folder, synced, and linked (CREATE)
+ * or renamed (REPLACE) to the final name. Every lookup uses path_open, which does not follow links
+ * that leave the volume; every change is relative to a folder that was opened so. A killed writer
+ * leaves its temporary, a hidden file. */
 #include "agent/store/path_store.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -22,7 +22,7 @@ struct folder_upload {
     char *spec_path; /* for messages */
     int folder_fd, fd;
     char temporary[sizeof PATH_STORE_TEMPORARY + 32];
-    bool is_there; /* the temporary */
+    bool is_there; /* whether the temporary exists */
     dev_t device;
     ino_t inode;
 };
@@ -60,8 +60,8 @@ static int make_folder(const struct store *base, const char *folder, int *ret_fd
     return folder_open_fd(spec_path, ret_fd, err);
 }
 
-/* The folder's name in its parent, the parent's in its own, ...: they outlast a power cut, whoever
- * made them and died before it synced. */
+/* Syncs the folder's name in its parent, the parent's in its parent, and so on: the names then
+ * survive a power failure, even if another process created them and died before syncing. */
 static int sync_names(struct store *base, const char *folder, struct error *err) {
     struct folder_store *store = folder_of(base);
     pthread_mutex_lock(&store->lock);
@@ -145,8 +145,8 @@ int folder_upload_add(struct store_upload *base, const void *data, size_t size, 
     return 0;
 }
 
-/* Is the object there the file that we wrote? NFS and SMB repeat a request whose answer was lost,
- * and the second answer (there is one, there is none) is about our own first. */
+/* True if the object is the file that we wrote. NFS and SMB repeat a request whose response was
+ * lost, and the second response (exists, does not exist) is then caused by our first request. */
 static bool is_ours(const struct folder_upload *upload) {
     struct statx at;
     return statx(upload->folder_fd, file_basename(upload->name),
@@ -193,7 +193,7 @@ static int replace_object(struct folder_upload *upload) {
 int folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
     struct folder_upload *upload = (struct folder_upload *)base;
     AUTO(text_freep) char *folder = folder_name(upload->name);
-    /* Errors of writing come with fsync or, on FUSE and NFS, with close. */
+    /* Errors of writing are reported by fsync or, on FUSE and NFS, by close. */
     int fd = upload->fd;
     upload->fd = -1;
     int result = fsync(fd), errno_value = errno;

@@ -24,7 +24,8 @@ int registered_latest(struct store *store, const char *name_latest,
     buffer_init(&text, LATEST_MAX);
     *ret_version = 0;
     if (store_get(store, name_latest, &text, NULL, &why) < 0) {
-        bool is_none = why.kind == ERROR_NOT_FOUND || why.kind == ERROR_INVALID; /* a folder, say */
+        bool is_none = why.kind == ERROR_NOT_FOUND || why.kind == ERROR_INVALID; /* for example a
+                                                                                    folder */
         return is_none ? 0 : error_set(err, why.kind, "%s", why.text);
     }
     size_t size = text.size;
@@ -61,7 +62,7 @@ static int note(void *context, const char *name, const struct store_info *info, 
     return 0;
 }
 
-/* Reads it all; upload: where it goes, NULL: nowhere. */
+/* Reads the whole object; upload: receives a copy, or NULL. */
 static int pass(struct store *store, const char *name, struct store_upload *upload,
                 int64_t *ret_size, char hex[static 65], struct error *err) {
     AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
@@ -89,7 +90,7 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
     return 0;
 }
 
-/* Read again, to check that what was stored is what was there. */
+/* The source is read again, to check that the stored bytes are equal. */
 static int copy_file(const struct registered_wish *wish, const char *name, const char *to_name,
                      json_t *files, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
@@ -152,8 +153,8 @@ static int write_metadata(const struct registered_wish *wish, const char *name, 
     return store_put(wish->to, name, lines, strlen(lines), STORE_REPLACE, err);
 }
 
-/* Whether `latest` names this version, or a newer one that is there. Other text in it ("prod" sorts
- * after all that begin with a time) names no version. */
+/* Whether `latest` names this version, or a newer existing one. Other text in it is not a version
+ * ("prod" sorts after all texts that begin with a time). */
 static int is_named(const struct registered_wish *wish, const char *latest, bool *ret_is,
                     struct error *err) {
     char newest[REGISTERED_VERSION_MAX + 1];

@@ -14,13 +14,13 @@ enum { PAUSE_MS = 500, PAUSE_MAX_MS = 30000, MARKS_MAX = SPOOL_MARK + 100 };
 
 struct slot {
     struct buffer lines;   /* not stored yet */
-    size_t writing;        /* bytes of them that the thread is storing */
+    size_t writing;        /* bytes of `lines` that the thread is storing */
     size_t again;          /* bytes of a piece that may or may not have been stored */
-    int64_t first_ms;      /* when the oldest of them came */
-    int64_t lost;          /* lines since the last that was kept */
-    char mark[SPOOL_MARK]; /* of what has said nothing yet; "": none */
+    int64_t first_ms;      /* when the oldest line came */
+    int64_t lost;          /* lines lost since the last kept one */
+    char mark[SPOOL_MARK]; /* the mark, until the first line is written; "": none */
     char *name;
-    int piece; /* the next one's number */
+    int piece; /* the number of the next piece */
     char tail[SPOOL_TAIL + 1];
     size_t tail_size;
 };
@@ -31,16 +31,16 @@ struct spool {
     pthread_t thread;
     bool has_thread;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
     struct slot *slots;
-    bool is_ending, is_over; /* over: the thread touches nothing more */
+    bool is_ending, is_over; /* over: the thread uses nothing any more */
     int64_t lost;
 };
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* A line of the tail pushes the oldest ones out. */
+/* Adds a line to the tail, which drops the oldest ones. */
 static void add_to_tail(struct slot *slot, const char *line, size_t size) {
     size_t kept = MIN(size, (size_t)SPOOL_TAIL - 1), need = kept + 1;
     if (slot->tail_size + need > SPOOL_TAIL) {
@@ -56,7 +56,7 @@ static void add_to_tail(struct slot *slot, const char *line, size_t size) {
     slot->tail[slot->tail_size] = 0;
 }
 
-/* Lines of ours that come before this one: whose it is, what is missing. */
+/* Formats the spool's lines before this one: the mark, and the count of lost lines. */
 static int format_marks(const struct slot *slot, char text[static MARKS_MAX]) {
     char time[21];
     int size = 0;
@@ -110,7 +110,8 @@ void spool_add(struct spool *spool, int slot, const char *line, size_t size) {
     size_t before = to->lines.size - to->writing;
     add_to_tail(to, line, size);
     add_line(spool, to, line, MIN(size, (size_t)SPOOL_SIZE / 2));
-    /* The thread sleeps until something is due: now there is something, or a piece is full. */
+    /* The thread sleeps until a piece is due, so it must be woken for the first line and for a full
+     * piece. */
     size_t now = to->lines.size - to->writing;
     if (now != before && (before == 0 || now >= SPOOL_SIZE)) {
         pthread_cond_broadcast(&spool->changed);
@@ -135,8 +136,8 @@ int64_t spool_lost(struct spool *spool) {
 
 enum name_state { NAME_OURS, NAME_TAKEN, NAME_UNKNOWN };
 
-/* Who has the name that we could not create: we, whose answer was lost, an earlier process of this
- * pod, or cannot be known now. */
+/* Determines who owns the name that we could not create: we (the response was lost), an earlier
+ * process of this pod, or unknown now. */
 static enum name_state whose(struct store *store, const char *name, const char *data, size_t size) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer there;
@@ -147,7 +148,7 @@ static enum name_state whose(struct store *store, const char *name, const char *
     return there.size == size && memcmp(there.data, data, size) == 0 ? NAME_OURS : NAME_TAKEN;
 }
 
-/* Whole lines of at most a piece. */
+/* The size of the complete lines that fit in a piece. */
 static size_t piece_size(const struct buffer *lines) {
     if (lines->size <= SPOOL_SIZE) {
         return lines->size;
@@ -156,8 +157,7 @@ static size_t piece_size(const struct buffer *lines) {
     return end ? (size_t)(end - lines->data) + 1 : SPOOL_SIZE;
 }
 
-/* The slot of which a piece is due, and in how many milliseconds the next is; called with the lock.
- */
+/* The slot with a due piece; *ret_left_ms: until the next one is due. The caller holds the lock. */
 static struct slot *find_due(struct spool *spool, int64_t now_ms, int64_t *ret_left_ms) {
     int64_t left_ms = INT64_MAX;
     for (int i = 0; i < spool->slot_count; i++) {
@@ -186,7 +186,7 @@ static struct timespec in_ms(int64_t ms) {
     return until;
 }
 
-/* Until something is added, or so long. With the lock. */
+/* Waits until a line is added, at most ms. The caller holds the lock. */
 static void wait_for_change(struct spool *spool, int64_t ms) {
     if (ms == INT64_MAX) {
         pthread_cond_wait(&spool->changed, &spool->lock);
@@ -196,7 +196,7 @@ static void wait_for_change(struct spool *spool, int64_t ms) {
     pthread_cond_timedwait(&spool->changed, &spool->lock, &until);
 }
 
-/* Without the lock while it stores: programs must not wait for it. True: done with this piece. */
+/* Releases the lock while it stores, since programs must not wait. True: this piece is done. */
 static bool store_piece(struct spool *spool, struct slot *slot) {
     struct error err = {0};
     size_t size = slot->again ? slot->again : piece_size(&slot->lines);
@@ -234,7 +234,7 @@ static void *run(void *context) {
         if (slot && store_piece(spool, slot)) {
             pause_ms = PAUSE_MS;
         } else if (slot && spool->is_ending) {
-            break; /* one try, when everybody leaves */
+            break; /* only one try when the spool ends */
         } else if (slot) {
             int64_t until_ms = clock_monotonic_ms() + pause_ms;
             while (!spool->is_ending && clock_monotonic_ms() < until_ms) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first whose prefix fits; paths of volumes have none, so they come last. */
+/* The first kind with a matching prefix is used; volumes match every path, so they are last. */
 static const struct store_ops *const kinds[] = {&azure_store, &path_store};
 
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes) {
@@ -20,7 +20,7 @@ void store_init(struct store *store, const struct store_ops *ops, const char *pa
     store->writes = writes;
 }
 
-/* NULL: no such kind of path. */
+/* NULL: unknown kind of path. */
 static const struct store_ops *find_kind(const char *spec_path) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const char *prefix = kinds[i]->prefix;

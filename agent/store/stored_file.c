@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is smaller comes in one request. Larger pieces are read as several ranges at once. */
+/* Smaller objects are read in one request. Larger pieces are read as several ranges at once. */
 enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
 
-/* NULL: the path is not through `latest`. An account or a container of az:// may be called so, too:
- * they are not folders. */
+/* NULL: the path does not go through `latest`. An account or a container of az:// may have this
+ * name, too, but is not a folder. */
 static const char *find_latest(const char *spec_path) {
     const char *folders = spec_path;
     if (!store_is_local(spec_path)) {
@@ -95,7 +95,7 @@ static int write_all(int fd, const char *path, const char *data, size_t size, st
     return 0;
 }
 
-/* Piece by piece, all of the same object. */
+/* Copies piece by piece; a token ensures that all are of the same object. */
 static int copy_large(struct store *store, const char *name, int fd, const char *path,
                       struct error *err) {
     struct store_info info;
@@ -129,7 +129,7 @@ static int copy_object(struct store *store, const char *name, int fd, const char
                               : copy_large(store, name, fd, path, err);
 }
 
-/* An empty file of that name in a folder of its own. */
+/* Makes an empty file of that name in a separate folder. */
 static int make_file(const char *name, struct local_file *file, int *ret_fd, struct error *err) {
     if (temporary_folder(&file->folder, err) < 0) {
         return -1;

@@ -313,7 +313,7 @@ static void tell(const struct rank *rank, enum shell_kind kind, int code, const 
     }
 }
 
-/* True if the process group was told to end: a rank's end is then a consequence and explains
+/* True if the process group was signalled to end: a rank's end is then a consequence and explains
  * nothing. */
 static bool was_told_to_end(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
