@@ -44,7 +44,7 @@ static struct ledger *ledger_of(const struct dispatcher *dispatcher) {
     return dispatcher->prepared->journal.ledger;
 }
 
-/* ---- out ------------------------------------------------------------------------------------ */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_message(struct connection *connection, const struct message *message) {
     AUTO(text_freep) char *text = message_format(message);
@@ -190,7 +190,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
     flush(dispatcher);
 }
 
-/* ---- what is committed ---------------------------------------------------------------------- */
+/* ---- commits -------------------------------------------------------------------------------- */
 
 /* The entry is stored: its worker may publish it now. */
 static void on_stored(void *context, const struct journal_entry *entry) {
@@ -336,7 +336,7 @@ void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared) 
     dispatcher_settle(dispatcher);
 }
 
-/* ---- in ------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------ */
 
 /* The cause of the first failed item. */
 static const char *first_cause(const struct message_result *result, struct error *line) {

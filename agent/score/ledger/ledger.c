@@ -359,7 +359,7 @@ void ledger_limit(struct ledger *ledger, int32_t cells) {
     ledger->lease_cells = MAX(MIN(ledger->lease_cells, cells), 1);
 }
 
-/* ---- taking --------------------------------------------------------------------------------- */
+/* ---- revoking ------------------------------------------------------------------------------- */
 
 static bool take_told(struct ledger *ledger, struct ledger_taken *ret_taken) {
     if (ledger->taken_next == ledger->taken_count) {
