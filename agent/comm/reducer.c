@@ -121,7 +121,7 @@ static void *reducer_main(void *context) {
     return NULL;
 }
 
-/* ---- who waits ------------------------------------------------------------------------------ */
+/* ---- the caller's thread -------------------------------------------------------------------- */
 
 /* The caller holds the lock. Waits for a change, or fails when the patience is over. Waiting for a
  * bucket that is not due yet depends only on this process and has no limit. */

@@ -126,7 +126,7 @@ bool azure_call_is_good(const struct azure_call *call) {
            (call->status && call->status == call->accepts);
 }
 
-/* ---- what an answer means ------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------ */
 
 /* Copies a header's value, printable and short, since it is shown. */
 static void copy_header(char *copy, size_t room, const char *value) {

@@ -117,7 +117,7 @@ static int read_sas(const struct azure_place *place, struct azure_grant *grant, 
     return 1;
 }
 
-/* ---- any ------------------------------------------------------------------------------------ */
+/* ---- all credentials ------------------------------------------------------------------------ */
 
 static int read_token(struct azure_secret *secret, struct azure_grant *grant, struct error *err) {
     const struct azure_place *place = secret->place;

@@ -445,7 +445,7 @@ int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *b
     return buffer_append(buffer, "]", 1, err);
 }
 
-/* ---- once more ------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 struct comparison {
     struct list *list;

@@ -133,7 +133,7 @@ int row_key_make(const struct row_key_columns *columns, const char *json, size_t
     return result;
 }
 
-/* ---- back ----------------------------------------------------------------------------------- */
+/* ---- writing as JSON ------------------------------------------------------------------------ */
 
 /* Writes the value at *at as JSON, and advances *at. */
 static int write_value(struct buffer *text, const char *key, size_t *at, struct error *err) {

@@ -209,7 +209,7 @@ static int add_record(struct writer *writer, const json_t *record, struct error 
     return staged_output_add(writer->staged, text, strlen(text), err);
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- pictures and records ------------------------------------------------------------------- */
 
 int video_write_add(struct writer *writer, const struct result *result, struct error *err) {
     bool is_picture = result->picture != NULL;

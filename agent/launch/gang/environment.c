@@ -98,7 +98,7 @@ static void begin(const struct launch_world *world, enum launch_role role,
                         path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
 }
 
-/* ---- the gang, for everybody ---------------------------------------------------------------- */
+/* ---- variables of the gang ------------------------------------------------------------------ */
 
 static void set_hosts(const struct launch_world *world, struct launch_variables *variables) {
     struct error err = {0};

@@ -117,7 +117,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     enter(gang, GANG_BACKING_OFF, now_ms);
 }
 
-/* ---- what comes out of a running round ------------------------------------------------------ */
+/* ---- events of a running round -------------------------------------------------------------- */
 
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     if (event->round != gang->round ||

@@ -54,7 +54,7 @@ struct hub {
     int64_t hint_ms, failed_round;
 };
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_text(void *context, const char *text) {
     struct hub_member *member = context;
@@ -143,7 +143,7 @@ static void act(struct hub *hub, int64_t now_ms) {
     }
 }
 
-/* ---- what people hear ----------------------------------------------------------------------- */
+/* ---- log and status ------------------------------------------------------------------------- */
 
 /* A member without a name has never connected, except for member 0, which is this pod. */
 static const char *pod_of(const struct hub *hub, int index) {
@@ -199,7 +199,7 @@ static struct server_page page(void *context, const char *path) {
     return page;
 }
 
-/* ---- what members say ----------------------------------------------------------------------- */
+/* ---- messages of members -------------------------------------------------------------------- */
 
 static void opened(void *context, struct server_peer *peer) {
     (void)context;

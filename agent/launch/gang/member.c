@@ -23,7 +23,7 @@ enum {
     FAREWELL_MS = 1500, /* time limit for reporting the end to the hub */
 };
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_text(void *context, const char *text) {
     socket_send(((struct member *)context)->socket, text);
@@ -37,7 +37,7 @@ static void say_leaving(struct member *member) {
     member_say(member, &message);
 }
 
-/* ---- what ends ------------------------------------------------------------------------------ */
+/* ---- ended programs ------------------------------------------------------------------------- */
 
 static void ended(struct member *member, const struct process_group_end *end) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
@@ -79,7 +79,7 @@ static void stopped(struct member *member) {
     }
 }
 
-/* ---- what the hub says ---------------------------------------------------------------------- */
+/* ---- messages of the hub -------------------------------------------------------------------- */
 
 static int write_hosts(const struct member *member, const char *name, bool for_hydra,
                        struct error *err) {
@@ -280,7 +280,7 @@ static void on_closed(void *context, const struct error *why) {
     }
 }
 
-/* ---- the course ----------------------------------------------------------------------------- */
+/* ---- the main loop -------------------------------------------------------------------------- */
 
 /* An old gang must have ended before a new one starts, even without a network. */
 static void fence(struct member *member, int64_t now_ms) {

@@ -71,7 +71,7 @@ void member_spawn_kill(struct member *member, const struct gang_message *message
     }
 }
 
-/* ---- what programs of this pod ask for ------------------------------------------------------ */
+/* ---- requests of this pod's programs -------------------------------------------------------- */
 
 /* Members identify each other by host. */
 static void start_elsewhere(struct member *member, const struct shell_request *request) {

@@ -35,7 +35,7 @@ void objective_release(struct objective *objective) {
     free(TAKE(objective->recent));
 }
 
-/* ---- what was last -------------------------------------------------------------------------- */
+/* ---- recent reports ------------------------------------------------------------------------- */
 
 static struct objective_state *recent_at(const struct objective *objective, int64_t report) {
     return &objective->recent[report % OBJECTIVE_RECENT_MAX];
@@ -243,7 +243,7 @@ void objective_tell(const struct objective *objective, json_t *progress) {
     json_object_set_new(progress, "objective", told);
 }
 
-/* ---- what a hub before it has told ---------------------------------------------------------- */
+/* ---- state of an earlier hub ---------------------------------------------------------------- */
 
 /* NAN: missing, or not a number. */
 static double number_of(const json_t *told, const char *name) {

@@ -122,7 +122,7 @@ static void read_stream(struct process_group *group, struct child *child, struct
     }
 }
 
-/* ---- starts and ends ------------------------------------------------------------------------ */
+/* ---- starting and ending -------------------------------------------------------------------- */
 
 int process_group_start(struct process_group *group, int id, const char *const *words,
                         char **variables, struct error *err) {

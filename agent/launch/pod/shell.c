@@ -197,7 +197,7 @@ void shell_answer(struct shell *shell, int64_t id, int code, const char *words) 
     }
 }
 
-/* ---- who asks ------------------------------------------------------------------------------- */
+/* ---- clients -------------------------------------------------------------------------------- */
 
 static int say_all(int fd, const char *data, size_t size, struct error *err) {
     while (size > 0) {

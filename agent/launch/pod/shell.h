@@ -44,7 +44,7 @@ bool shell_gone(struct shell *shell, int64_t *ret_id);
 /* code: of the program that was started; else 0, or why not in words. */
 void shell_answer(struct shell *shell, int64_t id, int code, const char *words);
 
-/* ---- who asks ------------------------------------------------------------------------------- */
+/* ---- clients -------------------------------------------------------------------------------- */
 
 /* id is of no meaning. Waits for the answer: its code, and its words, which the caller frees.
  * UNAVAILABLE, TIMEOUT: no answer; INVALID: path is NULL. */

@@ -18,7 +18,7 @@ struct metric_socket {
     char *path;
 };
 
-/* ---- a rank --------------------------------------------------------------------------------- */
+/* ---- ranks ---------------------------------------------------------------------------------- */
 
 static int own_rank(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK",

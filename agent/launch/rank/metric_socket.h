@@ -10,7 +10,7 @@
 #include "agent/launch/rank/metric.h"
 #include "lib/error.h"
 
-/* ---- a rank --------------------------------------------------------------------------------- */
+/* ---- ranks ---------------------------------------------------------------------------------- */
 
 /* For this rank, as MPI, torchrun or windlass number it. Never waits: without room in the socket,
  * or without an agent, the metric is dropped. Any thread. */

@@ -58,7 +58,7 @@ static void complain(const struct rank *rank, const char *what, const struct err
     fprintf(stderr, "windlass-shim: %s: %s: %s\n", rank->name, what, err->text);
 }
 
-/* ---- what a rank gets ----------------------------------------------------------------------- */
+/* ---- the environment of a rank -------------------------------------------------------------- */
 
 /* Finds the rank's number as set by Open MPI 4, and by 5 (not tested). */
 static int find_number(void) {

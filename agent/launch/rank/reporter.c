@@ -85,7 +85,7 @@ struct reporter *reporter_new(int rank, struct error *err) {
     return reporter;
 }
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- sending reports ------------------------------------------------------------------------ */
 
 static void tell(struct reporter *reporter) {
     struct shell_request request = {
