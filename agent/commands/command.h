@@ -1,5 +1,5 @@
 /* command.h: a program with several commands (windlass-agent, windlass-shim): one row per command,
- * and the program's own --help and --version. */
+ * and --help and --version of the program. */
 #pragma once
 
 struct command {

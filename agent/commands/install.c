@@ -17,7 +17,8 @@ enum { FILE_MAX = 256 << 20 };
 /* The bundle of Debian's ca-certificates. */
 #define AUTHORITIES "/etc/ssl/certs/ca-certificates.crt"
 
-/* Atomic; readable by every user, since the other container may run as another one. */
+/* The copy is atomic. Every user may read the file, since the other container may run as another
+ * user. */
 static int copy(const char *from, const char *folder, const char *name, mode_t mode,
                 struct error *err) {
     AUTO(text_freep) char *to = file_join(folder, name);

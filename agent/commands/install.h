@@ -1,7 +1,7 @@
 /* install.h: `windlass-agent install FOLDER` copies the files that a container of another image
  * needs to be a worker: FOLDER/windlass-shim, and FOLDER/ca.crt, the certificate authorities for
- * storage (azure_place.h). An init container of this program's image runs it, on a folder that both
- * containers mount. */
+ * storage (azure_place.h). An init container with this program's image runs it on a folder that
+ * both containers mount. */
 #pragma once
 
 int install_command(int argc, char **argv);

@@ -37,7 +37,7 @@ int launch_command(int argc, char **argv) {
     struct option_list words = {0};
     struct error err = {0};
     struct launch_job job;
-    prctl(PR_SET_DUMPABLE, 0); /* as pod.c: programs run as the same user */
+    prctl(PR_SET_DUMPABLE, 0); /* as in pod.c: the user's programs run as the same user */
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {
         return 0;

@@ -2,13 +2,13 @@
 #pragma once
 
 int launch_command(int argc, char **argv);
-/* For the container's livenessProbe: 0: the agent of this pod answers within 5 s; 1: it does not.
- */
+/* For the container's livenessProbe. Exit code 0: the agent of this pod answers within 5 s; 1: it
+ * does not. */
 int alive_command(int argc, char **argv);
 /* `metric NAME VALUE [--step N]`: reports a metric of this rank's training, for the job's
  * status (metric.h). */
 int metric_command(int argc, char **argv);
-/* The main of `ssh`, `rsh` or `rank`, links to this program that MPI's launchers call; NULL: argv0
- * is the program's own name. */
+/* The main function for `ssh`, `rsh` or `rank`: MPI's launchers call this program through links
+ * with these names. NULL: argv0 is none of them. */
 typedef int launch_main(int argc, char **argv);
 launch_main *launch_link(const char *argv0);

@@ -136,7 +136,7 @@ int model_check(int argc, char **argv, struct error *err) {
     return 0;
 }
 
-/* The value of "NAME=value" for this name; NULL if the name is different. */
+/* The value in "NAME=value" if NAME is this name, else NULL. */
 static const char *value_for(const char *pair, const char *name) {
     size_t length = strlen(name);
     return strncmp(pair, name, length) == 0 && pair[length] == '=' ? pair + length + 1 : NULL;

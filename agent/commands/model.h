@@ -6,8 +6,8 @@
 
 int model_command(int argc, char **argv);
 
-/* Each has a file of its own or is in model.c; argv[0] is the word itself. They return the exit
- * code, or -1 with *err set. */
+/* Each function is in a separate file or in model.c; argv[0] is the name of the command. They
+ * return the exit code, or -1 with *err set. */
 int model_check(int argc, char **argv, struct error *err);
 int model_run(int argc, char **argv, struct error *err);
 int model_test(int argc, char **argv, struct error *err);
@@ -16,5 +16,6 @@ int model_profile(int argc, char **argv, struct error *err);
 int model_gradients(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
 
-/* The file name of a value, with .pb: letters, digits and -_. are kept, others become _. */
+/* The file name of a value, with .pb: letters, digits and -_. are kept, other characters become
+ * _. */
 char *model_file_name(const char *name);

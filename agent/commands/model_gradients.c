@@ -23,7 +23,7 @@ struct once {
     struct training_graph graph;
     struct training *training;
     struct tensor *inputs, *outputs;
-    void **memory; /* per output: a gradient's */
+    void **memory; /* per output that is a gradient */
 };
 
 static void once_release(struct once *once) {
@@ -98,7 +98,7 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
         return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
     }
     *(float *)scale->data = 1 / (float)shape->dims[0];
-    if (graph->keys) { /* of dropout: the sample's place */
+    if (graph->keys) { /* for dropout: the index of the sample */
         struct tensor *keys = &once->inputs[graph->keys];
         const struct shape each = {1, {shape->dims[0]}};
         if (tensor_init(keys, TENSOR_INT64, &each, err) < 0) {
@@ -111,7 +111,7 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
     return 0;
 }
 
-/* Gradients are made in memory of ours, as a trainer's are. */
+/* Gradients are made in memory that we allocate, as in the trainer. */
 static int open_training(struct once *once, struct error *err) {
     const struct training_graph *graph = &once->graph;
     size_t count = graph->graph.output_count;
@@ -153,7 +153,7 @@ static int save_one(const struct once *once, const char *folder, const char *nam
     return result;
 }
 
-/* Two weights must not become one file. */
+/* Two weights must not get the same file name. */
 static int check_names(const struct training_graph *graph, struct error *err) {
     const struct value *values = graph->graph.values;
     for (size_t i = 0; i < graph->variable_count; i++) {

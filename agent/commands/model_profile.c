@@ -15,7 +15,7 @@ enum { LONGEST = 12, NAME_COLUMNS = 34, TRACE_BYTES_MAX = 64 << 20 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* "-" for what was not measured or does not apply. */
+/* Prints "-" for a value that was not measured or does not apply. */
 static const char *percent(char text[static 16], double part, double whole) {
     if (part > 0 && whole > 0) {
         snprintf(text, 16, "%.0f %%", 100 * part / whole);
@@ -47,7 +47,7 @@ static int by_ms(const void *left, const void *right) {
 }
 
 struct kind {
-    struct profile_step sum; /* first: sorted by its ms */
+    struct profile_step sum; /* first, because rows are sorted by its ms */
     size_t steps;
 };
 
@@ -83,7 +83,7 @@ static void print_operators(const struct profile *profile) {
     free(kinds);
 }
 
-/* The longest, or all in their order. */
+/* The steps that took longest, or all steps in their order. */
 static void print_steps(const struct profile *profile, bool wants_all) {
     size_t count = profile->step_count;
     struct profile_step *steps = x_calloc(count + 1, sizeof *steps);
@@ -138,13 +138,13 @@ static void trace_run(struct trace *trace, const struct profile *profile, size_t
             {"MB", step->bytes / 1e6},
             {"share of compute", step->flops / ns * 1e9 / profile->peaks.flops},
             {"share of memory", step->bytes / ns * 1e9 / profile->peaks.bytes}};
-        /* Within the run, and beginning behind its beginning: see trace.h. */
+        /* A step is nested in its run, so it must begin after the run begins: see trace.h. */
         trace_add(trace, &(struct trace_span){0, what, began + (i == 0), ended[i], figures,
                                               ARRAY_LEN(figures)});
         began = ended[i];
     }
     if (trace->is_full) {
-        trace_cut(trace, mark); /* runs are in it whole or not at all */
+        trace_cut(trace, mark); /* a run is recorded completely or not at all */
     }
 }
 

@@ -19,11 +19,12 @@ static const double relative_tolerance = 1e-3, absolute_tolerance = 1e-5;
 struct counts {
     const char *device;
     bool lists;
-    bool is_misfit; /* the case that runs: its input is not what its own model says */
+    bool is_misfit; /* the input of the present case does not match what its model declares */
     int passed, failed, unsupported, misfits;
 };
 
-/* A bfloat16 may be its neighbour: ONNX's files have them cut off, later texts rounded. */
+/* A bfloat16 may differ by one step: ONNX's files truncate them, later versions of the
+ * specification round. */
 static bool is_close(enum tensor_type type, double seen, double wanted) {
     double relative = type == TENSOR_BFLOAT16 ? 0x1p-7 : relative_tolerance;
     return seen == wanted || (isnan(seen) && isnan(wanted)) ||
@@ -43,7 +44,7 @@ static int compare(const char *name, const struct tensor *seen, const struct ten
     char seen_shape[128], wanted_shape[128];
     shape_format(&seen->shape, seen_shape);
     shape_format(&wanted->shape, wanted_shape);
-    /* ONNX's files keep bfloat16 as uint16, as numpy has no such type. */
+    /* ONNX's files store bfloat16 as uint16, because numpy has no such type. */
     struct tensor meant = *wanted;
     bool is_bfloat = seen->type == TENSOR_BFLOAT16 && wanted->type == TENSOR_UINT16;
     meant.type = is_bfloat ? TENSOR_BFLOAT16 : wanted->type;
@@ -63,7 +64,7 @@ static int compare(const char *name, const struct tensor *seen, const struct ten
     return 0;
 }
 
-/* FOLDER/input_0.pb, input_1.pb, ...; stops at the first that is not there. */
+/* Reads FOLDER/input_0.pb, input_1.pb, ... and stops at the first one that is missing. */
 static int load(const char *folder, const char *prefix, size_t count, struct tensor *tensors,
                 struct error *err) {
     for (size_t i = 0; i < count; i++) {
@@ -75,7 +76,7 @@ static int load(const char *folder, const char *prefix, size_t count, struct ten
     return 0;
 }
 
-/* ONNX's files keep bfloat16 as uint16. Some do not fit their own model. */
+/* ONNX's files store bfloat16 as uint16. Some inputs do not match their model. */
 static int fit(struct session *session, size_t count, struct tensor *inputs, struct counts *counts,
                struct error *err) {
     for (size_t i = 0; i < count; i++) {

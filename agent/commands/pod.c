@@ -15,8 +15,8 @@ int pod_run(int argc, char **argv, const char *about, enum job_role role,
     struct option_list words = {0};
     struct error err = {0};
     struct job job = {0};
-    /* A user's program runs as the same user, on one machine beside all roles: token and keys are
-     * not its to read, neither in our memory nor as /proc shows us. */
+    /* A user's program runs as the same user, and on one machine (windlass run) beside all roles.
+     * It must not read the token and the keys, neither in our memory nor through /proc. */
     prctl(PR_SET_DUMPABLE, 0);
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {

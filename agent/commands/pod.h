@@ -1,5 +1,5 @@
 /* pod.h: the commands that run in a job's pods. The job is in the environment (job.h). Each command
- * has a file of its own, so that a program links only what it needs. */
+ * is in a separate file, so that a program links only what it needs. */
 #pragma once
 
 #include "agent/job.h"
@@ -8,7 +8,7 @@ int coordinate_command(int argc, char **argv);
 int score_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 
-/* Shared by both: reads the job, catches signals, runs; returns the exit code. about: for --help.
- */
+/* Shared by these commands: reads the job, installs the signal handlers, calls `run` and returns
+ * the exit code. about: for --help. */
 int pod_run(int argc, char **argv, const char *about, enum job_role role,
             int (*run)(const struct job *job));

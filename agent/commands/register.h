@@ -2,11 +2,11 @@
  * (agent/store/registered.h). Its arguments are in WINDLASS_SPEC:
  *   {"from": "out/model/digits-1a2b3c4d/0007", "to": "models/registry", "name": "digits",
  *    "version": "20261122T094400Z-1a2b3c4d", "metadata": {...}}
- * from: the trial's output, to: the folder of all models, VOLUME/path or az://..., whose volumes
- * and stores are passed as to any pod (WINDLASS_STORES). Its termination message: {"state":
+ * from: the trial's output; to: the folder of all models. Both are VOLUME/path or az://...; volumes
+ * and stores are passed as to any pod (WINDLASS_STORES). The termination message: {"state":
  * "Succeeded" | "Failed", "message", "outputs":
- * ["models/registry/digits/20261122T094400Z-1a2b3c4d"]}. Exit codes as everywhere; 2: a retry would
- * fail, too. */
+ * ["models/registry/digits/20261122T094400Z-1a2b3c4d"]}. Exit codes are those of all commands; 2: a
+ * retry would fail, too. */
 #pragma once
 
 int register_command(int argc, char **argv);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Reads less than a job: neither token nor address. */
+/* A watcher needs less than a job: neither a token nor an address. */
 int watch_command(int argc, char **argv) {
     static const struct option none[] = {{.name = NULL}};
     static const struct command_help help = {

@@ -12,17 +12,18 @@ struct device;
 struct schedule;
 struct step;
 struct call;
-struct recording; /* the device's own */
+struct recording; /* private to the device */
 
 enum copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_ON_DEVICE };
 
-/* The device's peak rates, measured when they are asked for. */
+/* The device's peak rates, as device_ops.measure finds them. */
 struct device_peaks {
-    char what[64];       /* "2 threads, avx512" */
-    double flops, bytes; /* a second: of float32 multiply-adds (two each); read and written */
+    char what[64]; /* "2 threads, avx512" */
+    double flops,
+        bytes; /* per second: float32 operations (a multiply-add is two); bytes read and written */
 };
 
-/* A moment in a device's work: after all that was started before it was set. */
+/* A point in a device's work: after everything that was started before the mark was set. */
 struct device_mark;
 
 struct device_ops {
@@ -32,8 +33,8 @@ struct device_ops {
     int (*copy)(struct device *device, enum copy direction, void *to, const void *from, size_t size,
                 struct error *err);
     int (*zero)(struct device *device, void *memory, size_t size, struct error *err);
-    /* Sets the kernel of every step (device/kernel.h). Fails with ERROR_UNSUPPORTED naming
-     * operator, type and device where there is none. */
+    /* Sets the kernel of every step (device/kernel.h). Where a kernel is missing it fails with
+     * ERROR_UNSUPPORTED and names operator, type and device. */
     int (*prepare)(struct device *device, struct schedule *schedule, struct error *err);
     /* Starts one prepared step; it may still be running when the call returns. */
     int (*run)(struct device *device, const struct step *step, const struct call *call,
@@ -48,16 +49,16 @@ struct device_ops {
     void (*close)(struct device *device);
 };
 
-/* For training, where another thread takes what steps have made while later ones still run. A
- * device with is_host needs none of it: there a step has ended when `run` returns. */
+/* For training, where another thread reads the results of steps while later steps still run. A
+ * device with is_host does not need these functions: there a step has ended when `run` returns. */
 struct device_training_ops {
     int (*mark_new)(struct device *device, struct device_mark **ret_mark, struct error *err);
     void (*mark_free)(struct device *device, struct device_mark *mark);
-    /* Sets the mark to this moment, and replaces the moment that it had. */
+    /* Sets the mark to the present point of the work. A mark can be set again. */
     int (*mark)(struct device *device, struct device_mark *mark, struct error *err);
     /* Returns when the work before the mark has ended. Any thread may call it. */
     int (*await)(struct device *device, struct device_mark *mark, struct error *err);
-    /* As copy, at the same time as the steps and not ordered with them; complete when it returns.
+    /* Like copy, but concurrent with the steps and not ordered with them; complete when it returns.
      * One thread at a time, which need not be the device's. */
     int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
                        size_t size, struct error *err);
@@ -66,25 +67,27 @@ struct device_training_ops {
 /* For scoring, where inputs and outputs are copied while steps run. A device that has these has
  * device_training_ops, too: their marks order the copies. */
 struct device_stream_ops {
-    /* Host memory that is copied at full speed, while the host and the steps go on. */
+    /* Host memory that is copied at full speed while the host and the steps continue (pinned
+     * memory). */
     int (*host_alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
     void (*host_free)(struct device *device, void *memory);
-    /* Starts a copy between such memory and the device's, in the order of the others in its
-     * direction, and returns. It begins after `after` (NULL: at once); `done` is set to its end. */
+    /* Starts a copy between such memory and the device's memory, and returns. Copies of one
+     * direction run in the order of the calls. The copy begins after `after` (NULL: at once);
+     * `done` is set to its end. */
     int (*carry)(struct device *device, enum copy direction, void *to, const void *from,
                  size_t size, struct device_mark *after, struct device_mark *done,
                  struct error *err);
-    /* What is started from now on begins after the mark. Returns at once. */
+    /* Steps that are started from now on begin after the mark. Returns at once. */
     int (*follow)(struct device *device, struct device_mark *mark, struct error *err);
 };
 
-/* For steps that are started together again and again. What is run between record and record_end is
- * kept and not executed; copies to and from the host are not allowed there. */
+/* For sequences of steps that are started repeatedly. Steps that are run between record and
+ * record_end are recorded and not executed; copies to and from the host are not allowed there. */
 struct device_recording_ops {
     /* 1: this schedule cannot be recorded; run it step by step. */
     int (*record)(struct device *device, const struct schedule *schedule, struct error *err);
-    /* Called after a failure, too; *ret_recording is NULL then. A recording keeps the addresses
-     * that it was made with. */
+    /* Called after a failure, too; *ret_recording is NULL then. A recording always uses the
+     * addresses with which it was made. */
     int (*record_end)(struct device *device, struct recording **ret_recording, struct error *err);
     int (*replay)(struct device *device, struct recording *recording, struct error *err);
     void (*recording_free)(struct device *device, struct recording *recording);

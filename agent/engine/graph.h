@@ -1,13 +1,13 @@
-/* graph.h: a network as values and nodes, whatever file it came from. Plain data in one arena;
- * built by agent/engine/onnx, read by everyone, never changed afterwards (but for what resident.h
- * does).
- */
+/* graph.h: a network as values and nodes, independent of the file format. Plain data in one arena.
+ * agent/engine/onnx and builder.h build graphs; a finished graph is not changed, except by
+ * resident.h. */
 #pragma once
 
 #include "agent/engine/graph/arena.h"
 #include "agent/engine/graph/op.h"
 
-/* Preparing is quadratic in the nodes at worst: this many take about two seconds. */
+/* Preparing takes quadratic time in the number of nodes at worst: about two seconds for the
+ * maximum. */
 enum { GRAPH_VALUES_MAX = 1 << 17, GRAPH_NODES_MAX = 1 << 15, NODE_PORTS_MAX = 4096 };
 
 struct value {
@@ -17,10 +17,11 @@ struct value {
     bool has_shape;        /* false: not declared, any rank is allowed */
     bool is_input;
     bool is_constant;
-    bool is_text;                   /* int64: numbers of graph->texts, -1: none of them */
-    struct tensor constant;         /* borrowed from the model's bytes or the graph's arena */
-    const void *origin;             /* where the file has the constant's bytes; NULL: nowhere */
-    bool is_held, is_gone, has_sum; /* resident.h's */
+    bool is_text; /* int64: indices of graph->texts; -1: a text that the model does not have */
+    struct tensor constant; /* borrowed from the model's bytes or the graph's arena */
+    const void *origin; /* address of the constant's bytes in the file's bytes; NULL: they are not
+                           in the file */
+    bool is_held, is_gone, has_sum; /* for resident.h */
     uint64_t sum;
 };
 
@@ -33,8 +34,8 @@ struct node {
     const int *outputs;
     size_t attribute_count;
     const struct attribute *attributes;
-    void *made; /* what its operator has made of them when the file was read, once for all plans
-                   (engine/ops/ml/ml.h); the arena of that graph ends it. NULL: nothing */
+    void *made; /* what the operator compiled from the attributes when the file was read, for all
+                   plans (engine/ops/ml/ml.h); released with that graph's arena. NULL: nothing */
 };
 
 struct graph {
@@ -44,14 +45,16 @@ struct graph {
     struct node *nodes; /* each after the nodes it reads from */
     int *inputs;        /* indices into values; without constants */
     int *outputs;
-    struct texts *texts; /* texts.h; NULL: none. What is made of this graph has it not */
-    bool is_of_file;     /* constants' origins are bytes of a struct resident_file */
-    bool lets_go;        /* resident.h */
+    struct texts
+        *texts;      /* texts.h; NULL: none. Graphs that are derived from this one do not have it */
+    bool is_of_file; /* constants' origins point into the bytes of a struct resident_file */
+    bool lets_go;    /* resident.h */
 };
 
 void graph_release(struct graph *graph);
 
-/* A constant has been copied and nothing reads it again: the system gets its whole pages back. */
+/* For a constant that has been copied and that nothing reads again: returns its whole pages to the
+ * system. */
 void graph_drop_constant(const struct graph *graph, int value);
 
 /* The node's attribute, or NULL. */

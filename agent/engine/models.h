@@ -1,16 +1,16 @@
-/* models.h: networks to be trained from nothing, made here instead of read. The input is "input"
- * [n, channels, height, width], the output "logits" [n, classes], without a softmax: the loss has
- * it. Weights have the names that PyTorch's users know (conv1.weight, layer1.0.conv2.weight,
- * fc.bias), so that a pattern of names means what they expect.
+/* models.h: new networks with random weights, for training from scratch. The input is "input" [n,
+ * channels, height, width], the output "logits" [n, classes], without a softmax: the loss includes
+ * it. Weights have the names that PyTorch uses (conv1.weight, layer1.0.conv2.weight, fc.bias), so
+ * that patterns of names match what its users expect.
  *
  *   cnn       3x3 16, 3x3 32 (each: norm, relu, 2x2 maximum), dense 128 (norm, relu), dense
  *   mlp       dense 256, 128 (relu), dense
  *   resnet18, resnet50   He et al., "Deep Residual Learning", 2015, the stride of a bottleneck in
  *             its 3x3; inputs with a side below 64 begin with 3x3 at stride 1 and without a pool
  *
- * Weights are drawn evenly from +-sqrt(6 / inputs of a result) before relus (He et al., "Delving
- * Deep into Rectifiers", 2015), +-sqrt(3 / inputs) before others; the same seed gives the same
- * bits on every machine. Norms begin with scale 1, shift 0, mean 0, variance 1. */
+ * Weights are uniformly distributed in +-sqrt(6 / fan-in) in front of relus (He et al., "Delving
+ * Deep into Rectifiers", 2015), else in +-sqrt(3 / fan-in); the same seed gives the same bits on
+ * every machine. Norms begin with scale 1, shift 0, mean 0, variance 1. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -19,7 +19,7 @@ enum { MODELS_OPSET = 13, MODELS_CLASSES_MAX = 1 << 20, MODELS_SIDE_MAX = 4096 }
 
 enum model_kind { MODEL_CNN, MODEL_MLP, MODEL_RESNET18, MODEL_RESNET50, MODEL_KIND_COUNT };
 
-/* "CNN", "MLP", "ResNet18", "ResNet50", in any case of letters; -1: none of them. */
+/* "CNN", "MLP", "ResNet18", "ResNet50", ignoring case; -1: unknown. */
 int model_kind_find(const char *name);
 const char *model_kind_name(enum model_kind kind);
 
@@ -27,12 +27,12 @@ struct model_options {
     int64_t classes;  /* 1..MODELS_CLASSES_MAX */
     int64_t shape[3]; /* channels, height, width */
     uint64_t seed;
-    /* cnn, mlp: tanh instead of relus, averages instead of maxima, no norms: a function without
-     * edges, whose training does not part from another's by rounding. */
+    /* cnn, mlp: tanh instead of relus, average instead of maximum pools, no norms. The function is
+     * smooth, so rounding differences between devices do not grow during training. */
     bool is_smooth;
 };
 
-/* INVALID: the kind does not exist so, or its input is too small for it. The graph is the caller's
- * (graph_release). */
+/* INVALID: this kind does not have these options, or the input is too small for it. The caller owns
+ * the graph (graph_release). */
 NODISCARD int model_new(enum model_kind kind, const struct model_options *options,
                         struct graph *ret_graph, struct error *err);

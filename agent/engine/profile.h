@@ -1,5 +1,5 @@
-/* profile.h: where a network's time goes, step by step. A step is one kernel call: a node, or
- * several that the device has made one of. */
+/* profile.h: how long each step of a network takes. A step is one kernel call: for one node, or for
+ * several that the device has fused. */
 #pragma once
 
 #include "agent/engine/device/kernel.h"
@@ -8,14 +8,17 @@
 enum { PROFILE_RUNS_MAX = 200 };
 
 struct profile_step {
-    const char *op, *name, *kernel; /* of the node whose kernel it is; borrowed from the session */
-    double flops; /* of convolutions and products; 0 of others, whose work is moving numbers */
-    double bytes; /* each input, output and weight once, as rows of numbers without blocks' gaps */
-    double ms;    /* of the fastest run of it */
+    const char *op, *name,
+        *kernel; /* of the node that the kernel belongs to; borrowed from the session */
+    double
+        flops; /* of convolutions and matrix products; 0 for other steps, which mostly move data */
+    double bytes; /* each input, output and weight counted once, without the padding of blocked
+                     layouts */
+    double ms;    /* of the step's fastest run */
 };
 
 struct profile {
-    struct device_peaks peaks; /* measured first, on the same device */
+    struct device_peaks peaks; /* measured before the runs, on the same device */
     bool has_peaks;            /* false: this device cannot measure them */
     size_t step_count, run_count;
     struct profile_step *steps; /* in the order in which they run */
@@ -26,7 +29,7 @@ struct profile {
 };
 
 /* Runs the network once to plan it, then `runs` times (1..PROFILE_RUNS_MAX), waiting for the device
- * behind each step. */
+ * after each step. */
 NODISCARD int profile_new(struct session *session, const struct tensor *inputs, size_t runs,
                           struct profile **ret_profile, struct error *err);
 void profile_free(struct profile *profile);

@@ -1,5 +1,5 @@
-/* tensor.h: typed arrays with a shape. Plain data; who allocates says so.
- * Used by every layer of the agent's engine. Row-major (C order), as ONNX has it. */
+/* tensor.h: typed arrays with a shape. Plain data; `owned` says whether the tensor frees it. Used
+ * by every layer of the engine. Row-major (C order), as in ONNX. */
 #pragma once
 
 #include "lib/error.h"
@@ -38,8 +38,8 @@ struct tensor {
 size_t tensor_type_size(enum tensor_type type);      /* bytes per element */
 const char *tensor_type_name(enum tensor_type type); /* "float32" */
 bool tensor_type_is_real(enum tensor_type type);     /* floats of any size */
-int tensor_type_onnx(enum tensor_type type);         /* ONNX's number, TensorProto.DataType */
-/* False: no such number, or none of ours (strings, complex numbers). */
+int tensor_type_onnx(enum tensor_type type);         /* ONNX's TensorProto.DataType */
+/* False: unknown, or a type that the engine does not have (strings, complex numbers). */
 bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type);
 
 /* Number of elements; -1 if a dimension is unknown or the product exceeds 2^40. */
@@ -48,13 +48,13 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 /* "1x3x224x224", "scalar", "?x3"; text has room for 128. */
 void shape_format(const struct shape *shape, char text[static 128]);
 
-/* One element, as the nearest double (of int64 and uint64 beyond 2^53 that is another number:
- * tensor_compare is exact). For kernels that are not worth a loop per type. */
+/* One element as the nearest double, which is not exact for int64 and uint64 beyond 2^53
+ * (tensor_compare is exact). For kernels that are not worth one loop per type. */
 double tensor_number(const struct tensor *tensor, int64_t index);
-/* The other way: rounded to nearest, even where it is between two floats; towards zero for
- * integers, of which the low bits stay; NaN is 0 there; anything but 0 is true. */
+/* Stores a double: floats are rounded to nearest even; for integers the value is rounded towards
+ * zero and the low bits are kept, NaN becomes 0; for bool every value but 0 is true. */
 void tensor_put_number(struct tensor *tensor, int64_t index, double value);
-/* Of integers and bool, as C widens them to 64 bits and keeps the low ones again. */
+/* For integers and bool: the element widened to 64 bits as C does it, and back to the low bits. */
 uint64_t tensor_whole(const struct tensor *tensor, int64_t index);
 void tensor_put_whole(struct tensor *tensor, int64_t index, uint64_t value);
 /* -1, 0, 1 as element a is less than, equal to, greater than b; 2 if one of them is NaN. */

@@ -1,6 +1,6 @@
-/* cpu.h: the CPU's two devices. "reference" (host.c) runs the plain kernels of this folder, the
- * oracle of all others, and wants no library; "cpu" (device.c) prepares fast ones (prepare.h) where
- * there are some. */
+/* cpu.h: the CPU's two devices. "reference" (host.c) runs the plain kernels in reference/ and
+ * training/, which are the oracle for all others, and needs no library; "cpu" (device.c) prepares
+ * fast kernels (prepare.h) where they exist. */
 #pragma once
 
 #include "agent/engine/device/cpu/threads.h"
@@ -18,7 +18,7 @@ struct cpu_device {
 NODISCARD int cpu_open(int threads, struct device **ret_device, struct error *err);
 NODISCARD int reference_open(int threads, struct device **ret_device, struct error *err);
 
-/* Of both: device_ops. */
+/* device_ops of both devices. */
 int host_alloc(struct device *device, size_t size, void **ret_memory, struct error *err);
 void host_free(struct device *device, void *memory);
 int host_copy(struct device *device, enum copy direction, void *to, const void *from, size_t size,
@@ -29,13 +29,14 @@ int host_run(struct device *device, const struct step *step, const struct call *
 int host_sync(struct device *device, struct error *err);
 int host_memory_info(struct device *device, size_t *ret_free, size_t *ret_total, struct error *err);
 
-/* peak.c: device_ops.measure: multiply-adds in registers; a copy from memory to memory. */
+/* peak.c: device_ops.measure: measures multiply-adds in registers, and copies from memory to
+ * memory. */
 NODISCARD int cpu_measure(struct device *device, struct device_peaks *ret_peaks, struct error *err);
 
-/* The pool of a call's device; NULL (work alone) while shapes are inferred. */
+/* The thread pool of a call's device; NULL (the caller works alone) while shapes are inferred. */
 struct threads *cpu_threads(const struct call *call);
 
-/* A call's inputs as facts, for the parameter readers of agent/ops. */
+/* A call's inputs as facts, for the functions of engine/ops that read parameters. */
 struct call_facts {
     struct fact facts[8];
     const struct fact *inputs[8];

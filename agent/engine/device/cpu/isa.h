@@ -7,6 +7,6 @@ enum isa { ISA_PLAIN, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
 const char *isa_name(enum isa isa); /* "plain", "avx2", "avx512" */
 bool isa_runs_here(enum isa isa);
-/* The best this processor has; the environment's WINDLASS_CPU_ISA=plain|avx2|avx512 asks for less.
- */
+/* The best instruction set of this processor; the environment variable
+ * WINDLASS_CPU_ISA=plain|avx2|avx512 can choose a lower one. */
 enum isa isa_best(void);

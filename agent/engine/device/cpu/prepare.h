@@ -1,5 +1,5 @@
 /* prepare.h: the "cpu" device's choice of kernels: device_ops.prepare, see
- * agent/engine/device/kernel.h. Whatever it leaves without a kernel gets the plain one. */
+ * agent/engine/device/kernel.h. Steps without a fast kernel get the plain one. */
 #pragma once
 
 #include "agent/engine/device/cpu/cpu.h"

@@ -1,9 +1,10 @@
-/* parallel.h: units of work over the device's threads, each with a piece of scratch of its own. */
+/* parallel.h: divides units of work among the device's threads, each with its part of the scratch
+ * memory. */
 #pragma once
 
 #include "agent/engine/device/cpu/threads.h"
 
-/* Calls body(context, index, lane) for every index in [0, count). Two calls at the same time have
- * different lanes, of [0, threads_count). Returns when all are done. */
+/* Calls body(context, index, lane) for every index in [0, count). Concurrent calls have different
+ * lanes, in [0, threads_count). Returns when all are done. */
 void parallel_for(struct threads *threads, int count,
                   void (*body)(void *context, int index, int lane), void *context);

@@ -1,5 +1,5 @@
-/* steps.h: how the fast kernels take over a schedule: fuse.c makes steps of neighbouring nodes,
- * ../layout.c decides which values are in blocks, the others prepare and run the steps. */
+/* steps.h: how the fast kernels take over a schedule: fuse.c fuses neighbouring nodes into steps,
+ * ../layout.c decides which values are blocked, the other files prepare and run the steps. */
 #pragma once
 
 #include "agent/engine/device/cpu/cpu.h"
@@ -9,14 +9,15 @@
 /* slot->layout of this device: 0 is row-major. */
 enum layout {
     LAYOUT_BLOCKED = 1,
-    LAYOUT_AFFINE = 2, /* blocked, scale and shift are behind the values and are pending */
+    LAYOUT_AFFINE = 2, /* blocked; scale and shift are stored behind the values and are pending */
     LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: a relu is pending, too */
 };
 
 /* A convolution with what was fused into it; the state of its step. */
 struct conv_step {
-    const struct node *node; /* the convolution itself: what its weights are kept under */
-    struct conv_step *first; /* a 1x1 one in front of this depthwise one; owned; NULL: none */
+    const struct node *node; /* the convolution; the key of its cached weights */
+    struct conv_step
+        *first; /* a 1x1 convolution in front of this depthwise one; owned; NULL: none */
     struct conv_shape shape;
     struct conv_source source;    /* scale and shift: owned */
     const void *norm_key;         /* a folded batch normalisation's scale; NULL: none */
@@ -27,7 +28,7 @@ struct conv_step {
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;
-    size_t in_offset, out_offset, add_offset; /* in the scratch; SIZE_MAX: not there */
+    size_t in_offset, out_offset, add_offset; /* in the scratch; SIZE_MAX: not in the scratch */
 };
 
 /* An addition, or a relu or clip alone; the state of its step. */
@@ -42,36 +43,38 @@ struct pool_step {
     int out_layout;
 };
 
-/* A normalisation over the batch with the addition and the relu behind it; the state of its step.
- * Inputs: x, scale, shift[, what is added]. */
+/* A normalisation over the batch, fused with the addition and relu that follow it; the state of its
+ * step. Inputs: x, scale, shift[, the other operand of the addition]. */
 struct norm_step {
     bool adds, relu;
     int in_layout, add_layout, out_layout;
 };
 
-/* Its gradient with the relu and the sum of two gradients in front of it. Inputs: dy, x, scale,
- * mean, variance, and those named here by their index (-1: not there). Outputs: dx, dscale,
- * dshift[, the gradient behind the relu, where others read it, too]. */
+/* Its gradient, fused with the relu's gradient and the sum of two gradients in front of it. Inputs:
+ * dy, x, scale, mean, variance, and those whose indices are below (-1: absent). Outputs: dx,
+ * dscale, dshift[, the gradient behind the relu, if other steps read it, too]. */
 struct norm_gradient_step {
-    int other, y, shift; /* y: the relu's output; shift: its input is the norm of this x */
+    int other, y,
+        shift; /* y: the relu's output; shift: given if the relu's input is the norm of this x */
     int dy_layout, other_layout, x_layout, y_layout, dx_layout, kept_layout;
 };
 
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
     fast_gemm, fast_tanh, fast_sigmoid, fast_norm, fast_norm_gradient, fast_pool_gradient;
 
-/* fuse_training.c: the same for what training graphs have; before fuse_steps. */
+/* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
-/* For both. Whether the slot is float32 of four dimensions, not too large; a node's inputs. */
+/* For both files. Whether the slot is float32 with four dimensions and not too large. */
 bool fuse_is_picture(const struct schedule *schedule, int slot);
-/* The other operand of an addition of equal shapes that `slot` is one of; -1: none. */
+/* The other operand of an addition of equal shapes, of which `slot` is one operand; -1: none. */
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
 /* Bounds of a relu or clip; false when they are computed. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
                  float *ret_high);
-bool fuse_is_modest(const struct window *window); /* products of its numbers fit into an int */
+bool fuse_is_modest(const struct window *window); /* products of its fields fit into an int */
 
-/* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
+/* fuse.c: gives convolutions, additions and pools the kernels of this device and fuses their
+ * neighbours. */
 void fuse_steps(struct schedule *schedule);
 
 void conv_step_free(void *state);
@@ -80,16 +83,17 @@ void combine_step_prepare(struct schedule *schedule, struct step *step);
 void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void norm_step_prepare(const struct schedule *schedule, struct step *step);
 void norm_gradient_step_prepare(const struct schedule *schedule, struct step *step);
-/* Whether the operands' layouts allow to copy whole blocks. */
+/* Whether the operands' layouts make it possible to copy whole blocks. */
 bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                  const struct step *step);
-/* Makes the step fast if it is a function of numbers that vectors have. */
+/* Gives the step a fast kernel if it is a function of single elements for which vector.h has a
+ * loop. */
 void unary_step_try(const struct schedule *schedule, struct step *step);
-/* Makes the step fast if it is a product with a constant matrix. A relu behind it becomes a part of
- * it: then the step is at the relu's place and this one is dropped. */
+/* Gives the step a fast kernel if it is a product with a constant matrix. A relu that follows is
+ * fused: then the step moves to the relu's place and this one is dropped. */
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
-/* Only row-major float32 of four dimensions comes here. */
+/* The tensor is float32 with four dimensions. */
 struct operand operand_of(const struct vector_ops *ops, const struct tensor *tensor, int layout);
 size_t layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
 struct pending pending_of(const struct vector_ops *ops, const struct operand *operand,
@@ -100,11 +104,12 @@ struct stretch {
     int n, block;
     size_t first, count;
 };
-/* Where they are, or in `room` if they are not in blocks. */
+/* The address of the pixels: in the tensor, or in `room` (to which they are copied) if the tensor
+ * is not blocked. */
 const float *stretch_read(const struct vector_ops *ops, const struct operand *from,
                           const struct shape *shape, const struct stretch *stretch, float *room);
-/* Where they are to be written, which is `room` if they are not to be in blocks: then stretch_put
- * brings them where they belong. */
+/* The address where the pixels are to be written: in the tensor, or `room` if the tensor is not
+ * blocked; then stretch_put copies them to the tensor. */
 float *stretch_room(const struct vector_ops *ops, const struct operand *to,
                     const struct shape *shape, const struct stretch *stretch, float *room);
 void stretch_put(const struct vector_ops *ops, const struct operand *to, const struct shape *shape,
@@ -113,14 +118,14 @@ void stretch_put(const struct vector_ops *ops, const struct operand *to, const s
 /* Weights in a kernel's order, made once per session; freed with the cache. */
 struct weights_cache;
 struct weights_key {
-    const void *node; /* one constant may be two nodes' weights, in different shapes */
+    const void *node; /* two nodes may use one constant as weights, with different shapes */
     const void *weights, *bias, *norm;
     enum conv_algorithm algorithm;
     bool planar;
 };
 struct weights_cache *weights_cache_new(void);
 void weights_cache_free(struct weights_cache *cache);
-/* NULL when it is not there; the cache owns what is put. */
+/* NULL if the key is not in the cache. The cache owns the weights that are put. */
 struct conv_weights *weights_cache_get(const struct weights_cache *cache,
                                        const struct weights_key *key);
 void weights_cache_put(struct weights_cache *cache, const struct weights_key *key,

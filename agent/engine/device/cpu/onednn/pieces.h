@@ -1,16 +1,16 @@
-/* pieces.h: a convolution, or a gradient of one, of a batch in pieces of equal size, which threads
- * take one after the other. How many depends on the shapes alone, and sums over pieces are added in
- * their order: results do not depend on threads. */
+/* pieces.h: a convolution, or a gradient of one, whose batch is divided into pieces of equal size,
+ * which threads take one after the other. The number of pieces depends only on the shapes, and sums
+ * over pieces are added in order, so results do not depend on the number of threads. */
 #pragma once
 
 #include "agent/engine/device/cpu/onednn/primitive.h"
 
 struct pieces;
 
-/* How many pieces the step's batch is cut into; 1: it is not, and pieces are not to be used (other
- * operators; a constant among the operands, which has its own order). */
+/* The number of pieces of the step's batch; 1: pieces must not be used (other operators; a constant
+ * operand, which is reordered separately). */
 int pieces_count(const struct schedule *schedule, const struct step *step);
-/* Like primitive_new; the slots' shapes are changed for as long as it takes. */
+/* Like primitive_new; it changes the slots' shapes temporarily. */
 NODISCARD dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule,
                                    const struct step *step, request_fill *fill,
                                    const struct request_wish *wish, struct pieces **ret_pieces);

@@ -1,10 +1,10 @@
-/* primitive.h: a oneDNN primitive with its operands' orders; the state of a step. */
+/* primitive.h: a oneDNN primitive with the memory formats of its operands; the state of a step. */
 #pragma once
 
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/device/kernel.h"
 
-/* A lasting constant in the order a primitive wants; several schedules use it. */
+/* A lasting constant in the memory format of a primitive; several schedules use it. */
 struct kept {
     const struct node *node;
     const void *constant;
@@ -15,17 +15,18 @@ struct kept {
 struct onednn {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    int block; /* channels of a block, of pictures that lie so; 0: none do */
+    int block; /* channels of a block, for pictures in blocked layout; 0: no operand is blocked */
     struct kept *kept;
     size_t kept_count;
 };
 
 struct operand {
     struct request_arg arg;
-    dnnl_memory_t lies, wanted; /* wanted: NULL when the primitive takes it as it lies */
-    dnnl_primitive_t reorder;   /* from one to the other, or back for the output */
-    size_t offset;              /* of wanted, in the scratch */
-    bool is_kept;               /* wanted is the constant kept by the device */
+    dnnl_memory_t lies,
+        wanted; /* lies: the format in memory. wanted: that of the primitive; NULL: the same */
+    dnnl_primitive_t reorder; /* from lies to wanted, or back for the output */
+    size_t offset;            /* of wanted, in the scratch */
+    bool is_kept;             /* wanted is a constant that the device keeps */
 };
 
 struct primitive {
@@ -37,9 +38,9 @@ struct primitive {
     struct operand operands[REQUEST_ARGS_MAX];
 };
 
-/* Whether primitive_new will find more than a plain loop. */
+/* Whether oneDNN has an implementation better than a plain loop. */
 bool primitive_is_offered(struct onednn *onednn, const struct request *request);
-/* Fails with dnnl_unimplemented also where oneDNN has but a plain loop. */
+/* Fails with dnnl_unimplemented also if oneDNN has only a plain loop. */
 NODISCARD dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedule,
                                       const struct step *step, const struct request *request,
                                       struct primitive **ret_primitive);

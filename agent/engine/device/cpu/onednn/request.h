@@ -1,5 +1,5 @@
-/* request.h: what a step asks of oneDNN: a primitive's description, and where its operands are.
- * One function per family of operators fills it; primitive.c makes it run. */
+/* request.h: what a step requests from oneDNN: the description of a primitive, and its operands.
+ * One function per family of operators fills it; primitive.c creates and runs the primitive. */
 #pragma once
 
 #include "agent/engine/graph/schedule.h"
@@ -12,15 +12,16 @@ enum { REQUEST_ARGS_MAX = 4, REQUEST_OUTPUT = -1 };
 
 struct request_arg {
     int name;                /* DNNL_ARG_… */
-    int input;               /* index among the step's inputs, or an output */
-    dnnl_memory_desc_t lies; /* row-major, as the engine has it; the primitive may want another */
+    int input;               /* index of the step's inputs, or REQUEST_OUTPUT - i */
+    dnnl_memory_desc_t lies; /* row-major, as in the engine; the primitive may use another format */
 };
 
-/* How it is to be done; the caller sets it before it asks. */
+/* Options; the caller sets them before the request is filled. */
 struct request_wish {
-    int block; /* channels of the device's blocks, in which pictures whose slot has a layout are */
-    bool keeps_blocks; /* such pictures are taken as they are, whatever the primitive likes best */
-    bool winograd;     /* of gradients alone */
+    int block;         /* channels per block, for pictures whose slot has a private layout */
+    bool keeps_blocks; /* such pictures are not reordered, even if the primitive prefers another
+                          format */
+    bool winograd;     /* only for gradients */
 };
 
 struct request {
@@ -32,13 +33,13 @@ struct request {
         dnnl_lrn_desc_t lrn;
         dnnl_softmax_desc_t softmax;
     } description;
-    bool has_hint; /* a gradient's: the forward convolution it belongs to */
+    bool has_hint; /* for a gradient: its forward convolution */
     dnnl_convolution_desc_t hint;
     int arg_count;
     struct request_arg args[REQUEST_ARGS_MAX];
 };
 
-/* false: not something to ask for. Operands are float32 and have elements, at most INT32_MAX. */
+/* false: oneDNN should not be used. Operands are float32 with 1 to INT32_MAX elements. */
 typedef bool request_fill(const struct schedule *schedule, const struct step *step,
                           struct request *ret_request);
 request_fill request_conv, request_conv_transpose;                       /* windows.c */
@@ -46,16 +47,16 @@ request_fill request_conv_gradient_input, request_conv_gradient_weights; /* grad
 request_fill request_matmul, request_gemm;                               /* products.c */
 request_fill request_lrn, request_softmax;                               /* norms.c */
 
-/* Empties it but for the wish. */
+/* Empties the request, except for its wish. */
 void request_begin(struct request *request);
-/* Adds an operand and returns its description, which is row-major for strides NULL. */
+/* Adds an operand and returns its description. strides NULL: row-major. */
 const dnnl_memory_desc_t *request_add(struct request *request, int name, int input, int rank,
                                       const int64_t *dims, const int64_t *strides);
-/* A convolution's strides, dilations and pads, as oneDNN counts them. */
+/* A convolution's strides, dilations and pads in oneDNN's convention. */
 struct request_geometry {
     dnnl_dims_t strides, dilations, pads_begin, pads_end;
 };
-/* false for windows that oneDNN is not made for: kernels that can be wholly in the padding. */
+/* false for windows that oneDNN does not support: kernels that can be completely in the padding. */
 bool request_geometry(const struct window *window, bool transposed,
                       struct request_geometry *ret_geometry);
 /* oneDNN has the weights as [g, m / g, c / g, …]; a transposed convolution of ONNX has them as
@@ -63,11 +64,13 @@ bool request_geometry(const struct window *window, bool transposed,
 const dnnl_memory_desc_t *request_add_weights(struct request *request, int name, int input,
                                               const struct shape *w, const struct window *window,
                                               bool transposed);
-/* The same numbers in any order the primitive likes. */
+/* The same tensor in the memory format that the primitive prefers. */
 dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like);
-/* Adds a convolution's picture, which is as its slot says, and returns what to ask for. */
+/* Adds a convolution's picture in the layout of its slot, and returns the description to
+ * request. */
 dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
                                        const struct slot *slot);
-/* As the wish says; false: Winograd is asked for, and would not pay for this window. */
+/* Sets the algorithm of the wish; false: the wish is Winograd, which would not be faster for this
+ * window. */
 bool request_algorithm(const struct request *request, const struct window *window,
                        const struct slot *weights, dnnl_alg_kind_t *ret_algorithm);

@@ -1,5 +1,5 @@
-/* reference.h: the plain kernels, one per operator, by op id. Simple loops that can be read beside
- * the ONNX specification; every other kernel is tested against them. */
+/* reference.h: the plain kernels, one per operator, by op id. Simple loops that can be compared
+ * with the ONNX specification; all other kernels are tested against them. */
 #pragma once
 
 #include "agent/engine/device/kernel.h"

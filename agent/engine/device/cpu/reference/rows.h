@@ -1,5 +1,5 @@
-/* rows.h: walking over several tensors at once, each with strides of its own: what broadcasting,
- * transposing, slicing and copying have in common. */
+/* rows.h: walks over several tensors at once, each with separate strides: shared by broadcasting,
+ * transposing, slicing and copying. */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -7,13 +7,14 @@
 enum { ROWS_OPERANDS_MAX = 4 };
 
 struct rows {
-    struct shape shape; /* what is walked over; a scalar counts as one row of one */
+    struct shape shape; /* of the walk; a scalar is one row of one element */
     int operand_count;
     int64_t strides[ROWS_OPERANDS_MAX][TENSOR_RANK_MAX]; /* elements */
     int64_t start[ROWS_OPERANDS_MAX];                    /* elements */
 };
 
-/* One row along the last dimension: operand k is at element offsets[k], and goes on by steps[k]. */
+/* One row along the last dimension: operand k begins at element offsets[k] and advances by
+ * steps[k]. */
 typedef void rows_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count);
 
 void rows_each(const struct rows *rows, rows_row *row, void *context);
@@ -21,5 +22,5 @@ void rows_each(const struct rows *rows, rows_row *row, void *context);
 /* Row-major strides of a whole tensor. */
 void rows_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]);
 
-/* Copies elements of `size` bytes: operand 0 of rows is read from `from`, operand 1 written. */
+/* Copies elements of `size` bytes: operand 0 is read from `from`, operand 1 is written to `to`. */
 void rows_copy(const struct rows *rows, size_t size, const void *from, void *to);
