@@ -19,8 +19,8 @@ enum copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_ON_DEVICE };
 /* The device's peak rates, as device_ops.measure finds them. */
 struct device_peaks {
     char what[64]; /* "2 threads, avx512" */
-    double flops,
-        bytes; /* per second: float32 operations (a multiply-add is two); bytes read and written */
+    /* Per second: float32 operations (a multiply-add is two); bytes read and written. */
+    double flops, bytes;
 };
 
 /* A point in a device's work: after everything that was started before the mark was set. */

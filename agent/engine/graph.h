@@ -45,10 +45,9 @@ struct graph {
     struct node *nodes; /* each after the nodes it reads from */
     int *inputs;        /* indices into values; without constants */
     int *outputs;
-    struct texts
-        *texts;      /* texts.h; NULL: none. Graphs that are derived from this one do not have it */
-    bool is_of_file; /* constants' origins point into the bytes of a struct resident_file */
-    bool lets_go;    /* resident.h */
+    struct texts *texts; /* texts.h; NULL: none. Derived graphs do not have it */
+    bool is_of_file;     /* constants' origins point into the bytes of a struct resident_file */
+    bool lets_go;        /* resident.h */
 };
 
 void graph_release(struct graph *graph);

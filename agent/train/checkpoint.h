@@ -1,7 +1,8 @@
 /* checkpoint.h: the state of a training as one object of the store; an incomplete one is ignored.
  *
  *   PREFIX/claim/GENERATION             created exclusively by rank 0 at a start; its content names
- * the owner PREFIX/checkpoint/GENERATION-STEP   written by that generation only
+ *                                       the owner
+ *   PREFIX/checkpoint/GENERATION-STEP   written by that generation only
  *
  * Numbers have 12 digits, so that names sort by number. The order is that of generations, not of
  * rounds, which begin at 1 again when a job is applied again. A process of an older generation that

@@ -1,27 +1,28 @@
-/* kernel.h: what a kernel is, and how a device chooses one for each step.
+/* kernel.h: kernels, and how a device chooses one for each step.
  *
  * How a fast kernel takes over a node. For each combination of input shapes the engine makes a
- * schedule (agent/engine/graph/schedule.h) and calls `prepare` once, with every shape and every
- * constant at hand. `prepare` must set step->kernel of every step that is not dropped; it starts
- * from the device's kernel table, one row per operator. Then it may, step by step,
- *   - put another kernel in, with step->state and step->release (reordered weights, a
- *     plan) and step->scratch_bytes;
+ * schedule (agent/engine/graph/schedule.h) and calls `prepare` once, with all shapes and constants
+ * known. `prepare` must set step->kernel of every step that is not dropped; it starts from the
+ * device's kernel table, one row per operator. Then it may, for each step,
+ *   - set another kernel, with step->state and step->release (reordered weights, a plan) and
+ *     step->scratch_bytes;
  *   - fuse neighbours: schedule_only_user finds the step behind, schedule_absorb makes one step of
  *     both, schedule_add_input brings the second's other inputs (conv + relu, conv + add); a step
  *     before (Pad in front of Conv) is fused by replacing inputs[0] and dropping that step
  *     (step->node = NULL) when schedule_only_user says that it has no other reader;
  *   - give a slot a private layout: slot->layout != 0 and slot->size_bytes. Only when every step
  *     that touches it knows the layout, and never for slots with `viewed` or `is_output`.
- * Memory is laid out afterwards, so what fusion removed costs nothing. State that does not depend
- * on shapes may be kept in the device, keyed by the address of a constant's bytes, for slots with
- * `is_lasting` only: other constants go with their schedule, and their addresses come again. */
+ * Memory is laid out afterwards, so fused values take no memory. State that does not depend on
+ * shapes may be kept in the device, keyed by the address of a constant's bytes, but only for slots
+ * with `is_lasting`: other constants are freed with their schedule, and their addresses may be
+ * reused. */
 #pragma once
 
 #include "agent/engine/device.h"
 #include "agent/engine/graph/schedule.h"
 #include "agent/engine/graph/shape.h"
 
-/* What a kernel gets. Inputs and outputs are in the order of the step; NULL where absent. */
+/* The arguments of a kernel. Inputs and outputs are in the order of the step; NULL where absent. */
 struct call {
     struct device *device;
     const struct node *node;
@@ -37,8 +38,8 @@ struct kernel {
     int (*run)(const struct call *call, struct error *err);
 };
 
-/* Looks a kernel up for every step that has none: table[op id]. Refuses with one line that names
- * all operators without a row. For use in `prepare`. */
+/* Sets the kernel of every step that has none to table[op id]. ERROR_UNSUPPORTED names all
+ * operators without a row in one line. For use in `prepare`. */
 NODISCARD int device_fill_kernels(struct device *device, const struct kernel *const *table,
                                   struct schedule *schedule, struct error *err);
 

@@ -1,5 +1,5 @@
-/* op.h: what an operator is. The rows are in agent/engine/ops/table.c; graph code only walks over
- * them through this header, so it never depends on a particular operator. */
+/* op.h: the description of an operator. The rows are in agent/engine/ops/table.c; code in graph/
+ * uses only this header, so it does not depend on particular operators. */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -17,7 +17,7 @@ enum attribute_kind {
     ATTRIBUTE_KIND_COUNT
 };
 
-/* One of a list of texts: not NUL-terminated, it is in the model's bytes. */
+/* One text of a list: not NUL-terminated, because it points into the model's bytes. */
 struct attribute_text {
     const char *bytes;
     size_t size;
@@ -36,8 +36,9 @@ struct attribute {
     struct tensor tensor;
 };
 
-/* An attribute an operator knows. One that no rule names, or whose value is outside its rule, is
- * refused by name when the model is loaded: nothing is ignored and then computed wrongly. */
+/* An attribute that an operator has. If a node has an attribute without a rule, or a value that its
+ * rule does not allow, the model is refused when it is loaded. So no attribute is ignored, which
+ * would give wrong results. */
 struct attribute_rule {
     const char *name; /* NULL ends the table */
     enum attribute_kind kind;
@@ -45,18 +46,18 @@ struct attribute_rule {
     int64_t low, high;  /* ATTRIBUTE_INTEGER: the accepted range; both 0: any */
 };
 
-/* What is known of a value before the run, for concrete input shapes. */
+/* What is known about a value before the run, for concrete input shapes. */
 struct fact {
     enum tensor_type type;
-    struct shape shape; /* no dimension is unknown */
+    struct shape shape; /* all dimensions are known */
     const void *known;  /* the elements, row-major, when they do not depend on the run; else NULL */
 };
 
 enum op_flags {
-    OP_VIEW = 1, /* output 0 has the bytes of input 0 in the same order: no work at run time */
-    OP_FROM_SHAPE = 2, /* the outputs depend on the input's shape alone */
-    /* Multiply-adds, for GFLOP/s: each element of the output (of input 0 for OP_SPREADS) meets
-     * 1 / w.dims[0] of the weights w, which are input 1. */
+    OP_VIEW = 1, /* output 0 has the same bytes as input 0, so there is nothing to do at run time */
+    OP_FROM_SHAPE = 2, /* the outputs depend only on the input's shape */
+    /* Multiply-adds, for GFLOP/s: each element of the output (of input 0 for OP_SPREADS) is
+     * combined with 1 / w.dims[0] of the weights w, which are input 1. */
     OP_CONVOLVES = 4,
     OP_SPREADS = 8,
     OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
@@ -68,9 +69,9 @@ enum op_flags {
 struct op {
     int id; /* enum op_id of agent/engine/ops/table.h: the index into a device's kernel table */
     const char *name;
-    int since, until; /* opsets this row is right for, both included; 0, 0: no file can name it */
+    int since, until; /* valid opsets of this row, both included; 0, 0: no file can name it */
     int inputs_min, inputs_max, outputs_max;
-    /* The accepted type of each input, the last letter holding for all that follow:
+    /* The accepted types of each input; the last letter applies to all further inputs:
      * f float32, r float32/float64, c those and int32, t those and int64, n those and all
      * integers, e those and bool, p float32/float64/int8/uint8, i int32/int64, l int64, u unsigned
      * integers, b bool, * any, = as the first input. */

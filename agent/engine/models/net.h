@@ -1,5 +1,5 @@
-/* net.h: layers, one behind the other: what the networks of models.c are made of. Values are named
- * by their indices in the graph; names are copied. Used by agent/engine/models. */
+/* net.h: the layers that models.c builds networks from. Values are named by their indices in the
+ * graph; names are copied. Used by agent/engine/models. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -13,19 +13,20 @@ struct net {
 
 /* input: dims of a sample [c, h, w]. *ret_input: the value [n, c, h, w]. */
 void net_init(struct net *net, uint64_t seed, const int64_t shape[3], int *ret_input);
-/* The last value becomes "logits" [n, classes]; the graph is the caller's. */
+/* The last value becomes "logits" [n, classes]; the caller owns the graph. */
 void net_finish(struct net *net, int value, int64_t classes, struct graph *ret_graph);
 
 struct net_conv {
     int64_t from, to; /* channels */
     int64_t kernel, stride;
 };
-/* Padded so that stride 1 keeps the size; without a shift, as a norm follows, or with. */
+/* Padded so that stride 1 keeps the size. has_bias: false if a norm follows. */
 int net_conv(struct net *net, const char *name, int input, struct net_conv conv, bool has_bias);
 int net_norm(struct net *net, const char *name, int input, int64_t channels);
-int net_activate(struct net *net, const char *name, int input); /* relu; tanh of smooth ones */
+/* A relu; tanh if the network is smooth. */
+int net_activate(struct net *net, const char *name, int input);
 int net_add(struct net *net, const char *name, int left, int right);
-/* Windows of `kernel` at `stride`; maximum, or average of smooth ones. */
+/* Windows of `kernel` at `stride`: maximum pool; average pool if the network is smooth. */
 int net_pool(struct net *net, const char *name, int input, int64_t kernel, int64_t stride,
              int64_t pad);
 int net_global_average(struct net *net, const char *name, int input);

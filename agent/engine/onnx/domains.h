@@ -1,5 +1,5 @@
-/* domains.h: whose operators a model uses, and the version of each that it says. Used by
- * agent/engine/onnx. */
+/* domains.h: the operator domains that a model uses, with the version that it declares for each.
+ * Used by agent/engine/onnx. */
 #pragma once
 
 #include "agent/engine/graph/op.h"
@@ -8,16 +8,16 @@
 enum domain { DOMAIN_STANDARD, DOMAIN_ML, DOMAIN_COUNT };
 
 struct versions {
-    int64_t of[DOMAIN_COUNT]; /* 0: the file does not say */
+    int64_t of[DOMAIN_COUNT]; /* 0: not declared */
 };
 
-/* "" and "ai.onnx" are the standard one, "ai.onnx.ml" the classical models'. False: none of ours.
- */
+/* "" and "ai.onnx" are the standard domain, "ai.onnx.ml" is that of classical models. False:
+ * another domain, which is not supported. */
 bool domain_of(struct wire name, enum domain *ret_domain);
-/* An OperatorSetIdProto; domains that are none of ours are passed over. ERROR_INVALID: the file
- * names two versions of one. */
+/* Reads an OperatorSetIdProto; unsupported domains are skipped. ERROR_INVALID: the file declares
+ * two versions of one domain. */
 NODISCARD int domain_read(struct wire message, struct versions *versions, struct error *err);
-/* Of a domain that the file uses. */
+/* Checks the version of a domain that the file uses. */
 NODISCARD int domain_check(const struct versions *versions, enum domain domain, struct error *err);
 /* NULL: not supported. */
 const struct op *domain_find(const struct versions *versions, enum domain domain, struct wire op);

@@ -1,11 +1,11 @@
-/* left_out.h: what a classical model's file may give out and the engine does not: lists of maps,
- * and texts. Both are left out where that leaves something of use, and that is said once, for
- * people. Used by graph_proto.c.
+/* left_out.h: outputs of classical models that the engine does not support: lists of maps, and
+ * texts. They are left out if useful outputs remain, and a note for people says so. Used by
+ * graph_proto.c.
  *
- * ZipMap makes a list of maps of a classifier's scores, one a row: its input is given in its place,
- * a column a class. An output of texts (a classifier's label; text_values.h) is not one of the
- * graph, and a model that has no other is refused with the sentence that says how to export it
- * otherwise. */
+ * ZipMap turns a classifier's scores into a list of maps, one per row: its input replaces it as
+ * output, with one column per class. An output of texts (a classifier's label; text_values.h) is
+ * removed from the graph. A model without other outputs is refused, with a message that says how to
+ * export it differently. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -13,12 +13,12 @@
 enum { LEFT_OUT_NOTE_MAX = 1000 };
 
 struct left_out {
-    char note[LEFT_OUT_NOTE_MAX]; /* "" nothing was left out; a line without its end */
+    char note[LEFT_OUT_NOTE_MAX]; /* "": nothing was left out; else a line without a newline */
 };
 
-/* Of a node whose inputs, outputs and attributes are read. */
+/* Handles a node after its inputs, outputs and attributes were read. */
 void left_out_node(struct left_out *out, const struct graph *graph, const struct node *node);
 /* Whether this value of the graph's outputs is left out. */
 bool left_out_output(struct left_out *out, const struct graph *graph, int value);
-/* When all outputs are left out. Returns -1. */
+/* The error if all outputs are left out. Returns -1. */
 int left_out_all(struct error *err);

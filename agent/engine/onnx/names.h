@@ -1,20 +1,20 @@
-/* names.h: text -> index, for the names of a graph's values. Hashes are seeded at random, so that
- * a hostile file cannot choose names that collide. */
+/* names.h: text -> index, for the names of a graph's values. Hashes have a random seed, so that a
+ * hostile file cannot choose names that collide. */
 #pragma once
 
 #include "lib/base.h"
 
 struct names {
     struct name {
-        const char *text; /* borrowed; NULL: a free place */
+        const char *text; /* borrowed; NULL: a free entry */
         int index;
     } * places;
-    size_t room, count; /* room is a power of two, at least twice count */
+    size_t room, count; /* room: a power of two, at least twice count */
     uint64_t seed;
 };
 
 void names_init(struct names *names, size_t count_max);
 void names_release(struct names *names);
-/* False when the text is there already. */
+/* False if the text is already in the table. */
 bool names_add(struct names *names, const char *text, int index);
-int names_find(const struct names *names, const char *text); /* -1: not there */
+int names_find(const struct names *names, const char *text); /* -1: not found */

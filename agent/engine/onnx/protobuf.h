@@ -1,5 +1,5 @@
-/* protobuf.h: reading protocol buffers' wire format in place. Nothing is copied or allocated; a
- * reader is a window on bytes that somebody else keeps. Used by agent/engine/onnx only. */
+/* protobuf.h: reads the wire format of protocol buffers in place. Nothing is copied or allocated; a
+ * reader borrows the bytes. Used by agent/engine/onnx only. */
 #pragma once
 
 #include "lib/error.h"

@@ -1,5 +1,5 @@
-/* tensor_proto.h: ONNX TensorProto messages, read in place and written: initializers and
- * attributes. The .pb files of tests are such messages, too (engine/model.h). */
+/* tensor_proto.h: reads (in place) and writes ONNX TensorProto messages: initializers, attributes,
+ * and the .pb files of tests (engine/model.h). */
 #pragma once
 
 #include "agent/engine/graph/arena.h"
@@ -7,17 +7,19 @@
 #include "agent/engine/onnx/protobuf.h"
 #include "lib/buffer.h"
 
-enum { TENSOR_PROTO_TEXT = 8 }; /* ONNX's number of strings, which are none of our types */
+enum { TENSOR_PROTO_TEXT = 8 }; /* ONNX's type number of strings, which the engine does not have */
 
-/* ONNX's number of an element type -> ours. ERROR_UNSUPPORTED (with its name) if we have none. */
+/* ONNX's number of an element type -> the engine's type. ERROR_UNSUPPORTED names a type that the
+ * engine does not have. */
 NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
 
 /* The tensor borrows aligned raw_data from the message's bytes; other data is copied into `arena`.
- * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): where the
- * tensor's very bytes are among them, at any address; NULL: nowhere. */
+ * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): the address of
+ * the tensor's elements in the message, at any alignment; NULL: the message does not have them in
+ * this form. */
 NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
                                 struct wire *ret_name, const void **ret_raw, struct error *err);
 
-/* Appends the message's bytes. */
+/* Appends the bytes of a message. */
 NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
                                struct error *err);

@@ -1,16 +1,15 @@
-/* bytes.h: pictures as they are in memory, in and out of a network of planes of floats: internal
- * operators, and the pass that puts them at a graph's ends, so that a device is given bytes, a
- * quarter of what floats take, and converts them itself.
+/* bytes.h: pictures as bytes at the ends of a network that computes planes of floats: two internal
+ * operators, and the pass that adds them to a graph. So a device receives bytes, a quarter of the
+ * size of floats, and converts them itself.
  *
- *   FromBytes (x uint8 [n, h, w, 3]) -> y float32 [n, 3, h, w]: plane k is x * scale[k] + shift[k]
- *             of byte k, or, with `turned`, of byte 2 - k. Attributes scale, shift (3 numbers
- *             each), turned (0, 1)
- *   ToBytes   (x float32 [n, 3, h, w]) -> y uint8 [n, h, w, 3], bad int32 [n, h]: the other way:
- *             byte k of plane k (2 - k) is x * scale + shift, cut to an integer of 0 to 255. bad:
- * of each row, how many pixels from the first one on that has a value that is NaN; 0: none
- * has. So a caller that cuts columns off sees whether one is left. What y has of these is not
- * specified.
- */
+ *   FromBytes (x uint8 [n, h, w, 3]) -> y float32 [n, 3, h, w]: plane k is byte k * scale[k] +
+ *             shift[k]; with `turned` it is made from byte 2 - k. Attributes scale, shift (3
+ *             numbers each), turned (0, 1)
+ *   ToBytes   (x float32 [n, 3, h, w]) -> y uint8 [n, h, w, 3], bad int32 [n, h]: the reverse: byte
+ *             k (2 - k with `turned`) is x * scale + shift of plane k, truncated to an integer in
+ *             0 to 255. bad: for each row, the number of pixels from the first one with a NaN to
+ *             the end of the row; 0: the row has none. So a caller that cuts columns off can see
+ *             whether a NaN remains. The bytes of y for NaN are not specified. */
 #pragma once
 
 #include "agent/engine/graph.h"

@@ -1,4 +1,4 @@
-/* session_state.h: a session inside, for the files of this folder that make it. */
+/* session_state.h: the fields of a session, private to the files that implement it. */
 #pragma once
 
 #include "agent/engine/model.h"
@@ -7,32 +7,32 @@
 
 struct flow;
 
-enum { SESSION_PLANS = 4 }; /* combinations of input shapes kept ready */
+enum { SESSION_PLANS = 4 }; /* plans that are kept, one per combination of input shapes */
 
 struct session {
     struct model *model;
-    struct graph graph; /* the model's, as it is run */
+    struct graph graph; /* the model's graph after all rewriting */
     bool gives_bytes;
     struct device *device;
-    struct plan *plans[SESSION_PLANS]; /* of session_run */
+    struct plan *plans[SESSION_PLANS]; /* used by session_run */
     struct plan *current;
     uint64_t runs;
     void *block; /* shared by all plans: only one runs at a time */
     size_t block_bytes;
-    struct flow *flow; /* of session_submit; NULL before the first */
+    struct flow *flow; /* used by session_submit; NULL before its first call */
 };
 
-/* All that session_run has on the device but for packed weights, and the block. */
+/* Frees everything that session_run has on the device, except packed weights, and the block. */
 void session_forget_plans(struct session *session);
-bool session_has_plans(const struct session *session); /* for some shapes it has */
-/* The block has so many bytes at least. Steps that use it must be over where it grows. */
+bool session_has_plans(const struct session *session); /* for any shapes */
+/* Makes the block at least this large. If it grows, no step that uses it may be running. */
 NODISCARD int session_grow_block(struct session *session, size_t size, struct error *err);
 
-/* Ends session->flow (flow.c), once what runs has ended; none is fine. */
+/* Closes session->flow (flow.c) after its runs have ended. It may be NULL. */
 void flow_close(struct session *session);
 
-/* For profiles: session_run with a hook after each step, and the plan of the last run, with its
- * schedule and kernels, until the next one. NULL before the first. */
+/* For profiles: session_run with a hook after each step; and the plan of the last run, with its
+ * schedule and kernels, valid until the next run (NULL before the first). */
 NODISCARD int session_run_hooked(struct session *session, const struct tensor *inputs,
                                  struct tensor *outputs, const struct plan_hook *hook,
                                  struct error *err);

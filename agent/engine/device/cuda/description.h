@@ -1,4 +1,4 @@
-/* description.h: a convolution as cuDNN describes it, forwards and backwards. */
+/* description.h: cuDNN's descriptors of a convolution, for the forward and backward direction. */
 #pragma once
 
 #include "agent/engine/device/cuda/gpu.h"
@@ -6,21 +6,21 @@
 struct description {
     struct gpu *gpu;
     struct kernels_window window;
-    bool is_last;                   /* all three: channels last, in the device's type */
-    bool is_padded;                 /* x comes with its pads, which differ by side */
-    int64_t x_channels, y_channels; /* with padding, where it is channels last */
-    /* NULL until described. The filter is [y_channels, x_channels / groups, h, w]. */
+    bool is_last;                   /* x, y and filter are channels last, in the device's type */
+    bool is_padded;                 /* x already contains its pads, because they differ by side */
+    int64_t x_channels, y_channels; /* rounded up if channels last */
+    /* NULL before description_make. The filter is [y_channels, x_channels / groups, h, w]. */
     cudnnTensorDescriptor_t x, y, channel;
     cudnnFilterDescriptor_t filter;
     cudnnConvolutionDescriptor_t convolution;
 };
 
-/* Numbers that cuDNN counts in ints, of two dimensions. */
+/* Whether the window has two dimensions and sizes that fit into cuDNN's ints. */
 bool description_fits(const struct kernels_window *window);
-/* From all before the descriptors, to these. A cudnnStatus_t; what was made is released by
- * description_release, after a failure, too. */
+/* Makes the descriptors from the fields before them. Returns a cudnnStatus_t. Call
+ * description_release after a failure, too. */
 int description_make(struct description *description);
 void description_release(struct description *description);
-/* Weights that are computed, [m, c, h, w], may be the filter as they are channels last: no groups,
- * and filters that fill lanes. */
+/* Whether computed weights, [m, c, h, w], can be the filter without conversion if they are channels
+ * last: no groups, and channels that fill all lanes. */
 bool description_keeps_weights(const struct operand *weights, const struct kernels_window *window);

@@ -3,10 +3,10 @@
 
 #include "agent/engine/device/kernel.h"
 
-/* ordinal: which one, from 0. precision: "float32" (NULL too), "tf32" (products of float32 may be
- * rounded to 10 bits before they are summed), or "float16", "bfloat16": pictures and rows between
- * the kernels that know it are of this type, channels last; all sums are of float32. Inputs and
- * outputs keep their types. ERROR_INVALID for any other; ERROR_UNAVAILABLE when there is no GPU,
+/* ordinal: the number of the GPU, from 0. precision: "float32" (NULL too), "tf32" (products of
+ * float32 may be rounded to 10 bits before they are summed), or "float16", "bfloat16": pictures and
+ * rows between kernels that support it are of this type, channels last; all sums are float32.
+ * Inputs and outputs keep their types. ERROR_INVALID: another precision; ERROR_UNAVAILABLE: no GPU,
  * driver or library. */
 NODISCARD int gpu_open(int ordinal, const char *precision, struct device **ret_device,
                        struct error *err);

@@ -1,8 +1,7 @@
-/* gpu.h: what the files of this folder share. A step of the schedule has a `struct task` as its
- * state. The task says in which layout its kernel wants every input and makes every output; where a
- * value is in another layout, task_run converts it, in the step's scratch memory. So every
- * kernel meets every other, and which values are kept channels last is a question of speed alone.
- */
+/* gpu.h: declarations that the files of this folder share. The state of a step of the schedule is a
+ * `struct task`. It says in which layout the kernel reads every input and makes every output; if a
+ * value has another layout, task_run converts it in the step's scratch memory. So all kernels can
+ * be combined, and the choice of layouts affects only speed. */
 #pragma once
 
 #include "agent/engine/device/cuda/channels_last.h"
@@ -17,16 +16,16 @@
 /* Also the values of slot->layout. */
 enum gpu_layout {
     GPU_ROW_MAJOR = 0,    /* of the slot's type */
-    GPU_CHANNELS_LAST = 1 /* of the device's type of two bytes: kernels.h. Rank 2: [n, c] */
+    GPU_CHANNELS_LAST = 1 /* of the device's 16-bit type: kernels.h. Rank 2: [n, c] */
 };
 
 struct gpu {
     struct device base;
     int ordinal;                 /* among those that this process sees */
-    enum kernels_float type;     /* of values that are channels last; FLOAT32: none are */
+    enum kernels_float type;     /* of channels-last values; FLOAT32: there are none */
     bool has_tf32;               /* products and convolutions of float32 may round to 10 bits */
-    cudaStream_t stream, beside; /* beside: of copies in no order with the steps */
-    cudaStream_t up, down;       /* of pictures on their way */
+    cudaStream_t stream, beside; /* beside: for copies that are not ordered with the steps */
+    cudaStream_t up, down;       /* for copies to and from the device while steps run */
     struct libraries libraries;
     cudnnHandle_t dnn;
     cublasLtHandle_t lt;
@@ -35,12 +34,12 @@ struct gpu {
 };
 
 struct operand {
-    void *data; /* while it runs: in the wanted layout */
+    void *data; /* while the task runs: the elements in `layout` */
     enum tensor_type type;
     struct shape shape;
-    enum gpu_layout layout; /* that the kernel wants, or makes */
+    enum gpu_layout layout; /* that the kernel reads or writes */
     bool is_absent;
-    bool is_converted; /* it is in the other layout: this is a copy in scratch memory ... */
+    bool is_converted; /* the value has the other layout: data is a copy in scratch memory ... */
     size_t offset;     /* ... at this place */
 };
 
@@ -49,20 +48,21 @@ struct task {
     const struct node *node;
     int input_count, output_count;
     struct operand *inputs, *outputs;
-    void *params;                  /* the family's; freed with the task ... */
-    void (*release)(void *params); /* ... by this, if it is set, else by free */
-    size_t scratch_bytes;          /* the kernel's own, which comes first */
-    void *scratch;                 /* while it runs */
+    void *params;                  /* private to the family; freed with the task ... */
+    void (*release)(void *params); /* ... by this function; NULL: by free */
+    size_t scratch_bytes;          /* of the kernel; it is before the copies of operands */
+    void *scratch;                 /* set while the task runs */
     bool is_host;                  /* it cannot be part of a recording */
 };
 
-/* A step while it is prepared. Values may still be fused into it. */
+/* A step while it is prepared. Values may still be fused into the step. */
 struct prepare {
     struct gpu *gpu;
     struct schedule *schedule;
     struct step *step;
     struct task *task;
-    struct fact facts[8]; /* of the node's first inputs, for the readers of agent/ops */
+    struct fact facts[8]; /* of the node's first inputs, for the functions of engine/ops that read
+                             parameters */
     const struct fact *inputs[8];
 };
 
@@ -70,7 +70,7 @@ static inline struct gpu *gpu_of(const struct device *device) {
     return (struct gpu *)(uintptr_t)device;
 }
 
-/* The places where the libraries' errors become ours. */
+/* These convert errors of the libraries. */
 NODISCARD int gpu_check(int code, const char *what, struct error *err); /* a cudaError_t */
 NODISCARD int gpu_check_dnn(struct gpu *gpu, cudnnStatus_t status, const char *what,
                             struct error *err);
@@ -81,11 +81,11 @@ NODISCARD int gpu_check_lt(struct gpu *gpu, cublasStatus_t status, const char *w
 
 struct task *task_new(const struct schedule *schedule, const struct step *step);
 void task_free(void *task);
-/* Adds the conversions to the scratch memory, once all slots have their layouts. */
+/* Adds the copies of operands to the scratch memory, after the layouts of all slots are known. */
 void task_finish(const struct schedule *schedule, struct step *step);
-/* A call with inputs and outputs where they are. */
+/* Runs the task with the inputs and outputs of the call. */
 int task_run(const struct call *call, struct error *err);
-/* Has the task run on the host, by the reference kernel. */
+/* Makes the task run the reference kernel on the host. */
 void task_prepare_host(struct prepare *prepare);
 
 /* ---- families: each sets task->run and what it needs. -1, ERROR_UNSUPPORTED: there is no kernel
@@ -100,15 +100,15 @@ prepare_call reduce_prepare, softmax_prepare, arg_max_prepare, layer_norm_prepar
 prepare_call conv_prepare, conv_transpose_prepare, pool_prepare, global_pool_prepare;
 prepare_call gemm_prepare, matmul_prepare;
 prepare_call from_bytes_prepare, to_bytes_prepare;
-/* Of trainings. */
+/* For trainings. */
 prepare_call slope_prepare, sum_to_prepare, softmax_gradient_prepare, round_prepare,
     dropout_prepare, loss_prepare, optimizer_prepare;
 prepare_call norm_training_prepare, norm_gradient_prepare, matmul_gradient_prepare;
 prepare_call conv_gradient_input_prepare, conv_gradient_weights_prepare, pool_gradient_prepare;
-/* The step would round what is in the device's type of two bytes already, and its readers may
- * read that. */
+/* Whether rounding is not needed: the value is already in the device's 16-bit type, and the step's
+ * readers can read that. */
 bool round_is_done(const struct gpu *gpu, const struct schedule *schedule, const struct step *step);
-/* InstanceNormalization, Resize, Pad of pictures, and what was fused behind them. */
+/* InstanceNormalization, Resize and Pad of pictures, with what was fused into them. */
 prepare_call apply_prepare;
 
 /* The table of all of them, by op id. */
@@ -123,13 +123,13 @@ extern const struct family host_family;
 NODISCARD int prepare_refuse(struct error *err, const char *why); /* ERROR_UNSUPPORTED */
 /* The elements of a constant input of the node, on the host; NULL: absent, or computed. */
 const void *prepare_constant(const struct prepare *prepare, int index);
-/* The same, float32 and lasting: what may be packed. */
+/* The same for constants that may be packed: float32 and lasting. */
 const float *prepare_weights(const struct schedule *schedule, const struct node *node, int index);
-/* Clip's bounds, the node's inputs `first` and the next: arguments of a kernel, so they must be
- * known before the run; else -1, ERROR_UNSUPPORTED. */
+/* The bounds of Clip, which are the node's inputs `first` and `first` + 1. They are arguments of a
+ * kernel, so they must be known before the run; else ERROR_UNSUPPORTED. */
 NODISCARD int prepare_clip(const struct prepare *prepare, int first, float *ret_low,
                            float *ret_high, struct error *err);
-/* The input is channels last already, so the kernel should want that layout. */
+/* Whether the input is already channels last, so that the kernel should use that layout. */
 bool prepare_is_channels_last(const struct prepare *prepare, int index);
 void prepare_layout(struct prepare *prepare,
                     enum gpu_layout layout); /* of all inputs and outputs */

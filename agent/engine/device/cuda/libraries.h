@@ -1,6 +1,6 @@
-/* libraries.h: cuDNN 9 and cuBLASLt 13, opened when a GPU is, so that the same program starts where
- * they are not. (CUDA's own runtime is linked in, and needs the driver alone.) One table of
- * functions each, named as in the library without its prefix. */
+/* libraries.h: cuDNN 9 and cuBLASLt 13. They are loaded when a GPU is opened, so that the same
+ * program starts on machines without them. (CUDA's runtime is linked statically and needs only the
+ * driver.) One table of functions for each library, named as in the library without its prefix. */
 #pragma once
 
 #include "lib/error.h"
@@ -66,6 +66,6 @@ struct libraries {
     } lt;
 };
 
-/* ERROR_UNAVAILABLE, naming what is missing and where it is to be had. */
+/* ERROR_UNAVAILABLE names what is missing and where to get it. */
 NODISCARD int libraries_open(struct libraries *libraries, struct error *err);
 void libraries_close(struct libraries *libraries);

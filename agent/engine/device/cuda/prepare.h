@@ -1,4 +1,4 @@
-/* prepare.h: kernels for every step of a schedule. */
+/* prepare.h: sets the kernel of every step of a schedule. */
 #pragma once
 
 #include "agent/engine/device/cuda/gpu.h"

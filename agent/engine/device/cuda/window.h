@@ -1,4 +1,4 @@
-/* window.h: a window of agent/ops as the kernels take it. */
+/* window.h: converts a window of engine/ops to the kernels' struct. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels_window.h"

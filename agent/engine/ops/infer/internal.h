@@ -1,32 +1,39 @@
-/* internal.h: operators that no model file names: what gradients and training need beyond ONNX's.
- * dy is the gradient of a forward node's output. Where a node was made for a forward one it has its
- * attributes and opset, and the attribute "of", its operator's name. Shapes are int64 lists that
- * are known before the run (Shape nodes): so one graph holds for every batch size.
+/* internal.h: operators that no model file can name: those that gradients and training need and
+ * ONNX does not have. dy is the gradient of a forward node's output. A node that was made for a
+ * forward node has its attributes and opset, and the attribute "of" with the name of its operator.
+ * Shapes are int64 lists that are known before the run (Shape nodes), so one graph is valid for
+ * every batch size.
  *
- *   SumTo                (x, shape) -> x summed over what broadcasting had repeated
+ *   SumTo                (x, shape) -> x, summed over the dimensions that broadcasting repeated
  *   UnaryGradient        (dy, v[, low, high]) -> dx. v: the forward x, or y where that is enough
- *   ConvGradientInput    (dy, shape of x, w) -> dx, of Conv and ConvTranspose
- *   ConvGradientWeights  (dy, shape of w, x) -> dw [, dbias]
- *   PoolGradient         (dy, shape of x[, x]) -> dx; x of the maxima alone
- *   DropoutTraining      (x [n, ...], keys int64 [n]) -> y: each element is 0 by the chance
- * `ratio`, else x / (1 - ratio); by its sample's key, its place there and the attribute salt, and
- * by nothing else NormTraining         (x, scale, shift) -> y, mean, variance: of the batch, [c],
- * the variance not corrected (divided by n); attribute epsilon NormGradient         (dy, x, scale,
- * mean, variance) -> dx, dscale, dshift. of NormTraining; of BatchNormalization, whose statistics
- * are fixed; of InstanceNormalization, which has no mean and variance here LrnGradient (dy, x)
- * -> dx SoftmaxGradient      (dy, y) -> dx, of Softmax and LogSoftmax MatMulGradient       (dy, a,
- * b) -> da (attribute side 0) or db (side 1) MoveGradient         (dy, shape of x, the forward
- * node's further inputs) -> dx, of operators each of whose outputs is one element of x, or none:
- * Slice, Pad, Gather ResizeGradient       likewise, of Resize and Upsample SoftmaxCrossEntropy  (x
- * [n, classes], labels int64 [n], scale) -> loss, dx, correct: the sum over the samples, times
- * scale; how many have their greatest x (the first of equal ones) at the label. Attribute smoothing
+ *   ConvGradientInput    (dy, shape of x, w) -> dx, for Conv and ConvTranspose
+ *   ConvGradientWeights  (dy, shape of w, x) -> dw[, dbias]
+ *   PoolGradient         (dy, shape of x[, x]) -> dx; x only for maximum pools
+ *   DropoutTraining      (x [n, ...], keys int64 [n]) -> y: each element is 0 with probability
+ *                        `ratio`, else x / (1 - ratio). It depends only on its sample's key, its
+ *                        place in the sample and the attribute salt
+ *   NormTraining         (x, scale, shift) -> y, mean, variance: of the batch, [c], the variance
+ *                        not corrected (divided by n); attribute epsilon
+ *   NormGradient         (dy, x, scale, mean, variance) -> dx, dscale, dshift, for NormTraining;
+ *                        for BatchNormalization, where the statistics are constants; and for
+ *                        InstanceNormalization, without the inputs mean and variance
+ *   LrnGradient          (dy, x) -> dx
+ *   SoftmaxGradient      (dy, y) -> dx, for Softmax and LogSoftmax
+ *   MatMulGradient       (dy, a, b) -> da (attribute side 0) or db (side 1)
+ *   MoveGradient         (dy, shape of x, the forward node's further inputs) -> dx, for operators
+ *                        where each output element is one element of x or none: Slice, Pad, Gather
+ *   ResizeGradient       likewise, for Resize and Upsample
+ *   SoftmaxCrossEntropy  (x [n, classes], labels int64 [n], scale) -> loss, dx, correct: the loss
+ *                        is the sum over the samples, times scale; correct is the number of samples
+ *                        whose greatest x (the first of equal ones) is at the label. Attribute
+ *                        smoothing
  *   MeanSquared          (x [n, ...], target, scale) -> loss, dx: the sum over samples of the mean
  *                        square, times scale */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* A shape given as input 1. */
+/* Reads the shape that is input 1. */
 NODISCARD int internal_shape(const struct fact *const *inputs, struct shape *ret_shape,
                              struct error *err);
 

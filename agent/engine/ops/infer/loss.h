@@ -1,15 +1,15 @@
-/* loss.h: ONNX's own losses (those that training is made of are internal.h's). */
+/* loss.h: ONNX's losses (internal.h has those that the trainer uses). */
 #pragma once
 
 #include "agent/engine/graph.h"
 
 enum likelihood_reduction { LIKELIHOOD_MEAN, LIKELIHOOD_SUM, LIKELIHOOD_NONE };
 
-/* x is [samples, classes, places]; of each sample and place one label. */
+/* x is [samples, classes, places], with one label per sample and place. */
 struct likelihood {
     int64_t samples, classes, places;
     enum likelihood_reduction reduction;
-    bool has_ignored; /* labels of `ignored` count nothing */
+    bool has_ignored; /* places with the label `ignored` do not count */
     int64_t ignored;
 };
 NODISCARD int likelihood_params(const struct node *node, const struct shape *x,

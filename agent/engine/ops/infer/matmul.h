@@ -1,10 +1,10 @@
-/* matmul.h: products of matrices. */
+/* matmul.h: matrix products. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* MatMul as numpy has it: `shape` is the output's batch part, of rank batch_rank; a[m, k] b[k, n].
- * Strides are in matrices, 0 where one is repeated. */
+/* MatMul as in numpy: a[m, k] b[k, n] for each batch; `shape` has the output's batch dimensions,
+ * batch_rank of them. Strides are in matrices, 0 where a matrix is repeated. */
 struct matmul {
     int64_t m, k, n;
     struct shape batch;

@@ -1,10 +1,9 @@
-/* move.h: operators that copy elements to other places: the parameters kernels share with the shape
- * rules. */
+/* move.h: operators that move elements: parameters that kernels share with the shape rules. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* Slice, all opsets: output element i of a dimension is input element start + i * step. */
+/* Slice of all opsets: output element i of a dimension is input element start + i * step. */
 struct slice {
     int64_t start[TENSOR_RANK_MAX], step[TENSOR_RANK_MAX], size[TENSOR_RANK_MAX];
 };
@@ -14,10 +13,10 @@ NODISCARD int slice_params(const struct node *node, const struct fact *const *in
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 struct pad {
     enum pad_mode mode;
-    int64_t begin[TENSOR_RANK_MAX], end[TENSOR_RANK_MAX]; /* negative: cut off */
-    float value; /* of the attribute (opset 2); later opsets have input 2 */
+    int64_t begin[TENSOR_RANK_MAX], end[TENSOR_RANK_MAX]; /* negative: elements are removed */
+    float value; /* from the attribute (opset 2); later opsets use input 2 */
 };
-/* Of Pad, and of CenterCropPad: zeros or cuts on both sides, the odd one behind. */
+/* For Pad, and for CenterCropPad, which pads or crops both sides; an odd one is at the end. */
 NODISCARD int pad_params(const struct node *node, const struct fact *const *inputs,
                          struct pad *ret_pad, struct error *err);
 

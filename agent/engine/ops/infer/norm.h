@@ -3,20 +3,20 @@
 
 #include "agent/engine/graph.h"
 
-/* All further inputs hold one number per channel. */
+/* All further inputs have one number per channel. */
 NODISCARD int infer_norm(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
-/* Likewise; what is trained must have been expanded (expand.h). */
+/* Likewise; nodes with training_mode 1 must have been expanded (expand.h). */
 NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 
-/* GroupNormalization: scale and shift are one for each group, from opset 21 on for each channel. */
+/* GroupNormalization: one scale and shift per group; from opset 21 on per channel. */
 NODISCARD int infer_group_norm(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
 
-/* x as [outer, inner]: normalized over inner, everything from the axis on. */
+/* x as [outer, inner], normalized over inner: all dimensions from the axis on. */
 struct layer_norm {
     int axis;
     int64_t outer, inner;

@@ -1,17 +1,19 @@
-/* optimizer_step.h: the internal operator that moves one parameter by its gradient, so that weights
- * and an optimizer's vectors stay where a device has them (agent/train/optimizer.h has the
- * formulas). Elementwise but for LARS' two sums: outputs may be in the memory of inputs.
+/* optimizer_step.h: the internal operator that updates one parameter by its gradient, so that
+ * weights and the optimizer's vectors stay in device memory (agent/train/optimizer.h has the
+ * formulas). It is elementwise, except for the two sums of LARS, so outputs may share the memory of
+ * inputs.
  *
  *   OptimizerStep (w, g, numbers[, v | m, s]) -> w'[, v' | m', s'].  All of one shape, [count];
  *                 numbers float32 [OPTIMIZER_NUMBERS], below. Attributes: kind, an enum
  *                 optimizer_step_kind; decay; trust, LARS' factor of |w| / |g|, 0 for none
  *
- * What changes from step to step is an input, so that one prepared graph holds for all steps. */
+ * Numbers that change from step to step are an input, so that one prepared graph is valid for all
+ * steps. */
 #pragma once
 
 #include "agent/engine/training.h"
 
-/* How many vectors a kind keeps. */
+/* The number of vectors of a kind. */
 int optimizer_step_states(enum optimizer_step_kind kind);
 
 NODISCARD int infer_optimizer_step(const struct node *node, const struct fact *const *inputs,

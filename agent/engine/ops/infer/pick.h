@@ -1,6 +1,6 @@
-/* pick.h: operators that read or write elements at places which another input names. Indices are
- * int32 or int64; negative ones count from the end; one that is out of range ends the run with
- * ERROR_INVALID, but in OneHot, where it is off everywhere. */
+/* pick.h: operators that read or write elements at indices that another input gives. Indices are
+ * int32 or int64; negative ones count from the end. An index out of range ends the run with
+ * ERROR_INVALID, except in OneHot, where all elements then have the off value. */
 #pragma once
 
 #include "agent/engine/graph.h"

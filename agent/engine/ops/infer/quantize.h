@@ -1,11 +1,11 @@
-/* quantize.h: QuantizeLinear and DequantizeLinear; the other quantized operators are written in
- * these and in convolutions and products of int32 (expand_quantized.c). */
+/* quantize.h: QuantizeLinear and DequantizeLinear; the other quantized operators are expanded to
+ * these and to convolutions and products of int32 (expand_quantized.c). */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* One scale for all, or one for each index of an axis: inner is what has one in a row, size how
- * many there are. */
+/* One scale for all elements, or one per index of an axis. size: the number of scales; inner:
+ * adjacent elements with the same scale. */
 struct quantize {
     int64_t inner, size;
 };

@@ -1,11 +1,13 @@
-/* recurrent.h: RNN, GRU and LSTM: a state of `hidden` numbers for each sequence, which goes over
- * its steps. X [steps, batch, input]; W [directions, gates * hidden, input], R the same by hidden,
- * B of both. With layout 1 the batch comes first. Source: ONNX 7, 14. */
+/* recurrent.h: RNN, GRU and LSTM: each sequence has a state of `hidden` numbers, which every step
+ * updates. X [steps, batch, input]; W [directions, gates * hidden, input]; R [directions, gates *
+ * hidden, hidden]; B has the biases of both. With layout 1 the batch is the first dimension.
+ * Source: ONNX 7, 14. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* What a gate goes through: those without numbers of their own, HardSigmoid with its usual ones. */
+/* Activation functions of gates: those without parameters, and HardSigmoid with its default
+ * parameters. */
 enum recurrent_function {
     RECURRENT_SIGMOID,
     RECURRENT_TANH,
@@ -19,16 +21,16 @@ enum { RECURRENT_DIRECTIONS_MAX = 2, RECURRENT_FUNCTIONS_MAX = 3 };
 
 struct recurrent {
     int gates; /* 1: RNN; 3: GRU; 4: LSTM */
-    /* f, g and h of the specification, of each direction; RNN has f alone, GRU f and g */
+    /* f, g and h of the specification, per direction; RNN has only f, GRU has f and g */
     enum recurrent_function functions[RECURRENT_DIRECTIONS_MAX][RECURRENT_FUNCTIONS_MAX];
     bool is_batch_first;
-    bool is_reverse; /* the first direction goes backwards; a second one does always */
+    bool is_reverse; /* the first direction is backwards; the second always is */
     int64_t steps, batch, input, hidden, directions;
 };
 
 NODISCARD int recurrent_params(const struct node *node, const struct fact *const *inputs,
                                struct recurrent *ret_recurrent, struct error *err);
-/* Y, every state, [steps, directions, batch, hidden]; the last states, [directions, batch, hidden]
- * (with layout 1 the batch is first). */
+/* Outputs: Y, all states, [steps, directions, batch, hidden]; the last states, [directions, batch,
+ * hidden]. With layout 1 the batch is the first dimension. */
 NODISCARD int infer_recurrent(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);

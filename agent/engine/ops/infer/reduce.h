@@ -1,4 +1,4 @@
-/* reduce.h: operators that work along some axes. */
+/* reduce.h: operators that reduce or normalize along axes. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -6,7 +6,7 @@
 struct reduce {
     bool is_reduced[TENSOR_RANK_MAX];
     bool keeps;       /* reduced dimensions stay, with size 1 */
-    bool is_identity; /* no axes were given, and that means none */
+    bool is_identity; /* no axes are given, and that means that nothing is reduced */
 };
 NODISCARD int reduce_params(const struct node *node, const struct fact *const *inputs,
                             struct reduce *ret_reduce, struct error *err);
@@ -15,8 +15,8 @@ NODISCARD int infer_reduce(const struct node *node, const struct fact *const *in
 NODISCARD int infer_arg_max(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);
 
-/* Softmax and LogSoftmax: x is [outer, axis, inner]. Up to opset 12 everything from the axis on is
- * one dimension (inner = 1). */
+/* Softmax and LogSoftmax: x is [outer, axis, inner]. Up to opset 12 all dimensions from the axis on
+ * count as one (inner = 1). */
 struct softmax {
     int64_t outer, axis, inner;
 };

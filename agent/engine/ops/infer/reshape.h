@@ -1,5 +1,4 @@
-/* reshape.h: operators that give the same elements another shape, and those that talk about shapes.
- */
+/* reshape.h: operators that give the same elements another shape, and operators on shapes. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -12,7 +11,8 @@ NODISCARD int infer_squeeze(const struct node *node, const struct fact *const *i
                             struct fact *outputs, struct error *err);
 NODISCARD int infer_unsqueeze(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);
-/* Internal: Align (b, a): b with ones behind it, so that its first dimension is a's `axis`. */
+/* For the internal operator Align (b, a): appends ones to b's shape, so that its first dimension is
+ * at a's `axis`. */
 NODISCARD int infer_align(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err);
 NODISCARD int infer_dropout(const struct node *node, const struct fact *const *inputs,
@@ -26,5 +26,5 @@ NODISCARD int infer_constant_of_shape(const struct node *node, const struct fact
 NODISCARD int infer_range(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err);
 
-/* The dimensions start..end - 1 that Shape tells (all before opset 15). */
+/* The dimensions start..end - 1 that Shape returns (all before opset 15). */
 void shape_part(const struct node *node, int rank, int *ret_start, int *ret_end);

@@ -1,14 +1,15 @@
-/* signal.h: Fourier transforms and what goes with them (ONNX 17). Complex numbers are a last
- * dimension of 2: real part, imaginary part. */
+/* signal.h: Fourier transforms and related operators (ONNX 17). Complex numbers are a last
+ * dimension of size 2: real part, imaginary part. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
 struct dft {
     int axis;
-    int64_t size, length; /* of the input along the axis; of the transform: cut off, or zeros */
-    int64_t bins;         /* of the output: the half of them where the input is real (onesided) */
-    int64_t parts;        /* of a number of the input: 1, 2 */
+    int64_t size, length; /* size: of the input along the axis. length: of the transform; the input
+                             is truncated or padded with zeros */
+    int64_t bins;         /* of the output; about half the length if onesided */
+    int64_t parts;        /* of an input number: 1 real, 2 complex */
     bool is_inverse;
 };
 NODISCARD int dft_params(const struct node *node, const struct fact *const *inputs,
@@ -20,7 +21,7 @@ struct stft {
 NODISCARD int stft_params(const struct node *node, const struct fact *const *inputs,
                           struct stft *ret_stft, struct error *err);
 
-/* The first inputs, of one integer each. */
+/* Reads the first `count` inputs, each one integer. */
 NODISCARD int signal_sizes(const struct fact *const *inputs, int count, int64_t *ret_sizes,
                            struct error *err);
 
@@ -28,9 +29,10 @@ NODISCARD int infer_dft(const struct node *node, const struct fact *const *input
                         struct fact *outputs, struct error *err);
 NODISCARD int infer_stft(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
-/* HannWindow, HammingWindow, BlackmanWindow: of the size. */
+/* HannWindow, HammingWindow, BlackmanWindow; the input is the size. */
 NODISCARD int infer_signal_window(const struct node *node, const struct fact *const *inputs,
                                   struct fact *outputs, struct error *err);
-/* bands, length of the transform, samples a second, lowest and highest frequency */
+/* Inputs: number of bands, length of the transform, samples per second, lowest and highest
+ * frequency. */
 NODISCARD int infer_mel_weights(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err);

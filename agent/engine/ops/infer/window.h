@@ -1,6 +1,6 @@
 /* window.h: convolutions and pools: a window sliding over one to three spatial dimensions. The
- * arrays always have three entries; with fewer dimensions the first ones are 1 (kernel, stride,
- * dilation, sizes) and 0 (pads), so that kernels need one loop nest for all. */
+ * arrays always have three entries; with fewer dimensions the first entries are 1 (kernel, stride,
+ * dilation, sizes) or 0 (pads), so that kernels need only one loop nest. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -8,7 +8,7 @@
 enum { WINDOW_RANK = 3 };
 
 struct window {
-    int rank; /* spatial dimensions the model has: 1 to 3, in the last entries */
+    int rank; /* number of spatial dimensions in the model: 1 to 3; they are the last entries */
     int64_t groups;
     int64_t in[WINDOW_RANK], out[WINDOW_RANK]; /* [depth, height, width] */
     int64_t kernel[WINDOW_RANK], stride[WINDOW_RANK], dilation[WINDOW_RANK];
@@ -30,11 +30,12 @@ NODISCARD int infer_conv_transpose(const struct node *node, const struct fact *c
                                    struct fact *outputs, struct error *err);
 NODISCARD int infer_pool(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
-/* With the maxima's places as output 1, of MaxPoolIndices alone: others must have been expanded. */
+/* Output 1, the indices of the maxima, is only for MaxPoolIndices: other pools with indices must
+ * have been expanded. */
 NODISCARD int infer_max_pool(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);
-/* x, the maxima's places, the output's shape (optional). The places are of unpool_shape, which is
- * the output's if none is given. */
+/* Inputs: x, the indices of the maxima, the output's shape (optional). The indices refer to
+ * unpool_shape, which is also the output's shape if none is given. */
 NODISCARD int unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
                            struct error *err);
 NODISCARD int infer_max_unpool(const struct node *node, const struct fact *const *inputs,

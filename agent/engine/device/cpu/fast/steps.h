@@ -54,8 +54,8 @@ struct norm_step {
  * dy, x, scale, mean, variance, and those whose indices are below (-1: absent). Outputs: dx,
  * dscale, dshift[, the gradient behind the relu, if other steps read it, too]. */
 struct norm_gradient_step {
-    int other, y,
-        shift; /* y: the relu's output; shift: given if the relu's input is the norm of this x */
+    /* y: the relu's output; shift: given if the relu's input is the norm of this x. */
+    int other, y, shift;
     int dy_layout, other_layout, x_layout, y_layout, dx_layout, kept_layout;
 };
 

@@ -78,8 +78,7 @@ struct norm_job {
     size_t count;                /* pixels; the arrays below have b numbers or `count` pixels */
     const float *dy, *other, *x; /* other NULL: dy alone */
     const float *y;              /* the relu's output; NULL: see scale */
-    const float *scale,
-        *shift; /* the relu's input is x * scale + shift; NULL (and y NULL): there is no relu */
+    const float *scale, *shift;  /* the relu's input: x * scale + shift. NULL and y NULL: no relu */
     const float *mean;
     float *kept;          /* receives g; NULL: g is not stored */
     float *sum, *product; /* from norm_sums: sums of g and g * (x - mean) over the piece */

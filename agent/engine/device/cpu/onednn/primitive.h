@@ -22,11 +22,10 @@ struct onednn {
 
 struct operand {
     struct request_arg arg;
-    dnnl_memory_t lies,
-        wanted; /* lies: the format in memory. wanted: that of the primitive; NULL: the same */
-    dnnl_primitive_t reorder; /* from lies to wanted, or back for the output */
-    size_t offset;            /* of wanted, in the scratch */
-    bool is_kept;             /* wanted is a constant that the device keeps */
+    dnnl_memory_t lies, wanted; /* wanted: the primitive's format; NULL: it is that of lies */
+    dnnl_primitive_t reorder;   /* from lies to wanted, or back for the output */
+    size_t offset;              /* of wanted, in the scratch */
+    bool is_kept;               /* wanted is a constant that the device keeps */
 };
 
 struct primitive {
