@@ -1,10 +1,10 @@
 /* best.h: which epoch's network is the result of a training with an objective (spec.metrics). A
- * sweep judges a trial by the best of its reports, one per epoch; so the network that had the best
+ * sweep judges a trial by the best of its reports, one per epoch, so the network with the best
  * value is published, not the last one. PURE.
  *
  * The metrics are those that a trainer reports: over an epoch's batches, while the weights change
  * (loss, trainAccuracy), or over the test data after the epoch (testLoss, accuracy). In both cases
- * the network after the epoch is meant. */
+ * the value belongs to the network after the epoch. */
 #pragma once
 
 #include "lib/error.h"
@@ -25,7 +25,7 @@ struct best_goal {
     bool is_minimized;
 };
 
-/* Stored in checkpoints byte by byte. */
+/* Stored in checkpoints as bytes. */
 struct best {
     double value;
     int64_t epoch; /* from 1; 0: none yet */
@@ -34,13 +34,13 @@ struct best {
 
 const char *best_metric_name(enum best_metric metric); /* its name in reports: "trainAccuracy" */
 
-/* metrics: spec.metrics. NULL, no objective, or a metric that only a command's program reports: no
- * goal. INVALID: its goal is neither Maximize nor Minimize. */
+/* metrics: spec.metrics. NULL, no objective, or a metric that trainers do not report: no goal.
+ * INVALID: its goal is neither Maximize nor Minimize. */
 NODISCARD int best_goal_read(const json_t *metrics, struct best_goal *ret_goal, struct error *err);
-/* Whether the value is better than all before. A tie is not, nor is a value that the hub does not
- * accept as a number (objective.h). */
+/* Whether the value is better than all before. Equal values are not better, nor are values that the
+ * hub does not accept as numbers (objective.h). */
 bool best_is_beaten(const struct best *best, const struct best_goal *goal, double value);
-/* Its name in checkpoints, which differs for each metric and goal. */
+/* The record's name in checkpoints, which differs for each metric and goal. */
 void best_record_name(const struct best_goal *goal, char name[static BEST_NAME_MAX]);
 /* Whether a record is possible for this training, of which `step` steps are done. */
 bool best_is_sound(const struct best *best, int64_t step, int64_t epoch_steps);

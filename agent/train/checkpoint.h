@@ -30,7 +30,7 @@ struct checkpoint_tensor {
 
 struct checkpoint {
     int64_t generation;
-    int64_t step; /* steps done: the first of the resumed training */
+    int64_t step; /* number of steps done; index of the first step of the resumed training */
     uint64_t seed;
     const char
         *digest; /* of graph, data and settings; only a checkpoint with the same digest is loaded */
@@ -52,8 +52,9 @@ NODISCARD int checkpoint_claim(const struct checkpoint_place *place, const char 
 NODISCARD int checkpoint_is_newest(const struct checkpoint_place *place, int64_t generation,
                                    bool *ret_is_newest, struct error *err);
 
-/* Writes it atomically. The tensors' data must not change meanwhile. written: counts bytes, for
- * another thread to watch; or NULL. After a failure it may still have been stored. */
+/* Writes the checkpoint atomically. The tensors' data must not change meanwhile. written: counts
+ * the bytes written, so that another thread can watch progress; or NULL. After a failure the object
+ * may exist nevertheless. */
 NODISCARD int checkpoint_write(const struct checkpoint_place *place,
                                const struct checkpoint *checkpoint, _Atomic int64_t *written,
                                struct error *err);
@@ -85,10 +86,10 @@ NODISCARD int checkpoint_load(const struct checkpoint_place *place, int64_t gene
 /* The bytes before the tensors: magic, sizes, JSON, checksums. The caller frees *ret_head. */
 NODISCARD int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head,
                               size_t *ret_size, struct error *err);
-/* The bytes after them; crc: of all bytes before. */
+/* The bytes after the tensors; crc: of all bytes before them. */
 enum { CHECKPOINT_TAIL_BYTES = 16, CHECKPOINT_ALIGNMENT = 64 };
 void checkpoint_tail(uint32_t crc, int64_t size, char tail[static CHECKPOINT_TAIL_BYTES]);
-/* Zeros between a tensor and what follows it. */
+/* The number of zeros after a tensor. */
 size_t checkpoint_padding(const struct checkpoint_tensor *tensor);
 /* INVALID: any byte is not as it was written. On success *ret_loaded owns `bytes`, which are
  * from malloc (64-byte aligned, if the tensors are to be); on failure the caller keeps them. */

@@ -22,10 +22,11 @@ enum metrics_column {
 };
 
 struct metrics_row {
-    int64_t step;                /* steps done; greater than the row's before */
+    int64_t step;                /* steps done; greater than in the previous row */
     double epoch;                /* done */
     int64_t wall_ms;             /* since 1970 */
-    double values[METRIC_COUNT]; /* NAN: unknown; an empty cell, and no point in the curve */
+    double values[METRIC_COUNT]; /* NAN: unknown; an empty cell of the CSV, no value in the event
+                                    file */
 };
 
 struct metrics;

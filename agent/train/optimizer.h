@@ -1,4 +1,4 @@
-/* optimizer.h: gradients -> new weights, in one pass over them. In the spec:
+/* optimizer.h: gradients -> new weights, in one pass over the weights. In the spec:
  *
  *   optimizer: {kind: SGD | Adam | LARS, learningRate: "0.05", momentum: "0.9", nesterov: true,
  *               weightDecay: "5e-5", beta1: "0.9", beta2: "0.999", epsilon: "1e-8"}
@@ -27,7 +27,7 @@ struct parameter {
     float *weights;   /* of the device, as the gradients */
     float *gradients; /* of the gang's mean loss */
     int64_t count;
-    bool decays; /* its rank is not 1 */
+    bool decays; /* true unless its rank is 1 */
 };
 
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_LARS };
@@ -54,9 +54,9 @@ void optimizer_freep(struct optimizer **optimizer);
 NODISCARD int optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
                               double rate, struct error *err);
 
-/* State that checkpoints store with the weights: this many vectors per parameter, of its size, 0 at
- * the start; named "momentum", "mean", "square". */
+/* The number of state vectors per parameter, each of the parameter's size and 0 at the start:
+ * "momentum", "mean", "square". Checkpoints store them with the weights. */
 size_t optimizer_state_count(const struct optimizer *optimizer);
 const char *optimizer_state_name(const struct optimizer *optimizer, size_t which);
-/* In the device's memory. */
+/* The address of a state vector, in device memory. */
 float *optimizer_state(struct optimizer *optimizer, size_t parameter, size_t which);

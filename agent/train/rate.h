@@ -4,9 +4,10 @@
  *              baseBatchSize: 256, stepEpochs: [30, 60, 80], stepFactor: "0.1"}
  *
  * Linear: learningRate is meant for baseBatchSize and grows with the batch (Goyal et al.,
- * "Accurate, Large Minibatch SGD", 2017). During the warm-up it rises in equal steps to the full
- * rate. Step: at the beginning of each of stepEpochs it is multiplied by stepFactor. Cosine: after
- * the warm-up it falls to 0 along half a cosine (Loshchilov, Hutter, "SGDR", 2017). */
+ * "Accurate, Large Minibatch SGD", 2017). During the warm-up the rate rises in equal steps to the
+ * full rate. Step: at the beginning of each of stepEpochs the rate is multiplied by stepFactor.
+ * Cosine: after the warm-up the rate falls to 0 along half a cosine (Loshchilov, Hutter, "SGDR",
+ * 2017). */
 #pragma once
 
 #include "lib/error.h"
@@ -32,7 +33,7 @@ struct rate_options {
     int64_t epochs;      /* at least 1 */
 };
 
-/* schedule: the object of the spec, or NULL: Constant. INVALID names the field. */
+/* schedule: the object of the spec; NULL: Constant. INVALID names the field. */
 NODISCARD int rate_read(const json_t *schedule, const struct rate_options *options,
                         struct rate *ret_rate, struct error *err);
 /* step: 0..total_steps - 1; later ones have the last rate. */

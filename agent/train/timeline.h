@@ -1,10 +1,10 @@
-/* timeline.h: where a rank's time goes, as OUT/rank.N.json: a trace (lib/trace.h), which
+/* timeline.h: how a rank spends its time, as OUT/rank.N.json: a trace (lib/trace.h), which
  * https://ui.perfetto.dev and chrome://tracing open. Each rank writes its own; times are relative
- * to a moment that all ranks share (a barrier), so the files can be merged: jq -s
- * '{traceEvents: map(.traceEvents[])}' rank.*.json
+ * to a moment that all ranks share (a barrier), so the files can be merged: jq -s '{traceEvents:
+ * map(.traceEvents[])}' rank.*.json
  *
- * Recorded are the first 20 steps of each start, then those whose number is a multiple of 100,
- * until 16 MiB are full; a step is recorded completely or not at all. A separate thread writes the
+ * It records the first 20 steps of each start, then the steps whose number is a multiple of 100,
+ * until 16 MiB are full. A step is recorded completely or not at all. A separate thread writes the
  * object, at most every ten seconds, and always atomically. After a failed write the next one
  * contains everything; timeline_finish returns the error of the last.
  *
@@ -41,7 +41,7 @@ bool timeline_begin(struct timeline *timeline, int64_t step);
  * Names: see lib/trace.h. */
 void timeline_add(struct timeline *timeline, enum timeline_lane lane, const char *name,
                   int64_t began_ns, int64_t ended_ns);
-/* Ends the recorded step; its loss is stored, too. */
+/* Ends the recorded step, and stores its loss. */
 void timeline_end(struct timeline *timeline, int64_t began_ns, int64_t ended_ns, double loss);
 
 /* Waits for the thread and writes what is not yet written. */

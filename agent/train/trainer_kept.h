@@ -26,7 +26,7 @@ struct writer {
     atomic_llong kept_step; /* of the newest complete one; 0: none */
     struct checkpoint checkpoint;
     struct checkpoint_tensor *tensors;
-    float *copy; /* of all the tensors' numbers */
+    float *copy; /* of the elements of all tensors */
     struct checkpoint_place place;
     int keep;
     struct error error; /* of the last write; reported once */
@@ -41,7 +41,7 @@ NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
 NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
 /* Writes the last checkpoint, model.onnx and metrics; retries for five minutes. Rank 0 only. */
 NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
-/* The tensor of that name and shape; NULL: not in the checkpoint. */
+/* The tensor with this name and shape; NULL: not in the checkpoint. */
 const struct checkpoint_tensor *trainer_find_part(const struct checkpoint *checkpoint,
                                                   const struct part *part);
 void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -50,11 +50,13 @@ void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_
  * functions do nothing. Only rank 0 keeps it; statistics are already the ranks' mean. */
 NODISCARD int trainer_best_offer(struct trainer *trainer,
                                  const double values[static BEST_METRIC_COUNT], struct error *err);
-/* Its parts in checkpoints, on the host; 0 while there is none. */
+/* The number of its tensors in checkpoints, in host memory; 0 if there is no best network yet. */
 size_t trainer_best_part_count(const struct trainer *trainer);
 void trainer_best_part(struct trainer *trainer, size_t i, struct part *part);
-/* Restores it from the checkpoint: none if that has none, or one for another goal. */
+/* Restores it from the checkpoint; there is none if the checkpoint has none, or one for another
+ * goal. */
 void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpoint);
-/* Indexed by the network's values, replacing the last epoch's; the trainer keeps them. */
+/* Replaces the weights of the last epoch by the best ones. weights: by value of the network; the
+ * trainer owns them. */
 void trainer_best_weights(const struct trainer *trainer, const void **weights);
 void trainer_best_say(const struct trainer *trainer);

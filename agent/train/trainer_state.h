@@ -17,15 +17,15 @@
 
 #define RESULT_MODEL "model.onnx" /* in the output */
 
-/* Piggybacked scalars: summed over the ranks in the last buffer of gradients. SAVE, LEAVE: how many
- * ranks want a checkpoint, or to stop. */
+/* Piggybacked scalars: summed over the ranks in the last buffer of gradients. SAVE, LEAVE: the
+ * number of ranks that request a checkpoint, or to stop. */
 enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_COUNT };
 
-/* A graph prepared for one number of samples. */
+/* A training graph prepared for one number of samples. */
 struct prepared {
     int64_t samples; /* 0: not yet */
     struct training *training;
-    size_t *due; /* per bucket: the step after which it is due */
+    size_t *due; /* per bucket: the step of the graph after which it is complete */
 };
 enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
 
@@ -50,7 +50,7 @@ struct trainer {
     uint64_t seed;
     struct rate rate;
     int64_t save_every_ms, saved_ms;
-    /* memory: variables and statistics, in the order of the graph's lists */
+    /* memory: variables and statistics, in the order of the lists in the graph */
     float **weights; /* [variable_count]; device memory, as gradients and the optimizer's state */
     float **statistics; /* [2 * norm_count]: mean, variance; host memory */
     struct optimizer *optimizer;
@@ -63,18 +63,19 @@ struct trainer {
     size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
     struct reducer *reducer;
     struct prepared prepared[PREPARED_MAX], evaluated[PREPARED_MAX];
-    struct tensor *inputs, *outputs; /* of a step; of an evaluation */
+    struct tensor *inputs, *outputs; /* of a training step or of an evaluation */
     struct tensor *evaluation_inputs, *evaluation_outputs;
     float scale;
-    int64_t *keys;               /* of dropout, one a sample; NULL without any */
+    int64_t *keys;               /* of dropout, one per sample; NULL: no dropout */
     float scalars[SCALAR_COUNT]; /* of the last step, summed */
-    /* Of the epoch so far, over samples; in checkpoints, so that a resumed epoch has all of it. */
+    /* Sums over the samples of the epoch so far. Checkpoints store them, so that a resumed epoch
+     * has complete sums. */
     struct epoch_sums {
         double loss, correct, samples;
     } sums;
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
-    float *best_numbers; /* its network, in host memory (trainer_best.c); NULL: none */
+    float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */
     /* storage */
     struct store *store; /* the output; on rank 0, and on all ranks with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
@@ -97,8 +98,8 @@ size_t statistic_count_of(const struct trainer *trainer, size_t statistic); /* e
 
 /* trainer_prepare.c: buckets, optimizer, rates. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
-/* The prepared graph for this number of samples: full batches have one, the epoch's last another.
- */
+/* The graph prepared for this number of samples: one for full batches, another for the last batch
+ * of an epoch. */
 NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
                                     struct prepared **ret_prepared, struct error *err);
 /* trainer_device.c: the only place where device memory is allocated, read and written. */
@@ -110,12 +111,13 @@ NODISCARD int device_read(const struct trainer *trainer, float *to, const float 
 /* How the reducer accesses the buckets. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);
-/* The bucket's gradients are computed by steps already started: the reducer may sum it. */
+/* To be called when all steps that compute the bucket's gradients were started: the reducer may sum
+ * it. */
 NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
 void trainer_free_memory(struct trainer *trainer);
-/* trainer_step.c: batch -> new weights and summed scalars. */
+/* trainer_step.c: computes new weights and summed scalars from a batch. */
 struct step_wish {
-    bool saves, leaves; /* of this rank; if any rank wants it, all do it */
+    bool saves, leaves; /* requests of this rank; if one rank requests it, all ranks do it */
     bool is_recorded;   /* in the timeline */
 };
 NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
@@ -123,6 +125,7 @@ NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
 /* Sets the statistics of norms to the ranks' mean. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
-/* trainer_evaluate.c: over the test data; both NAN without any. Fails if the loss is not finite. */
+/* trainer_evaluate.c: evaluates the test data; both results are NAN without test data. Fails if the
+ * loss is not finite. */
 NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
                                struct error *err);

@@ -1,5 +1,5 @@
-/* op_id.h: the operators by number: enum op_id is the index of a device's kernel table. Names are
- * those of op_ids.inc; table.c has the row of each. */
+/* op_id.h: the numbers of operators: enum op_id is the index of a device's kernel table. The names
+ * are in op_ids.inc, the rows in table.c. */
 #pragma once
 
 #include "agent/engine/graph/op.h"

@@ -1,10 +1,11 @@
-/* types.h: the types of a graph's values before any shape is known: what a node's outputs are
- * follows from its inputs' types and its attributes alone. Where a shape rule sets a type of its
- * own it is here, too; tests/conformance/test_device.c holds the two against each other. */
+/* types.h: the types of a graph's values before shapes are known: the types of a node's outputs
+ * depend only on the types of its inputs and on its attributes. Types that shape rules set are
+ * repeated here; tests/conformance/test_device.c compares the two. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* Inputs that are absent have any type. Fails for an attribute that names no type of ours. */
+/* The entries of absent inputs are ignored. Fails if an attribute names a type that the engine does
+ * not have. */
 NODISCARD int types_output(const struct node *node, const enum tensor_type *inputs, int output,
                            enum tensor_type *ret_type, struct error *err);

@@ -1,16 +1,17 @@
-/* work.h: about how many steps of a plain loop a node takes for these shapes: so that what a small
- * file asks for is known before it is begun. What is a constant is computed when a model is loaded
- * only where that is short (WORK_FOLDED_MAX), and no network of more than WORK_MAX steps is run. */
+/* work.h: estimates the number of steps of a plain loop that a node takes for given shapes, because
+ * a small file can require much work. Constants are computed when a model is loaded only if that
+ * takes at most WORK_FOLDED_MAX steps, and networks of more than WORK_MAX steps are not run. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
-/* A few milliseconds; days on one processor. */
+/* WORK_FOLDED_MAX takes a few milliseconds; WORK_MAX takes days on one processor. */
 static const double WORK_FOLDED_MAX = 0x1p22, WORK_MAX = 0x1p50;
 
-/* What a node does beside reading its inputs and writing its outputs once: sums, windows. Absent
- * inputs are NULL. */
+/* The work of a node in addition to reading its inputs and writing its outputs once: sums, windows.
+ * Absent inputs are NULL. */
 double work_of(const struct node *node, const struct fact *const *inputs,
                const struct fact *outputs);
-/* Of the whole graph, inputs and outputs included, for what shape_infer found. */
+/* The work of the whole graph, including reading inputs and writing outputs, for the results of
+ * shape_infer. */
 double work_of_graph(const struct graph *graph, const struct fact *facts);

@@ -32,10 +32,9 @@ struct plan {
     struct plan_bound *bound; /* per output; NULL if none is bound */
     uint64_t last_used, run_count;
     double flops;
-    double work; /* engine/ops/work.h */
-    struct recording
-        *recording;             /* of the steps, from the second run on, if the device can record */
-    const void *recorded_block; /* the block of memory that it uses */
+    double work;                 /* engine/ops/work.h */
+    struct recording *recording; /* of the steps; made in the second run if the device can */
+    const void *recorded_block;  /* the block of memory that it uses */
     bool is_unrecordable;
     bool is_steady; /* set by the caller: bound memory keeps its address, so runs are recorded */
 };

@@ -6,12 +6,12 @@
  *
  * size: a square is cut from a picture and scaled to size x size. RandomResized, in training: 8 to
  * 100 % of the area, sides 3:4 to 4:3, anywhere (as for Inception: Szegedy et al., "Going Deeper
- * with Convolutions", 2014); in evaluation the middle, 7/8 of the shorter side. None: the middle,
- * all of the shorter side. Random: as None, and pad, below, says where (as it does without).
- * pad, flip: in training only. pad: this many zeros on each side, then a random crop of the former
- * size (as for CIFAR). flip: left and right exchanged in half of the cases.
- * normalize: (x - mean) / deviation, one of each for all channels or one per channel; bytes are
- * divided by 255 first. */
+ * with Convolutions", 2014); in evaluation the centre, 7/8 of the shorter side. None: the centre,
+ * with the full shorter side. Random: like None; the random position comes from pad, as it does
+ * without crop. pad, flip: in training only. pad: adds this many zeros on each side, then takes a
+ * random crop of the former size (as for CIFAR). flip: exchanges left and right with probability
+ * 1/2. normalize: (x - mean) / deviation, with one value for all channels or one per channel; bytes
+ * are divided by 255 first. */
 #pragma once
 
 #include "agent/train/dataset/dataset.h"
@@ -29,7 +29,7 @@ struct augment {
     enum tensor_type type; /* of samples */
     int64_t channels;      /* 1 if samples are not pictures */
     float factor[AUGMENT_CHANNELS_MAX],
-        offset[AUGMENT_CHANNELS_MAX]; /* result = x factor + offset */
+        offset[AUGMENT_CHANNELS_MAX]; /* result = x * factor + offset */
 };
 
 /* augment, normalize: the objects of the spec, or NULL. INVALID names the field, also if the

@@ -1,4 +1,4 @@
-/* dataset.h: samples by number; the target of each is a class or a vector of numbers. Kinds:
+/* dataset.h: samples by index; the target of each is a class or a vector of numbers. Kinds:
  *
  *   {"idx": {"images": PATH, "labels": PATH}}      MNIST's format, also .gz; held in memory
  *   {"cifar": {"path": PATH, "classes": 10}}       CIFAR-10's binary files (100: CIFAR-100's, of
@@ -15,8 +15,7 @@
  *                                                  shape may come from the options
  *
  * PATH: VOLUME/path or az://ACCOUNT/CONTAINER/path. A data set never changes; any thread may read
- * it.
- */
+ * it. */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -27,17 +26,19 @@ enum {
     DATASET_COUNT_MAX = 1 << 28, /* samples */
     DATASET_CLASSES_MAX = 1 << 20,
     DATASET_SAMPLE_BYTES = 256 << 20,
-    DATASET_SIDE_MAX = 1 << 14, /* of any axis of a sample */
+    DATASET_SIDE_MAX = 1 << 14, /* along any axis of a sample */
     DATASET_SHARDS_MAX = 256,   /* files, of cifar and tensors */
 };
 
 struct dataset;
 struct dataset_options {
-    int64_t memory_bytes; /* limit of what is held in memory; idx needs all its bytes. 0: 1 GiB */
+    int64_t
+        memory_bytes; /* limit for data held in memory; idx always holds all its bytes. 0: 1 GiB */
     /* For test data: the training data. Samples must have the same type, shape and number of
-     * targets; classes are its classes (a folder's by name). NULL: none. */
+     * targets; its classes are used (for a folder by name). NULL: none. */
     const struct dataset *like;
-    /* For synthetic samples, if not in the spec: the model's. 0, NULL: 10; none. */
+    /* Of the model, for synthetic samples if the spec does not have them. classes 0: 10; shape
+     * NULL: none. */
     int64_t classes;
     const json_t *shape;
 };
@@ -46,11 +47,11 @@ struct dataset {
     const struct dataset_ops *ops;
     int64_t count;         /* samples; at least 1 */
     int64_t classes;       /* 0: targets are numbers */
-    int64_t target_count;  /* numbers of a target; 0: a class */
+    int64_t target_count;  /* numbers per target; 0: targets are classes */
     enum tensor_type type; /* TENSOR_UINT8 (0..255) or TENSOR_FLOAT32 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
-    char **class_names;    /* of a folder: classes of them; else NULL */
-    uint32_t digest;       /* of names, sizes and, if held in memory, bytes: ranks compare it */
+    char **class_names;    /* of a folder: one per class; else NULL */
+    uint32_t digest;       /* of names, sizes and, if held in memory, bytes; ranks compare it */
 };
 
 /* One sample. Zero it before the first use; its memory is reused. */

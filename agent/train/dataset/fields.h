@@ -13,7 +13,7 @@ NODISCARD int fields_text(const json_t *object, const char *name, const char **r
 /* low..high; a missing member is `fallback`, if that is in the range. */
 NODISCARD int fields_integer(const json_t *object, const char *name, const int64_t range[2],
                              int64_t fallback, int64_t *ret_value, struct error *err);
-/* A number, or a string with one ("0.05"), as in manifests; finite and in range. */
+/* A number, or a string that contains one ("0.05"), as in manifests; finite and in range. */
 NODISCARD int fields_number(const json_t *object, const char *name, const double range[2],
                             double fallback, double *ret_value, struct error *err);
 /* A boolean; false if missing. */

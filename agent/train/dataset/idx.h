@@ -1,5 +1,5 @@
-/* idx.h: the head of an IDX file (MNIST's): 0, 0, type, rank, then sizes of 4 bytes
- * each, big-endian; elements follow. Only unsigned bytes are supported. PURE. */
+/* idx.h: the header of an IDX file (MNIST's format): 0, 0, type, rank, then sizes of 4 bytes each,
+ * big-endian; elements follow. Only unsigned bytes are supported. PURE. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,9 +10,9 @@ struct idx {
     int rank;                   /* 1..IDX_RANK_MAX */
     int64_t dims[IDX_RANK_MAX]; /* each >= 1 */
     size_t head_bytes;
-    size_t item_bytes; /* one along the first axis */
+    size_t item_bytes; /* of one index of the first axis */
 };
 
-/* Parses a whole file, which must have exactly the elements that its head announces. INVALID, or
+/* Parses a whole file, which must have exactly the elements that its header announces. INVALID, or
  * UNSUPPORTED (another type); errors do not name the file. */
 NODISCARD int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err);

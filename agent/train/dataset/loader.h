@@ -1,6 +1,6 @@
-/* loader.h: batches, prepared in advance by its own threads: read, decoded, augmented. A ring of
- * LOADER_RING batches. Each rank prepares its own slice of a batch (order.h), so that every gang
- * size sees the same batches. loader_take is for one thread. */
+/* loader.h: prepares batches in advance, in separate threads: reads, decodes and augments samples.
+ * LOADER_RING batches are in a ring. Each rank prepares its own slice of a batch (order.h), so that
+ * every gang size sees the same batches. loader_take is for one thread. */
 #pragma once
 
 #include "agent/train/dataset/augment.h"
@@ -10,7 +10,8 @@ enum { LOADER_RING = 4, LOADER_THREADS_MAX = 64 };
 struct loader_options {
     struct dataset *dataset; /* borrowed, as is augment */
     const struct augment *augment;
-    bool is_training; /* false: samples in their own order, nothing random; step 0.. is one pass */
+    bool is_training; /* false: samples in the order of the data set, without randomness; steps from
+                         0 are one pass */
     uint64_t seed;
     int64_t batch_size;           /* of the gang */
     int rank, size;               /* of the gang */

@@ -6,16 +6,16 @@
 
 #define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
-/* The sample, 0..count-1, at a place, 0..count-1, of an epoch: a different permutation for each
- * seed and epoch. */
+/* The index of the sample at a place of an epoch, both in 0..count-1: a different permutation for
+ * each seed and epoch. */
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
-/* The draw of philox_bits(seed, epoch, sample, draw), sample being the data set's index, that is
- * the key of dropout (internal.h: DropoutTraining); augment.c's draws are below. */
+/* The key of dropout (internal.h: DropoutTraining) is philox_bits(seed, epoch, sample,
+ * DRAW_DROPOUT), where sample is the index in the data set. augment.c uses smaller draws. */
 enum { DRAW_DROPOUT = 1 << 16 };
 
-/* An epoch of `count` samples is divided into batches of the whole gang; the last may be shorter,
- * but not empty. Step 0 is the first batch of epoch 0. */
+/* An epoch of `count` samples is divided into batches of the whole gang; the last one may be
+ * smaller, but not empty. Step 0 is the first batch of epoch 0. */
 struct order_batch {
     int64_t epoch, first, count; /* places */
 };

@@ -1,14 +1,15 @@
-/* bfloat.h: training in bfloat16 with float32 masters, as a graph. What a card would keep in 16
- * bits is marked by the internal operator RoundBfloat (x) -> x, rounded to bfloat16 (to nearest, to
- * even in the middle), as float32: any device computes the same numbers, and one with kernels of
- * that type stores what follows the mark in 16 bits. Its gradient is rounded likewise.
+/* bfloat.h: mixed-precision training in bfloat16 with float32 master weights, expressed in the
+ * graph. Values that a GPU would store in 16 bits are marked by the internal operator RoundBfloat
+ * (x) -> x, which rounds to bfloat16 (to nearest even) and returns float32. So every device
+ * computes the same numbers, and a device with kernels of that type stores the marked values in 16
+ * bits. The gradient of the operator rounds likewise.
  *
- * Rounded: what products (Conv, ConvTranspose, Gemm, MatMul) read, weights included, which stay
- * float32 themselves; what every node makes of the network's input; so, backwards, the gradients of
- * all these. Float32: the sums within a kernel, biases, scales and statistics of norms, the
- * network's output, the loss, weights, the sums of their gradients between ranks (each rank's are
- * bfloat16's numbers in float32: fusion buffers are float32), the optimizer. No scale for the loss:
- * bfloat16 has float32's range. */
+ * Rounded: the operands of products (Conv, ConvTranspose, Gemm, MatMul), including copies of
+ * weights; the output of every node that depends on the network's input; and the gradients of all
+ * these. Float32: sums within a kernel, biases, scales and statistics of norms, the network's
+ * output, the loss, master weights, the sums of gradients between ranks (gradients of a rank are
+ * bfloat16 numbers stored as float32, because fusion buffers are float32), the optimizer. The loss
+ * is not scaled, because bfloat16 has the range of float32. */
 #pragma once
 
 #include "agent/engine/graph.h"

@@ -1,7 +1,7 @@
-/* expand.h: operators that are written in others before a graph is run (rewrite.h). A rule appends
- * ordinary nodes for the one it stands for and gives its outputs away. No intermediate is larger
- * than the larger of inputs and outputs. A caller that infers shapes without expanding, training
- * say, is refused by name (infer_expanded). */
+/* expand.h: operators that are replaced by others before a graph is run (rewrite.h). A rule appends
+ * ordinary nodes in place of a node, and they make its outputs. No intermediate is larger than the
+ * larger of inputs and outputs. If a caller infers shapes without expanding, such as training, the
+ * operator is refused by name (infer_expanded). */
 #pragma once
 
 #include "agent/engine/graph/builder.h"
@@ -15,32 +15,32 @@ struct expansion {
     const struct node *node; /* that is expanded */
 };
 
-/* *ret_done stays false where the node is to stay as it is. */
+/* *ret_done stays false if the rule does not change the node. */
 typedef int expand_rule(struct expansion *expansion, const struct node *node, bool *ret_done,
                         struct error *err);
 
-/* A new node, named after the one that is expanded; the first of its outputs, which the others
- * follow. Inputs end with -2; attributes (NULL: none) with a NULL name. */
+/* Appends a new node, named after the one that is expanded. Returns its first output; the indices
+ * of further outputs follow. Inputs end with -2; attributes (NULL: none) with a NULL name. */
 int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,
                  const struct attribute *attributes);
 int expand_number(struct expansion *expansion, float number);
-/* The node itself under another operator, which takes over all its outputs. */
+/* Appends the same node with another operator and all its outputs. */
 void expand_as(struct expansion *expansion, enum op_id id);
-/* The node's output (if it has that) is this value. */
+/* Makes this value the node's output, if the node has that output. */
 void expand_give(struct expansion *expansion, int output, int value);
 
 #define INPUTS(...) ((const int[]){__VA_ARGS__, -2})
 
 /* ---- the rules: expand_rules.c ---- */
 
-/* With training_mode 1: the statistics are the batch's. */
+/* With training_mode 1, where the statistics are those of the batch. */
 expand_rule expand_batch_normalization;
-/* Before opset 7 the second operand is aligned by attribute axis, if broadcast is 1. */
+/* Before opset 7 the attribute axis aligns the second operand, if broadcast is 1. */
 expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
-/* Devices do not know pools that give the places of maxima, too. */
+/* Devices do not implement pools that also return the indices of maxima. */
 expand_rule expand_max_pool;
-/* Devices do not know padding that repeats the input. */
+/* Devices do not implement padding that wraps around. */
 expand_rule expand_pad;
 
 /* expand_quantized.c */

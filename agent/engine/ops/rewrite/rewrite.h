@@ -1,27 +1,27 @@
-/* rewrite.h: what a graph becomes before it is run, by two passes over its nodes:
- *   expand   operators of older opsets, and of statistics, are written in today's: so devices,
- *            folding and fusing never hear of them (expand.c);
- *   widen    float16 and bfloat16, which kernels do not count in, become float32 around the nodes
- *            that count (widen.c).
- * Inputs and outputs keep names, types and shapes. What is trained or written to a file is the
- * graph as it was read. */
+/* rewrite.h: prepares a graph for running by two passes over its nodes:
+ *   expand   replaces operators of older opsets, and composed ones, by operators of the present
+ *            standard, so that devices, folding and fusion need not support them (expand.c);
+ *   widen    replaces float16 and bfloat16, in which kernels cannot compute, by float32 around the
+ *            nodes that compute (widen.c).
+ * Inputs and outputs keep names, types and shapes. Training and model_write use the original
+ * graph. */
 #pragma once
 
 #include "agent/engine/graph/builder.h"
 
-/* `from` must outlive the result (graph_release), which borrows its names, attributes, constants.
- */
+/* `from` must outlive the result (graph_release), which borrows its names, attributes and
+ * constants. */
 NODISCARD int rewrite(const struct graph *from, struct graph *ret_graph, struct error *err);
 
-/* The passes by themselves, in this order. */
+/* The single passes, in this order. */
 NODISCARD int expand(const struct graph *from, struct graph *ret_graph, struct error *err);
-/* Between nodes that count, values stay float32: nearer to the truth than rounding after every
- * node, and what float16 has no number for (from 65520 on) is not infinite yet. The model's own
- * Cast to 16 bits still rounds. Weights are converted once, here. */
+/* Between nodes that compute, values stay float32. This is more accurate than rounding after every
+ * node, and values beyond the range of float16 (from 65520 on) do not become infinite. A Cast to 16
+ * bits in the model still rounds. Weights are converted once, here. */
 NODISCARD int widen(const struct graph *from, struct graph *ret_graph, struct error *err);
 
-/* A copy of the graph whose input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) under the same
- * name; and (out not NULL) whose output 0 is bytes, too, with `bad` as a further output behind all
- * others. `from` must outlive it. INVALID: input 0 is declared otherwise. */
+/* Makes a copy of the graph in which input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) with the
+ * same name. If `out` is not NULL, output 0 is bytes, too, and `bad` is added as the last output.
+ * `from` must outlive it. INVALID: input 0 is declared differently. */
 NODISCARD int rewrite_bytes(const struct graph *from, const struct bytes *in,
                             const struct bytes *out, struct graph *ret_graph, struct error *err);

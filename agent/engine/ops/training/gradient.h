@@ -1,8 +1,9 @@
-/* gradient.h: the gradient of a number (a loss) by values of a graph (variables), as further nodes
- * of the same graph. The walk is backwards over the forward nodes; each operator's rule (one row in
- * gradient_rules.c) appends what makes the gradients of its inputs of that of its outputs: ordinary
- * nodes, or the internal ones of internal.h. What is read twice gets the sum, in the order of the
- * walk: the result does not depend on threads. */
+/* gradient.h: appends nodes to a graph that compute the gradient of a number (a loss) with respect
+ * to values (variables). It visits the forward nodes in reverse order; each operator's rule (one
+ * row in gradient_rules.c) appends the nodes that compute the gradients of its inputs from those
+ * of its outputs: ordinary nodes, or the internal ones of internal.h. The gradient of a value that
+ * several nodes read is a sum in the order of the visits, so the result does not depend on
+ * threads. */
 #pragma once
 
 #include "agent/engine/graph/builder.h"
@@ -10,19 +11,19 @@
 
 struct gradient;
 
-/* Appends the gradients of the node's inputs (gradient_add). Called where at least one output has a
- * gradient and one input wants one. */
+/* Appends the gradients of the node's inputs (gradient_add). Called if at least one output has a
+ * gradient and at least one input needs one. */
 typedef int gradient_rule(struct gradient *gradient, const struct node *node, struct error *err);
 
-/* By operator. NULL: there is none yet: refused by name where it is needed. */
+/* By operator. NULL: not implemented; refused by name if it is needed. */
 extern gradient_rule *const gradient_rules[OP_COUNT];
-/* Nothing flows through: comparisons, shapes, rounding. */
+/* For operators through which no gradient flows: comparisons, shapes, rounding. */
 gradient_rule gradient_stops;
 
-/* Fills ret_gradients[i] with the value that is the gradient of `loss` (float32, one element) by
- * variables[i]; -1 where the loss does not depend on it. Variables are float32 values that no node
- * makes (inputs), or any others: the walk ends at them. On failure the builder is to be released.
- * ERROR_UNSUPPORTED names node and operator that have no rule. */
+/* Fills ret_gradients[i] with the value that is the gradient of `loss` (float32, one element) with
+ * respect to variables[i]; -1 if the loss does not depend on it. Variables are float32 values,
+ * inputs or others; gradients are not computed beyond them. On failure the caller must release the
+ * builder. ERROR_UNSUPPORTED names node and operator without a rule. */
 NODISCARD int gradient_build(struct builder *builder, int loss, const int *variables, size_t count,
                              int *ret_gradients, struct error *err);
 
@@ -30,28 +31,28 @@ NODISCARD int gradient_build(struct builder *builder, int loss, const int *varia
 
 /* The value's gradient so far; -1: none. Optional values may be -1. */
 int gradient_of(const struct gradient *gradient, int value);
-/* Whether the value depends on a variable, so that its gradient is of use. */
+/* Whether the value depends on a variable, so that its gradient is needed. */
 bool gradient_wants(const struct gradient *gradient, int value);
 void gradient_add(struct gradient *gradient, int value, int contribution);
 
 struct builder *gradient_builder(struct gradient *gradient);
-/* A node with one output for the forward node that the rule was called for. Inputs end with -2. */
+/* Appends a node with one output for the forward node of the rule. Inputs end with -2. */
 int gradient_node(struct gradient *gradient, enum op_id id, const int *inputs);
 /* Likewise, with one attribute. */
 int gradient_node_with(struct gradient *gradient, enum op_id id, const int *inputs,
                        const struct attribute *attribute);
-/* Likewise an internal one, with the forward node's attributes and "of"; the first of
+/* Likewise an internal node, with the forward node's attributes and "of". Returns the first of its
  * output_count outputs. */
 int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs, int output_count);
 /* The value's shape, for SumTo, Reshape, Expand. */
 int gradient_shape(struct gradient *gradient, int value);
-/* Adds the contribution to a value that was broadcast. */
+/* Adds a contribution to the gradient of a value that was broadcast: sums it first (SumTo). */
 void gradient_add_summed(struct gradient *gradient, int value, int contribution);
 
-/* dy times the number of elements of `few` by that of `many`. */
+/* dy times the number of elements of `few`, divided by that of `many`. */
 int gradient_share(struct gradient *gradient, int dy, int few, int many);
 
-/* Inputs of a node, readable: V(a, b). */
+/* A list of inputs: V(a, b). */
 #define V(...) ((const int[]){__VA_ARGS__, -2})
 
 /* ---- the rules, by family ---- */
