@@ -1,7 +1,7 @@
 /* timeline.h: how a rank spends its time, as OUT/rank.N.json: a trace (lib/trace.h), which
  * https://ui.perfetto.dev and chrome://tracing open. Each rank writes its own; times are relative
- * to a moment that all ranks share (a barrier), so the files can be merged: jq -s '{traceEvents:
- * map(.traceEvents[])}' rank.*.json
+ * to a moment that all ranks share (a barrier), so the files can be merged:
+ * jq -s '{traceEvents: map(.traceEvents[])}' rank.*.json
  *
  * It records the first 20 steps of each start, then the steps whose number is a multiple of 100,
  * until 16 MiB are full. A step is recorded completely or not at all. A separate thread writes the

@@ -25,9 +25,9 @@ struct train_job {
 };
 
 /* The result is the network of the last epoch or, if metrics.objective is a metric that trainers
- * report, of the best one. If the store fails, writing it is retried for five minutes. INVALID,
- * UNSUPPORTED: spec, model or data, by name; or the output belongs to another job. FAILED: the loss
- * is not finite; names step and rate. CONFLICT: a newer start of this run has taken over.
- * CANCELLED: is_stopped; the checkpoint is written. Other errors are those of the machine, the
- * store or another rank. If comm->is_lost after an error, call comm_abandon. */
+ * report, of the best one. If the store fails, writing it is retried for five minutes.
+ * INVALID, UNSUPPORTED: spec, model or data, by name; or the output belongs to another job.
+ * FAILED: the loss is not finite; names step and rate. CONFLICT: a newer start of this run has
+ * taken over. CANCELLED: is_stopped; the checkpoint is written. Other errors are those of the
+ * machine, the store or another rank. If comm->is_lost after an error, call comm_abandon. */
 NODISCARD int trainer_run(const struct train_job *job, struct comm *comm, struct error *err);

@@ -8,10 +8,11 @@
  * 100 % of the area, sides 3:4 to 4:3, anywhere (as for Inception: Szegedy et al., "Going Deeper
  * with Convolutions", 2014); in evaluation the centre, 7/8 of the shorter side. None: the centre,
  * with the full shorter side. Random: like None; the random position comes from pad, as it does
- * without crop. pad, flip: in training only. pad: adds this many zeros on each side, then takes a
- * random crop of the former size (as for CIFAR). flip: exchanges left and right with probability
- * 1/2. normalize: (x - mean) / deviation, with one value for all channels or one per channel; bytes
- * are divided by 255 first. */
+ * without crop.
+ * pad, flip: in training only. pad: adds this many zeros on each side, then takes a random crop of
+ * the former size (as for CIFAR). flip: exchanges left and right with probability 1/2.
+ * normalize: (x - mean) / deviation, with one value for all channels or one per channel; bytes are
+ * divided by 255 first. */
 #pragma once
 
 #include "agent/train/dataset/dataset.h"

@@ -32,8 +32,7 @@ enum {
 
 struct dataset;
 struct dataset_options {
-    int64_t
-        memory_bytes; /* limit for data held in memory; idx always holds all its bytes. 0: 1 GiB */
+    int64_t memory_bytes; /* limit for data in memory; idx always holds all its bytes. 0: 1 GiB */
     /* For test data: the training data. Samples must have the same type, shape and number of
      * targets; its classes are used (for a folder by name). NULL: none. */
     const struct dataset *like;

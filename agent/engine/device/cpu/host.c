@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What both devices of the CPU share, and the one of plain kernels alone: nothing here wants
- * another library. */
+/* Functions that both CPU devices share, and the device "reference". Nothing here needs another
+ * library. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 
@@ -28,7 +28,8 @@ int host_memory_info(struct device *device UNUSED, size_t *ret_free, size_t *ret
     return 0;
 }
 
-/* The kernel grants memory that is not there; asking first turns a kill into an error. */
+/* Linux grants more memory than there is; asking first turns an out-of-memory kill into an
+ * error. */
 int host_alloc(struct device *device, size_t size, void **ret_memory, struct error *err) {
     size_t available, total;
     size = (MAX(size, 1) + 63) / 64 * 64;

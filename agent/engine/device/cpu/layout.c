@@ -1,14 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which values are in blocks. A value does when its maker can write and every reader can read
-// blocks. Pools and concatenations know nothing else: one that meets a row-major value loses its
-// kernel, until nothing changes any more.
+// SPDX-License-Identifier: Apache-2.0 Decides which values are blocked: those whose maker can write
+// blocks and whose readers can all read blocks. The fast pools and concatenations support only
+// blocks: if one has a row-major operand, it loses its kernel. This repeats until nothing changes.
 #include "agent/engine/device/cpu/layout.h"
 
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
 #include "agent/engine/ops/table.h"
 
-// Of a step that oneDNN takes: all its channels must be there, in whole blocks.
+// For a step that oneDNN takes: the channels must fill whole blocks.
 static bool is_whole(const struct vector_ops *ops, const struct slot *slot) {
     return slot->shape.rank == 4 && slot->shape.dims[1] % ops->block == 0;
 }
@@ -44,7 +43,7 @@ static bool reads_blocks(const struct vector_ops *ops, const struct schedule *sc
            step->kernel == &fast_norm_gradient || step->kernel == &fast_pool_gradient;
 }
 
-// Only what a convolution or an addition reads may keep its normalisation pending.
+// Only convolutions and additions can read a value whose normalisation is pending.
 static bool reads_pending(const struct step *step, int input) {
     return (step->kernel == &fast_conv && input == 0) || step->kernel == &fast_combine;
 }

@@ -91,11 +91,11 @@ static void in_place_unit(const struct conv_pass *run, const struct conv_unit *u
     direct_rows(run, unit, unit->row, unit->row_end - unit->row, in, (size_t)s->stride_h * w * b);
 }
 
-// `held`: whether the window holds the unit's rows already, of another unit of other blocks.
+// `held`: whether the window already holds the unit's rows, from a unit with other blocks.
 static void window_unit(const struct conv_pass *run, const struct conv_unit *unit, bool held) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
-    int loaded = 0; // rows of the window that hold the rows from the group's first on
+    int loaded = 0; // number of rows of the window that are loaded, from the group's first row on
     for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
         int rows = MIN(conv->row_group, unit->row_end - row);
         int wanted = (rows - 1) * s->stride_h + s->extent_h;
@@ -123,8 +123,9 @@ static void window_unit(const struct conv_pass *run, const struct conv_unit *uni
 
 /* ---- instance normalisation ------------------------------------------------------------------ */
 
-// Mean and squares of the unit's outputs, per channel. Squares are summed about the first pixel,
-// row by row in float and over rows in double, so that a large mean costs no digits.
+// Mean and squares of the unit's outputs, per channel. Squares are summed relative to the first
+// pixel, in float within a row and in double over rows, so that a large mean does not cost
+// precision.
 static void unit_moments(const struct conv_pass *run, const struct conv_unit *unit,
                          double *moments) {
     const struct conv *conv = run->conv;
@@ -194,7 +195,7 @@ static void run_unit(void *context, int index, int thread) {
                                               : conv_blocks(conv, conv->shape.channels_in)};
     conv_unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
-    if (conv->weights->algorithm == CONV_DEPTHWISE) { // reads the blocks that it writes
+    if (conv->weights->algorithm == CONV_DEPTHWISE) { // it reads the same blocks that it writes
         unit.group = unit.block;
         unit.group_end = unit.block_end;
     }

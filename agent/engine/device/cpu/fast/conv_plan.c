@@ -4,14 +4,15 @@
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
 
-// What a thread's window may take of its second-level cache (1 MiB on current servers, 512 KiB on
-// older ones), in floats.
+// The maximum size of a thread's window, in floats: a part of the second-level cache (1 MiB on
+// current servers, 512 KiB on older ones).
 enum { WINDOW_FLOATS = 96 << 10 };
-// What of the weights of a pair of blocks it reads before it turns to the next pixels; and how many
-// there must be in all for it to be worth fetching them ahead.
+// PART_FLOATS: the weights of a pair of blocks that a thread uses before it continues with the next
+// pixels. FAR_FLOATS: with fewer weights, prefetching is not worth it.
 enum { PART_FLOATS = 36 << 10, FAR_FLOATS = 64 << 10 };
-// Tiles that share one pass over the weights; so few in all that more than two threads share them.
-// Two divide the rows, though one has 4 of 7: what the other has written is often far away.
+// WINOGRAD_TILES share one pass over the weights. With at most SHARED_TILES in all, more than two
+// threads share the tiles. Two threads divide the rows, even if one gets 4 of 7, because data that
+// the other thread wrote is often far away.
 enum { WINOGRAD_TILES = 48, SHARED_TILES = 64, APART_THREADS = 2 };
 
 static int divide_up(int value, int by) {
@@ -68,10 +69,10 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
         return CONV_DIRECT;
     }
     // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, or 25 with
-    // a stride, but their weights are 36/9, 16/9 and 25/9 as large. In floating-point operations'
-    // time of one thread: a byte of weights, which is read from memory once, costs 5, of a second
-    // thread as well, and more do not help; a value of a window costs 32 to transform and to bring
-    // to and fro. Measured on ResNet-50, each layer each way, with one thread and two.
+    // a stride, but their weights are 36/9, 16/9 and 25/9 as large. Costs are in floating-point
+    // operations of one thread: a byte of weights, which is read from memory once, costs 5; two
+    // threads read twice as fast, more do not help; a value of a window costs 32 to transform and
+    // to move. Measured on ResNet-50, each layer each way, with one thread and two.
     double ins = s->channels_in, outs = s->channels_out, byte = 5. / MIN(threads, 2);
     double least =
         18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * byte;
@@ -82,7 +83,7 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
         double tiles = (double)s->n * divide_up(s->out_h, t) * divide_up(s->out_w, t);
         double cost = tiles * window * (2 * ins * outs + 32 * (ins + outs)) / threads +
                       window * 4 * ins * outs * byte;
-        // A little gain is not worth the memory of larger weights.
+        // A small gain is not worth the memory of larger weights.
         if (winograd->stride == s->stride_h && cost < 0.9 * least) {
             least = cost;
             best = a;
@@ -107,7 +108,7 @@ static void plan_runs(struct conv *conv) {
     size_t group =
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
     enum conv_algorithm algorithm = conv->weights->algorithm;
-    bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // are a run's elements
+    bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // run_length counts pixels
     // The kernel's columns are adjacent unless it is dilated.
     int together = MAX(s->dilation_w, 1) == 1 ? s->kernel_w : 1, pieces = s->kernel_w / together;
     conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h * pieces;
@@ -123,18 +124,18 @@ static void plan_runs(struct conv *conv) {
     }
 }
 
-// Where part `index` of `parts` of `total` begins (total for index == parts): as equal parts as
-// multiples of `step` allow.
+// Where part `index` of `parts` of `total` begins (total for index == parts). Parts are multiples
+// of `step` and as equal as possible.
 static int part_begin(int total, int step, int parts, int index) {
     return MIN((int)((int64_t)divide_up(total, step) * index / parts) * step, total);
 }
 
-// The largest part.
+// The size of the largest part.
 static int part_size(int total, int step, int parts) {
     return divide_up(divide_up(total, step), parts) * step;
 }
 
-// Parts of which each has `wanted` of all at most, but a step at least.
+// The number of parts: at most `wanted`, and none of them empty.
 static int parts_of(int total, int step, int wanted) {
     int steps = divide_up(total, step);
     return divide_up(steps, divide_up(steps, MAX(wanted, 1)));
@@ -144,7 +145,7 @@ static int wide_of(const struct conv *conv) {
     return conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
 }
 
-// Sets the sizes to what the numbers of parts make of them.
+// Computes the sizes of parts from the numbers of parts.
 static void size_units(struct conv *conv) {
     conv->columns = part_size(wide_of(conv), conv->column_step, conv->column_units);
     conv->rows = part_size(conv->span, conv->row_step, conv->row_units);
@@ -153,8 +154,8 @@ static void size_units(struct conv *conv) {
     conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
 }
 
-// What the thread with the most work has of all of it, times the number of threads: 1 is as good as
-// it gets. Threads begin with equal numbers of units that follow each other (parallel.c).
+// The share of the thread with the most work, times the number of threads: 1 is the optimum.
+// Threads begin with equal numbers of consecutive units (parallel.c).
 static double heaviest_share(const struct conv *conv) {
     double most = 0;
     int units = conv->images * conv->row_units * conv->column_units * conv->block_units;
@@ -175,7 +176,8 @@ static double heaviest_share(const struct conv *conv) {
 }
 
 // Chooses a number of parts from `least` to `most` that gives all threads the same work;
-// divide_blocks divides the blocks for that number. Each part more costs a pass over the weights.
+// divide_blocks divides the blocks for that number. Each further part costs a pass over the
+// weights.
 static void balance(struct conv *conv, int *parts, int least, int most,
                     void (*divide_blocks)(struct conv *conv)) {
     int first = *parts, best = first;
@@ -209,14 +211,15 @@ static void plan_flat(struct conv *conv) {
     conv->row_units = conv->row_group = 1;
     int least = parts - (parts > 1 && pixels <= (parts - 1) * (fit + fit / 16));
     int most = MIN(parts + 2, divide_up(pixels, 14));
-    // A pixel alone is summed in another order: it must not depend on the number of threads.
+    // A single pixel is summed in another order, and results must not depend on the number of
+    // threads.
     bool free = pixels % 14 != 1;
     balance(conv, &conv->column_units, free ? least : parts, free ? most : parts,
             divide_flat_blocks);
     size_units(conv);
 }
 
-// The window of units of these columns and rows: as many rows at a time as fit into `floats`.
+// Sets the window for units of these columns and rows: it has as many rows as fit into `floats`.
 static void plan_window(struct conv *conv, int lanes, int floats) {
     const struct conv_shape *s = &conv->shape;
     conv->window_w = (conv->columns - 1) * s->stride_w + s->extent_w;
@@ -245,8 +248,8 @@ static void plan_units(struct conv *conv) {
     conv->column_units = parts_of(s->out_w, conv->column_step, divide_up(s->out_w, fit));
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
     int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), s->out_h);
-    // Each unit reads all weights: few rows are not divided, nor those that are read where they are
-    // and are less than the weights; others into equal parts.
+    // Each unit reads all weights. So rows are not divided if they are few, or if they are read in
+    // place and are smaller than the weights; otherwise they are divided into equal parts.
     bool whole =
         conv->span < 3 * s->extent_h ||
         (conv->in_place && (size_t)(conv->span * s->out_w) < conv->weights->count / (size_t)lanes);
@@ -255,13 +258,13 @@ static void plan_units(struct conv *conv) {
     balance(conv, &conv->row_units, parts - (parts > 2), whole ? 1 : MIN(parts + 2, conv->span),
             divide_blocks);
     size_units(conv);
-    // Each group of rows reads all weights: it had better be the last one where they are many.
+    // Each group of rows reads all weights: if these are many, one group should have all rows.
     bool many = conv->weights->count > 4 * (size_t)WINDOW_FLOATS;
     plan_window(conv, lanes, many ? WINDOW_FLOATS / 3 * 4 : WINDOW_FLOATS);
 }
 
-// Units of a pair of blocks of channels, and of rows where pairs are too few: then rows at the edge
-// of two units are read, or made, twice.
+// A unit is a pair of blocks of channels. If there are too few pairs, rows are divided, too; then
+// rows at the edge between two units are read, or made, twice.
 static void plan_depthwise(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, threads = conv->threads,
@@ -281,8 +284,9 @@ static void plan_depthwise(struct conv *conv) {
     plan_window(conv, lanes, WINDOW_FLOATS / 3);
 }
 
-// A group of tiles shares one pass over the weights: it must be large enough to pay for reading
-// them. Where a picture has too few tiles for all threads, they share out the output's channels.
+// A group of tiles shares one pass over the weights, so it must be large enough to make up for
+// reading them. If a picture has too few tiles for all threads, the output's channels are divided
+// among threads.
 static void plan_winograd(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
@@ -312,8 +316,8 @@ static void plan_winograd(struct conv *conv) {
     conv->window_row = (size_t)(conv->shared ? b : ins * b) * (size_t)conv->window_w;
     conv->window_floats = conv->window_row * (size_t)conv->window_rows;
     tiles *= conv->row_group / t;
-    // Matrices of all input blocks, then of one pair of output blocks; planes are kept from
-    // starting at the same cache set.
+    // Matrices of all input blocks, then of one pair of output blocks. The sizes avoid planes that
+    // begin at the same cache set.
     size_t in = window * (size_t)((ins * tiles + 1) * b);
     conv->thread_floats = window * (size_t)((DIRECT_BLOCKS_MAX * tiles + 1) * b);
     conv->thread_floats += conv->shared ? 0 : in;
@@ -347,8 +351,8 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
                  s->stride_w == 1;
     int b = conv->ops->block;
-    // Winograd reads its weights once for many tiles: several small pictures make one long one.
-    // Statistics belong to one picture.
+    // Winograd reads its weights once for many tiles, so several small pictures are treated as one
+    // long picture; but not with statistics, which belong to one picture.
     bool chained = conv->winograd && !conv->normed;
     int t = chained ? conv->winograd->tile : 1;
     conv->images = chained ? 1 : s->n;
@@ -363,7 +367,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     } else {
         plan_units(conv);
     }
-    // A row-major source row is blocked here first.
+    // A row-major source row is converted to blocks here.
     conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
     plan_runs(conv);

@@ -5,7 +5,7 @@
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
-// The source row for row y of the padded picture; -1: zeros.
+// The source row of row y of the padded picture; -1: a row of zeros.
 static int source_row(const struct conv_shape *s, int y) {
     int height = s->in_h * (s->doubled ? 2 : 1);
     y -= s->pad_top;
@@ -21,11 +21,12 @@ static int source_row(const struct conv_shape *s, int y) {
             return -1;
         }
     }
-    // Rows below the last one that the kernel needs are asked for by Winograd's whole tiles.
+    // Winograd's tiles are always whole, so they may request rows below the last one that the
+    // kernel needs.
     return y < 0 || y >= height ? -1 : s->doubled ? y / 2 : y;
 }
 
-// One channel of a row-major picture, padded, as floats that are adjacent.
+// Loads one padded channel of a row-major picture as adjacent floats.
 static void load_planar(const struct load_job *job) {
     int width = job->in_width * (job->doubled ? 2 : 1);
     for (int i = 0; i < job->count; i++) {
@@ -94,7 +95,7 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
         .doubled = s->doubled,
         .border = s->border,
     };
-    // Columns beyond the padded picture belong to outputs that nothing keeps.
+    // Columns beyond the padded picture belong to outputs that are not stored.
     int end = s->in_w * (s->doubled ? 2 : 1) + s->pad_right;
     job.count = MIN(job.count, end - job.first);
     for (int i = first; i < last; i++, y++) {
@@ -103,7 +104,7 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
             job.out = unit->window + (size_t)i * conv->window_row +
                       (size_t)(group - unit->group) * (size_t)conv->window_w * lanes;
             load_group(run, unit, n, group, row, &job);
-            // Winograd's last tiles mix them into outputs that count: they must be numbers.
+            // Winograd's last tiles mix them into outputs that are stored, so they must not be NaN.
             memset(job.out + (size_t)job.count * lanes, 0,
                    (size_t)(conv->window_w - job.count) * lanes * sizeof(float));
         }

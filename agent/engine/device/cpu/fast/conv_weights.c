@@ -11,17 +11,17 @@ static int round_up(int value, int to) {
     return (value + to - 1) / to * to;
 }
 
-// A network reads its weights once a run, more of them than the processor keeps addresses of: those
-// that fill large pages are in such, where the system has them.
+// A network reads its weights once per run, and they exceed what the processor's TLB covers. So
+// weights that fill large pages are in such pages, if the system has them.
 static float *floats_new(size_t count) {
     size_t bytes = MAX((count * sizeof(float) + 63) / 64 * 64, (size_t)64);
     size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;
-    void *data = NULL; /* not of aligned_alloc, which wants a size of whole large pages */
+    void *data = NULL; /* not from aligned_alloc, which requires a size of whole large pages */
     if (posix_memalign(&data, whole ? LARGE_PAGE : 64, bytes) != 0) {
         abort();
     }
     if (whole) {
-        madvise(data, whole, MADV_HUGEPAGE); // may be refused
+        madvise(data, whole, MADV_HUGEPAGE); // the system may refuse
     }
     memset(data, 0, bytes);
     return data;
@@ -43,10 +43,10 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
 }
 
 struct tap {
-    int channel, y, x; /* of the input; of the kernel */
+    int channel, y, x; /* channel: of the input; y, x: of the kernel */
 };
 
-// The weights of a tap for outputs o, o + 1, ... of so many lanes; returns their end.
+// Packs the weights of a tap for outputs o, o + 1, ..., one per lane; returns the end.
 static float *pack_lanes(const struct conv_shape *s, const struct conv_source *source, int o,
                          int lanes, struct tap tap, float *to) {
     for (int lane = 0; lane < lanes; lane++) {
@@ -88,7 +88,7 @@ static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
     }
 }
 
-// G g G^T in double: these values multiply everything.
+// G g G^T in double, since every product uses these values.
 static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int side,
                             int o, int i, float out[36]) {
     // By the window's side.

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// Convolutions whose channels each have a kernel of their own. A unit of work is some blocks of
-// channels and some rows. Where a 1x1 convolution alone makes the input, a unit makes its blocks of
-// that itself, row by row into its window: they never leave the processor's cache.
+// SPDX-License-Identifier: Apache-2.0 Depthwise convolutions: each channel has a separate kernel. A
+// unit of work is some blocks of channels and some rows. If a fused 1x1 convolution makes the
+// input, a unit computes its blocks of that itself, row by row into its window, so they never leave
+// the processor's cache.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
@@ -29,8 +29,8 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
     }
 }
 
-// Rows [top, bottom) and columns [left, right) of the picture, for window rows from `out` on, whose
-// first pixel is column `column`.
+// Computes rows [top, bottom) and columns [left, right) of the picture into the window rows from
+// `out` on, whose first pixel is column `column`.
 static void make_rows(const struct conv_pass *run, const struct conv_unit *unit, int n, int top,
                       int bottom, int left, int right, int column, float *out) {
     const struct conv *conv = run->conv, *made = conv->first;
@@ -70,8 +70,8 @@ static void make_rows(const struct conv_pass *run, const struct conv_unit *unit,
     }
 }
 
-// Of `rows` window rows the pixels in front of `left` and from `right` on. A block's last ones and
-// the next block's first ones are adjacent.
+// Zeros the pixels before `left` and from `right` on in `rows` window rows. The last pixels of a
+// block and the first of the next block are adjacent.
 static void zero_sides(const struct conv *conv, const struct conv_unit *unit, int left, int right,
                        int rows) {
     size_t b = (size_t)conv->ops->block, width = (size_t)conv->window_w;
@@ -90,7 +90,7 @@ void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, i
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     size_t row_bytes = conv->window_row * sizeof(float);
-    // Of the window's columns and rows those that are in the picture; the others are zeros.
+    // The columns and rows of the window that are in the picture; the others are zeros.
     int column = unit->column * s->stride_w - s->pad_left;
     int left = MIN(MAX(-column, 0), conv->window_w);
     int right = MAX(MIN(s->in_w - column, conv->window_w), left);
@@ -98,7 +98,7 @@ void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, i
     int end = MAX(MIN(first + s->pad_top + s->in_h - y, last), begin);
     memset(unit->window + (size_t)first * conv->window_row, 0, (size_t)(begin - first) * row_bytes);
     memset(unit->window + (size_t)end * conv->window_row, 0, (size_t)(last - end) * row_bytes);
-    if (first == 0) { // the columns outside stay zeros while rows come and go
+    if (first == 0) { // the columns outside stay zero when rows are replaced
         zero_sides(conv, unit, left, right, last);
     }
     if (begin < end && left < right) {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which nodes become one step. Convolutions take what precedes them (padding, doubling) and
-// behind them (batch and instance normalisation, residual, relu); additions take a relu.
+// SPDX-License-Identifier: Apache-2.0 Which nodes are fused into one step. Convolutions are fused
+// with the nodes before them (padding, doubling) and after them (batch and instance normalisation,
+// residual, relu), additions with a relu.
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/table.h"
 
-// What is larger is left to the plain kernels: the fast ones count in ints.
+// Larger values are left to the plain kernels, because the fast ones count in ints.
 enum { BATCH_MAX = 1 << 16, CHANNELS_MAX = 1 << 16, SIDE_MAX = 1 << 24, WINDOW_MAX = 256 };
 
 struct facts {
@@ -40,7 +40,7 @@ bool fuse_is_picture(const struct schedule *schedule, int slot) {
            dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= SIDE_MAX;
 }
 
-// Whether the numbers of a window are such that products of them fit into an int.
+// Whether products of a window's fields fit into an int.
 bool fuse_is_modest(const struct window *window) {
     bool modest = window->rank == 2;
     for (int i = 1; i < WINDOW_RANK && modest; i++) {
@@ -53,7 +53,7 @@ bool fuse_is_modest(const struct window *window) {
     return modest;
 }
 
-// The lasting constant float32 input of a node; NULL when absent or computed.
+// The elements of a node's input if it is a lasting float32 constant; NULL if absent or computed.
 static const float *constant_of(const struct schedule *schedule, const struct node *node,
                                 int index) {
     int slot = index < node->input_count ? node->inputs[index] : -1;
@@ -70,7 +70,8 @@ static bool is_op(const struct step *step, int id) {
 
 /* ---- before the convolution ------------------------------------------------------------------ */
 
-// The step that makes the convolution's input, if nothing else reads that and it is of this kind.
+// The step that makes the convolution's input, if it has this operator and nothing else reads the
+// input.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
     struct step *maker = schedule_maker(schedule, conv->inputs[0]);
     return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
@@ -224,7 +225,7 @@ static bool take_bounds(const struct schedule *schedule, struct conv_step *conv,
     return true;
 }
 
-// The addition's other operand; -1 when the two are not the same shape.
+// The addition's other operand; -1 if the two shapes differ.
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot) {
     int other = add->inputs[0] == slot ? add->inputs[1] : add->inputs[0];
     const struct shape *shape = &schedule->slots[slot].shape;
@@ -275,7 +276,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
            shape.out_w == (int)window.out[2];
 }
 
-// The step's node as a convolution, if it is one of ours, with nothing fused into it yet.
+// Makes the state for a convolution that these kernels support, with nothing fused yet; else NULL.
 static struct conv_step *conv_step_new(const struct schedule *schedule, const struct step *step) {
     struct conv_shape shape;
     const float *weights = constant_of(schedule, step->node, 1);
@@ -295,8 +296,8 @@ static struct conv_step *conv_step_new(const struct schedule *schedule, const st
     return conv;
 }
 
-// A depthwise convolution makes one step with the 1x1 convolution in front of it: what is between
-// the two, the largest values of networks that have such pairs, is nowhere whole.
+// Fuses a depthwise convolution with the 1x1 convolution before it. The value between the two,
+// which is the largest in networks with such pairs, is never stored completely.
 static struct conv_step *take_depthwise(const struct schedule *schedule, struct conv_step *first,
                                         const struct step *user) {
     const struct conv_shape *s = &first->shape;
@@ -358,7 +359,7 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     absorb_users(schedule, step);
 }
 
-// Additions of two pictures of one shape, and relus that nothing has taken.
+// Additions of two pictures of the same shape, and relus that are not fused.
 static void make_combine(struct schedule *schedule, struct step *step) {
     struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
     bool adds = combine.adds = step->node->op->id == OP_ADD;
@@ -404,7 +405,7 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_max_pool;
 }
 
-// Channels of pictures; whether blocks can be copied is seen when the layouts are known.
+// Concatenations of channels; whether blocks can be copied is decided when the layouts are known.
 static void make_concat(struct schedule *schedule, struct step *step) {
     bool fits = fuse_is_picture(schedule, step->outputs[0]);
     for (int i = 0; i < step->input_count; i++) {

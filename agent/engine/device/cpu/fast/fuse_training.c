@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which nodes of a training graph become one step: a normalisation takes the addition and the relu
-// behind it; its gradient takes the relu's gradient, and the sum of two gradients, in front of it.
+// SPDX-License-Identifier: Apache-2.0 Which nodes of a training graph are fused into one step: a
+// normalisation with the addition and relu after it; its gradient with the relu's gradient, and the
+// sum of two gradients, before it.
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
@@ -37,7 +37,7 @@ static bool is_relu_gradient(const struct step *step) {
     return is_op(step, OP_UNARY_GRADIENT) && table_forward(step->node).op->id == OP_RELU;
 }
 
-// What the sum of two gradients adds, if only `step` reads it.
+// Fuses a sum of two gradients into `step` if no other step reads it.
 static void take_sum(struct schedule *schedule, struct step *step,
                      struct norm_gradient_step *state) {
     int sum = step->inputs[0];
@@ -53,7 +53,7 @@ static void take_sum(struct schedule *schedule, struct step *step,
     *maker = (struct step){0};
 }
 
-// The relu's gradient in front: of what it makes this must be the first reader.
+// Fuses the relu's gradient before `step`, which must be the first reader of its result.
 static void take_relu(struct schedule *schedule, struct step *step,
                       struct norm_gradient_step *state) {
     int dy = step->inputs[0], x = step->inputs[1];
@@ -82,7 +82,7 @@ static void take_relu(struct schedule *schedule, struct step *step,
     take_sum(schedule, step, state);
 }
 
-// Of NormTraining alone, which no file can name: table_forward finds none.
+// Only for NormTraining, which no file can name: table_forward then returns no operator.
 static void make_norm_gradient(struct schedule *schedule, struct step *step) {
     bool is_whole = step->input_count == 5 && step->output_count == 3;
     for (int i = 0; is_whole && i < 3; i++) {
@@ -100,7 +100,7 @@ static void make_norm_gradient(struct schedule *schedule, struct step *step) {
     take_relu(schedule, step, state);
 }
 
-// (dy, shape of x, x): a maximum's. It knows nothing but blocks: layout.c.
+// (dy, shape of x, x), for maximum pools. The kernel supports only blocked values: see layout.c.
 static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     struct node forward = table_forward(step->node);
     struct pool_step pool = {.out_layout = 0};

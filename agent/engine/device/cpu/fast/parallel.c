@@ -28,8 +28,8 @@ static void take_share(const struct loop *loop, struct share *share, int lane) {
     }
 }
 
-// A lane begins with its own share, which the same lane has of the layers before and behind this
-// one: what it reads is often what it wrote. Then it takes what is left of the others'.
+// A lane begins with its share of the units, which is the same in the layers before and after, so
+// it often reads what it wrote. Then it takes remaining units of other lanes.
 static void run_lane(void *context, int lane) {
     const struct loop *loop = context;
     for (int i = 0; i < loop->lanes; i++) {

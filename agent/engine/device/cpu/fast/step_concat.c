@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Concatenation of channels in blocked layout: whole blocks are one behind the other.
+// SPDX-License-Identifier: Apache-2.0 Concatenation of channels in the blocked layout, by copying
+// whole blocks.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 
-// Every operand but the last has to fill its blocks.
+// Every operand except the last must fill its blocks.
 bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                  const struct step *step) {
     bool fits = true;

@@ -61,7 +61,8 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
         state->conv.first = &state->first->conv;
     }
     conv_plan(&state->conv, threads, state->in_layout != 0, state->in_layout & LAYOUT_AFFINE);
-    // What is not blocked where it is, or has its affine nowhere to be, is so in the scratch.
+    // The scratch has blocked copies of values that are not blocked, and values whose affine has no
+    // place in their slot.
     size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
     state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
     bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
@@ -88,7 +89,7 @@ struct conversion {
     const struct operand *from, *to;
 };
 
-// One block of one picture: to planes, to planes of a blocked value, or with the affine done.
+// Converts one block of one picture: to planes, or to a blocked value with the affine applied.
 static void convert_block(void *context, int index, int lane UNUSED) {
     const struct conversion *c = context;
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix, and the relu or clip behind them: a 1x1 convolution whose pixels
-// are the rows of the other matrix.
+// SPDX-License-Identifier: Apache-2.0 Products with a constant matrix, fused with the relu or clip
+// that follows. A product is computed as a 1x1 convolution whose pixels are the rows of the other
+// matrix.
 //
-// Several rows are first laid out in tiles of TILE rows, [k / b][rows of the tile][b], a block of
-// TILES tiles at a time. Then each unit of work, some pairs of blocks of columns, goes along k in
-// pieces: a block's piece of k stays in the second-level cache while the unit's columns pass by,
-// and the weights come from memory once for each block of rows.
+// With several rows, they are first copied to tiles of TILE rows, [k / b][rows of the tile][b], a
+// block of TILES tiles at a time. Then each unit of work, some pairs of blocks of columns,
+// processes k in pieces: a piece of a block of rows stays in the second-level cache for all columns
+// of the unit, and the weights are read from memory once for each block of rows.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/table.h"
 
-enum { TILE = 28, TILES = 10, PIECE = 512, PAIRS = 4 /* of a unit, at most */ };
+enum { TILE = 28, TILES = 10, PIECE = 512, PAIRS = 4 /* the maximum of a unit */ };
 
 struct gemm_step {
     int m, k, n;
     float low, high;                    /* the results are clamped to these */
     const struct conv_weights *weights; /* borrowed from the cache */
     int tiles, runs;                    /* of a block; of a tile: blocks of k */
-    int pairs, unit_pairs;              /* of blocks of columns, in all and of a unit */
+    int pairs, unit_pairs;              /* pairs of blocks of columns: all, and per unit */
     size_t tile_floats, lane_floats;    /* in the scratch: tiles, then a piece per thread */
 };
 
@@ -61,7 +61,7 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
     return weights;
 }
 
-// The relu or clip that alone reads the product becomes a part of it.
+// Fuses a relu or clip that is the only reader of the product.
 static struct step *take_bounds(struct schedule *schedule, struct step *step) {
     struct gemm_step *gemm = step->state;
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
@@ -76,7 +76,7 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     int b = cpu->vectors->block, threads = threads_count(cpu->threads);
     gemm->pairs = (gemm->n + DIRECT_BLOCKS_MAX * b - 1) / (DIRECT_BLOCKS_MAX * b);
     if (gemm->m == 1) {
-        return; // read where it is
+        return; // it is read in place
     }
     gemm->tiles = MIN((gemm->m + TILE - 1) / TILE, TILES);
     gemm->runs = (gemm->k + b - 1) / b;
@@ -126,7 +126,7 @@ struct product {
     const struct gemm_step *step;
     const float *a;
     float *out, *tiles, *rooms;
-    int first, rows; /* of the block of rows at hand */
+    int first, rows; /* of the present block of rows */
 };
 
 // A job for the pair of blocks of columns that begins at `column`, from row `k` of the weights on.
@@ -142,7 +142,7 @@ static struct direct_job job_at(const struct product *p, int column, int k) {
                                .high = INFINITY};
 }
 
-// One row alone.
+// Computes a unit of a product with one row.
 static void row_unit(void *context, int index, int lane UNUSED) {
     const struct product *p = context;
     const struct gemm_step *step = p->step;
@@ -177,7 +177,7 @@ static void lay_out_tile(void *context, int index, int lane UNUSED) {
     }
 }
 
-// A piece of k: `length` from `k` on, of one tile and one pair of blocks of columns.
+// Multiplies a piece of k, `length` from `k` on, for one tile and one pair of blocks of columns.
 static void multiply_piece(const struct product *p, int tile, int column, int k, int length,
                            float *out) {
     const struct gemm_step *step = p->step;

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Normalisation over the batch, and its gradient. One thread does all of a block of channels, twice
-// over: first the sums, then the numbers, which by then are in the cache where it is large enough.
-// So the order of every sum is the same whatever the number of threads.
+// SPDX-License-Identifier: Apache-2.0 Normalisation over the batch, and its gradient. One thread
+// processes a block of channels in two passes: first the sums, then the results; in the second pass
+// the values are in the cache if it is large enough. So the order of every sum does not depend on
+// the number of threads.
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 
 #include <math.h>
 
-enum { PIECE = 256 }; // pixels that are summed in float; those sums in double
+enum { PIECE = 256 }; // pixels that are summed in float; their sums are added in double
 
 typedef float numbers[VECTOR_LANES_MAX] __attribute__((aligned(64)));
 
@@ -17,9 +17,9 @@ struct norm {
     double epsilon;
     bool relu;
     const float *scale, *shift;
-    float *mean, *variance; // made forwards, read backwards
+    float *mean, *variance; // written in the forward pass, read in the backward pass
     struct operand x, add, y;
-    /* Backwards. */
+    /* For the backward pass. */
     struct operand dy, other, dx, kept;
     float *dscale, *dshift;
 };
@@ -53,13 +53,13 @@ static double count_of(const struct norm *norm) {
     return (double)(dims[0] * dims[2] * dims[3]);
 }
 
-// Channels of the block; lanes beyond belong to none.
+// The number of channels in the block; further lanes are unused.
 static int lanes_of(const struct norm *norm, int block) {
     return MIN(norm->ops->block, (int)norm->shape->dims[1] - block * norm->ops->block);
 }
 
-// x * scale + shift is what the norm makes of x. Made of the statistics as they are kept, so that
-// the gradient knows every bit of what the relu had.
+// The norm's output is x * scale + shift. These are computed from the stored statistics, so that
+// the gradient gets the same bits as the relu in the forward pass.
 static void affine_of(const struct norm *norm, int block, numbers scale, numbers shift) {
     for (int i = 0; i < lanes_of(norm, block); i++) {
         int c = block * norm->ops->block + i;
@@ -71,7 +71,7 @@ static void affine_of(const struct norm *norm, int block, numbers scale, numbers
 
 /* ---- forwards -------------------------------------------------------------------------------- */
 
-// Around the mean of the first piece, so that squares keep their digits.
+// Computes mean and variance, relative to the mean of the first piece to avoid cancellation.
 static void measure(const struct norm *norm, int block) {
     double sums[VECTOR_LANES_MAX] = {0}, squares[VECTOR_LANES_MAX] = {0};
     float room[PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
@@ -148,7 +148,7 @@ const struct kernel fast_norm = {"fast NormTraining", norm_run};
 
 /* ---- backwards ------------------------------------------------------------------------------- */
 
-// What a piece reads, in blocks: rooms of its own for what is not.
+// Buffers for the operands of a piece that are not blocked.
 struct rooms {
     float all[5][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
 };
@@ -167,7 +167,7 @@ static void read_piece(const struct norm *norm, const struct stretch *stretch, s
     job->y = read_if(norm, &norm->y, stretch, rooms->all[3]);
 }
 
-// Sums of g and g (x - mean); what others read of g is written.
+// Computes the sums of g and g (x - mean), and stores g if other steps read it.
 static void pass_sums(const struct norm *norm, int block, struct norm_job job, double *sums,
                       double *products) {
     struct rooms rooms;
@@ -196,7 +196,7 @@ static void pass_slopes(const struct norm *whole, int block, struct norm_job job
     struct rooms rooms;
     struct stretch stretch = {.n = -1, .block = block};
     struct norm norm = *whole;
-    if (norm.kept.data) { // g is there
+    if (norm.kept.data) { // g was stored in the first pass
         norm.dy = norm.kept;
         norm.other = norm.y = (struct operand){0};
         job.scale = job.shift = NULL;

@@ -32,7 +32,7 @@ void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     }
 }
 
-// Padded rows of the window, in the thread's scratch; what is outside loses every comparison.
+// Loads padded rows of the window into the thread's scratch; padding is -infinity.
 static void load_rows(const struct pool *pool, const float *plane, int64_t row, float *rows) {
     const struct window *window = &pool->step->window;
     size_t b = (size_t)pool->ops->block, length = row_floats(pool->ops, window);
@@ -103,7 +103,7 @@ static void average_block(void *context, int index, int lane UNUSED) {
     size_t pixels = (size_t)(pool->x->dims[2] * pool->x->dims[3]);
     const float *in = pool->in.data + (size_t)index * pixels * (size_t)b;
     double sums[VECTOR_LANES_MAX] = {0};
-    // Sums of some hundred pixels in float, those in double.
+    // Some hundred pixels are summed in float; these sums are added in double.
     for (size_t first = 0; first < pixels; first += 256) {
         const float zero[VECTOR_LANES_MAX] = {0};
         float sum[VECTOR_LANES_MAX], squares[VECTOR_LANES_MAX];

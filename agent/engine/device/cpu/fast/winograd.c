@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// Winograd's F(t x t, 3x3): windows of t + 2 pixels a side, t apart, become (t + 2)^2 matrices
-// [tiles, channels in]; as many products with the transformed weights; and back to tiles of t x t
-// outputs. With a stride of 2 the windows have 5 pixels a side and are 4 apart. There a line is two
-// of stride 1, of every other pixel: F(2, 2) for the first and third tap, three products for four;
-// and the second tap, which saves nothing: 25 products of 36.
+// SPDX-License-Identifier: Apache-2.0 Winograd's F(t x t, 3x3): windows of (t + 2) x (t + 2)
+// pixels, t apart, are transformed to (t + 2)^2 matrices [tiles, channels in], which are multiplied
+// by the transformed weights; the products are transformed back to tiles of t x t outputs. With
+// stride 2 the windows have 5 x 5 pixels and are 4 apart. There a line is split into two of stride
+// 1, each of every other pixel: F(2, 2) for the first and third tap, with three products instead of
+// four, and the second tap, which saves nothing: 25 products instead of 36.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
@@ -37,7 +37,7 @@ static int picture_of(const struct conv *conv, const struct conv_unit *unit, int
     return conv->images == 1 ? row / tall : unit->n;
 }
 
-// The unit's groups of channels.
+// Transforms the unit's groups of channels.
 static void transform_in(const struct conv_pass *run, const struct conv_unit *unit,
                          const struct group *group, int row, int row_end) {
     const struct conv *conv = run->conv;

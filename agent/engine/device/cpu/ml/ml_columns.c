@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is done to columns of a table in front of a model. */
+/* Preprocessing of the columns of a table. */
 #include "agent/engine/device/cpu/ml/ml.h"
 
 #include "agent/engine/ops/infer/params.h"
@@ -11,7 +11,7 @@ static int64_t columns_of(const struct tensor *tensor) {
     return tensor->shape.rank ? tensor->shape.dims[tensor->shape.rank - 1] : 1;
 }
 
-/* Float64 is scaled as such and rounded at the end, everything else as float32. */
+/* Float64 is scaled in float64 and rounded at the end, other types in float32. */
 static int scaler_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     float *y = call->outputs[0]->data;
@@ -32,8 +32,8 @@ static int scaler_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_ml_scaler = {"reference ml_scaler", scaler_run};
 
-/* By the largest value, the sum of what they are without signs, or the root of the sum of squares;
- * a row of which that is 0 stays as it is. */
+/* Divides a row by its largest value, by the sum of absolute values, or by the root of the sum of
+ * squares; if that is 0, the row is not changed. */
 static int normalizer_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     const char *norm = node_text(call->node, "norm", "MAX");
@@ -67,7 +67,7 @@ static int binarizer_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_ml_binarizer = {"reference ml_binarizer", binarizer_run};
 
-/* NaN is equal to NaN here. */
+/* NaN equals NaN here. */
 static int imputer_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     int64_t count = shape_count(&x->shape), columns = columns_of(x);
@@ -94,7 +94,7 @@ static int imputer_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_ml_imputer = {"reference ml_imputer", imputer_run};
 
-/* Its place among the keys; -1: none of them. The first of equal ones. */
+/* The index of the first key that equals the value; -1: none. */
 static int64_t find_key(const struct node *node, const struct tensor *x, int64_t index) {
     size_t floats, integers;
     const float *numbers = ml_numbers(node, "keys_floats", &floats);
@@ -138,7 +138,7 @@ static int one_hot_run(const struct call *call, struct error *err) {
     const int64_t *category = node_integers(call->node, "cats_int64s", &categories);
     bool takes_others = node_integer(call->node, "zeros", 1);
     for (int64_t i = 0; i < count; i++, y += categories) {
-        double value = trunc(tensor_number(x, i)); /* of a float the whole part counts */
+        double value = trunc(tensor_number(x, i)); /* floats are truncated */
         bool found = false;
         for (size_t k = 0; k < categories; k++) {
             bool is_it = tensor_type_is_real(x->type) ? value == (double)category[k]
@@ -156,7 +156,7 @@ static int one_hot_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_ml_one_hot = {"reference ml_one_hot", one_hot_run};
 
-/* Inputs side by side, each cut or filled with zeros to its size. */
+/* Concatenates the inputs, each truncated or filled with zeros to its size. */
 static int vectorizer_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *y = call->outputs[0];
     size_t count;

@@ -9,17 +9,17 @@
 #include <string.h>
 
 enum {
-    LANES = 8,          /* walks side by side */
-    TILE = 512,         /* rows that meet a tree while it is in the nearest cache */
-    TILE_COLUMNS = 512, /* with more of them a tile would be in no near cache */
-    TARGETS_MAX = 1024, /* of a tile's sums, likewise */
-    TREES_GRAIN = 1024, /* of few rows: fewer are done before a second thread has woken up */
-    PATIENCE = 4,       /* steps between two looks whether all have come to their leaves */
+    LANES = 8,          /* concurrent walks */
+    TILE = 512,         /* rows that are processed while a tree is in the first-level cache */
+    TILE_COLUMNS = 512, /* with more columns a tile would not fit into a near cache */
+    TARGETS_MAX = 1024, /* for a tile's sums, likewise */
+    TREES_GRAIN = 1024, /* for few rows: fewer trees are done before a second thread has woken up */
+    PATIENCE = 4,       /* steps between two checks whether all walks have reached leaves */
 };
 
-/* A leaf leads to itself: it reads a column of zeros and compares it with infinity. */
+/* The child of a leaf is the leaf itself: it compares a column of zeros with infinity. */
 struct forest_node {
-    float value;      /* a row above it goes to the child behind the first */
+    float value;      /* a row with a greater feature goes to the second child */
     uint32_t feature; /* of a leaf: the column of zeros */
     uint32_t child;
     int32_t extra; /* of a leaf: its number; else whether NaN goes to the first child */
@@ -29,14 +29,16 @@ static_assert(sizeof(struct forest_node) == 16, "four to a cache line");
 struct forest {
     const struct trees *trees;
     struct forest_node *nodes;
-    int32_t *depths;  /* [tree_count] */
-    int32_t *targets; /* [tree_count]: of trees whose weights are for one target; NULL: dense */
-    double *weights;  /* [leaves], or dense [leaves, target_count] */
+    int32_t *depths; /* [tree_count] */
+    int32_t
+        *targets;    /* [tree_count]: if the weights of each tree are for one target; NULL: dense */
+    double *weights; /* [leaves], or dense [leaves, target_count] */
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* x <= value, or x < value where is_below, is x <= the result for every float32 x. */
+/* The float32 for which x <= result is the same as x <= value (x < value if is_below) for every
+ * float32 x. */
 static float round_down(double value, bool is_below) {
     float nearest = (float)value;
     bool is_above = is_below ? (double)nearest >= value : (double)nearest > value;
@@ -66,7 +68,7 @@ static bool make_nodes(struct forest *forest, int32_t *ret_leaves) {
     return true;
 }
 
-/* Children are behind their parents. */
+/* Children come after their parents. */
 static void measure_depths(struct forest *forest) {
     const struct trees *trees = forest->trees;
     int32_t *depth = x_calloc((size_t)trees->node_count, sizeof *depth);
@@ -83,7 +85,7 @@ static void measure_depths(struct forest *forest) {
     free(depth);
 }
 
-/* The target of all the tree's weights, of which each leaf has one; -1: it is not so. */
+/* The target of all weights of the tree if each leaf has one weight; -1: otherwise. */
 static int32_t only_target(const struct trees *trees, int32_t tree) {
     int32_t target = -1;
     for (int32_t i = trees->roots[tree]; i < trees->roots[tree + 1]; i++) {
@@ -162,11 +164,12 @@ void forest_free(struct forest *forest) {
 /* ---- walking --------------------------------------------------------------------------------- */
 
 #define WALK static inline __attribute__((always_inline))
-/* All lanes' places in registers: as a vector they would go through memory at each step. */
+/* The positions of all lanes are in separate registers; a vector would go through memory at each
+ * step. */
 #define EACH_LANE _Pragma("GCC unroll 8") for (int k = 0; k < LANES; k++)
 static_assert(LANES == 8, "EACH_LANE's number");
 
-/* Where a row goes from a node; takes_missing is known when this is compiled. */
+/* Where a row goes from a node; takes_missing is a constant at compile time. */
 WALK uint32_t next_node(const struct forest_node *node, float x, bool takes_missing) {
     uint32_t is_second = x > node->value;
     if (takes_missing) {
@@ -175,7 +178,7 @@ WALK uint32_t next_node(const struct forest_node *node, float x, bool takes_miss
     return node->child + is_second;
 }
 
-/* LANES rows, whose column f begins at x + f * TILE, through one tree. */
+/* Evaluates one tree for LANES rows, whose column f begins at x + f * TILE. */
 WALK void walk_rows(const struct forest_node *nodes, uint32_t root, int32_t depth, const float *x,
                     bool takes_missing, uint32_t ret_at[LANES]) {
     uint32_t at[LANES];
@@ -205,7 +208,7 @@ WALK void walk_rows(const struct forest_node *nodes, uint32_t root, int32_t dept
     }
 }
 
-/* One row through LANES trees; those behind the last one are the last one. */
+/* Evaluates LANES trees for one row; the last tree is repeated if there are fewer. */
 WALK void walk_trees(const struct forest *forest, int32_t first, int32_t last, const float *x,
                      uint32_t ret_at[LANES]) {
     uint32_t at[LANES];
@@ -242,7 +245,7 @@ WALK float read_value(const struct tensor *x, int64_t index) {
                                      : (float)((const int32_t *)x->data)[index];
 }
 
-/* Rows as columns, and one column of zeros for leaves. True: a value is missing. */
+/* Transposes rows to columns, and adds a column of zeros for leaves. True: a value is missing. */
 static bool fill_tile(const struct run *run, int64_t first, int64_t count, float *tile) {
     int64_t features = run->forest->trees->feature_count;
     bool is_missing = false;
@@ -324,7 +327,7 @@ static void score_tiles(void *context, int64_t first, int64_t last) {
 
 /* ---- few rows, or wide ones ------------------------------------------------------------------ */
 
-/* A row with a zero behind it, for leaves. */
+/* A row followed by a zero, for leaves. */
 static void fill_row(const struct run *run, int64_t row, float *values) {
     int64_t features = run->forest->trees->feature_count;
     for (int64_t f = 0; f < features; f++) {
@@ -399,7 +402,7 @@ static void score_trees(void *context, int64_t first, int64_t last) {
     find_leaves(row->run->forest, (int32_t)first, (int32_t)last, row->values, row->leaves);
 }
 
-/* Each row by all threads. */
+/* All threads share each row. */
 static void score_few(const struct run *run, struct threads *threads) {
     const struct forest *forest = run->forest;
     struct row row;

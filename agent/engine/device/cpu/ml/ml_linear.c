@@ -25,7 +25,7 @@ static void score_row(const struct work *work, const double *row, double *sums) 
     }
 }
 
-/* Of the scores as float32 has them; of equal ones the first. */
+/* The index of the greatest score, rounded to float32; the first of equal ones. */
 static int64_t label_of(const struct work *work, const double *sums) {
     int64_t best = 0;
     for (int64_t k = 1; k < work->linear.targets; k++) {

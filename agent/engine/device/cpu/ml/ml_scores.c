@@ -19,8 +19,8 @@ static double logistic(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* The inverse of the normal distribution: Newton's steps from a rough start, each of which doubles
- * the digits; the tails, whose slope is next to nothing, by halving. */
+/* The inverse of the normal distribution: Newton's method from a rough start, which doubles the
+ * correct digits in each step; bisection in the tails, where the slope is almost 0. */
 static double probit(double p) {
     double low = -40, high = 40, x = 0;
     if (!(p > 0 && p < 1)) {
@@ -40,7 +40,7 @@ static double probit(double p) {
     return x;
 }
 
-/* is_zero_out: a score of nearly 0 stays out of it (SOFTMAX_ZERO). */
+/* is_zero_out: scores of almost 0 are left out (SOFTMAX_ZERO). */
 static void softmax(const double *scores, int64_t count, bool is_zero_out, float *ret_scores) {
     double highest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -110,7 +110,7 @@ void ml_finish(const struct trees *trees, double *sums, int64_t *label, float *s
         for (int64_t i = 0; i < count; i++) {
             sums[i] += trees->base[i];
         }
-    } else if (trees->base_count == 1) { /* two classes by one score */
+    } else if (trees->base_count == 1) { /* two classes with one score */
         sums[trees->is_second_weighed && trees->weighed_count == 1] += trees->base[0];
     }
     if (trees->is_classifier) {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The weights of a leaf into a row's sums; `seen`: which targets have had one. */
+/* Adds the weights of a leaf to a row's sums; `seen`: the targets that have had a weight. */
 static void add_weights(const struct trees *trees, const struct tree_node *leaf, double *sums,
                         bool *seen) {
     for (int32_t i = leaf->child; i < leaf->child + leaf->feature; i++) {
@@ -111,7 +111,7 @@ int trees_step_try(struct step *step, struct error *err) {
     if (trees_of(step->node, &trees, &own, err) < 0) {
         return -1;
     }
-    if (!trees->is_fast_tried) { /* by the first plan of a model; the others find it */
+    if (!trees->is_fast_tried) { /* the first plan of a model makes it for all plans */
         trees->is_fast_tried = true;
         trees->fast = forest_new(trees);
         trees->fast_free = fast_free;
