@@ -17,7 +17,7 @@ static const char *const names[] = {
 static_assert(ARRAY_LEN(names) == BEST_METRIC_COUNT, "one name per metric");
 
 static const char *const goals[] = {"Maximize", "Minimize", NULL};
-static const double number_max = 1e300; /* agent/launch/gang/objective.c */
+static const double number_max = 1e300; /* as in agent/launch/gang/objective.c */
 
 const char *best_metric_name(enum best_metric metric) {
     return names[metric];

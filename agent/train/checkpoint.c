@@ -24,7 +24,7 @@ static bool read_number(const char *text, int64_t *ret_number) {
 }
 
 struct entry {
-    int64_t generation, step; /* step: 0 of a claim */
+    int64_t generation, step; /* step: 0 for a claim */
     char *name;
 };
 
@@ -53,7 +53,7 @@ static int add_entry(void *context, const char *name, const struct store_info *i
         strlen(at) == wanted && read_number(at, &entry.generation) &&
         (!listing->has_steps || (at[DIGITS] == '-' && read_number(at + DIGITS + 1, &entry.step)));
     if (!is_ours) {
-        return 0; /* not written by any generation of ours */
+        return 0; /* not a name that a generation writes */
     }
     if (listing->count == listing->room) {
         listing->room = 2 * listing->room + 16;
@@ -65,7 +65,7 @@ static int add_entry(void *context, const char *name, const struct store_info *i
     return 0;
 }
 
-/* By generation and step, the oldest first: the order of the names. */
+/* Sorts by generation and step, the oldest first, which is the order of the names. */
 static int list(const struct checkpoint_place *place, const char *folder, bool has_steps,
                 struct listing *listing, struct error *err) {
     AUTO(text_freep) char *prefix = x_printf("%s%s/", place->prefix, folder);
@@ -84,13 +84,13 @@ static int highest_claim(const struct checkpoint_place *place, int64_t *ret_gene
         return -1;
     }
     *ret_generation = claims.count ? claims.entries[claims.count - 1].generation : 0;
-    if (written.count) { /* whose claim somebody may have removed */
+    if (written.count) { /* its claim may have been removed */
         *ret_generation = MAX(*ret_generation, written.entries[written.count - 1].generation);
     }
     return 0;
 }
 
-/* 1: it is ours; 0: it is another's; -1: unknown. */
+/* 1: the claim is ours; 0: another process has it; -1: unknown. */
 static int claim_one(const struct checkpoint_place *place, int64_t generation, const char *words,
                      struct error *err) {
     AUTO(text_freep) char *name = x_printf("%sclaim/%012" PRId64, place->prefix, generation);
@@ -102,8 +102,9 @@ static int claim_one(const struct checkpoint_place *place, int64_t generation, c
         *err = put;
         return -1;
     }
-    /* Also after success: without exclusive creation the last writer has it. And after CONFLICT: a
-     * request whose answer was lost is repeated, and finds its own object. */
+    /* Reads the claim also after success: without exclusive creation the last writer has it. And
+     * after CONFLICT: a request is repeated if its answer was lost, and then finds its own
+     * object. */
     if (store_get(place->store, name, &seen, NULL, err) < 0) {
         return -1;
     }
@@ -219,7 +220,8 @@ int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, in
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* 1: *ret_loaded; 0: it is not usable, *why says why; -1: the store's error. */
+/* 1: *ret_loaded is set; 0: the checkpoint is not usable, *why says why; -1: an error of the
+ * store. */
 static int load_one(const struct checkpoint_place *place, const struct entry *entry,
                     const char *digest, struct checkpoint_loaded *ret_loaded, struct error *why,
                     struct error *err) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Little-endian, as are all machines that this runs on:
+/* Little-endian, like all machines that this runs on:
  *
  *   8  "WLCKPT1\n"      4  bytes of the JSON      4  CRC-32C of the JSON
  *   JSON {"step", "generation", "seed", "digest", "tensors": [[name, crc, [dims]], ...]}, spaces to
@@ -71,7 +71,7 @@ int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t
     return 0;
 }
 
-/* The size of all before the tail, its sum, and the sum of these two. */
+/* The tail: the number of bytes before it, their checksum, and the checksum of these 12 bytes. */
 void checkpoint_tail(uint32_t crc, int64_t size, char tail[static CHECKPOINT_TAIL_BYTES]) {
     memcpy(tail, &size, sizeof size);
     memcpy(tail + 8, &crc, sizeof crc);
@@ -171,7 +171,7 @@ static int read_head(struct reading *reading, const json_t *head, struct checkpo
     return reading->at == reading->size ? 0 : malformed(err, "it is longer than its tensors");
 }
 
-/* The sums of the whole; what they cover is as it was written. */
+/* Checks the checksums, so that all bytes are as they were written. */
 static int check_sums(const char *bytes, size_t size, struct error *err) {
     int64_t told_size;
     uint32_t crc, own;

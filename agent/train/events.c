@@ -43,7 +43,7 @@ static void put_time(struct record *record, int64_t wall_ms) {
     put(record, &seconds, sizeof seconds);
 }
 
-/* TFRecord's mask: sums of data that holds sums would be weak. */
+/* TFRecord's mask, because the CRC of data that contains CRCs would be weak. */
 static uint32_t masked(const void *data, size_t size) {
     uint32_t crc = digest_crc32c(0, data, size);
     return (crc >> 15 | crc << 17) + 0xA282EAD8u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The CSV is the memory: a resumed training reads its rows, and makes the event file of them. */
+/* A resumed training reads the rows of the CSV and makes the event file from them. */
 #include "agent/train/metrics.h"
 
 #include "agent/train/events.h"
@@ -71,7 +71,7 @@ static int render_row(struct buffer *buffer, const struct metrics_row *row, stru
     return result < 0 ? -1 : buffer_printf(buffer, err, "\n");
 }
 
-/* A cell and what ends it; NAN where it is empty. */
+/* Reads a cell and the character after it; NAN if the cell is empty. */
 static bool read_cell(const char **at, char end, double *ret_value) {
     char *behind;
     if (**at == end) {
@@ -85,7 +85,7 @@ static bool read_cell(const char **at, char end, double *ret_value) {
     return is_fine;
 }
 
-/* As render_row writes it. */
+/* Reads a row as render_row writes it. */
 static bool read_row(const char **at, struct metrics_row *row) {
     double step, seconds;
     if (!read_cell(at, ',', &step) || !read_cell(at, ',', &row->epoch) ||
@@ -111,7 +111,7 @@ static int read_rows(struct metrics *metrics, const char *text, int64_t step, st
         return -1;
     }
     if (!text_starts(text, head.data)) {
-        return 0; /* not ours */
+        return 0; /* a file of another program */
     }
     const char *at = text + head.size;
     int64_t last = -1;

@@ -13,7 +13,7 @@ enum { STATES_MAX = 2 };
 
 static const float lars_trust = 0.001f;
 
-/* Parameters that are moved at once. */
+/* Parameters that are updated together. */
 struct group {
     size_t first, count;
     struct graph graph;
@@ -31,7 +31,7 @@ struct optimizer {
     float **states; /* [count, state_count] */
     size_t group_count;
     struct group **groups;
-    float numbers[OPTIMIZER_NUMBERS]; /* of this step */
+    float numbers[OPTIMIZER_NUMBERS]; /* for this step */
 };
 
 static int read_fields(const json_t *spec, struct optimizer *optimizer, double *ret_learning_rate,
@@ -167,7 +167,7 @@ static void build(struct optimizer *optimizer, struct group *group) {
     group->inputs[0].data = optimizer->numbers;
 }
 
-/* Each output shares its input's memory: weights and states are changed in place. */
+/* Each output shares its input's memory, so weights and states are updated in place. */
 static int prepare(struct optimizer *optimizer, struct group *group, struct error *err) {
     size_t states = optimizer->state_count;
     bool *is_bound = x_malloc(group->graph.output_count + 1);
@@ -210,7 +210,7 @@ static int find_group(struct optimizer *optimizer, size_t first, size_t count,
     return 0;
 }
 
-/* In double precision, as powers of numbers near 1 want it. */
+/* In double precision, because powers of numbers near 1 need it. */
 static void set_numbers(struct optimizer *optimizer, int64_t step, double rate) {
     float *numbers = optimizer->numbers;
     bool is_adam = optimizer->kind == OPTIMIZER_ADAM;

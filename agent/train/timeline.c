@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What does not fit into the trace is cut off at the step's mark, and nothing is added any more. */
+/* A step that does not fit into the trace is removed at its mark, and no further steps are
+ * added. */
 #include "agent/train/timeline.h"
 
 #include "lib/time/clock.h"
@@ -26,8 +27,8 @@ struct timeline {
     bool is_running;
     atomic_bool is_done;
     struct buffer copy; /* what is being written */
-    size_t copied;      /* how much of the trace is in it */
-    size_t written;     /* how much of it the store has */
+    size_t copied;      /* bytes of the trace that it contains */
+    size_t written;     /* bytes of the trace that are stored */
     int64_t written_ms; /* when the last write began */
 };
 
@@ -37,7 +38,7 @@ static void fill_up(struct timeline *timeline) {
     timeline->is_recording = false;
 }
 
-/* The head: names of the process and its lanes. */
+/* Writes the head: the names of the process and its lanes. */
 static void begin_events(struct timeline *timeline) {
     static const char *const lanes[TIMELINE_LANE_COUNT] = {"compute", "sums between ranks"};
     const struct timeline_options *options = &timeline->options;
@@ -60,9 +61,9 @@ static int put(struct timeline *timeline, struct error *err) {
 
 static void *write_copy(void *context) {
     struct timeline *timeline = context;
-    struct error untold = {0}; /* the next write, or the last, holds all */
+    struct error untold = {0}; /* the next write, or the last, contains everything */
     if (put(timeline, &untold) == 0) {
-        timeline->written = timeline->copied; /* not read before is_done */
+        timeline->written = timeline->copied; /* not read until is_done */
     }
     atomic_store(&timeline->is_done, true);
     return NULL;
@@ -73,7 +74,7 @@ static void copy_events(struct timeline *timeline) {
     size_t size = timeline->is_recording ? timeline->mark : trace_size(&timeline->trace);
     buffer_clear(&timeline->copy);
     if (trace_write(&timeline->trace, size, &timeline->copy, &err) < 0) {
-        abort(); /* their maximum is the same */
+        abort(); /* cannot happen: both have the same maximum */
     }
     timeline->copied = size;
 }
@@ -85,7 +86,8 @@ static void wait_for_thread(struct timeline *timeline) {
     }
 }
 
-/* Unless the write before is still under way: the next one holds all. */
+/* Starts a write, unless the previous one is still in progress: the next write contains
+ * everything. */
 static void begin_write(struct timeline *timeline) {
     if (timeline->is_running && !atomic_load(&timeline->is_done)) {
         return;
@@ -102,7 +104,7 @@ static void begin_write(struct timeline *timeline) {
 
 int timeline_finish(struct timeline *timeline, struct error *err) {
     if (!timeline || timeline->seen == 0) {
-        return 0; /* nothing was done: what an earlier start wrote stays */
+        return 0; /* nothing was recorded: the object of an earlier start stays */
     }
     wait_for_thread(timeline);
     copy_events(timeline);
@@ -172,7 +174,7 @@ struct timeline *timeline_new(const struct timeline_options *options) {
     trace_init(&timeline->trace, options->rank, options->zero_ns, max);
     buffer_init(&timeline->copy, max);
     begin_events(timeline);
-    timeline->options.host = NULL; /* the caller's */
+    timeline->options.host = NULL; /* it belongs to the caller */
     return timeline;
 }
 

@@ -15,11 +15,11 @@ enum {
     FIRST_STEP_PATIENCE = 3
 };
 
-/* Since the epoch, or this process in it, began: for rates. */
+/* Counters for rates, since the epoch, or this process in it, began. */
 struct period {
     int64_t samples, began_ns, waited_ns;
-    int64_t row_ms, said_ms; /* when the last row, the last line were made, ... */
-    int64_t told_ms;         /* ... and figures told; 0: never */
+    int64_t row_ms, said_ms; /* when the last row was added, when the last line was printed, ... */
+    int64_t told_ms;         /* ... and when figures were reported; 0: never */
 };
 
 static void begin_period(const struct trainer *trainer, struct period *period) {
@@ -35,7 +35,7 @@ static double speed_of(const struct period *period) {
     return (double)period->samples / seconds;
 }
 
-/* ", accuracy 0.9213", or nothing where there is none. */
+/* ", accuracy 0.9213", or nothing if it is not known. */
 static void format_accuracy(char text[static 64], const char *what, double accuracy) {
     *text = 0;
     if (!isnan(accuracy)) {
@@ -49,8 +49,8 @@ static double accuracy_of(const struct trainer *trainer) {
     return trainer->graph.correct ? sums->correct / sums->samples : NAN;
 }
 
-/* To the gang that this rank is of, if it is of one: what the job's status shows (figures.h), and
- * that it moves. Of the epoch so far; test_accuracy: NAN where it is not known anew. */
+/* Reports figures of the epoch so far for the job's status (figures.h), and progress, to the gang
+ * of this rank, if there is one. test_accuracy: NAN if there is no new value. */
 static void tell(const struct trainer *trainer, struct period *period, double speed,
                  double test_accuracy) {
     int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);
@@ -70,8 +70,9 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
     period->told_ms = clock_monotonic_ms();
 }
 
-/* What a job may be tuned for (spec.metrics): once an epoch and not by the clock, so that two
- * trainings can be compared, and none is lost. NAN: not known, as without test data. */
+/* Reports the metrics for which a job can be tuned (spec.metrics): once per epoch and not by time,
+ * so that trainings can be compared and no value is lost. NAN: not known, for example without test
+ * data. */
 static void report(const struct trainer *trainer, const double values[static BEST_METRIC_COUNT]) {
     for (int i = 0; trainer->comm->rank == 0 && i < BEST_METRIC_COUNT; i++) {
         const char *name = best_metric_name((enum best_metric)i);
@@ -82,7 +83,7 @@ static void report(const struct trainer *trainer, const double values[static BES
     }
 }
 
-/* Between two epochs: that it works, and how far it is. */
+/* Prints progress within an epoch. */
 static void say_step(const struct trainer *trainer, struct period *period) {
     char accuracy[64];
     format_accuracy(accuracy, "accuracy", accuracy_of(trainer));
@@ -161,7 +162,7 @@ static bool wants_save(const struct trainer *trainer) {
            clock_monotonic_ms() - trainer->saved_ms >= trainer->save_every_ms;
 }
 
-/* Every rank makes the statistics' mean; rank 0 writes. */
+/* Every rank averages the statistics; rank 0 writes. */
 static int save(struct trainer *trainer, struct error *err) {
     int64_t began_ns = clock_monotonic_ns();
     if (trainer_average(trainer, err) < 0) {
@@ -187,7 +188,7 @@ static int leave(struct trainer *trainer, struct error *err) {
                      (long long)trainer->step);
 }
 
-/* One step, and what is counted of it. since_ns: when the rank began to wait for its batch. */
+/* Does one step and updates the counters. since_ns: when the rank began to wait for its batch. */
 static int step(struct trainer *trainer, const struct batch *batch, int64_t since_ns,
                 struct period *period, struct error *err) {
     const struct train_job *job = trainer->job;
@@ -212,7 +213,7 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
     return 0;
 }
 
-/* What is due behind a step. */
+/* Work that is due after a step. */
 static int after_step(struct trainer *trainer, struct period *period, bool is_first,
                       struct error *err) {
     int64_t now_ms = clock_monotonic_ms();
@@ -245,7 +246,8 @@ static int loop(struct trainer *trainer, struct error *err) {
     int more = 0;
     begin_period(trainer, &period);
     trainer->saved_ms = clock_monotonic_ms();
-    /* Asked to leave at the last step of an epoch: what is behind it has not been done. */
+    /* A stop was requested at the last step of an epoch, so the work at the end of the epoch is not
+     * done. */
     if (trainer->sums.samples > 0 && trainer->step % trainer->epoch_steps == 0 &&
         end_epoch(trainer, &period, err) < 0) {
         return -1;
@@ -299,7 +301,7 @@ static int run(struct trainer *trainer, struct error *err) {
     return comm->rank == 0 ? trainer_finish(trainer, err) : 0;
 }
 
-/* However it ended: what was slow, or failed, can be looked at. */
+/* The timeline is written after failures, too, so that they can be examined. */
 static void keep_timeline(struct trainer *trainer) {
     struct error err = {0};
     if (timeline_finish(trainer->timeline, &err) < 0) {
@@ -313,13 +315,13 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
     trainer->job = job;
     trainer->comm = comm;
     int result = run(trainer, err);
-    reducer_close(TAKE(trainer->reducer)); /* in the middle of a sum: that makes the comm lost */
+    reducer_close(TAKE(trainer->reducer)); /* during a sum this makes the comm lost */
     if (atomic_load(&comm->is_lost)) {
         return -1; /* the reducer's thread may still use all of it */
     }
     keep_timeline(trainer);
     if (trainer_saved(trainer, &ignored) < 0) {
-        error_clear(&ignored); /* the run has ended in another way, which is reported */
+        error_clear(&ignored); /* another error has ended the run, and is reported */
     }
     trainer_close(trainer);
     free(trainer);

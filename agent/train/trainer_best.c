@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The network of the best epoch (best.h), in the memory of rank 0 and, as further tensors, in each
- * checkpoint: the state that a restart continues from and the best network until then are one
- * object, so neither of the two can be newer than the other. Nothing of it is there where no metric
- * is wanted. */
+ * checkpoint. So the state from which a restart continues and the best network until then are one
+ * object, and neither can be newer than the other. Without an objective there is none. */
 #include "agent/train/trainer_state.h"
 
 #include <assert.h>
@@ -12,7 +11,8 @@
 
 static_assert(sizeof(struct best) % sizeof(float) == 0, "a record is a tensor in a checkpoint");
 
-/* Of the network: variables, then statistics; each one's numbers behind those of the one before. */
+/* Pieces of the network: variables, then statistics; their elements are concatenated in this
+ * order. */
 static size_t piece_count(const struct trainer *trainer) {
     return trainer->graph.variable_count + 2 * trainer->graph.norm_count;
 }
@@ -39,7 +39,7 @@ static void numbers_freep(float **numbers) {
     free(*numbers);
 }
 
-/* The network as it is now. *ret_is_finite: all of its numbers are. */
+/* Copies the present network. *ret_is_finite: whether all of its elements are finite. */
 static int copy_network(const struct trainer *trainer, float *to, bool *ret_is_finite,
                         struct error *err) {
     size_t variables = trainer->graph.variable_count;
@@ -72,7 +72,7 @@ int trainer_best_offer(struct trainer *trainer, const double values[static BEST_
         return -1;
     }
     if (!is_finite) {
-        return 0; /* the next step fails by it, or the end does */
+        return 0; /* the next step, or the end of the training, fails because of it */
     }
     free(trainer->best_numbers);
     trainer->best_numbers = TAKE(numbers);
@@ -109,7 +109,7 @@ void trainer_best_part(struct trainer *trainer, size_t i, struct part *part) {
     }
 }
 
-/* False: a tensor is not there. */
+/* False: a tensor is missing. */
 static bool take_network(struct trainer *trainer, const struct checkpoint *checkpoint) {
     for (size_t i = 1; i < 1 + piece_count(trainer); i++) {
         struct part part;

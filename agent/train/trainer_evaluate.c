@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The network as it will be scored, over the test data in its own order; each rank takes its slice.
- * Losses are sums in double precision here, without any smoothing of labels. */
+/* Evaluates the network in its inference form over the test data, in their order; each rank takes
+ * its slice. Losses are summed in double precision, without label smoothing. */
 #include "agent/train/trainer_state.h"
 
 #include "agent/train/dataset/order.h"
@@ -14,7 +14,8 @@ struct sums {
     int64_t correct, samples;
 };
 
-/* Scores [samples, classes] as what the network ends with: logits, or a softmax's result. */
+/* Scores [samples, classes] in the form of the network's output: logits, or the result of a
+ * softmax. */
 static void add_classes(struct sums *sums, const struct tensor *scores, const struct batch *batch,
                         enum training_scores ending) {
     int64_t classes = shape_count(&scores->shape) / batch->count;
@@ -126,7 +127,7 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
     if (more < 0 || reducer_call(trainer->reducer, gather_sums, &sums, err) < 0) {
         return -1;
     }
-    /* Every rank has the same sums: all of them leave. */
+    /* Every rank has the same sums, so all ranks fail. */
     if (!isfinite(sums.loss)) {
         return error_set(
             err, ERROR_FAILED,

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { PIECE = 8 << 20, OWNER_BYTES_MAX = 16 << 10 };
-/* What was trained for hours waits for a store that restarts. */
+/* Waits for a store that restarts, because the training may have taken hours. */
 enum { RESULT_PATIENCE_MS = 300000, PAUSE_MS = 1000, PAUSE_MAX_MS = 30000, LOOK_MS = 100 };
 #define OWNER ".windlass/owner"
 
@@ -37,7 +37,7 @@ static size_t state_count(const struct trainer *trainer) {
 }
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
- * the bytes that they are). */
+ * raw bytes). */
 static void state_part(struct trainer *trainer, size_t i, struct part *part) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
@@ -130,8 +130,8 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
     return 0;
 }
 
-/* Whose the output is, as BatchScores say it (agent/score/log/commit.c): two jobs do not share one.
- */
+/* Claims the output for this job, in the same way as BatchScores (agent/score/log/commit.c),
+ * because two jobs must not share one. */
 static int own(const struct trainer *trainer, struct error *err) {
     struct store *store = trainer->store;
     char at[21];
@@ -144,7 +144,7 @@ static int own(const struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *owner = NULL;
     struct error ignored = {0};
     buffer_init(&there, OWNER_BYTES_MAX);
-    /* Who made it shows when it is read: its own answer may have been lost. */
+    /* The object is read to see who made it: the answer to our own request may have been lost. */
     if (store_put(store, OWNER, text, strlen(text), STORE_CREATE, &ignored) < 0 &&
         ignored.kind != ERROR_CONFLICT) {
         *err = ignored;
@@ -167,7 +167,7 @@ static int own(const struct trainer *trainer, struct error *err) {
                      store_path(store));
 }
 
-/* Rank 0: the claim, and what the newest checkpoint holds. */
+/* On rank 0: claims the generation and loads the newest checkpoint. */
 static int load(struct trainer *trainer, struct error *err) {
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     char host[256] = "";
@@ -188,7 +188,7 @@ static int load(struct trainer *trainer, struct error *err) {
     return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
 }
 
-/* Device memory is sent through the hosts, by MPI's broadcast; once per start. */
+/* Device memory is sent through host memory, by MPI's broadcast; once per start. */
 static int share_part(struct trainer *trainer, struct comm *comm, const struct part *part,
                       struct error *err) {
     size_t bytes = part_count(part) * sizeof(float);
@@ -203,7 +203,7 @@ static int share_part(struct trainer *trainer, struct comm *comm, const struct p
     return comm->rank == 0 ? 0 : write_part(trainer, part, copy, err);
 }
 
-/* Rank 0's state becomes everybody's. */
+/* Copies rank 0's state to all ranks. */
 static int share(struct comm *comm, void *context, struct error *err) {
     struct trainer *trainer = context;
     char digest[65];
@@ -225,7 +225,7 @@ static int share(struct comm *comm, void *context, struct error *err) {
     return result;
 }
 
-/* After rank 0 has made sure that the output is this training's. */
+/* Called after rank 0 has checked that the output belongs to this training. */
 static int begin_timeline(struct trainer *trainer, const char *path, struct error *err) {
     char host[256] = "";
     if (!trainer->store && store_open(path, /* writes= */ true, &trainer->store, err) < 0) {
@@ -267,14 +267,14 @@ static void *write_checkpoint(void *context) {
         atomic_store(&writer->kept_step, writer->checkpoint.step);
         struct error ignored = {0};
         if (checkpoint_tidy(&writer->place, generation, writer->keep, &ignored) < 0) {
-            error_clear(&ignored); /* the next one tries again */
+            error_clear(&ignored); /* the next save tries again */
         }
     }
     atomic_store(&writer->is_done, true);
     return NULL;
 }
 
-/* What a checkpoint holds: the state, and the network of the best epoch, if there is one. */
+/* The content of a checkpoint: the state, and the network of the best epoch, if there is one. */
 static size_t kept_count(const struct trainer *trainer) {
     return state_count(trainer) + trainer_best_part_count(trainer);
 }
@@ -347,7 +347,7 @@ int trainer_save(struct trainer *trainer, struct error *err) {
     atomic_store(&writer->is_done, false);
     writer->is_running = true;
     if (pthread_create(&writer->thread, NULL, write_checkpoint, writer) != 0) {
-        abort(); /* no thread left: as no memory */
+        abort(); /* no thread available; treated like lack of memory */
     }
     return 0;
 }
@@ -368,7 +368,7 @@ static int put_model(struct trainer *trainer, const struct buffer *bytes, struct
     return store_upload_commit(upload, STORE_REPLACE, err);
 }
 
-/* The last step's loss was a number, but what that step did to the weights no loss has seen yet. */
+/* The last step's loss was finite, but the weights after that step are not checked yet. */
 static int check_finite(const struct trainer *trainer, size_t variable, const float *values,
                         struct error *err) {
     size_t count = variable_count_of(trainer, variable);
@@ -384,8 +384,8 @@ static int check_finite(const struct trainer *trainer, size_t variable, const fl
     return 0;
 }
 
-/* By value of the network: statistics where they are, weights in *ret_copy, the caller's; or the
- * best epoch's. */
+/* The result's weights by value of the network: statistics in place, weights in *ret_copy, which
+ * the caller owns; or those of the best epoch. */
 static int find_weights(const struct trainer *trainer, const void **weights, float **ret_copy,
                         struct error *err) {
     const struct training_graph *graph = &trainer->graph;
@@ -438,7 +438,7 @@ static bool is_final(const struct error *err) {
            err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_FAILED || err->kind == ERROR_BUG;
 }
 
-/* False: a stop was requested meanwhile. */
+/* False: a stop was requested while waiting. */
 static bool pause_for(const struct trainer *trainer, int64_t ms) {
     const struct train_job *job = trainer->job;
     int64_t until_ms = clock_monotonic_ms() + ms;
@@ -455,7 +455,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     bool is_kept = false;
     for (;;) {
         struct error cause = {0}, unkept = {0};
-        if (!is_kept) { /* first, so that the next start of this run has nothing to do */
+        if (!is_kept) { /* first, so that the next start of this run need not train again */
             if (trainer_save(trainer, err) < 0) {
                 return -1;
             }

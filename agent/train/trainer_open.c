@@ -35,7 +35,7 @@ static int make_model(struct trainer *trainer, const json_t *spec, struct error 
         fields_flag(spec, "smooth", &options.is_smooth, err) < 0) {
         return error_context(err, "model");
     }
-    for (size_t i = 0; i < 3; i++) { /* as the data is, where nothing is said */
+    for (size_t i = 0; i < 3; i++) { /* the default is the shape of the data */
         options.shape[i] =
             shape ? json_integer_value(json_array_get(shape, i)) : trainer->augment.shape.dims[i];
     }
@@ -52,7 +52,8 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
     if (local_file_open(path, &file, err) < 0) {
         return -1;
     }
-    if (model_open(file.path, &trainer->model, &cause) < 0) { /* read: the copy may go */
+    if (model_open(file.path, &trainer->model, &cause) <
+        0) { /* the model is in memory: the copy can be removed */
         *err = cause;
         return error_context(err, "model.path");
     }
@@ -61,7 +62,8 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
     return 0;
 }
 
-/* The network's one input takes a batch of what augmentation makes, its output fits the classes. */
+/* Checks that the network's only input takes a batch of augmented samples, and that its output
+ * matches the classes. */
 static int check_shapes(const struct trainer *trainer, struct error *err) {
     const struct graph *network = trainer->network;
     const struct shape *wanted = &network->values[network->inputs[0]].shape;
@@ -111,7 +113,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
         return -1;
     }
-    options->freeze = NULL; /* it was this function's */
+    options->freeze = NULL; /* the array belongs to this function */
     options->freeze_count = 0;
     training_graph_evaluation(&trainer->graph, trainer->network, &trainer->evaluation);
     return 0;
@@ -119,7 +121,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
 
 /* ---- data ----------------------------------------------------------------------------------- */
 
-/* What a container may use, as its cgroup says, or the machine has. */
+/* The memory limit of the container's cgroup, or the memory of the machine. */
 static int64_t memory_bytes(void) {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     int64_t limit = cgroup_memory_bytes(NULL);
@@ -164,12 +166,12 @@ size_t statistic_count_of(const struct trainer *trainer, size_t statistic) {
         &trainer->network->values[statistic_value(trainer, statistic)].shape);
 }
 
-/* A copy of a constant's numbers, aligned as kernels want them. */
+/* A copy of a constant's elements, aligned for kernels. */
 static float *copy_numbers(const struct graph *network, int value) {
     size_t bytes = (size_t)shape_count(&network->values[value].shape) * sizeof(float);
     float *copy = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
     if (!copy) {
-        abort(); /* as x_malloc */
+        abort(); /* like x_malloc */
     }
     memcpy(copy, network->values[value].constant.data, bytes);
     return copy;
@@ -191,9 +193,9 @@ static int lay_out(struct trainer *trainer, struct error *err) {
         x_calloc(trainer->evaluation.input_count + 1, sizeof *trainer->evaluation_inputs);
     trainer->evaluation_outputs =
         x_calloc(trainer->evaluation.output_count + 1, sizeof *trainer->evaluation_outputs);
-    /* The network's own numbers are not read again: weights and statistics are inputs of both
-     * graphs, and model_write is given the trained ones. Each goes as its copy is made, so that a
-     * model is in memory once, at the peak, too. */
+    /* The network's constants are not read again: weights and statistics are inputs of both graphs,
+     * and model_write gets the trained ones. Each constant is dropped after it was copied, so that
+     * a model is never in memory twice. */
     for (size_t i = 0; i < variables; i++) {
         int value = graph->variables[i];
         trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
@@ -261,7 +263,7 @@ static int check_places(const json_t *spec, const char *path, struct error *err)
                : 0;
 }
 
-/* Of all that decides what is trained; how fast and how often does not. */
+/* The digest of everything that the result depends on; speed and intervals are not included. */
 static int digest_settings(const struct trainer *trainer, char **ret_digest, struct error *err) {
     static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output"};
     json_t *settings = json_deep_copy(trainer->job->trainer);
@@ -271,7 +273,7 @@ static int digest_settings(const struct trainer *trainer, char **ret_digest, str
     }
     json_object_set_new(settings, "data of this digest",
                         json_integer((json_int_t)trainer->train->digest));
-    if (trainer->model) { /* what is frozen, and how it is connected, is nowhere else compared */
+    if (trainer->model) { /* frozen weights and the graph are not compared elsewhere */
         if (model_digest(trainer->model, hex, err) < 0) {
             json_decref(settings);
             return -1;

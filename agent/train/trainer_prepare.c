@@ -22,7 +22,7 @@ static void bind(struct trainer *trainer, struct prepared *prepared) {
     }
 }
 
-/* For the inputs' shapes as they are now. */
+/* Prepares for the present shapes of the inputs. */
 static int open_prepared(struct trainer *trainer, struct prepared *prepared, struct error *err) {
     const struct graph *graph = &trainer->graph.graph;
     bool *is_bound = x_calloc(graph->output_count + 1, sizeof *is_bound);
@@ -53,7 +53,8 @@ int trainer_find_prepared(struct trainer *trainer, int64_t samples, struct prepa
     return 0;
 }
 
-/* Buckets as backward fills them, the parameters in their order. */
+/* Makes the buckets in the order in which the backward pass fills them, and orders the parameters
+ * likewise. */
 static int plan(struct trainer *trainer, const json_t *spec, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
     size_t count = graph->variable_count;
@@ -85,7 +86,7 @@ static int by_place(const void *left, const void *right, void *context) {
     return (a > b) - (a < b);
 }
 
-/* Parameters in the order of the buckets: each bucket's are neighbours. */
+/* Parameters are in the order of the buckets, so those of a bucket are adjacent. */
 static int make_optimizer(struct trainer *trainer, const json_t *spec, double *ret_learning_rate,
                           struct error *err) {
     struct buckets *buckets = &trainer->buckets;

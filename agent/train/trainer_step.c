@@ -18,10 +18,11 @@ struct computing {
     struct trainer *trainer;
     const struct prepared *prepared;
     bool is_recorded;
-    int64_t since_ns; /* the node before has ended */
+    int64_t since_ns; /* when the previous node ended */
 };
 
-/* How long a node took; on a host a step that was started has ended (device.h). */
+/* Records how long a node took; on a host device a step has ended when it was started
+ * (device.h). */
 static void record_node(struct computing *computing, size_t step) {
     const struct node *node = training_node(computing->prepared->training, step);
     int64_t now_ns = clock_monotonic_ns();
@@ -34,7 +35,7 @@ static void record_node(struct computing *computing, size_t step) {
     computing->since_ns = clock_monotonic_ns();
 }
 
-/* All buckets but the last, which waits for the piggybacked scalars. */
+/* Only for buckets before the last, which waits for the piggybacked scalars. */
 static int after_step(void *context, size_t step, struct error *err) {
     struct computing *computing = context;
     struct trainer *trainer = computing->trainer;
@@ -69,7 +70,7 @@ static void average_norms(struct trainer *trainer) {
     }
 }
 
-/* A function of the sample and its epoch: every rank would drop the same elements. */
+/* A key depends only on the sample and its epoch, so the rank does not matter. */
 static void set_keys(struct trainer *trainer, const struct batch *batch) {
     trainer->inputs[trainer->graph.keys].shape.dims[0] = batch->count;
     for (int64_t i = 0; i < batch->count; i++) {
@@ -90,10 +91,11 @@ static void set_inputs(struct trainer *trainer, const struct batch *batch) {
     }
 }
 
-/* Gradients, loss and correct ones of this rank's samples; their buckets become due. */
+/* Computes gradients, loss and the number of correct samples for this rank's samples; the buckets
+ * become due. */
 static int compute(struct trainer *trainer, const struct batch *batch, bool is_recorded,
                    float *scalars, struct error *err) {
-    if (batch->count == 0) { /* fewer samples than ranks: nothing to add */
+    if (batch->count == 0) { /* fewer samples than ranks: this rank adds nothing */
         int result = trainer->device->ops->zero(trainer->device, trainer->gradients,
                                                 trainer->buckets.bytes, err);
         for (size_t i = 0; result == 0 && i + 1 < trainer->buckets.count; i++) {
@@ -118,7 +120,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
     return 0;
 }
 
-/* Waits for the sums, bucket by bucket, and moves the weights by them. */
+/* Waits for the sums, bucket by bucket, and updates the weights. */
 static int apply(struct trainer *trainer, int64_t step, double rate, bool is_recorded,
                  struct error *err) {
     for (size_t i = 0; i < trainer->buckets.count; i++) {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HOSTS_SHOWN = 8 }; /* the others are counted */
+enum { HOSTS_SHOWN = 8 }; /* of further hosts only the number is shown */
 
 static int check_bounds(const struct check_options *options, int64_t timeout_s, struct error *err) {
     const struct {
@@ -53,7 +53,8 @@ static void print_hosts(const char (*hosts)[CHECK_HOST_MAX], int count) {
     }
 }
 
-/* A ring sends 2 (n - 1) / n of all bytes over each rank's link, the least of any algorithm. */
+/* A ring sends 2 (n - 1) / n of all bytes over each rank's link, which is the minimum of all
+ * algorithms. */
 static void say_result(const struct comm *comm, const struct check_options *options,
                        const struct check_result *result) {
     double bytes = (double)options->megabytes * 1e6 * 2 * (comm->size - 1) / comm->size;
@@ -100,7 +101,8 @@ static int sum_on_gpu(struct comm *comm, void *context, float *values, size_t co
                : ops->copy(gpu->device, COPY_TO_HOST, values, gpu->memory, bytes, err);
 }
 
-/* As in training (train_command.c). The memory is freed when the process ends. */
+/* The device is set up as in training (train_command.c). The memory is freed when the process
+ * ends. */
 static int open_gpu(struct check_options *options, struct gpu *gpu, struct error *err) {
     const char *local_rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     AUTO(text_freep) char *visible = NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What windlass-trainer has: as agent/comm/registry.c, with Open MPI, and of agent/registry.c the
- * pictures alone: it reads no video and scores nothing, and so needs no libavcodec (200 MB). */
+/* The registries of windlass-trainer: that of agent/comm/registry.c with Open MPI, and of
+ * agent/registry.c only pictures. The trainer does not read video or score, so it does not need
+ * libavcodec (200 MB). */
 #include "agent/comm/comm.h"
 #include "agent/data/image/image.h"
 #include "agent/score/worker/scorer.h"

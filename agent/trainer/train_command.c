@@ -18,7 +18,7 @@
 
 enum {
     THREADS_MAX = 1024,
-    HANG_S = 300, /* spec.restart.hangSeconds' default for a trainer */
+    HANG_S = 300, /* the default of spec.restart.hangSeconds for a trainer */
     NOTICE_MS = 250
 };
 
@@ -28,8 +28,8 @@ static int64_t number_of(const char *variable) {
 }
 
 /* Stopped by a signal, or by the file that announces that a pod of the gang is about to end
- * (agent/launch/gang/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it
- * every NOTICE_MS. */
+ * (agent/launch/gang/environment.h: WINDLASS_NOTICE). The thread that runs the steps checks for the
+ * file every NOTICE_MS. */
 static bool is_stopped(void) {
     static int64_t looked_ms;
     static bool is_noticed;
@@ -42,7 +42,7 @@ static bool is_stopped(void) {
     return is_noticed || job_is_interrupted();
 }
 
-/* The processors of this pod (or WINDLASS_THREADS), shared by the ranks that run in it. */
+/* The processors of this pod (or WINDLASS_THREADS), divided among the ranks that run in it. */
 static int choose_threads(int64_t asked) {
     int64_t here = MAX(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), 1);
     int64_t count = number_of("WINDLASS_THREADS");
@@ -71,12 +71,12 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     if (result == 0) {
         result = trainer_run(job, comm, err);
     }
-    if (!atomic_load(&comm->is_lost)) { /* else the reducer's thread may still use it */
+    if (!atomic_load(&comm->is_lost)) { /* otherwise the reducer's thread may still use it */
         device_close(job->device);
     }
     if (result < 0) {
         fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
-        /* Others may wait for this rank in a sum: end them, too. */
+        /* Other ranks may wait for this rank in a sum, so they are ended, too. */
         bool is_lost = atomic_load(&comm->is_lost),
              gives_up = is_lost && err->kind == ERROR_TIMEOUT;
         int code = gives_up ? TRAINER_GIVES_UP : error_exit_code(err);

@@ -13,7 +13,8 @@
 #include <string.h>
 
 int device_open(const char *name, int threads, struct device **ret_device, struct error *err) {
-#ifndef WITHOUT_CPU /* the engine alone, for a bare GPU machine: the reference is its oracle */
+#ifndef WITHOUT_CPU /* a build of the engine for tests on a GPU machine, where "reference" is the  \
+                       oracle */
     if (!name || strcmp(name, "cpu") == 0) {
         return cpu_open(threads, ret_device, err);
     }
@@ -43,7 +44,7 @@ void device_close(struct device *device) {
     }
 }
 
-/* A node may have thousands of inputs; those that read shapes of theirs have few. */
+/* A node may have thousands of inputs, but operators that read their facts have few. */
 static double work_of_call(const struct node *node, const struct tensor *const *inputs,
                            struct tensor *const *outputs) {
     struct arena scratch = {0};

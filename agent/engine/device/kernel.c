@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends "Conv (float32)" unless it is there already. */
+/* Appends "Conv (float32)" unless the list already has it. */
 static void add_missing(char *list, size_t room, const struct schedule *schedule,
                         const struct step *step) {
     char entry[96];

@@ -19,7 +19,7 @@ struct arena_kept {
 };
 
 void arena_release(struct arena *arena) {
-    while (arena->kept) { /* it is in a block itself */
+    while (arena->kept) { /* the entry is in a block, too */
         struct arena_kept *kept = arena->kept;
         arena->kept = kept->next;
         kept->release(kept->thing);
@@ -54,7 +54,7 @@ static void *alloc_aligned(struct arena *arena, size_t size, size_t alignment) {
         start = 0;
         block->data = aligned_alloc(ALIGNMENT, block->size);
         if (!block->data) {
-            free(x_malloc(SIZE_MAX)); /* prints and aborts, as any other allocation */
+            free(x_malloc(SIZE_MAX)); /* prints and aborts like any other allocation */
         }
         memset(block->data, 0, block->size);
         block->next = arena->blocks;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Room for one more item. What the array had before stays in the arena until the end: no more than
- * it has now. */
+/* Makes room for one more item. Former arrays stay in the arena; together they are no larger than
+ * the present one. */
 static void *grow(struct arena *arena, void *items, size_t count, size_t *room, size_t size) {
     if (count < *room) {
         return items;
@@ -33,7 +33,7 @@ void builder_init(struct builder *builder, const struct graph *from) {
     struct graph *graph = &builder->graph;
     *graph = *from;
     graph->arena = (struct arena){0};
-    graph->lets_go = false; /* two graphs read the same constants now */
+    graph->lets_go = false; /* now two graphs read the same constants */
     graph->values = copy(&graph->arena, from->values, from->value_count, sizeof *from->values);
     graph->nodes = copy(&graph->arena, from->nodes, from->node_count, sizeof *from->nodes);
     graph->inputs = copy(&graph->arena, from->inputs, from->input_count, sizeof(int));

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* DO(type of the tensor, C's type): every type whose elements C can count with. */
+/* DO(type of the tensor, C type): every type with which C can compute. */
 #define NUMBERS(DO)                                                                                \
     DO(TENSOR_FLOAT32, float)                                                                      \
     DO(TENSOR_FLOAT64, double)                                                                     \
@@ -35,7 +35,7 @@ double tensor_number(const struct tensor *tensor, int64_t index) {
     }
 }
 
-/* Towards zero; what does not fit is the nearest of 64 bits, of which the low ones stay. */
+/* Rounds towards zero and saturates to 64 bits; the low bits are kept. */
 static uint64_t whole(double value, bool is_signed) {
     if (isnan(value)) {
         return 0;

@@ -10,7 +10,7 @@ static const size_t block_bytes_max = (size_t)1 << 42;
 
 struct piece {
     size_t size, offset;
-    size_t first, last; /* steps during which it must stay */
+    size_t first, last; /* the first and last step that need it */
     size_t *ret_offset;
 };
 
@@ -22,7 +22,7 @@ static int by_size(const void *left, const void *right) {
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Pieces of slots, with the lifetimes found by walking over the steps. Index = slot. */
+/* The pieces of all slots, indexed by slot, with lifetimes from a pass over the steps. */
 static void find_lifetimes(struct schedule *schedule, struct piece *pieces) {
     for (size_t i = 0; i < schedule->slot_count; i++) {
         pieces[i].first = SIZE_MAX;
@@ -75,7 +75,7 @@ static size_t collect(struct schedule *schedule, struct piece *pieces) {
     return count;
 }
 
-/* placed[] holds `count` pieces sorted by offset; puts `piece` in among them. */
+/* placed[] holds `count` pieces sorted by offset; inserts `piece`. */
 static void put(struct piece *placed, size_t count, struct piece piece) {
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {

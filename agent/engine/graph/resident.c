@@ -66,7 +66,7 @@ int resident_file_open(const char *path, size_t size_max, struct resident_file *
     if (measure(file->fd, size_max, &file->size, err) < 0) {
         return -1;
     }
-    if (file->size) { /* pages of its own, so that they can go one by one */
+    if (file->size) { /* separate pages, so that single pages can be dropped */
         void *bytes =
             mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (bytes == MAP_FAILED) {
@@ -101,8 +101,8 @@ static size_t bytes_of(const struct value *value) {
     return (size_t)shape_count(&value->shape) * tensor_type_size(value->type);
 }
 
-/* Of large constants: eight bytes at a time, as it is done while a job begins. It finds what was
- * changed by accident. */
+/* A checksum of large constants: eight bytes at a time, because it is computed while a job starts.
+ * It detects accidental changes, not deliberate ones. */
 static uint64_t sum_of(const struct value *value) {
     const uint8_t *bytes = value->constant.data;
     uint64_t sum = bytes_of(value), word = 0;
@@ -118,12 +118,13 @@ static uint64_t sum_of(const struct value *value) {
     return sum;
 }
 
-/* Whole pages alone: what else is in the first and the last one is not ours. */
+/* Only whole pages, because the first and the last one may contain other data. */
 void resident_drop(const void *bytes, size_t size) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
     uintptr_t first = (at + page - 1) / page * page, end = (at + size) / page * page;
     if (first < end) {
-        (void)madvise((void *)first, end - first, MADV_DONTNEED); /* or they stay: no harm */
+        (void)madvise((void *)first, end - first,
+                      MADV_DONTNEED); /* if it fails, the pages stay, which does no harm */
     }
 }
 
@@ -150,7 +151,7 @@ void graph_hold(const struct graph *graph, int index, const void *bytes) {
     }
 }
 
-/* The sum tells what a size does not: other weights, written over the old ones. */
+/* The sum detects what the size cannot: other weights written over the old ones. */
 static int bring_back(struct value *value, const struct resident_file *file, struct error *err) {
     size_t offset = (size_t)((const uint8_t *)value->origin - file->bytes);
     if (resident_file_read(file, offset, value->constant.data, bytes_of(value), err) < 0) {

@@ -27,7 +27,8 @@ static void fill_slots(struct schedule *schedule, const struct fact *facts) {
     }
 }
 
-/* Which values somebody reads: the outputs, and what is needed to make a needed value. */
+/* Marks the values that are needed: the outputs, and the values from which a needed value is
+ * made. */
 static bool *find_needed(const struct schedule *schedule, struct arena *scratch) {
     const struct graph *graph = schedule->graph;
     bool *needed = arena_array(scratch, schedule->slot_count, sizeof *needed);
@@ -83,8 +84,8 @@ static void add_step(struct schedule *schedule, const struct node *node) {
     }
 }
 
-/* A view under the same shape (SumTo that has nothing to sum) is its source by another name, and
- * binds that to no order of its elements. */
+/* A view with the same shape (SumTo without anything to sum) is the same value as its source, so it
+ * does not require that to be row-major. */
 static void resolve_same(struct schedule *schedule) {
     struct slot *slots = schedule->slots;
     for (size_t i = 0; i < schedule->slot_count; i++) {
@@ -191,7 +192,7 @@ struct step *schedule_only_user(const struct schedule *schedule, int slot) {
         struct step *step = &schedule->steps[i];
         for (int k = 0; step->node && k < step->input_count; k++) {
             if (step->inputs[k] == slot && user) {
-                return NULL; /* two users, or one that reads it twice */
+                return NULL; /* two users, or one user that reads it twice */
             }
             if (step->inputs[k] == slot) {
                 user = step;

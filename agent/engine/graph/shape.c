@@ -12,7 +12,7 @@ struct inference {
     struct fact *facts;
 };
 
-/* Each letter's types (op.h). */
+/* The types of each letter (op.h). */
 static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_type first) {
     enum {
         REALS = 1 << TENSOR_FLOAT32 | 1 << TENSOR_FLOAT64,
@@ -64,12 +64,12 @@ static int check_types(const struct node *node, const struct fact *const *inputs
 }
 
 static struct tensor fact_tensor(const struct fact *fact) {
-    /* Kernels never write to inputs; a tensor has no const twin. */
+    /* Kernels never write to inputs; struct tensor has no const form. */
     return (struct tensor){
         .type = fact->type, .shape = fact->shape, .data = (void *)(uintptr_t)fact->known};
 }
 
-/* Of an empty value everything is known, and no kernel is asked to make it. */
+/* An empty value is known without running a kernel. */
 static bool settle_empty(const struct node *node, struct fact *outputs, struct arena *arena) {
     bool all_empty = true;
     for (int i = 0; i < node->output_count; i++) {
@@ -82,7 +82,7 @@ static bool settle_empty(const struct node *node, struct fact *outputs, struct a
     return all_empty;
 }
 
-/* A known value under another shape is known, however large: reshaped weights stay constants. */
+/* A view of a known value is known at any size, so reshaped weights stay constants. */
 static bool settle_view(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs) {
     bool is_view = (node->op->flags & OP_VIEW) && node->output_count == 1 && inputs[0]->known;
@@ -92,7 +92,7 @@ static bool settle_view(const struct node *node, const struct fact *const *input
     return is_view;
 }
 
-/* True when the node can be computed now and that is cheap. */
+/* Whether the node can be computed now, and cheaply. */
 static bool is_foldable(const struct node *node, const struct fact *const *inputs,
                         const struct fact *outputs) {
     bool from_shape = node->op->flags & OP_FROM_SHAPE;
@@ -154,7 +154,7 @@ static int check_outputs(const struct node *node, const struct fact *outputs, st
     return 0;
 }
 
-/* Made by shape_fold_constants. */
+/* The state of shape_fold_constants. */
 static bool is_done(const struct graph *graph, const struct node *node) {
     bool done = true;
     for (int i = 0; done && i < node->output_count; i++) {
@@ -213,7 +213,7 @@ int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct a
     return result;
 }
 
-/* Inputs of constants only, and not so many elements that folding could take long. */
+/* Whether all inputs are constants with so few elements that folding is fast. */
 static bool is_constant_node(const struct graph *graph, const struct node *node,
                              int64_t *ret_size) {
     int64_t size = 0;
@@ -230,7 +230,7 @@ static bool is_constant_node(const struct graph *graph, const struct node *node,
 
 static void fold_node(struct inference *inference, struct graph *graph, const struct node *node,
                       const struct fact **inputs, struct fact *outputs, int64_t *budget) {
-    struct error err = {0}; /* left to the run, which says it again */
+    struct error err = {0}; /* ignored here; the run reports it again */
     int64_t size;
     if (!is_constant_node(graph, node, &size)) {
         return;
@@ -254,7 +254,8 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
     }
     bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);
     if (!is_new) {
-        graph->values[node->inputs[0]].is_held = true; /* two values have these bytes: resident.h */
+        graph->values[node->inputs[0]].is_held =
+            true; /* two values share these bytes: resident.h */
     }
     *budget -= is_new ? shape_count(&outputs[0].shape) : 0;
     struct value *value = &graph->values[node->outputs[0]];
@@ -272,7 +273,8 @@ void shape_fold_constants(struct graph *graph, evaluate_function *evaluate) {
     struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
     struct inference inference = {graph, evaluate, &graph->arena, facts};
     fill_constants(graph, facts);
-    int64_t budget = FOLDED_ELEMENTS_MIN; /* grows with the file, so that a small one stays small */
+    int64_t budget =
+        FOLDED_ELEMENTS_MIN; /* grows with the file, so that a small file cannot use much memory */
     for (size_t i = 0; i < graph->value_count; i++) {
         const struct value *value = &graph->values[i];
         budget += value->is_constant ? 2 * shape_count(&value->shape) : 0;

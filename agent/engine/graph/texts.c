@@ -13,11 +13,12 @@ struct entry {
 };
 
 struct texts {
-    char *bytes; /* of all, one behind the other */
+    char *bytes; /* all texts, concatenated */
     size_t bytes_used, bytes_room;
-    struct entry *entries; /* by number */
+    struct entry *entries; /* indexed by number */
     size_t count;
-    int64_t *places; /* numbers; -1: free; a power of two, at least twice the count */
+    int64_t *places; /* hash table of numbers; -1: free. Its size is a power of two, at least twice
+                        the count */
     size_t room;
     uint64_t seed;
 };

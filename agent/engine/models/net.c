@@ -49,7 +49,7 @@ static float draw_unit(struct net *net) {
     return (float)((x ^ x >> 31) >> 40) * 0x1p-24f;
 }
 
-/* Elements of the first dimension are results, all others their inputs. */
+/* The first dimension is the number of outputs, the product of all others the fan-in. */
 static int add_weight(struct net *net, const char *name, struct shape shape, bool is_last) {
     float *data;
     int index = add_constant(net, join(net, name, ".weight"), shape, &data);

@@ -17,7 +17,7 @@ enum attribute_field {
     FIELD_TYPE = 20,
 };
 
-/* The field (and ONNX's type number) of each kind we read. */
+/* The field (and ONNX's type number) of each supported kind. */
 static const struct {
     uint32_t field;
     uint64_t onnx_type;
@@ -36,7 +36,7 @@ static float float_of_bits(uint64_t bits) {
     return number;
 }
 
-/* Elements a repeated field of `field` can hold at most. */
+/* The maximum number of elements of a repeated field in `field`. */
 static size_t repeated_room(const struct wire_field *field) {
     return field->type == WIRE_BYTES ? wire_size(field->bytes) : 1;
 }
@@ -69,7 +69,7 @@ static int read_repeated(const struct wire_field *field, struct attribute *attri
     return 0;
 }
 
-/* Second pass, for lists: the first has summed up the room they need. */
+/* The second pass, for lists: the first has summed up their size. */
 static int read_list(struct wire message, size_t room, uint32_t number, struct arena *arena,
                      struct attribute *attribute, struct error *err) {
     int64_t *integers = NULL;
@@ -97,7 +97,7 @@ static int expect_bytes(const struct wire_field *field, struct error *err) {
                            field->number);
 }
 
-/* Likewise; the texts stay where they are. */
+/* Likewise; the texts are not copied. */
 static int read_texts(struct wire message, size_t room, struct arena *arena,
                       struct attribute *attribute, struct error *err) {
     struct attribute_text *texts = arena_array(arena, room, sizeof *texts);
@@ -114,8 +114,8 @@ static int read_texts(struct wire message, size_t room, struct arena *arena,
 }
 
 struct scan {
-    uint64_t onnx_type; /* 0: the file (of an old version) does not say */
-    uint32_t seen;      /* the last field that holds a value */
+    uint64_t onnx_type; /* 0: not in the file, which is of an old version */
+    uint32_t seen;      /* the last field with a value */
     size_t room, text_room;
     struct wire tensor;
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct {
-    const char *name, *called; /* in messages */
+    const char *name, *called; /* called: the name in messages */
     int first, last;
 } domains[DOMAIN_COUNT] = {
     [DOMAIN_STANDARD] = {"ai.onnx", "opset", MODEL_OPSET_MIN, MODEL_OPSET_MAX},

@@ -29,7 +29,7 @@ enum node_field {
     NODE_DOMAIN = 7
 };
 
-/* A NodeProto, looked at once. */
+/* The fields of a NodeProto. */
 struct node_parts {
     struct wire message, op, name, domain;
     size_t input_count, output_count, attribute_count;
@@ -122,8 +122,8 @@ static void add_missing(char *list, size_t room, const struct node_parts *parts)
     snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
 }
 
-/* The versions of the domains that are used, of which a graph without nodes uses the standard one;
- * then the operators that are missing in these. */
+/* Checks the versions of the domains that are used (a graph without nodes uses the standard one),
+ * then reports operators that are missing in these. */
 static int check_domains(const struct build *build, const bool *uses, const char *missing,
                          struct error *err) {
     const struct versions *versions = build->versions;
@@ -142,7 +142,7 @@ static int check_domains(const struct build *build, const bool *uses, const char
                : 0;
 }
 
-/* First pass: how much of everything there is, and whether we know all the operators. */
+/* The first pass: counts all parts, and checks that all operators are supported. */
 static int count_parts(struct build *build, struct wire message, struct error *err) {
     char missing[600] = ""; /* longer than an error: a cut list ends with "..." */
     struct wire_field field;
@@ -196,7 +196,7 @@ static int read_dimensions(struct wire message, struct shape *shape, struct erro
         }
         int64_t size = -1;
         while ((more = wire_next(&dim.bytes, &field, err)) > 0) {
-            /* Sizes of 0 and less are written by some exporters for "any". */
+            /* Some exporters write sizes of 0 and less for "any". */
             size = field.number == 1 && (int64_t)field.integer > 0 ? (int64_t)field.integer : size;
         }
         if (more < 0) {
@@ -207,7 +207,7 @@ static int read_dimensions(struct wire message, struct shape *shape, struct erro
     return more;
 }
 
-/* A TypeProto, of which we take tensors. */
+/* Reads a TypeProto; only tensors are supported. */
 static int read_type(struct wire message, struct value *value, struct error *err) {
     struct wire_field kind, field;
     int more;
@@ -237,7 +237,7 @@ static int read_type(struct wire message, struct value *value, struct error *err
     return more;
 }
 
-/* A ValueInfoProto: the name goes to *ret_name, the type into value when that is not NULL. */
+/* Reads a ValueInfoProto: the name to *ret_name, the type to value if that is not NULL. */
 static int read_value_info(struct wire message, struct wire *ret_name, struct value *value,
                            struct error *err) {
     struct wire_field field;
@@ -254,7 +254,7 @@ static int read_value_info(struct wire message, struct wire *ret_name, struct va
     return more == 0 && value ? read_type(type, value, err) : more;
 }
 
-/* A new value; its name must be free. */
+/* Adds a value; its name must be new. */
 static int define(struct build *build, struct wire name, int *ret_index, struct error *err) {
     struct graph *graph = build->graph;
     int index = (int)graph->value_count;
@@ -296,7 +296,7 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     value->constant = tensor;
     if (build->graph->is_of_file && raw) {
         value->origin = raw;
-        if (tensor.data != raw) { /* the copy alone takes memory */
+        if (tensor.data != raw) { /* only a copy takes memory */
             resident_drop(raw, (size_t)shape_count(&tensor.shape) * tensor_type_size(tensor.type));
         }
     }
@@ -346,7 +346,7 @@ static int add_output(struct build *build, struct wire message, struct error *er
     if (index < 0) {
         return error_set(err, ERROR_INVALID, "no node makes the output \"%.64s\"", text);
     }
-    /* What is declared matters to model_write alone: shapes are inferred. */
+    /* Declared types are used only by model_write; shapes are inferred. */
     struct value *value = &build->graph->values[index];
     if (!value->is_input && !value->is_constant &&
         read_value_info(message, &name, &declared, &ignored) == 0) {
@@ -360,7 +360,7 @@ static int add_output(struct build *build, struct wire message, struct error *er
     return 0;
 }
 
-/* A Constant node is a value, not work. */
+/* A Constant node becomes a value, not a node. */
 static int add_constant(struct build *build, const struct node *node, int index,
                         struct error *err) {
     const struct attribute *attribute = node->attributes;
@@ -397,8 +397,8 @@ static int add_constant(struct build *build, const struct node *node, int index,
     return 0;
 }
 
-/* Inputs, outputs and attributes of one node. Its inputs must have been made before: so there are
- * no cycles and no missing values. */
+/* Reads inputs, outputs and attributes of a node. Its inputs must have been made before, so there
+ * are no cycles and no missing values. */
 static int fill_node(struct build *build, const struct node_parts *parts, struct node *node,
                      struct error *err) {
     struct arena *arena = &build->graph->arena;
@@ -481,7 +481,7 @@ static int add_node(struct build *build, struct wire message, struct error *err)
     return 0;
 }
 
-/* Goes over all fields of one kind, in the order of the file. */
+/* Visits all fields of one kind in the order of the file. */
 static int each(struct build *build, struct wire message, enum graph_field number,
                 int (*add)(struct build *, struct wire, struct error *), struct error *err) {
     struct wire_field field;

@@ -15,7 +15,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct left_out *out, cons
     va_start(arguments, format);
     vsnprintf(out->note + used, sizeof out->note - used, format, arguments);
     va_end(arguments);
-    utf8_make_line(out->note); /* names and labels are the file's */
+    utf8_make_line(out->note); /* names and labels come from the file */
 }
 
 /* " (0, 1, 2)" or " (no, yes)": the classes by column, as far as there is room. */

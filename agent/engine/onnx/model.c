@@ -13,7 +13,7 @@ enum { DIGEST_PIECE_BYTES = 1 << 20 };
 
 enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
 
-static const size_t file_bytes_max = (size_t)1 << 31; /* protocol buffers' own limit */
+static const size_t file_bytes_max = (size_t)1 << 31; /* the limit of protocol buffers */
 
 static int read_fields(struct model *model, struct wire bytes, struct wire *ret_graph,
                        struct versions *ret_versions, struct error *err) {
@@ -113,7 +113,7 @@ void model_freep(struct model **model) {
     *model = NULL;
 }
 
-/* Read from the file: what the graph has of it in copies is not in memory a second time. */
+/* Reads the file. Parts of which the graph has copies do not stay in memory a second time. */
 int model_digest(const struct model *model, char hex[static 65], struct error *err) {
     const struct resident_file *file = model->file;
     AUTO(text_freep) char *piece = x_malloc(DIGEST_PIECE_BYTES);

@@ -41,8 +41,8 @@ int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct err
                            onnx_type_names[onnx_type]);
 }
 
-/* What a message says, before it is put together. Repeated numbers may come in several pieces
- * (packed or not); `numbers` is the whole message, read again for them. */
+/* The fields of a message. Repeated numbers may be in several pieces (packed or not); `numbers` is
+ * the whole message, which is read again for them. */
 struct parts {
     struct shape shape;
     uint64_t onnx_type;
@@ -130,7 +130,7 @@ static int read_parts(struct wire message, struct parts *parts, struct error *er
     return more;
 }
 
-/* The repeated field that holds elements of our type, and the bytes of one in it (0: varints). */
+/* The repeated field with elements of this type, and the bytes per element in it (0: varints). */
 static uint32_t typed_field(enum tensor_type type, size_t *ret_width) {
     *ret_width = 0;
     switch (type) {
@@ -223,7 +223,8 @@ int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *r
     }
     int64_t count = shape_count(&parts.shape);
     size_t width = tensor_type_size(tensor.type);
-    /* Every element takes a byte of the file at least: the file bounds what is allocated. */
+    /* Every element takes at least one byte of the file, so the file's size bounds the
+     * allocation. */
     if (count < 0 || (size_t)count > wire_size(message)) {
         char text[128];
         shape_format(&parts.shape, text);

@@ -13,11 +13,12 @@ enum {
     STEPS_MAX = 8, /* between a classifier and the graph's output */
 };
 
-/* A list of texts, and the one of the same as numbers. A classifier with both goes by its texts. */
+/* The names of a list of texts and of the same list as numbers. A classifier with both uses its
+ * texts. */
 static const struct {
     int op;
     const char *texts, *numbers;
-    bool is_either; /* an encoder has one of them */
+    bool is_either; /* an encoder has one of the two */
 } lists[] = {
     {OP_ML_ONE_HOT_ENCODER, "cats_strings", "cats_int64s", true},
     {OP_ML_LABEL_ENCODER, "keys_strings", "keys_int64s", true},
@@ -71,7 +72,7 @@ static int add_dims(struct shape *shape, const struct wire_field *field, struct 
     return 0;
 }
 
-/* Shape, name, and how many texts there are. */
+/* Reads shape, name and the number of texts. */
 static int measure(struct wire message, struct tensor *tensor, struct wire *ret_name,
                    int64_t *ret_count, struct error *err) {
     struct wire_field field;
@@ -117,7 +118,7 @@ int text_values_constant(struct graph *graph, struct wire message, struct tensor
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* Takes the place of the attribute of this name, or follows the others. */
+/* Replaces the attribute of this name, or appends it. */
 static void put(struct graph *graph, struct node *node, const struct attribute *attribute) {
     struct attribute *all =
         arena_array(&graph->arena, node->attribute_count + 1, sizeof *node->attributes);
@@ -172,9 +173,10 @@ int text_values_attributes(struct graph *graph, struct node *node, struct error 
     return 0;
 }
 
-/* ---- who reads them, and who makes them ----------------------------------------------------- */
+/* ---- readers and makers ----------------------------------------------------- */
 
-/* What moves values and looks at none of them; the first input (of Concat each) is what moves. */
+/* Operators that move values without reading them; the first input (each input of Concat) is
+ * moved. */
 static bool is_move(const struct node *node) {
     static const int moves[] = {OP_CONCAT,
                                 OP_FLATTEN,
@@ -251,7 +253,7 @@ static const struct node *maker_of(const struct graph *graph, int value, int *re
     return NULL;
 }
 
-/* The node that names this value's columns. */
+/* The node that has the names of this value's columns. */
 static const struct node *namer_of(const struct graph *graph, int value) {
     int output = 0;
     const struct node *node = maker_of(graph, value, &output);

@@ -39,15 +39,15 @@ struct writing {
     const struct graph *graph;
     const struct write_options *options;
     struct buffer *to;   /* the graph's message */
-    struct buffer part;  /* a message in it, before its size is known */
-    struct buffer inner; /* one in that */
+    struct buffer part;  /* a message inside it, whose size is not known yet */
+    struct buffer inner; /* a message inside that */
     char name[NAME_BYTES];
 };
 
-/* The value's own name, or one that is its number's: until the next call. */
+/* The value's name, or one made from its number; valid until the next call. */
 static const char *name_of(struct writing *writing, int value) {
     if (value < 0) {
-        return ""; /* an optional one that is absent */
+        return ""; /* an absent optional input */
     }
     const char *name = writing->graph->values[value].name;
     if (name && *name) {
@@ -132,7 +132,7 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
         return put_number(&writing->inner, ATTRIBUTE_F, attribute->number, err);
     case ATTRIBUTE_TEXT:
         return put_text(&writing->inner, ATTRIBUTE_S, attribute->text, err);
-    case ATTRIBUTE_TEXTS: /* of ai.onnx.ml alone, whose nodes are of another version */
+    case ATTRIBUTE_TEXTS: /* only in ai.onnx.ml, whose nodes have another version */
         return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": texts are not written",
                          attribute->name);
     case ATTRIBUTE_TENSOR: {
@@ -188,7 +188,7 @@ static int put_node(struct writing *writing, const struct node *node, struct err
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Which constants a node reads, or the graph gives out. */
+/* Marks constants that a node reads or that are outputs of the graph. */
 static bool *find_read(const struct graph *graph) {
     bool *is_read = x_calloc(graph->value_count + 1, sizeof *is_read);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -235,7 +235,7 @@ int model_write(const struct graph *graph, const struct write_options *options,
     free(is_read);
     buffer_release(&writing.part);
     buffer_release(&writing.inner);
-    int opset_version = options->opset; /* and the format's version, with which it came */
+    int opset_version = options->opset; /* the format's version follows from it */
     int ir = opset_version < 15 ? 7 : opset_version < 19 ? 8 : opset_version < 21 ? 9 : 10;
     char opset[16] = {2 << 3, (char)options->opset}; /* OperatorSetIdProto: version 2 */
     return result < 0 || put_integer(buffer, MODEL_IR, ir, err) < 0 ||

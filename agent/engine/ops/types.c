@@ -5,7 +5,7 @@
 #include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
 
-/* By an attribute that has ONNX's number of a type. */
+/* The type is given by an attribute with ONNX's number of it. */
 static int named(const struct node *node, const char *name, enum tensor_type fallback,
                  enum tensor_type *ret_type, struct error *err) {
     *ret_type = fallback;
@@ -17,7 +17,7 @@ static enum tensor_type type_of_value(const struct node *node) {
     return value ? value->tensor.type : TENSOR_FLOAT32;
 }
 
-/* The zero point's; without one what opset 21 has an attribute for. */
+/* The type of the zero point; without one that of the attribute of opset 21. */
 static int type_of_quantized(const struct node *node, const enum tensor_type *inputs,
                              enum tensor_type *ret_type, struct error *err) {
     bool has_zero = node->input_count > 2 && node->inputs[2] >= 0;
@@ -26,7 +26,7 @@ static int type_of_quantized(const struct node *node, const enum tensor_type *in
     return said ? param_type(said, ret_type, err) : 0;
 }
 
-/* Of ai.onnx.ml. */
+/* For ai.onnx.ml. */
 static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
     switch (node->op->id) {
     case OP_ML_LINEAR_CLASSIFIER:
@@ -69,7 +69,7 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_WHERE:
         *ret_type = inputs[1];
         return 0;
-    case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the scale's */
+    case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the type of the scale */
         *ret_type = node->opset < 19 ? TENSOR_FLOAT32 : inputs[1];
         return 0;
     case OP_QUANTIZE_LINEAR:

@@ -11,7 +11,8 @@
 
 #include <math.h>
 
-/* Elements; dimensions of 0 count as 1, as a search for none takes time, too. */
+/* The number of elements. Dimensions of 0 count as 1, because a loop over nothing takes time,
+ * too. */
 static double size_of(const struct fact *fact) {
     double size = 1;
     for (int i = 0; fact && i < fact->shape.rank; i++) {
@@ -25,7 +26,7 @@ static double last_of(const struct fact *fact, int from_end) {
     return at < 0 ? 1 : (double)MAX(fact->shape.dims[at], 1);
 }
 
-/* DFT: numbers along the axis. */
+/* For DFT: numbers along the axis. */
 static double of_axis(const struct node *node, const struct fact *const *inputs) {
     struct dft dft;
     struct error err = {0};
@@ -73,7 +74,7 @@ static double of_recurrent(const struct node *node, const struct fact *const *in
            (double)r.hidden * (double)(r.input + r.hidden);
 }
 
-/* A bin is sampled once for each of its pixels, if nothing else is said. */
+/* By default a bin is sampled once for each of its pixels. */
 static double of_regions(const struct node *node, const struct fact *x,
                          const struct fact *outputs) {
     struct roi_align roi = roi_align_params(node);
@@ -96,7 +97,7 @@ static double of_trees(const struct node *node, const struct fact *x) {
     return trees_of(node, &trees, &own, &err) < 0 ? 0 : rows_of(x) * trees->row_steps;
 }
 
-/* Each element is looked for in a list of integers or floats, from its beginning. */
+/* Each element is searched in a list of integers or floats from the beginning. */
 static double of_search(const struct node *node, const struct fact *x, const char *integers,
                         const char *floats) {
     size_t count, others;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runs whose inputs go up, and whose outputs go down, beside the steps of others.
+/* Runs whose inputs and outputs are copied while the steps of other runs are executed.
  *
  *   host -- carry --> set.up -- (device) --> line.in -- steps --> line.out -- (device) --> set.down
  *        set.down -- carry --> set.results (host)
  *
- * A line is a plan with the memory that its inputs and outputs stay in, so that a recording of it
- * holds; a set is what one run under way has to itself. Steps of two runs share lines and the
- * block, and never overlap: the device does them in order. A copy within the device takes a
- * thousandth of what one to it takes. */
+ * A line is a plan with fixed memory for its inputs and outputs, so that its recording stays valid.
+ * A set is the memory that one run in progress uses alone. Runs share lines and the block, but
+ * their steps never overlap, because the device executes them in order. A copy within the device
+ * takes a thousandth of the time of a copy to it. */
 #include "agent/engine/graph/resident.h"
 #include "agent/engine/run/session_state.h"
 
@@ -28,8 +28,9 @@ struct line {
 };
 
 struct set {
-    struct memory *up, *down, *results; /* per input; per output; the same on the host */
-    struct tensor *outputs;             /* of the run under way; their data is in results */
+    struct memory *up, *down,
+        *results;           /* up: per input; down: per output; results: per output, on the host */
+    struct tensor *outputs; /* of the run in progress; their data is in results */
     struct device_mark *arrived, *computed, *returned;
 };
 
@@ -37,9 +38,9 @@ struct flow {
     struct arena arena;
     struct line lines[LINES];
     struct set sets[SETS];
-    int submitted, first; /* runs under way; the set of the oldest */
+    int submitted, first; /* runs in progress; the set of the oldest */
     uint64_t runs;
-    struct tensor *host_outputs; /* where a device has no such copies: of the run that is done */
+    struct tensor *host_outputs; /* for devices without such copies: of the completed run */
 };
 
 static size_t bytes_of(const struct tensor *tensor) {
@@ -88,7 +89,7 @@ static void empty_line(const struct session *session, struct line *line) {
     give_back(session->device, line->out, session->graph.output_count);
 }
 
-/* Steps that are under way end first. Of the sets, what no run has to itself. */
+/* Waits for steps in progress first. Of the sets, it frees what no run uses. */
 static void forget(struct session *session) {
     struct flow *flow = session->flow;
     struct device *device = session->device;
@@ -235,7 +236,7 @@ static int find_line(struct session *session, const struct tensor *inputs, struc
             oldest = &lines[i];
         }
     }
-    if (oldest->plan) { /* its steps may be under way */
+    if (oldest->plan) { /* its steps may be in progress */
         if (session->device->ops->sync(session->device, err) < 0) {
             return -1;
         }
@@ -332,7 +333,7 @@ static int submit(struct session *session, const struct tensor *inputs, struct e
                : go_down(session, line, set, err);
 }
 
-/* Of some shapes, whether of these or of others, it has plans and memory. */
+/* Whether there are plans and memory, for these or for other shapes. */
 static bool has_kept(const struct session *session) {
     for (int i = 0; i < LINES; i++) {
         if (session->flow->lines[i].plan) {
@@ -369,7 +370,7 @@ int session_submit(struct session *session, const struct tensor *inputs, struct 
         if (!had) {
             return -1;
         }
-        error_clear(err); /* what other shapes had may be what is missing */
+        error_clear(err); /* freeing the memory of other shapes may be enough */
     }
 }
 

@@ -39,8 +39,8 @@ static void mark(const struct schedule *schedule, int slot, bool *is_read) {
     }
 }
 
-/* What a step or the caller reads. (Devices keep weights in a form of their own, and take them off
- * the step's inputs.) */
+/* Marks slots that a step or the caller reads. (Devices that pack weights remove them from the
+ * step's inputs.) */
 static const bool *find_read(struct plan *plan) {
     const struct schedule *schedule = plan->schedule;
     bool *is_read = arena_array(&plan->arena, schedule->slot_count, sizeof *is_read);
@@ -56,7 +56,7 @@ static const bool *find_read(struct plan *plan) {
     return is_read;
 }
 
-/* Constants go to the device once per plan. */
+/* Constants are copied to the device once per plan. */
 static int upload(struct plan *plan, struct error *err) {
     struct device *device = plan->device;
     const bool *is_read = find_read(plan);
@@ -107,7 +107,7 @@ static void fill_calls(struct plan *plan) {
     }
 }
 
-/* Copies of the inputs that are small enough to be sizes, axes or pads. */
+/* Copies the inputs that are small enough to be sizes, axes or pads. */
 static const void **copy_values(struct plan *plan, const struct tensor *inputs) {
     size_t count = plan->graph->input_count;
     const void **values = arena_array(&plan->arena, count, sizeof *values);
@@ -145,7 +145,7 @@ static void bind_outputs(struct plan *plan, const bool *is_bound) {
     }
 }
 
-/* Once devices have fused what they fuse. */
+/* Called after the device has fused steps. */
 static void find_makers(struct plan *plan) {
     const struct schedule *schedule = plan->schedule;
     size_t last = MAX(schedule->step_count, 1) - 1;
@@ -226,7 +226,7 @@ int plan_new_bound(struct device *device, const struct graph *graph, const struc
     for (size_t i = 0; i < schedule->slot_count; i++) {
         const struct slot *slot = &schedule->slots[i];
         plan->tensors[i] = (struct tensor){.type = slot->type, .shape = slot->shape};
-        plan->tensors[i].data = (void *)(uintptr_t)slot->constant; /* kernels only read it */
+        plan->tensors[i].data = (void *)(uintptr_t)slot->constant; /* kernels do not write to it */
     }
     if (!device->is_host) {
         plan->owned = arena_array(&plan->arena, schedule->slot_count, sizeof *plan->owned);
@@ -249,7 +249,7 @@ void plan_bind_output(struct plan *plan, size_t output, void *memory) {
 
 void plan_bind_input(struct plan *plan, size_t input, void *memory) {
     plan->given[input] = memory;
-    plan->recorded_block = NULL; /* what was recorded has another address */
+    plan->recorded_block = NULL; /* the recording has another address */
 }
 
 void plan_free(struct plan *plan) {
@@ -286,8 +286,8 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
     return true;
 }
 
-/* Where the kernels find an input: in memory of the device's, which it is copied to, or where it
- * is. The place for a copy is made in the first run, when it is known that one is wanted. */
+/* The address at which kernels read an input: a copy in device memory, or the input itself. Memory
+ * for a copy is allocated in the first run, when it is known to be needed. */
 static int bind_input(struct plan *plan, size_t index, const struct tensor *input,
                       struct error *err) {
     struct device *device = plan->device;
@@ -305,7 +305,7 @@ static int bind_input(struct plan *plan, size_t index, const struct tensor *inpu
     return device->ops->copy(device, COPY_TO_DEVICE, tensor->data, input->data, size, err);
 }
 
-/* Points every tensor at its memory of this run. */
+/* Sets the data of every tensor for this run. */
 static int bind(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
     struct schedule *schedule = plan->schedule;
     for (size_t i = 0; i < plan->graph->input_count; i++) {
@@ -329,8 +329,8 @@ static int bind(struct plan *plan, void *block, const struct tensor *inputs, str
     return 0;
 }
 
-/* An output is in the block, or is copied out: from a device, or because it is an input or a
- * constant, which are not the caller's to keep. */
+/* An output is in the block, or it is copied: from device memory, or because it is an input or a
+ * constant, whose memory the caller must not keep. */
 static int fetch(struct plan *plan, size_t index, struct tensor *output, struct error *err) {
     int slot = plan->graph->outputs[index];
     if (plan->bound && plan->bound[index].is_bound) {
@@ -355,7 +355,7 @@ static int fetch(struct plan *plan, size_t index, struct tensor *output, struct 
                                    tensor_bytes(tensor), err);
 }
 
-/* Bound outputs that no step makes where they shall be. */
+/* Copies bound outputs that no step makes in the bound memory. */
 static int copy_bound(struct plan *plan, struct error *err) {
     for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
         const struct tensor *tensor = &plan->tensors[plan->graph->outputs[i]];
@@ -390,7 +390,7 @@ static int run_steps(struct plan *plan, const struct plan_hook *hook, struct err
     return count == 0 ? copy_bound(plan, err) : 0;
 }
 
-/* Has the device keep the steps; what it will not keep is run one by one from then on. */
+/* Records the steps; if the device cannot record them, they are run one by one from then on. */
 static int record(struct plan *plan, const void *block, struct error *err) {
     struct device *device = plan->device;
     struct error ignored = {0};
@@ -411,8 +411,8 @@ static int record(struct plan *plan, const void *block, struct error *err) {
     return 0;
 }
 
-/* The first run goes step by step: libraries load their kernels then, and change their minds. The
- * second is recorded. */
+/* The first run is step by step, because libraries then load kernels and may choose others. The
+ * second run is recorded. */
 static int run_all(struct plan *plan, const void *block, const struct plan_hook *hook,
                    struct error *err) {
     struct device *device = plan->device;

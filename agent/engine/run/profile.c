@@ -12,7 +12,7 @@ static double slot_bytes(const struct schedule *schedule, int slot) {
     return (double)shape_count(&s->shape) * (double)tensor_type_size(s->type);
 }
 
-/* What is read twice counts once. */
+/* A value that is read twice counts once. */
 static double step_bytes(const struct schedule *schedule, const struct step *step) {
     double bytes = 0;
     for (int i = 0; i < step->input_count; i++) {
@@ -56,7 +56,7 @@ static void describe(struct profile *profile, const struct plan *plan) {
 struct recording {
     struct profile *profile;
     const struct plan *plan;
-    size_t next; /* of ended_ns */
+    size_t next; /* index of ended_ns */
 };
 
 static int record(void *context, size_t step, struct error *err) {
@@ -72,7 +72,7 @@ static int record(void *context, size_t step, struct error *err) {
     return 0;
 }
 
-/* The fastest of the runs: other work on the machine can only make one slower. */
+/* Takes the fastest of the runs, because other work on the machine can only make a run slower. */
 static void conclude(struct profile *profile) {
     size_t steps = profile->step_count;
     for (size_t s = 0; s < steps; s++) {
@@ -94,7 +94,8 @@ int profile_new(struct session *session, const struct tensor *inputs, size_t run
                 struct profile **ret_profile, struct error *err) {
     AUTO(profile_freep) struct profile *profile = x_calloc(1, sizeof *profile);
     struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
-    int result = session_run(session, inputs, outputs, err); /* plans, and warms caches */
+    int result =
+        session_run(session, inputs, outputs, err); /* makes the plan and warms the caches */
     const struct plan *plan = session_plan(session);
     struct device *device = result == 0 ? plan->device : NULL;
     profile->has_peaks = device && device->ops->measure;

@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* The graph that was read, with bytes at its ends; it borrows from the one without. */
+/* Replaces the graph by one with bytes at its ends, which borrows from it. */
 static int add_ends(struct session *session, const struct session_options *options,
                     struct error *err) {
     struct graph floats = session->graph;
@@ -47,7 +47,7 @@ int session_open(const char *model_path, const struct session_options *options,
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, device_evaluate);
-    session->graph.lets_go = true; /* only our plans read them; see find_plan */
+    session->graph.lets_go = true; /* only this session's plans read the constants; see find_plan */
     *ret_session = TAKE(session);
     return 0;
 }
@@ -88,7 +88,7 @@ size_t session_output_count(const struct session *session) {
 
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape) {
-    const struct graph *graph = &session->model->graph; /* whatever its ends have become */
+    const struct graph *graph = &session->model->graph; /* as read, without bytes at its ends */
     assert(index < graph->input_count);
     const struct value *value = &graph->values[graph->inputs[index]];
     *ret_type = value->type;

@@ -40,7 +40,7 @@ bool session_has_plans(const struct session *session) {
     return false;
 }
 
-/* The plan for these shapes: a kept one, or a new one in place of the longest unused. */
+/* The plan for these shapes: a kept one, or a new one that replaces the least recently used. */
 static int find_plan(struct session *session, const struct tensor *inputs, struct plan **ret_plan,
                      struct error *err) {
     struct plan **oldest = &session->plans[0], *plan;
@@ -93,7 +93,7 @@ int session_run_hooked(struct session *session, const struct tensor *inputs, str
         if (!had_plans || hook) { /* a hook has counted steps */
             return -1;
         }
-        error_clear(err); /* what other shapes had may be what is missing */
+        error_clear(err); /* freeing the memory of other shapes may be enough */
     }
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { CROP_TRIES = 10 };
-enum draw { DRAW_FLIP, DRAW_PAD_X, DRAW_PAD_Y, DRAW_CROP /* four of each try */ };
+enum draw { DRAW_FLIP, DRAW_PAD_X, DRAW_PAD_Y, DRAW_CROP /* four per try */ };
 
 static const double area_least = 0.08, ratio_most = 4.0 / 3;
 
@@ -142,7 +142,8 @@ static struct region random_region(const struct augment_draw *draw, int64_t widt
                                    draw_below(draw, at + 3, height - h + 1), w, h};
         }
     }
-    /* A picture so long that nothing fits: as much of its middle as the sides allow. */
+    /* The picture is so long that no try fits: takes as much of its centre as the aspect ratios
+     * allow. */
     int64_t w = MIN(width, llround((double)height * ratio_most));
     int64_t h = MIN(height, llround((double)width * ratio_most));
     return middle(width, height, MAX(w, 1), MAX(h, 1));
@@ -176,7 +177,7 @@ static struct view view_of(const struct sample *sample, enum tensor_type type) {
     return view;
 }
 
-/* Grey is spread over three channels: what scales has three. */
+/* Grey is copied to three channels, because the scaler needs three. */
 static void cut_picture(const struct view *view, int64_t channels, struct region region,
                         struct picture *ret_picture) {
     picture_init(ret_picture, (int)region.width, (int)region.height);
@@ -196,7 +197,7 @@ static void cut_picture(const struct view *view, int64_t channels, struct region
 
 struct shift {
     bool is_flipped;
-    int64_t x, y; /* of the part that is cut, relative to the picture */
+    int64_t x, y; /* of the crop, relative to the picture */
 };
 
 static struct shift choose_shift(const struct augment *augment, const struct augment_draw *draw) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of one label (CIFAR-100: a coarse one, then the fine one) and 3 planes of 32x32 bytes.
- * Files are held whole as far as they fit; of the others each sample is read when it is needed. */
+/* A record is one label (CIFAR-100: a coarse one, then the fine one) and 3 planes of 32x32 bytes.
+ * Files are held in memory completely as long as they fit; from other files, each sample is read
+ * when it is needed. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/store/stored_file.h"
@@ -14,9 +15,9 @@ enum { SIDE = 32, PIXELS = 3 * SIDE * SIDE, LABELS_MAX = 2 };
 
 struct shard {
     struct stored_file file;
-    const char *path;     /* in the set's copy of the paths */
+    const char *path;     /* points into the set's copy of the paths */
     int64_t first, count; /* samples */
-    struct buffer bytes;  /* empty: not held */
+    struct buffer bytes;  /* empty: not held in memory */
     struct store_info info;
 };
 
@@ -74,7 +75,7 @@ static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes
                : error_set(err, ERROR_CONFLICT, "%s: it changes", shard->path);
 }
 
-/* Of a folder: what is named test* is to evaluate with, where there is such. */
+/* In a folder, files named test*, if there are any, are for evaluation. */
 static int find_files(const char *path, bool is_test, json_t **ret_files, struct error *err) {
     json_t *all, *tests = json_array(), *others = json_array();
     if (dataset_files(path, "*.bin", &all, err) < 0) {

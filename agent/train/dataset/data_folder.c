@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures are held as the bytes of their files, each when it was first read, until the memory for
- * them is used up: decoding again costs less than reading again. */
+/* Pictures are held in memory as the bytes of their files, from their first use on, until the
+ * memory for them is used up: decoding again takes less time than reading again. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/data/image/image.h"
@@ -23,7 +23,7 @@ struct held {
 struct item {
     size_t name; /* offset in names */
     int label;
-    _Atomic(struct held *) held; /* NULL: not held */
+    _Atomic(struct held *) held; /* NULL: not held in memory */
 };
 
 struct folder_set {
@@ -32,7 +32,7 @@ struct folder_set {
     struct buffer names; /* each with its NUL */
     struct item *items;
     size_t room, class_room;
-    atomic_int_fast64_t memory_bytes; /* that may still be held */
+    atomic_int_fast64_t memory_bytes; /* that are still free */
 };
 
 static void folder_close(struct dataset *dataset) {
@@ -61,7 +61,7 @@ static bool is_picture(const char *name) {
     return false;
 }
 
-/* Names come in the order of their bytes: a class' pictures follow each other. */
+/* Names are listed in the order of their bytes, so the pictures of a class follow each other. */
 static int add_class(struct folder_set *set, const char *name, size_t size, struct error *err) {
     struct dataset *base = &set->base;
     const char *last = base->classes ? base->class_names[base->classes - 1] : NULL;
@@ -113,8 +113,8 @@ static int by_text(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* "a-b/" comes before "a/", but "a" before "a-b": classes are numbered by their own names, or as
- * those of the training data are. */
+/* Classes are numbered in the order of their names, or as in the training data. The order of
+ * listing differs: "a-b/" comes before "a/", but "a" before "a-b". */
 static int number_classes(struct folder_set *set, const struct dataset *like, struct error *err) {
     struct dataset *base = &set->base;
     size_t count = (size_t)base->classes;
@@ -147,7 +147,7 @@ static int number_classes(struct folder_set *set, const struct dataset *like, st
     return result;
 }
 
-/* The names of the training data's classes become this one's, too. */
+/* Copies the class names of the training data. */
 static void take_names(struct dataset *base, const struct dataset *like) {
     for (int64_t i = 0; i < base->classes; i++) {
         free(base->class_names[i]);
@@ -199,7 +199,7 @@ static void hold(struct folder_set *set, struct item *item, const struct buffer 
     held->size = file->size;
     memcpy(held->bytes, file->data, file->size);
     if (!atomic_compare_exchange_strong(&item->held, &none, held)) {
-        free(held); /* another thread has read it meanwhile */
+        free(held); /* another thread has read it in the meantime */
         atomic_fetch_add(&set->memory_bytes, bytes);
     }
 }

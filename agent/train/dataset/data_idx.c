@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Both files are held whole: a .gz cannot be read from its middle, and the data sets that come so
- * are small. */
+/* Both files are held in memory completely: a .gz cannot be read from its middle, and data sets in
+ * this format are small. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/data/source/gzip.h"
@@ -59,7 +59,7 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     return 0;
 }
 
-/* The unpacked file; buffer->max bounds it, packed or not. */
+/* Reads the decompressed file; buffer->max limits its size, compressed or not. */
 static int load(const char *path, struct buffer *buffer, struct idx *ret_idx, struct error *err) {
     AUTO(stored_file_release) struct stored_file file = {0};
     AUTO(buffer_release) struct buffer packed;
@@ -109,7 +109,7 @@ static int match(struct idx_set *set, struct error *err) {
         base->classes = MAX(base->classes, label[i] + 1);
     }
     base->type = TENSOR_UINT8;
-    if (images->rank == 3) { /* pictures of one channel */
+    if (images->rank == 3) { /* pictures with one channel */
         base->shape = (struct shape){3, {1, images->dims[1], images->dims[2]}};
     } else {
         base->shape.rank = images->rank - 1;

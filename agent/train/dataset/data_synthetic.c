@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A class is a pattern of 4x4 fields for each channel; a sample is its class' pattern and noise. So
- * there is something to learn, and nothing to read: for benches and tests. */
+/* A class is a pattern of 4x4 fields per channel; a sample is the pattern of its class plus noise.
+ * So it can be learned, and no files are needed: for benchmarks and tests. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/train/dataset/fields.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { FIELDS = 4, LEVEL_LOW = 64, LEVELS = 128, NOISE = 48 };
-enum stream { STREAM_LABEL, STREAM_NOISE, STREAM_PATTERN }; /* epochs of chance() */
+enum stream { STREAM_LABEL, STREAM_NOISE, STREAM_PATTERN }; /* used as epochs in chance() */
 
 struct synthetic_set {
     struct dataset base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pairs of .npy files. A file whose values fit into what may be held is read once, in ranges;
- * labels are always held, since they say how many classes there are. */
+/* Pairs of .npy files. A file whose values fit into the memory limit is read once, in ranges;
+ * labels are always in memory, because the number of classes depends on them. */
 #include "agent/train/dataset/dataset.h"
 
 #include "agent/data/array/npy.h"
@@ -17,7 +17,7 @@ struct column {
     char *path;
     struct npy npy;
     struct store_info info;
-    void *values; /* as npy_read gives them; NULL: not held */
+    void *values; /* as npy_read returns them; NULL: not held in memory */
 };
 
 struct shard {
@@ -63,7 +63,7 @@ static size_t slice_bytes(const struct column *column) {
     return (size_t)npy_slice_values(&column->npy) * npy_value_bytes(column->npy.type);
 }
 
-/* All values, in as many reads as npy_read allows. */
+/* Reads all values, in as many parts as npy_read requires. */
 static int column_hold(struct column *column, struct error *err) {
     size_t bytes = slice_bytes(column);
     int64_t count = column->npy.dims[0], at_once = NPY_SLICES_BYTES / (int64_t)bytes;
@@ -128,7 +128,7 @@ static int read_labels(struct tensors_set *set, struct shard *shard, struct erro
     return 0;
 }
 
-/* Every shard looks like the first. */
+/* Checks that every shard has the type and shape of the first. */
 static int measure(struct tensors_set *set, struct shard *shard, struct error *err) {
     struct dataset *base = &set->base;
     const struct npy *samples = &shard->samples.npy, *targets = &shard->targets.npy;
@@ -211,7 +211,7 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     return 0;
 }
 
-/* One slice; doubles become floats. */
+/* Reads one slice; doubles become floats. */
 static int column_read(struct column *column, int64_t index, void *to, struct error *err) {
     AUTO(text_freep) char *read = NULL;
     size_t bytes = slice_bytes(column);

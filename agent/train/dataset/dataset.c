@@ -87,7 +87,7 @@ static int open_kind(const struct dataset_ops *ops, const json_t *fields,
     return 0;
 }
 
-/* What the evaluation's data must have in common with the training's. */
+/* Checks what test data must have in common with training data. */
 static int make_alike(struct dataset *dataset, const struct dataset *like, struct error *err) {
     char ours[128], theirs[128];
     shape_format(&dataset->shape, ours);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Steps first_step.. are in ring[step % LOADER_RING]. Under the lock: `filling` is the step whose
- * samples are given out (a few at a time), `taking` the one that is handed to the caller next, and
- * the slot before it is the caller's until it takes that. */
+/* Steps from first_step on are in ring[step % LOADER_RING]. Under the lock: `filling` is the step
+ * whose samples are assigned to threads (a few at a time), `taking` is the step that the caller
+ * gets next; until then the caller uses the slot before it. */
 #include "agent/train/dataset/loader.h"
 
 #include "agent/train/dataset/order.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECES_A_THREAD = 4 }; /* of a batch: so that all end at about the same time */
+enum { PIECES_A_THREAD = 4 }; /* of a batch, so that all threads end at about the same time */
 
 static const int64_t ring_bytes_max = (int64_t)64 << 30;
 
 struct slot {
     struct batch batch;
-    int64_t first;       /* place of its first sample in the epoch */
+    int64_t first;       /* place of the first sample in the epoch */
     int64_t given, done; /* samples */
     struct error error;  /* of the first sample that failed */
 };
@@ -32,10 +32,10 @@ struct loader {
     int thread_count;
     pthread_mutex_t lock;
     pthread_cond_t has_work, is_done;
-    int64_t filling, taking, kept; /* kept: steps from here on keep their slots */
+    int64_t filling, taking, kept; /* kept: the first step whose slot must not be reused */
     bool stops;
     atomic_int_fast64_t made;
-    int64_t waited_ns; /* the caller's thread */
+    int64_t waited_ns; /* used only by the caller's thread */
 };
 
 /* ---- filling -------------------------------------------------------------------------------- */
@@ -62,10 +62,10 @@ static bool has_step(const struct loader *loader) {
 
 struct piece {
     struct slot *slot;
-    int64_t first, count; /* of the slice */
+    int64_t first, count; /* of this piece, in the slice */
 };
 
-/* Waits for work; false: there will be none. The lock is held. */
+/* Waits for work; false: there is no more. The lock is held. */
 static bool next_piece(struct loader *loader, struct piece *ret_piece) {
     for (;;) {
         while (!loader->stops && !has_step(loader)) {
@@ -87,7 +87,7 @@ static bool next_piece(struct loader *loader, struct piece *ret_piece) {
         slot->given += ret_piece->count;
         if (slot->given == slot->batch.count) {
             loader->filling++;
-            pthread_cond_broadcast(&loader->is_done); /* one without samples is done by that */
+            pthread_cond_broadcast(&loader->is_done); /* a batch without samples is then complete */
         }
         if (ret_piece->count) {
             return true;
@@ -127,7 +127,8 @@ static void *fill(void *context) {
     pthread_mutex_lock(&loader->lock);
     while (next_piece(loader, &piece)) {
         struct error err = {0};
-        bool is_broken = piece.slot->error.kind != ERROR_NONE; /* its others need not be read */
+        bool is_broken =
+            piece.slot->error.kind != ERROR_NONE; /* its other samples need not be read */
         pthread_mutex_unlock(&loader->lock);
         for (int64_t i = 0; i < piece.count && !is_broken; i++) {
             is_broken = make_sample(loader, &piece, piece.first + i, &sample, &err) < 0;
@@ -163,7 +164,7 @@ static int make_room(struct loader *loader, struct error *err) {
         struct batch *batch = &loader->ring[i].batch;
         size_t elements = (size_t)(count * loader->sample_elements) * sizeof(float);
         batch->step = -1;
-        /* Whole cache lines, aligned as tensors are. */
+        /* Whole cache lines, with the alignment of tensors. */
         batch->samples = aligned_alloc(64, (elements + 63) / 64 * 64 + 64);
         if (!batch->samples) {
             return error_set(err, ERROR_EXHAUSTED, "no memory for a batch of %lld samples",
@@ -241,7 +242,7 @@ int loader_take(struct loader *loader, const struct batch **ret_batch, struct er
     struct slot *slot = &loader->ring[step % LOADER_RING];
     int64_t start_ns = clock_monotonic_ns();
     pthread_mutex_lock(&loader->lock);
-    loader->kept = step; /* what the caller had before is given back */
+    loader->kept = step; /* the caller no longer uses the slot before */
     pthread_cond_broadcast(&loader->has_work);
     while (loader->filling <= step || slot->done < slot->batch.count) {
         pthread_cond_wait(&loader->is_done, &loader->lock);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The best of a few tries: others on the machine can only make a peak lower than it is.
+// SPDX-License-Identifier: Apache-2.0 Takes the best of a few tries, because other work on the
+// machine can only lower the result.
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/vector.h"
@@ -10,13 +10,14 @@
 #include <string.h>
 
 enum { TRIES = 7, ROUNDS = 1 << 21 };
-static const size_t copied_bytes = (size_t)128 << 20; // of each side: more than caches hold
+static const size_t copied_bytes =
+    (size_t)128 << 20; // of source and destination each: more than the caches hold
 
 struct peak {
     const struct vector_ops *ops;
     char *from, *to;
     size_t piece;
-    _Atomic float kept; // or the compiler drops the work
+    _Atomic float kept; // so that the compiler does not remove the work
 };
 
 static void compute(void *context, int index UNUSED, int lane UNUSED) {

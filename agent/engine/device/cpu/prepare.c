@@ -8,18 +8,19 @@
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/graph/resident.h"
 
-// Whether the step has laid its weights, input 1, out anew.
+// Whether the step has packed its weights, input 1.
 static bool has_packed(const struct step *step) {
     return step->kernel == &fast_conv || step->kernel == &fast_gemm;
 }
 
-// A step packs these bytes that does not list them: the depthwise convolution behind a 1x1 one.
+// Whether the step packs these bytes without listing them as an input: the weights of a depthwise
+// convolution that is fused with a 1x1 one.
 static bool packs_unlisted(const struct step *step, const void *bytes) {
     const struct conv_step *conv = step->kernel == &fast_conv ? step->state : NULL;
     return conv && conv->first && conv->source.weights == bytes;
 }
 
-// Weights that are packed and that no other step reads, or has still to pack.
+// Drops weights that are packed and that no other step reads or still has to pack.
 static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
     const struct slot *weights = &schedule->slots[step->inputs[1]];
     bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
@@ -38,7 +39,7 @@ static void let_go_of_weights(const struct schedule *schedule, const struct step
     }
 }
 
-// What kernels read in every run.
+// Holds the constants that kernels read in every run.
 static void hold_constants(const struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         const struct step *step = &schedule->steps[i];
@@ -82,7 +83,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         } else if (step->kernel == &onednn_planned) {
             step->kernel = NULL;
             onednn_step_try(cpu->onednn, schedule, step);
-            if (!step->kernel) { /* our plain loops know nothing of blocks */
+            if (!step->kernel) { /* the plain kernels do not support blocks */
                 return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
                                  step->node->op->name, step->node->name);
             }

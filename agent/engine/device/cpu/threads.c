@@ -11,17 +11,17 @@
 
 enum { PIECES_PER_THREAD = 4, SPINS = 4000, CACHE_LINE = 64 };
 
-/* The present job in one number: which it is, whether threads may still join it, and how many of
- * the pool's threads are at it. */
+/* The present job in one number: its sequence number, whether threads may still join it, and how
+ * many of the pool's threads work on it. */
 enum { JOINED = 0xffff, CLOSED = 1 << 16, JOB_SHIFT = 17 };
 
-/* What changes while others read what is beside it has a cache line of its own. The lock is for
- * those who sleep, or want to. */
+/* Fields that change while other threads read their neighbours have separate cache lines. The lock
+ * is only for threads that sleep or are about to. */
 struct threads {
-    int count;   /* with the caller */
+    int count;   /* including the caller */
     int started; /* threads of the pool that exist */
-    bool spins;  /* every thread has a processor: waiting awake takes none from others */
-    /* The job; written while it is closed and no thread is at it. */
+    bool spins;  /* every thread has a processor, so spinning takes none from other threads */
+    /* The job; written while it is closed and no thread works on it. */
     threads_each_body *body;
     void *context;
     _Alignas(CACHE_LINE) atomic_uint_fast64_t state;
@@ -43,9 +43,10 @@ static void pause_briefly(void) {
 #endif
 }
 
-/* A network is hundreds of jobs, microseconds apart; being woken costs more than that. So threads
- * stay awake for some 50 microseconds before they sleep. Who sleeps says so before it looks a last
- * time, who changes something looks for sleepers afterwards: one of the two sees the other. */
+/* A network is hundreds of jobs, microseconds apart, and waking a thread takes longer than that. So
+ * threads spin for about 50 microseconds before they sleep. A thread announces that it sleeps
+ * before its last check, and a thread that changes something looks for sleepers afterwards, so one
+ * of the two always sees the other. */
 static void await_job(struct threads *threads, uint64_t seen) {
     for (int i = 0; threads->spins && i < SPINS; i++) {
         if (atomic_load(&threads->state) >> JOB_SHIFT != seen) {
@@ -78,7 +79,7 @@ static void await_end(struct threads *threads) {
     pthread_mutex_unlock(&threads->lock);
 }
 
-// Whether this thread is now at the present job; a closed one is over for those who come late.
+// Joins the present job; false if it is closed.
 static bool join_job(struct threads *threads, uint64_t *ret_job) {
     uint_fast64_t state = atomic_load(&threads->state);
     while (!(state & CLOSED)) {

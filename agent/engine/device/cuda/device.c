@@ -26,7 +26,8 @@ static int gpu_alloc(struct device *device UNUSED, size_t size, void **ret_memor
     int code = cudaMalloc(&memory, MAX(size, 1));
     if (code == cudaErrorMemoryAllocation) {
         size_t available = 0, total = 0;
-        (void)cudaGetLastError(); /* reported here, not again by the next call */
+        (void)cudaGetLastError(); /* clears the error, which would otherwise be reported again by
+                                     the next call */
         (void)cudaMemGetInfo(&available, &total);
         return error_set(err, ERROR_EXHAUSTED,
                          "device \"cuda\": the GPU's memory is full: %zu MiB are needed, %zu of "
@@ -56,7 +57,7 @@ static int copy_on(cudaStream_t stream, enum copy direction, void *to, const voi
                                  "a copy", err);
 }
 
-/* The caller may change or free host memory as soon as this returns. */
+/* The caller may change or free the host memory as soon as this returns. */
 static int gpu_copy(struct device *device, enum copy direction, void *to, const void *from,
                     size_t size, struct error *err) {
     cudaStream_t stream = gpu_of(device)->stream;

@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-/* CUDA says "insufficient driver" where there is none, too. */
+/* CUDA reports "insufficient driver" also if there is no driver. */
 static int refuse_driver(struct error *err) {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {

@@ -41,7 +41,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
     return inputs;
 }
 
-/* False when they are computed. */
+/* False if the values are computed in the run. */
 static bool clip_bounds_of(const struct schedule *schedule, const struct node *node,
                            float bounds[static 2]) {
     bounds[0] = node_number(node, "min", -INFINITY);
@@ -58,7 +58,7 @@ static bool clip_bounds_of(const struct schedule *schedule, const struct node *n
     return true;
 }
 
-/* Bounds of a Relu or a Clip of float32; false when they are computed, or infinite ones. */
+/* The bounds of a Relu or a float32 Clip; false if they are computed in the run, or infinite. */
 static bool bounds_of(const struct schedule *schedule, const struct step *step, float *ret_low,
                       float *ret_high) {
     float bounds[2] = {0, INFINITY};
@@ -74,7 +74,7 @@ static bool is_bound(const struct step *user) {
     return is_op(user, OP_RELU) || is_op(user, OP_CLIP);
 }
 
-/* The addition's other operand, of the same shape and made by somebody; -1: it has none. */
+/* The addition's other operand, if it has the same shape and a step makes it; else -1. */
 static int other_of(const struct schedule *schedule, const struct step *add, int slot) {
     int other = add->inputs[0] == slot ? add->inputs[1] : add->inputs[0];
     return other >= 0 && other != slot && schedule->slots[other].place != PLACE_CONSTANT &&
@@ -149,7 +149,8 @@ static void fuse_bounds(struct schedule *schedule, struct step *step) {
     }
 }
 
-/* So many times each way, as nearest neighbours; 0: it is another resize. */
+/* How often a resize repeats each pixel in both directions (nearest neighbours); 0: another
+ * resize. */
 static int repeat_of(const struct schedule *schedule, const struct step *step) {
     struct fact facts[8];
     const struct fact *inputs[8];
@@ -181,7 +182,7 @@ static int repeat_of(const struct schedule *schedule, const struct step *step) {
     return (int)repeat;
 }
 
-/* Pads of the two sides of a picture alone, by zeros or by its own pixels. */
+/* Padding only along height and width, with zeros or with pixels of the picture. */
 static bool pad_of(const struct schedule *schedule, const struct step *step, struct fused *fused) {
     struct fact facts[8];
     const struct fact *inputs[8];
@@ -212,8 +213,8 @@ static bool is_resize(const struct step *step) {
     return is_op(step, OP_RESIZE) || is_op(step, OP_UPSAMPLE);
 }
 
-/* Behind `step`, which is an InstanceNormalization, a Resize or a Pad whose own part is in its
- * `fused`: what the kernel `apply` does in the same pass. */
+/* Fuses into `step`, an InstanceNormalization, Resize or Pad that already has its `fused`, the
+ * following nodes that the kernel `apply` computes in the same pass. */
 static void fuse_apply(struct schedule *schedule, struct step *step) {
     bool is_norm = step->node->op->id == OP_INSTANCE_NORMALIZATION;
     for (struct step *next = step; next;) {

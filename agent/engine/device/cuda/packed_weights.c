@@ -37,7 +37,7 @@ static float bias_at(const struct packing *pack, int64_t m) {
     return pack->scale ? bias * pack->scale[m] + pack->shift[m] : bias;
 }
 
-/* The weights of result i and channel k. */
+/* The weights of output i and channel k. */
 static void fill_taps(struct gpu *gpu, const struct packing *pack, int64_t i, int64_t k,
                       void *memory) {
     for (int64_t tap = 0; tap < pack->taps; tap++) {
@@ -53,7 +53,7 @@ static void fill_taps(struct gpu *gpu, const struct packing *pack, int64_t i, in
     }
 }
 
-/* Zeroed where it is rounded up. */
+/* Rounded-up parts are zero. */
 static void *fill_weights(struct gpu *gpu, const struct packing *pack, size_t *ret_size) {
     int64_t m = pack->is_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
     int64_t c = pack->is_last ? channels_last_pitch(pack->c) : pack->c;
@@ -101,7 +101,7 @@ int packed_weights_get(struct gpu *gpu, const struct packing *pack, void **ret_w
         packed = x_calloc(1, sizeof *packed);
         *packed = (struct packed){.next = gpu->packed, .pack = *pack};
         gpu->packed = packed;
-        packed->pack.scale = packed->pack.shift = NULL; /* the caller's */
+        packed->pack.scale = packed->pack.shift = NULL; /* they belong to the caller */
         int result = upload(gpu, weights, size, &packed->weights, err);
         if (result < 0) {
             free(bias);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From a schedule to tasks: fuse, then each step in order, so that a family sees in which layout
- * its inputs are. */
+/* Makes tasks from a schedule: fuses nodes, then prepares the steps in order, so that a family
+ * knows the layouts of its inputs. */
 #include "agent/engine/device/cuda/prepare.h"
 
 #include "agent/engine/device/cuda/fuse.h"
@@ -186,7 +186,8 @@ static void fill_facts(struct prepare *prepare) {
     }
 }
 
-/* What the kernel makes channels last stays so, where nothing reads its bytes as rows. */
+/* Outputs that the kernel makes channels last keep that layout if nothing reads their bytes as
+ * row-major. */
 static void keep_layouts(struct schedule *schedule, const struct step *step) {
     const struct task *task = step->state;
     for (int i = 0; i < task->output_count; i++) {
@@ -199,7 +200,8 @@ static void keep_layouts(struct schedule *schedule, const struct step *step) {
     }
 }
 
-/* Float32, which families have kernels of; those of more types look for themselves. */
+/* Families have kernels for float32; those with kernels for more types check the type
+ * themselves. */
 static bool has_type(const struct family *family, const struct task *task) {
     static const struct family *const of_more[] = {
         &binary,     &blocks, &cast,  &concat, &from_bytes, &expand, &gather,
@@ -230,7 +232,8 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
     int result = -1;
     prepare.task = task_new(schedule, step);
     fill_facts(&prepare);
-    /* What has taken other nodes must have a kernel: the host's knows the first node alone. */
+    /* A step that has absorbed other nodes must have a kernel, because the host's kernel computes
+     * only the first node. */
     if (family && (is_fused || (has_type(family, prepare.task) && !is_empty(prepare.task)))) {
         struct error why = {0};
         result = family->prepare(&prepare, &why);
@@ -256,7 +259,7 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
     return 0;
 }
 
-/* Who reads what the step makes reads what it is made of; the step is dropped. */
+/* Readers of the step's output read its input instead; the step is dropped. */
 static void pass_by(struct schedule *schedule, size_t index) {
     struct step *step = &schedule->steps[index];
     for (size_t i = index + 1; i < schedule->step_count; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What families ask about the step that they prepare. */
+/* Functions with which families examine the step that they prepare. */
 #include "agent/engine/device/cuda/gpu.h"
 
 int prepare_refuse(struct error *err, const char *why) {

@@ -79,7 +79,7 @@ void task_finish(const struct schedule *schedule, struct step *step) {
     step->scratch_bytes = used;
 }
 
-/* Into the layout that `operand` is wanted in, or out of it. */
+/* Converts to or from the layout of `operand`. */
 static int convert(struct gpu *gpu, const struct operand *operand, bool is_last, const void *from,
                    void *to, struct error *err) {
     struct kernels_last last = channels_last_of(gpu, &operand->shape);
@@ -139,7 +139,8 @@ static int store(struct gpu *gpu, const struct operand *y, const struct tensor *
     return gpu->base.ops->copy(&gpu->base, COPY_TO_DEVICE, y->data, tensor->data, size, err);
 }
 
-/* What the device has no kernel for: down, the reference kernel, and up again. */
+/* For steps without a device kernel: copies inputs to the host, runs the reference kernel, and
+ * copies outputs back. */
 static int host_run(struct gpu *gpu, const struct task *task, struct error *err) {
     size_t count = (size_t)(task->input_count + task->output_count);
     struct tensor *tensors = x_calloc(MAX(count, 1), sizeof *tensors);

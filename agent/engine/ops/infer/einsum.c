@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-/* Products of so many numbers in all: minutes for a plain loop. */
+/* The maximum number of products in all: minutes for a plain loop. */
 static const double work_max = 0x1p40;
 
-/* A label is a letter, or a dimension of the ellipsis: 128 + its place from the right. */
+/* A label is a letter, or a dimension of the ellipsis: 128 + its position from the right. */
 struct term {
     int count, labels[TENSOR_RANK_MAX];
     bool has_dots;
-    int dots_at; /* the labels in front of the ellipsis */
+    int dots_at; /* number of labels before the ellipsis */
 };
 
 struct equation {
     struct term operands[EINSUM_OPERANDS_MAX], output;
-    int operand_count, dots; /* dots: the longest ellipsis */
+    int operand_count, dots; /* dots: dimensions of the longest ellipsis */
     bool has_output;
 };
 
@@ -25,7 +25,7 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* One term, up to a comma, an arrow or the end. */
+/* Reads one term, up to a comma, an arrow or the end. */
 static int read_term(const char **at, struct term *term, struct error *err) {
     *term = (struct term){0};
     for (; **at && **at != ',' && **at != '-'; (*at)++) {
@@ -75,7 +75,8 @@ static int read_equation(const char *text, struct equation *equation, struct err
     }
 }
 
-/* Puts the ellipsis' labels in, so that there are `rank`; rank -1: as many as the longest has. */
+/* Inserts the labels of the ellipsis, so that there are `rank` labels; rank -1: as many as in the
+ * longest ellipsis. */
 static int spell_out(struct term *term, int rank, int *dots, struct error *err) {
     int more = rank < 0 ? *dots : rank - term->count;
     if (more < 0 || (more > 0 && !term->has_dots && rank >= 0) ||
@@ -103,7 +104,8 @@ static int times_in(const struct term *term, int label) {
     return times;
 }
 
-/* Without an arrow: the ellipsis, then the letters that stand once, in order. */
+/* The output without an arrow: the ellipsis, then the letters that occur once, in alphabetical
+ * order. */
 static void usual_output(struct equation *equation) {
     struct term *output = &equation->output;
     for (int i = equation->dots; i-- > 0;) {

@@ -10,8 +10,8 @@ int matmul_params(const struct shape *a, const struct shape *b, struct matmul *r
     if (a->rank < 1 || b->rank < 1) {
         return error_set(err, ERROR_INVALID, "a scalar is not a matrix");
     }
-    /* A vector is a row on the left, a column on the right; that dimension then leaves the output.
-     */
+    /* A vector is a row on the left, a column on the right; that dimension is then removed from the
+     * output. */
     bool a_is_row = a->rank == 1, b_is_column = b->rank == 1;
     matmul.m = a_is_row ? 1 : a->dims[a->rank - 2];
     matmul.k = a->dims[a->rank - 1];

@@ -51,7 +51,8 @@ static int split_sizes(const struct node *node, const struct fact *const *inputs
     return fact ? param_integers(fact, "the split", sizes, NODE_PORTS_MAX, ret_count, err) : 0;
 }
 
-/* Either sizes or the number of outputs, of which the last may be smaller than the others. */
+/* Either the sizes are given, or the number of outputs; then the last may be smaller than the
+ * others. */
 static int check_split_18(const struct node *node, int count, struct error *err) {
     int64_t outputs = node_integer(node, "num_outputs", 0);
     if ((count >= 0) == (outputs > 0)) {
@@ -108,7 +109,7 @@ static void clamp_slice(int64_t size, int64_t start, int64_t end, int64_t step, 
     start = MAX(low, MIN(start, high));
     end = MAX(low, MIN(end, high));
     int64_t span = step < 0 ? start - end : end - start;
-    /* A step as large as the span takes one element; larger ones mean the same. */
+    /* A step as large as the span takes one element; larger steps are equivalent. */
     step = MAX(-extent_max, MIN(step, extent_max));
     int64_t length = step < 0 ? -step : step;
     slice->start[axis] = start;
@@ -166,7 +167,7 @@ int infer_slice(const struct node *node, const struct fact *const *inputs, struc
     return 0;
 }
 
-/* Begins, then ends, of every dimension: of those that axes name, and 0 of the others. */
+/* The begins, then the ends, of every dimension; 0 for dimensions that axes does not name. */
 static int read_pads(const struct node *node, const struct fact *const *inputs, int64_t *ret_pads,
                      struct error *err) {
     int64_t pads[LIST_MAX], axes[LIST_MAX];
@@ -213,7 +214,7 @@ static int check_pads(const struct pad *pad, const char *mode, int64_t size, int
     return 0;
 }
 
-/* The wanted sizes, of all dimensions or of those that axes name. */
+/* The wanted sizes of all dimensions, or of those that axes names. */
 static int center_params(const struct node *node, const struct fact *const *inputs,
                          struct pad *ret_pad, struct error *err) {
     const struct shape *x = &inputs[0]->shape;
@@ -272,7 +273,7 @@ int pad_params(const struct node *node, const struct fact *const *inputs, struct
     return 0;
 }
 
-/* Zeros are added and pixels cut off as Pad does it. */
+/* Expressed as Pad, which adds zeros or removes pixels. */
 int infer_center_crop_pad(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err) {
     struct pad pad;

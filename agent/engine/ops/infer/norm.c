@@ -72,7 +72,7 @@ int layer_norm_params(const struct node *node, const struct shape *x, struct lay
     return 0;
 }
 
-/* The shape of what is normalized over together, ones in front of it left aside. */
+/* The shape of the dimensions that are normalized together, without leading ones. */
 static bool is_of_each(const struct shape *shape, const struct shape *x, int axis) {
     int more = shape->rank - (x->rank - axis);
     bool is = more >= 0;

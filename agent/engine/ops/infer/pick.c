@@ -19,7 +19,7 @@ static int mismatch(const struct shape *a, const struct shape *b, struct error *
     return error_set(err, ERROR_INVALID, "shapes %s and %s do not fit together", text, other);
 }
 
-/* Everywhere but along the axis the indices reach as far as x at most. */
+/* Except along the axis, no dimension of the indices is larger than that of x. */
 static int check_elements(const struct node *node, const struct fact *const *inputs,
                           struct error *err) {
     const struct shape *x = &inputs[0]->shape, *indices = &inputs[1]->shape;
@@ -41,7 +41,7 @@ int infer_gather_elements(const struct node *node, const struct fact *const *inp
     return check_elements(node, inputs, err);
 }
 
-/* Sums and products are of few types. */
+/* Sums and products support few types. */
 static int check_reduction(const struct node *node, const struct fact *data, struct error *err) {
     bool takes =
         data->type == TENSOR_FLOAT32 || data->type == TENSOR_INT64 || data->type == TENSOR_INT32;
@@ -64,7 +64,7 @@ int infer_scatter_elements(const struct node *node, const struct fact *const *in
     return infer_same(node, inputs, outputs, err);
 }
 
-/* The last dimension of indices is a place; what follows it in x goes as a whole. */
+/* The last dimension of indices is a place in x; the remaining dimensions of x are one slice. */
 static int read_tuple(const struct shape *x, const struct shape *indices, int64_t batch_dims,
                       int *ret_tuple, struct error *err) {
     int64_t tuple = indices->rank ? indices->dims[indices->rank - 1] : 0;
@@ -77,7 +77,7 @@ static int read_tuple(const struct shape *x, const struct shape *indices, int64_
     return 0;
 }
 
-/* The indices' dimensions but the last, and x's behind the place. */
+/* The shape: the dimensions of indices except the last, then those of a slice of x. */
 static int picked_shape(const struct shape *x, const struct shape *indices, int from,
                         struct shape *ret_shape, struct error *err) {
     struct shape shape = {.rank = indices->rank - 1 + x->rank - from};
@@ -120,7 +120,7 @@ int infer_scatter_nd(const struct node *node, const struct fact *const *inputs,
                                                    : mismatch(&wanted, &inputs[2]->shape, err);
 }
 
-/* One number of any type that depth may have. */
+/* Reads one number of any type that depth may have. */
 static int read_depth(const struct fact *fact, int64_t *ret_depth, struct error *err) {
     double depth = -1;
     if (!fact->known) {

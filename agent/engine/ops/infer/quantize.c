@@ -26,7 +26,7 @@ int quantize_params(const struct node *node, const struct shape *x, const struct
     return 0;
 }
 
-/* The zero point: as many as scales, or one. */
+/* Checks the zero point: one per scale, or one in all. */
 static int check_zero(const struct node *node, const struct fact *const *inputs,
                       struct error *err) {
     const struct fact *zero = param_input(node, inputs, 2);

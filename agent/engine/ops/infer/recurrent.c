@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const int64_t size_max = (int64_t)1 << 24; /* beyond it, products of sizes could overflow */
+static const int64_t size_max = (int64_t)1 << 24; /* with larger sizes, products could overflow */
 
 static int check_shape(const struct node *node, const struct fact *const *inputs, int index,
                        struct shape wanted, struct error *err) {
@@ -51,7 +51,7 @@ static int find_function(const struct attribute_text *text, enum recurrent_funct
                      (int)MIN(text->size, 64), text->bytes);
 }
 
-/* Of each direction as many as the operator has; without the attribute the usual ones. */
+/* Reads the functions of each direction; without the attribute they are the defaults. */
 static int read_functions(const struct node *node, struct recurrent *r, struct error *err) {
     static const enum recurrent_function usual[] = {RECURRENT_SIGMOID, RECURRENT_TANH,
                                                     RECURRENT_TANH};

@@ -32,8 +32,9 @@ static void drop_axes(const struct shape *from, const bool *is_reduced, bool kee
     *ret_shape = shape;
 }
 
-/* Of one number alone it makes that number: then it is the same whether nothing is done to it, or
- * the reduction of nothing else, on which texts and runtimes differ. */
+/* Whether the reduction of a single number is that number. Then it does not matter whether a
+ * reduction over no axes copies x or reduces each element alone, on which specification and
+ * runtimes differ. */
 static bool keeps_one(int id) {
     return id == OP_REDUCE_MAX || id == OP_REDUCE_MEAN || id == OP_REDUCE_MIN ||
            id == OP_REDUCE_PROD || id == OP_REDUCE_SUM;

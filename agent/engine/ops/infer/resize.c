@@ -8,13 +8,13 @@
 
 static const int64_t size_max = (int64_t)1 << 31;
 
-/* The dimensions that sizes, scales and parts are for, in their order. */
+/* The dimensions that sizes, scales and roi refer to, in their order. */
 struct axes {
     int count;
     int64_t of[2 * TENSOR_RANK_MAX];
 };
 
-/* Index of text in names, which the attribute's rule has checked already. */
+/* The index of text in names; the attribute's rule has checked the text. */
 static int text_index(const char *text, const char *const *names, int count) {
     int i = 0;
     while (i < count - 1 && strcmp(text, names[i]) != 0) {
@@ -46,7 +46,7 @@ static void read_modes(const struct node *node, struct resize *resize) {
         node_text(node, "nearest_mode", "round_prefer_floor"), nearest, ARRAY_LEN(nearest));
 }
 
-/* The numbers of the scales, from attribute or input; *ret_count 0 when there are none. */
+/* Reads the scales, from the attribute or input; *ret_count is 0 if there are none. */
 static int read_scales(const struct node *node, const struct fact *const *inputs,
                        const float **ret_scales, int64_t *ret_count, struct error *err) {
     const struct attribute *attribute = node_attribute(node, "scales");
@@ -68,8 +68,8 @@ static int read_scales(const struct node *node, const struct fact *const *inputs
     return 0;
 }
 
-/* Implementations disagree on these modes where a scale gives no whole size: one takes the size
- * before rounding down, another the size after it. */
+/* Implementations differ in these modes if a scale does not give an integer size: some use the size
+ * before rounding down, others the size after it. */
 static bool is_ambiguous(const struct resize *resize, int axis, float exact_size) {
     return exact_size != floorf(exact_size) &&
            (resize->coordinates == RESIZE_ALIGN_CORNERS ||
@@ -123,7 +123,7 @@ static int from_sizes(const struct fact *fact, const struct axes *axes, const st
     return 0;
 }
 
-/* All starts, then all ends. */
+/* Reads all starts, then all ends. */
 static int read_roi(const struct node *node, const struct fact *const *inputs,
                     const struct axes *axes, struct resize *resize, struct error *err) {
     const struct fact *roi = param_input(node, inputs, 1);
@@ -144,7 +144,8 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
     return 0;
 }
 
-/* Those that attribute axes names, from opset 18 on; else all. The others stay as they are. */
+/* The dimensions that the attribute axes names (from opset 18 on), else all. Other dimensions are
+ * not resized. */
 static int read_axes(const struct node *node, const struct fact *const *inputs,
                      const struct shape *x, struct axes *axes, struct resize *resize,
                      struct error *err) {

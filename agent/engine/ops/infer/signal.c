@@ -19,7 +19,8 @@ int signal_sizes(const struct fact *const *inputs, int count, int64_t *ret_sizes
     return 0;
 }
 
-/* From opset 20 on an input; the last dimension of the signal if it is absent. */
+/* The axis is an input from opset 20 on; if it is absent, the last dimension of the signal is
+ * used. */
 static int read_axis(const struct node *node, const struct fact *const *inputs, int64_t *ret_axis,
                      struct error *err) {
     const struct fact *fact = param_input(node, inputs, 2);

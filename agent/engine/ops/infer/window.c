@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* Beyond it, products of sizes, strides and dilations could overflow. */
+/* With larger numbers, products of sizes, strides and dilations could overflow. */
 static const int64_t extent_max = (int64_t)1 << 31;
 
-/* The last `rank` entries of `to` from an attribute; `count` per dimension is 1 or 2 (pads). */
+/* Reads the last `rank` entries of `to` from an attribute; `count` per dimension is 1 or 2
+ * (pads). */
 static int read_extents(const struct node *node, const char *name, int rank, int64_t low,
                         int64_t *to, struct error *err) {
     size_t count;
@@ -52,7 +53,8 @@ static int read_pads(const struct node *node, struct window *window, struct erro
     return 0;
 }
 
-/* Everything but the output's size. `kernel`: the weights' spatial sizes, NULL for pools. */
+/* Reads everything except the output's size. `kernel`: the weights' spatial sizes, NULL for
+ * pools. */
 static int read_window(const struct node *node, const struct shape *x, const int64_t *kernel,
                        struct window *window, struct error *err) {
     *window = (struct window){.rank = x->rank - 2, .groups = node_integer(node, "group", 1)};
@@ -125,7 +127,7 @@ static int fit_output(const struct node *node, struct window *window, struct err
         }
         window->out[i] = (is_ceil ? span + stride - 1 : span) / stride + 1;
         if (is_ceil && (window->out[i] - 1) * stride >= in + window->pad_begin[i]) {
-            window->out[i]--; /* the last window would see nothing but padding */
+            window->out[i]--; /* the last window would contain only padding */
         }
     }
     return 0;

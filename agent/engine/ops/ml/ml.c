@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* One entry, or as many as there are columns; none where is_optional. */
+/* Checks for one entry, or one per column; if is_optional, none is allowed. */
 static int check_columns(const char *name, size_t count, bool is_optional, int64_t columns,
                          struct error *err) {
     return (is_optional && count == 0) || count == 1 || count == (size_t)columns
@@ -110,7 +110,7 @@ int infer_ml_imputer(const struct node *node, const struct fact *const *inputs,
     return infer_same(node, inputs, outputs, err);
 }
 
-/* Keys and values of one kind each, as many. */
+/* Checks for one kind of keys, one kind of values, and as many of each. */
 static int check_label_encoder(const struct node *node, struct error *err) {
     size_t keys[2], values[2];
     (void)node_integers(node, "keys_int64s", &keys[0]);
@@ -134,8 +134,7 @@ enum tensor_type ml_label_type(const struct node *node) {
 
 int infer_ml_label_encoder(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err) {
-    size_t keys; /* a list that is there may be empty: the check goes by counts, and so does the
-                    kernel */
+    size_t keys; /* an existing list may be empty, so this check and the kernel use counts */
     (void)ml_numbers(node, "keys_floats", &keys);
     if (tensor_type_is_real(inputs[0]->type) != (keys > 0)) {
         return error_set(err, ERROR_INVALID, "its keys are not of its input's type, %s",

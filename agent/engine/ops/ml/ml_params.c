@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the operators of several families read of their nodes. */
+/* Functions with which several families of operators read their nodes. */
 #include "agent/engine/ops/ml/ml.h"
 
 #include "agent/engine/ops/infer/params.h"
@@ -11,7 +11,7 @@ enum ml_post ml_post(const struct node *node) {
                                                      "PROBIT"};
     const char *text = node_text(node, "post_transform", "NONE");
     int post = 0;
-    while (strcmp(names[post], text) != 0) { /* one of them: its rule says so */
+    while (strcmp(names[post], text) != 0) { /* its rule has checked that it is one of them */
         post++;
     }
     return (enum ml_post)post;

@@ -67,7 +67,7 @@ static const struct attribute_rule scaler_rules[] = {
     {"scale", NUMBERS, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
-/* nodes_hitrates: how often each node was passed, for people. */
+/* nodes_hitrates: how often each node was visited, for information only. */
 #define TREE_RULES                                                                                 \
     {"base_values", NUMBERS, NULL, 0, 0}, {"base_values_as_tensor", TENSOR, NULL, 0, 0},           \
         {"nodes_falsenodeids", INTEGERS, NULL, 0, 0}, {"nodes_featureids", INTEGERS, NULL, 0, 0},  \
@@ -108,8 +108,8 @@ static const struct attribute_rule zip_map_rules[] = {
 
 enum { MANY = NODE_PORTS_MAX, NEWEST = 99 };
 
-/* As in table.c. ZipMap's list of maps is left out (engine/onnx/left_out.h): what it would be made
- * of is given. */
+/* Columns as in table.c. ZipMap's list of maps is left out (engine/onnx/left_out.h): its output is
+ * its input. */
 static const struct op rows[] = {
     {OP_ML_ARRAY_FEATURE_EXTRACTOR, "ArrayFeatureExtractor", 1, NEWEST, 2, 2, 1, "*l", NULL,
      infer_ml_extractor, OP_ML},

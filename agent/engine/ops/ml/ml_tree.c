@@ -10,7 +10,7 @@
 
 enum { NODES_MAX = 1 << 28, FEATURES_MAX = 1 << 24 };
 
-/* The lists as the file has them, one entry a node, or a weight. */
+/* The lists of the file, with one entry per node or per weight. */
 struct source {
     size_t nodes, weights;
     const int64_t *trees, *ids, *features, *yes, *no;
@@ -22,7 +22,7 @@ struct source {
     bool is_classifier;
 };
 
-/* A node by the names it goes by; sorted by them. */
+/* The key of a node in the file, by which nodes are sorted. */
 struct place {
     int64_t tree, id;
     int32_t row;      /* in the lists */
@@ -167,7 +167,7 @@ static int make_places(struct build *build, struct error *err) {
     return 0;
 }
 
-/* -1: there is none. `near`: where the tree begins; ids mostly count from 0 on. */
+/* -1: not found. `near`: where the tree begins; ids usually count from 0. */
 static int32_t find_place(const struct build *build, int64_t tree, int64_t id, int64_t near) {
     struct place wanted = {.tree = tree, .id = id};
     if (id >= 0 && near >= 0 && id < (int64_t)build->source.nodes - near &&
@@ -179,7 +179,7 @@ static int32_t find_place(const struct build *build, int64_t tree, int64_t id, i
     return found ? (int32_t)(found - build->places) : -1;
 }
 
-/* BRANCH_LEQ and so on. True: the children change over. */
+/* Reads BRANCH_LEQ and so on. True: the children are exchanged. */
 static bool read_mode(const struct attribute_text *text, uint8_t *ret_mode, bool *ret_changes) {
     static const struct {
         const char *text;
@@ -205,7 +205,7 @@ static int fault(const struct place *place, const char *what, int64_t number, st
                      (long long)place->id, what, (long long)number);
 }
 
-/* Both children, which no other node may have. */
+/* Finds both children, which must not be children of another node. */
 static int link_children(struct build *build, struct place *place, int64_t near, bool changes,
                          struct error *err) {
     const int64_t ids[2] = {build->source.yes[place->row], build->source.no[place->row]};
@@ -226,7 +226,7 @@ static int link_children(struct build *build, struct place *place, int64_t near,
     return 0;
 }
 
-/* Threshold, mode and children of one node of the file. */
+/* Reads threshold, mode and children of one node of the file. */
 static int read_node(struct build *build, struct place *place, int64_t near, struct tree_node *to,
                      struct error *err) {
     const struct source *source = &build->source;
@@ -252,13 +252,14 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
         return fault(place, "what it compares with is not a number; entry", place->row, err);
     }
     bool goes_true = source->missing && source->missing[place->row] != 0;
-    /* NaN is like no number: every comparison but != is false. */
+    /* Every comparison with NaN is false, except !=. */
     bool is_unequal = to->mode == TREE_EQ && changes;
     to->missing_first = is_unequal ? false : goes_true != changes;
     return link_children(build, place, near, changes, err);
 }
 
-/* ---- by breadth ------------------------------------------------------------------------------ */
+/* ---- breadth-first order
+ * ------------------------------------------------------------------------------ */
 
 /* The places from..to - 1 are one tree. */
 static int place_tree(struct build *build, struct tree_node *read, int32_t from, int32_t to,
@@ -322,7 +323,7 @@ static int place_trees(struct build *build, struct error *err) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* The leaf a weight belongs to; -1: a branch, whose weights count for nothing. */
+/* The leaf of a weight; -1: a branch, whose weights are ignored. */
 static int find_leaf(const struct build *build, size_t i, int32_t *ret_node, struct error *err) {
     const struct source *source = &build->source;
     int64_t tree = source->weight_trees[i], target = source->weight_targets[i];
@@ -347,7 +348,7 @@ static void note_class(struct trees *trees, bool *is_weighed, int64_t target, do
     trees->is_positive = trees->is_positive && value >= 0;
 }
 
-/* Each leaf's together, in the order of the file. */
+/* Groups weights by leaf, in the order of the file. */
 static int place_weights(struct build *build, struct error *err) {
     const struct source *source = &build->source;
     struct trees *trees = build->trees;
@@ -389,7 +390,8 @@ static int place_weights(struct build *build, struct error *err) {
 static int read_targets(const struct node *node, struct trees *trees, struct error *err) {
     static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
     const char *aggregate = node_text(node, "aggregate_function", "SUM");
-    while (strcmp(names[trees->aggregate], aggregate) != 0) { /* one of them: its rule says so */
+    while (strcmp(names[trees->aggregate], aggregate) !=
+           0) { /* its rule has checked that it is one of them */
         trees->aggregate++;
     }
     trees->is_classifier = node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;
@@ -403,7 +405,7 @@ static int read_targets(const struct node *node, struct trees *trees, struct err
                            (long long)trees->target_count, ML_TARGETS_MAX);
 }
 
-/* One a target; a classifier of two classes by one score may have one. */
+/* Checks for one per target; a classifier of two classes with one score may have one. */
 static int read_base(const struct node *node, struct trees *trees, struct error *err) {
     const struct attribute *base = find_numbers(node, "base_values");
     size_t count = number_count(base), targets = (size_t)trees->target_count;
@@ -420,7 +422,7 @@ static int read_base(const struct node *node, struct trees *trees, struct error 
     return 0;
 }
 
-/* Children are behind their parents. */
+/* Children come after their parents. */
 static void count_steps(struct trees *trees) {
     int32_t *depths = x_calloc((size_t)trees->node_count, sizeof *depths);
     for (int32_t t = 0; t < trees->tree_count; t++) {

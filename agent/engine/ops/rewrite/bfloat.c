@@ -11,7 +11,7 @@ struct rounding {
     const struct graph *network;
     struct builder builder;
     enum tensor_type *types; /* by value of the network */
-    int *rounded;            /* the same number, rounded; -1: there is none (yet) */
+    int *rounded;            /* the same value, rounded; -1: none (yet) */
     bool *flows;             /* it depends on the network's input */
 };
 
@@ -32,8 +32,8 @@ static bool is_product(const struct node *node) {
     return id == OP_CONV || id == OP_CONV_TRANSPOSE || id == OP_GEMM || id == OP_MATMUL;
 }
 
-/* What the node reads in place of an input: of what flows the rounded number, where there is one.
- */
+/* The value that the node reads in place of an input: the rounded one, if the input flows and has
+ * one. */
 static int read_input(struct rounding *rounding, const struct node *node, int input) {
     int value = node->inputs[input];
     if (value < 0 || rounding->types[value] != TENSOR_FLOAT32) {
@@ -46,14 +46,15 @@ static int read_input(struct rounding *rounding, const struct node *node, int in
                                                                    : value;
 }
 
-/* A view of what is rounded is rounded. Not Dropout's, which in a training multiplies; nor that of
- * what does not flow: it reads the weight itself, of which a product has a rounded copy. */
+/* A view of a rounded value is rounded. Exceptions are Dropout, which multiplies in a training, and
+ * views of values that do not flow: they read the weight itself, and products make rounded copies
+ * of it. */
 static bool is_rounded_view(const struct rounding *rounding, const struct node *node) {
     return (node->op->flags & OP_VIEW) && node->op->id != OP_DROPOUT &&
            rounding->flows[node->inputs[0]] && rounding->rounded[node->inputs[0]] >= 0;
 }
 
-/* Of what a node makes: its type, whether it flows, and the mark behind it. */
+/* Sets the type of a node's outputs, whether they flow, and appends their marks. */
 static int mark_outputs(struct rounding *rounding, const struct node *node, struct error *err) {
     enum tensor_type *inputs = x_calloc((size_t)node->input_count + 1, sizeof *inputs);
     bool flows = false;

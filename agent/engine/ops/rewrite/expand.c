@@ -3,7 +3,7 @@
 
 #include "agent/engine/ops/table.h"
 
-/* By operator. A rule that declines returns 0 and sets nothing; the node stays then. */
+/* By operator. A rule that does not apply returns 0 and sets nothing; then the node stays. */
 static expand_rule *const rules[OP_COUNT] = {
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
     [OP_CONV_INTEGER] = expand_conv_integer,

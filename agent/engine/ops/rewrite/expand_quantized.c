@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Quantized operators: (x - its zero point) in int32, products and sums there, and one rounding. */
+/* Quantized operators: x minus its zero point in int32, products and sums in int32, and one
+ * rounding. */
 #include "agent/engine/ops/rewrite/expand.h"
 
 static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
@@ -17,7 +18,7 @@ static int input_of(const struct node *node, int index) {
     return index < node->input_count ? node->inputs[index] : -1;
 }
 
-/* Several of what is given once, or once for each index of x's `axis`, belong to that axis. */
+/* A parameter with several entries has one for each index of x's `axis`. */
 static int aligned(struct expansion *expansion, int several, int x, int64_t axis) {
     const struct attribute along[] = {{.name = "axis", .kind = ATTRIBUTE_INTEGER, .integer = axis},
                                       {.name = NULL}};
@@ -39,7 +40,7 @@ static int integer_product(struct expansion *expansion, int a, int a_zero, int b
                   from_zero(expansion, b, b_zero, -1));
 }
 
-/* Conv's own attributes are its attributes. */
+/* Its attributes are those of Conv. */
 static int integer_conv(struct expansion *expansion, const struct node *node, const int *inputs) {
     enum { ATTRIBUTES_MAX = 8 };
     struct attribute attributes[ATTRIBUTES_MAX + 1] = {{.name = NULL}};
@@ -84,15 +85,15 @@ int expand_qlinear_matmul(struct expansion *expansion, const struct node *node, 
                           struct error *err UNUSED) {
     const int *in = node->inputs;
     int products = integer_product(expansion, in[0], in[2], in[3], in[5]);
-    /* Several of a or y are one for each row. QuantizeLinear refuses those by name: columns it can
-     * do, and a row's scale may not be taken for a column's. */
+    /* Several scales of a or y are one per row. QuantizeLinear supports only one per column, so
+     * these are refused by name: a row's scale must not be used for a column. */
     int a = aligned(expansion, in[1], products, -2), y = aligned(expansion, in[6], products, -2);
     requantize(expansion, products, (const int[]){a, in[4], y}, in[7], -1);
     *ret_done = true;
     return 0;
 }
 
-/* Likewise x, w, y; then the bias, of int32. */
+/* Likewise for x, w and y; then the int32 bias. */
 int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bool *ret_done,
                         struct error *err UNUSED) {
     const int *in = node->inputs;
@@ -103,8 +104,8 @@ int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bo
     return 0;
 }
 
-/* To uint8: the range of x, 0 in it, is divided into 255 steps. Of nothing but zeros, where that
- * would be a step of 0, it is one of 1, as ONNX Runtime has it. */
+/* To uint8: the range of x, extended to include 0, is divided into 255 steps. If all elements are
+ * 0, the step is 1 instead of 0, as in ONNX Runtime. */
 int expand_dynamic_quantize(struct expansion *expansion, const struct node *node, bool *ret_done,
                             struct error *err UNUSED) {
     const struct attribute drops[] = {{.name = "keepdims", .kind = ATTRIBUTE_INTEGER, .integer = 0},

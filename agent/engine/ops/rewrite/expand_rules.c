@@ -33,7 +33,7 @@ int expand_batch_normalization(struct expansion *expansion, const struct node *n
 
 int expand_old_binary(struct expansion *expansion, const struct node *node, bool *ret_done,
                       struct error *err UNUSED) {
-    bool is_prelu = strcmp(node->op->name, "PRelu") == 0; /* always one number for each channel */
+    bool is_prelu = strcmp(node->op->name, "PRelu") == 0; /* always one slope per channel */
     const struct attribute axis[] = {{.name = "axis",
                                       .kind = ATTRIBUTE_INTEGER,
                                       .integer = is_prelu ? 1 : node_integer(node, "axis", 0)},

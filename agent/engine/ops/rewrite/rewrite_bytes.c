@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The operators of bytes at a graph's ends. */
+/* Adds the operators on bytes at the ends of a graph. */
 #include "agent/engine/ops/rewrite/rewrite.h"
 
 #include "agent/engine/graph/builder.h"
@@ -29,7 +29,7 @@ static int check_input(const struct graph *from, struct error *err) {
     return fits ? 0 : error_set(err, ERROR_INVALID, "the first input is not float32 [n, 3, h, w]");
 }
 
-/* The new input 0, in whose place its floats are made. */
+/* Makes the new input 0; FromBytes makes the value that it replaces. */
 static void add_from_bytes(struct builder *builder, const struct bytes *bytes) {
     struct graph *graph = &builder->graph;
     int floats = graph->inputs[0], input = builder_value(builder, graph->values[floats].name);

@@ -9,9 +9,9 @@
 
 struct widening {
     struct builder builder;
-    enum tensor_type *types; /* of the graph's own values */
-    int *wides;              /* the same number as float32; -1: there is none (yet) */
-    bool *is_made;           /* as float32, by a node that counts in it */
+    enum tensor_type *types; /* of the graph's values */
+    int *wides;              /* the same value as float32; -1: none (yet) */
+    bool *is_made;           /* whether a node makes it as float32 */
 };
 
 static bool is_half(enum tensor_type type) {
@@ -31,7 +31,7 @@ static bool has_halves(const struct graph *graph) {
     return has;
 }
 
-/* A node that makes value `to` of value `from`. */
+/* Appends a node that makes value `to` from value `from`. */
 static void add_cast(struct widening *widening, const struct node *node, int from, int to,
                      enum tensor_type type) {
     struct arena *arena = &widening->builder.graph.arena;
@@ -98,14 +98,14 @@ static void input_types(const struct widening *widening, const struct node *node
     }
 }
 
-/* Scatters take any type, unless they add up. */
+/* Scatter operators support any type, unless they add. */
 static bool adds_up(const struct node *node) {
     bool is_scatter = node->op->id == OP_SCATTER_ELEMENTS || node->op->id == OP_SCATTER_ND;
     return is_scatter && strcmp(node_text(node, "reduction", "none"), "none") != 0;
 }
 
-/* A node that cannot count in 16 bits; or one that can, all of whose inputs are there as float32:
- * what is between two that count stays as it is. */
+/* Whether the node reads float32: it cannot compute in 16 bits; or it can, but all its inputs exist
+ * as float32, so that values between two computing nodes are not converted. */
 static bool is_to_widen(const struct widening *widening, const struct node *node,
                         const enum tensor_type *types) {
     bool refuses = adds_up(node), halves = false, made = false, others = false;
@@ -119,7 +119,8 @@ static bool is_to_widen(const struct widening *widening, const struct node *node
         made |= widening->is_made[index];
         others |= !widening->is_made[index] && !widening->builder.graph.values[index].is_constant;
     }
-    halves &= !(node->op->flags & OP_ML); /* these have no 16 bits, and say so by name */
+    halves &=
+        !(node->op->flags & OP_ML); /* these do not support 16 bits, and are refused by name */
     return halves && (refuses || (made && !others));
 }
 
@@ -151,7 +152,7 @@ static int widen_node(struct widening *widening, const struct node *node,
     copy.inputs = inputs;
     copy.outputs = outputs;
     builder_append(&widening->builder, &copy);
-    for (int i = 0; i < node->output_count; i++) { /* dropped where nothing reads them */
+    for (int i = 0; i < node->output_count; i++) { /* they are dropped if nothing reads them */
         if (outputs[i] != node->outputs[i]) {
             add_cast(widening, node, outputs[i], node->outputs[i],
                      widening->types[node->outputs[i]]);

@@ -89,7 +89,7 @@ int gradient_where(struct gradient *gradient, const struct node *node, struct er
     return 0;
 }
 
-/* Equal ones share: dx_i = dy [x_i == y] / how many are. */
+/* Equal elements share: dx_i = dy [x_i == y] / number of equal ones. */
 int gradient_max_min(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     int dy = gradient_of(gradient, node->outputs[0]), y = node->outputs[0], count = -1;
     int masks[NODE_PORTS_MAX];
@@ -107,7 +107,7 @@ int gradient_max_min(struct gradient *gradient, const struct node *node, struct 
     return 0;
 }
 
-/* Whether the derivative is made of y, so that x need not be kept. */
+/* Whether the derivative is computed from y, so that x need not be kept. */
 static bool is_by_y(int id) {
     return id == OP_EXP || id == OP_RECIPROCAL || id == OP_RELU || id == OP_SIGMOID ||
            id == OP_SQRT || id == OP_TANH;
@@ -146,7 +146,7 @@ int gradient_prelu(struct gradient *gradient, const struct node *node, struct er
     return 0;
 }
 
-/* float32 to float32 is the identity; through any other type nothing flows. */
+/* float32 to float32 is the identity; no gradient flows through other types. */
 int gradient_cast(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     if (node_integer(node, "to", 0) == 1) {
         gradient_add(gradient, node->inputs[0], gradient_of(gradient, node->outputs[0]));

@@ -58,7 +58,7 @@ int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs
     size_t count = 0;
     attributes[count++] =
         (struct attribute){.name = "of", .kind = ATTRIBUTE_TEXT, .text = forward->op->name};
-    /* An operator knows ten attributes at most, and node_check lets no other through. */
+    /* An operator has at most ten attributes, and node_check refuses others. */
     for (size_t i = 0; i < forward->attribute_count && count < ATTRIBUTES_MAX; i++) {
         attributes[count++] = forward->attributes[i];
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/training/gradient_state.h"
 
-/* What depends on a variable: but not through operators that nothing flows through. */
+/* Marks values that depend on a variable, except through operators without gradients. */
 static void find_wanted(struct gradient *gradient, const int *variables, size_t count) {
     const struct graph *graph = &gradient->builder->graph;
     for (size_t i = 0; i < count; i++) {

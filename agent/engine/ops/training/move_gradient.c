@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What moves elements, and what sums them up. */
+/* Gradients of operators that move elements, and of sums. */
 #include "agent/engine/ops/training/gradient.h"
 
 /* Reshape, Flatten, Squeeze, Unsqueeze. */
@@ -18,7 +18,7 @@ int gradient_transpose(struct gradient *gradient, const struct node *node,
     int64_t *inverse =
         arena_array(&gradient_builder(gradient)->graph.arena, TENSOR_RANK_MAX, sizeof *inverse);
     for (size_t i = 0; i < MIN(count, TENSOR_RANK_MAX); i++) {
-        if (order[i] >= 0 && order[i] < TENSOR_RANK_MAX) { /* else its shape rule refuses it */
+        if (order[i] >= 0 && order[i] < TENSOR_RANK_MAX) { /* otherwise the shape rule refuses it */
             inverse[order[i]] = (int64_t)i;
         }
     }
@@ -34,7 +34,7 @@ static struct attribute axis_of(const struct node *node) {
         .name = "axis", .kind = ATTRIBUTE_INTEGER, .integer = node_integer(node, "axis", 0)};
 }
 
-/* A node with inputs and outputs of any number. */
+/* Appends a node with any number of inputs and outputs. */
 static int along_axis(struct gradient *gradient, enum op_id id, const struct node *node,
                       const int *inputs, int input_count, int output_count) {
     const struct attribute axis = axis_of(node);
@@ -48,7 +48,7 @@ static int along_axis(struct gradient *gradient, enum op_id id, const struct nod
     return builder_node(gradient_builder(gradient), &plan);
 }
 
-/* Split again: the sizes are those of the inputs along the axis. */
+/* The gradient is a Split, with the sizes of the inputs along the axis. */
 int gradient_concat(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     struct builder *builder = gradient_builder(gradient);
     int64_t axis = node_integer(node, "axis", 0);
@@ -57,7 +57,7 @@ int gradient_concat(struct gradient *gradient, const struct node *node, struct e
         int shape = gradient_shape(gradient, node->inputs[i]);
         sizes[i] = gradient_node(gradient, OP_GATHER, V(shape, at));
     }
-    const struct node first = {.name = node->name}; /* lists are along axis 0 */
+    const struct node first = {.name = node->name}; /* lists are concatenated along axis 0 */
     int all = along_axis(gradient, OP_CONCAT, &first, sizes, node->input_count, 1);
     int dy = gradient_of(gradient, node->outputs[0]);
     int parts = along_axis(gradient, OP_SPLIT, node, V(dy, all), 2, node->input_count);
@@ -114,7 +114,7 @@ int gradient_resize(struct gradient *gradient, const struct node *node, struct e
     return give_back(gradient, node, OP_RESIZE_GRADIENT, err);
 }
 
-/* The axes that a reduction names: -1 when it takes all. */
+/* The axes of a reduction; -1: all axes. */
 static int axes_of(struct gradient *gradient, const struct node *node) {
     size_t count;
     const int64_t *axes = node_integers(node, "axes", &count);
@@ -124,7 +124,7 @@ static int axes_of(struct gradient *gradient, const struct node *node) {
                                    : -1;
 }
 
-/* With the reduced dimensions as 1, so that it broadcasts to x. */
+/* Reshapes to size 1 in the reduced dimensions, so that the value broadcasts to x. */
 static int with_axes(struct gradient *gradient, const struct node *node, int value, int axes) {
     bool keeps = node_integer(node, "keepdims", 1);
     return keeps || axes < 0 ? value : gradient_node(gradient, OP_UNSQUEEZE, V(value, axes));
@@ -154,9 +154,9 @@ int gradient_reduce_sum(struct gradient *gradient, const struct node *node,
     return 0;
 }
 
-/* ReduceMax and ReduceMin. Equal ones share. */
+/* ReduceMax and ReduceMin. Equal elements share the gradient. */
 int gradient_reduce_extreme(struct gradient *gradient, const struct node *node, struct error *err) {
-    if (node_integer(node, "noop_with_empty_axes", 0)) { /* then nothing may be counted below */
+    if (node_integer(node, "noop_with_empty_axes", 0)) { /* the count below would be wrong */
         return error_set(err, ERROR_UNSUPPORTED,
                          "attribute \"noop_with_empty_axes\" is run, but not trained");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What normalises, and what a network ends with. */
+/* Gradients of normalisations, dropout, softmax and losses. */
 #include "agent/engine/ops/training/gradient.h"
 
 static int add_norm(struct gradient *gradient, const struct node *node, int mean, int variance) {
@@ -15,7 +15,7 @@ static int add_norm(struct gradient *gradient, const struct node *node, int mean
     return 0;
 }
 
-/* Of y alone: the statistics have no gradient. */
+/* Only y has a gradient, not the statistics. */
 int gradient_norm_training(struct gradient *gradient, const struct node *node, struct error *err) {
     if (gradient_of(gradient, node->outputs[1]) >= 0 ||
         gradient_of(gradient, node->outputs[2]) >= 0) {
@@ -37,7 +37,7 @@ int gradient_instance_normalization(struct gradient *gradient, const struct node
     return add_norm(gradient, node, -1, -1);
 }
 
-/* The same elements of dy, by the same keys. */
+/* The same keys drop the same elements of dy. */
 int gradient_dropout_training(struct gradient *gradient, const struct node *node,
                               struct error *err UNUSED) {
     int dy = gradient_of(gradient, node->outputs[0]), keys = node->inputs[1];
@@ -66,7 +66,7 @@ static bool is_one(const struct builder *builder, int value) {
            *(const float *)seed->constant.data == 1;
 }
 
-/* The losses give their gradient at once, as output 1. */
+/* Output 1 of a loss is its gradient. */
 int gradient_loss(struct gradient *gradient, const struct node *node, struct error *err) {
     int dy = gradient_of(gradient, node->outputs[0]), dx = node->outputs[1];
     if (dy < 0 || gradient_wants(gradient, node->inputs[1]) ||

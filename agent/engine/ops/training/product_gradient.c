@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of products: matrices, convolutions, pools. */
+/* Gradients of sums of products: matrices, convolutions, pools. */
 #include "agent/engine/ops/training/gradient.h"
 
-/* alpha a' b', where a' and b' are turned if it says so. */
+/* alpha a' b', where a' and b' are transposed if requested. */
 static int multiply(struct gradient *gradient, const struct node *like, int a, bool turn_a, int b,
                     bool turn_b) {
     const struct attribute attributes[] = {

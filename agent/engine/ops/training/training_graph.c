@@ -16,8 +16,8 @@ struct build {
     bool *is_weight; /* by value */
     int *variables;
     size_t variable_count, norm_count;
-    struct training_norm *norms; /* output: the node, until outputs are made */
-    int keys;                    /* of dropout; -1: none */
+    struct training_norm *norms; /* `output` is the node until the outputs are made */
+    int keys;                    /* for dropout; -1: none */
 };
 
 static const struct node *own_maker_of(const struct build *build, int value) {
@@ -47,7 +47,7 @@ static bool is_frozen(const struct build *build, int value) {
     return false;
 }
 
-/* The constant that is under turned and reshaped weights; -1: none. */
+/* The constant from which transposed or reshaped weights are made; -1: none. */
 static int find_constant(const struct build *build, int value) {
     for (const struct node *maker = maker_of(build, value); maker; maker = maker_of(build, value)) {
         int id = maker->op->id;
@@ -113,7 +113,7 @@ static void add_weights(struct build *build, const struct node *node) {
 
 /* ---- training forms ---- */
 
-/* The chance that an element goes; -1: it is not known. */
+/* The probability that an element is dropped; -1: not known. */
 static float dropout_ratio(const struct build *build, const struct node *node) {
     int input = node->input_count > 1 ? node->inputs[1] : -1;
     if (input < 0) {
@@ -125,7 +125,8 @@ static float dropout_ratio(const struct build *build, const struct node *node) {
     return known ? *(const float *)value->constant.data : -1;
 }
 
-/* The node in place drops. Its salt tells it from other nodes, which have the same keys. */
+/* Replaces the node by DropoutTraining. The salt distinguishes it from other nodes, which have the
+ * same keys. */
 static int train_dropout(struct build *build, size_t index, struct error *err) {
     struct graph *graph = &build->builder.graph;
     const struct node *old = &build->network->nodes[index];
@@ -141,7 +142,7 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
     }
     if (build->keys < 0) {
         build->keys = builder_input(&build->builder, "keys", TENSOR_INT64, NULL);
-        graph->input_count--; /* it is put in order later */
+        graph->input_count--; /* inputs are ordered later */
     }
     struct node *node = &graph->nodes[index];
     int *inputs = arena_array(&graph->arena, 2, sizeof *inputs);
@@ -160,7 +161,7 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
     return 0;
 }
 
-/* The node in place makes the batch's statistics, too. */
+/* Replaces the node by NormTraining, which also makes the batch's statistics. */
 static void train_norm(struct build *build, size_t index) {
     struct graph *graph = &build->builder.graph;
     struct node *node = &graph->nodes[index];
@@ -199,7 +200,7 @@ static bool is_softmax(const struct node *node) {
     return node && (node->op->id == OP_SOFTMAX || node->op->id == OP_LOG_SOFTMAX);
 }
 
-/* Returns the loss; *ret_correct is -1 where there is none. */
+/* Returns the loss; *ret_correct is -1 if there is none. */
 static int add_loss(struct build *build, int *ret_correct) {
     const struct training_options *options = build->options;
     struct builder *builder = &build->builder;
@@ -228,7 +229,7 @@ static int add_loss(struct build *build, int *ret_correct) {
 
 /* ---- inputs and outputs ---- */
 
-/* Weights that the loss does not depend on stay constants. */
+/* Weights on which the loss does not depend stay constants. */
 static void keep_reached(struct build *build, int *gradients) {
     size_t count = 0;
     for (size_t i = 0; i < build->variable_count; i++) {
@@ -240,7 +241,7 @@ static void keep_reached(struct build *build, int *gradients) {
     build->variable_count = count;
 }
 
-/* The network's inputs, the variables, target, scale, keys. */
+/* The order of inputs: the network's inputs, the variables, target, scale, keys. */
 static void order_inputs(struct build *build, struct training_graph *training) {
     struct builder *builder = &build->builder;
     size_t own = build->network->input_count;

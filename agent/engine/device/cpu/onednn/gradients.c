@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-// Gradients of convolutions. One thread makes all of a sum, so its order is fixed.
+// SPDX-License-Identifier: Apache-2.0 Gradients of convolutions. Each sum is computed by one
+// thread, so its order is fixed.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
-// Of the forward convolution, from the shapes of its x and w.
+// Reads the forward convolution's parameters, given the shapes of its x and w.
 static bool read_conv(const struct step *step, const struct shape *x, const struct shape *w,
                       struct window *ret_window, struct request_geometry *ret_geometry) {
     struct node forward = table_forward(step->node);

@@ -1,19 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-// What normalises over one dimension: softmax over the last one, local response over channels.
+// SPDX-License-Identifier: Apache-2.0 Normalisations over one dimension: softmax over the last one,
+// local response over channels.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
-enum {
-    EXPENSIVE = 64
-}; /* multiplications of a product that an exponential or a power stands for */
+enum { EXPENSIVE = 64 }; /* an exponential or a power takes as long as this many multiplications */
 
 bool request_lrn(const struct schedule *schedule, const struct step *step,
                  struct request *ret_request) {
     const struct shape *x = &schedule->slots[step->inputs[0]].shape;
     int64_t size = node_integer(step->node, "size", 1);
     if (x->rank < 3 || size < 1 || size % 2 == 0 || size > x->dims[1] * 2) {
-        return false; /* an even neighbourhood is elsewhere in oneDNN than in ONNX */
+        return false; /* oneDNN and ONNX place an even neighbourhood differently */
     }
     int64_t planes = x->dims[0] * x->dims[1];
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, shape_count(x) / planes};

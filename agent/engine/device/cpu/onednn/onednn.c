@@ -7,16 +7,16 @@
 
 #include <stdlib.h>
 
-/* Debian builds oneDNN with OpenMP, whose threads spin where they wait: on a busy machine that cost
- * many times the work itself (28 ms where one thread takes 1.8), and it takes processors from our
- * own pool. So primitives are made and run by one thread. From the OpenMP standard: not every
- * compiler here ships <omp.h>. */
+/* Debian builds oneDNN with OpenMP, whose threads spin while they wait. On a busy machine that took
+ * many times as long as the work itself (28 ms instead of 1.8 ms with one thread), and it takes
+ * processors from our thread pool. So primitives are made and run by one thread. The declaration is
+ * from the OpenMP standard, because not all compilers that we use ship <omp.h>. */
 void omp_set_num_threads(int count);
 
 struct onednn *onednn_new(enum isa isa) {
     struct onednn *onednn = x_calloc(1, sizeof *onednn);
     if (isa != ISA_AVX512) {
-        /* Refused once primitives exist, or on other processors; both are fine. */
+        /* It is refused after primitives exist, and on other processors; neither is an error. */
         (void)dnnl_set_max_cpu_isa(isa == ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
     }
     if (dnnl_engine_create(&onednn->engine, dnnl_cpu, 0) != dnnl_success ||
@@ -76,7 +76,7 @@ static request_fill *request_of(const struct schedule *schedule, const struct st
     for (int i = 0; i <= step->input_count; i++) {
         int at = i < step->input_count ? step->inputs[i] : step->outputs[0];
         if (i == 1 && has_shape) {
-            continue; /* the shape of what is made, in integers */
+            continue; /* the shape of the output, in integers */
         }
         const struct slot *slot = at < 0 ? NULL : &schedule->slots[at];
         int64_t count = slot ? shape_count(&slot->shape) : 1;
@@ -166,7 +166,7 @@ void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct st
         {.block = onednn->block, .keeps_blocks = true},
         {.block = onednn->block},
     };
-    omp_set_num_threads(1); /* a primitive divides its work when it is made */
+    omp_set_num_threads(1); /* a primitive divides its work when it is created */
     for (size_t i = 0; i < ARRAY_LEN(wishes) && !step->kernel; i++) {
         if (!pieces_try(onednn, schedule, step, fill, &wishes[i])) {
             primitive_try(onednn, schedule, step, fill, &wishes[i]);

@@ -7,24 +7,24 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* More would use more processors; but each piece reorders all the weights, and sums gradients of
- * its own for them: behind small pictures, where most weights are, that costs more than the rest.
- */
+/* More pieces would use more processors. But each piece reorders all weights and sums their
+ * gradients separately; in layers with small pictures, which have most weights, that takes longer
+ * than the rest. */
 enum { PIECES_MAX = 4, PIECES_OF_FEW = 2, PIXELS_MANY = 1536, SAMPLES_MIN = 2 };
 enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
 
 struct pieces {
     int count;
-    struct onednn onednn[PIECES_MAX]; /* each with a stream of its own */
+    struct onednn onednn[PIECES_MAX]; /* each with a separate stream */
     struct primitive *primitives[PIECES_MAX];
-    bool sums;            /* outputs are sums over the batch: each piece makes its own */
+    bool sums;            /* outputs are sums over the batch, so each piece makes partial ones */
     size_t piece_scratch; /* bytes of a piece: the primitive's, then its sums */
     size_t sum_offset[OUTPUTS_MAX];
 };
 
 void omp_set_num_threads(int count); /* onednn.c says why it is declared here */
 
-/* The step's operands that have a sample per row: indices of inputs, and whether output 0 has. */
+/* The step's operands with one sample per row: indices of inputs, and whether output 0 is one. */
 struct rows_of {
     int input_count, inputs[2];
     bool output;

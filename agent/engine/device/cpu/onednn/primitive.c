@@ -47,7 +47,7 @@ static dnnl_status_t reorder_run(struct onednn *onednn, dnnl_primitive_t reorder
     return dnnl_primitive_execute(reorder, onednn->stream, ARRAY_LEN(args), args);
 }
 
-/* The constant as wanted: found, or made now. */
+/* The constant in the wanted format: from the cache, or made now. */
 static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const void *constant,
                           const dnnl_memory_desc_t *wanted, struct operand *operand) {
     for (size_t i = 0; i < onednn->kept_count; i++) {
@@ -154,7 +154,7 @@ static dnnl_status_t describe(struct onednn *onednn, const struct request *reque
         dnnl_primitive_attr_destroy(attributes);
         return status;
     }
-    /* The scratchpad comes from the plan: it is counted there and shared between steps. */
+    /* The plan provides the scratchpad, so it is counted there and shared between steps. */
     dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
     status = dnnl_primitive_desc_create(ret_description, &request->description, attributes,
                                         onednn->engine, hint);

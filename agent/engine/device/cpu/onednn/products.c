@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// Products of matrices that are both computed during the run; fast/ takes those with a constant.
+// SPDX-License-Identifier: Apache-2.0 Products of two matrices that are computed during the run;
+// fast/ takes products with a constant.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/matmul.h"
 
-/* A batch in which one matrix is repeated has size 1 there; oneDNN broadcasts. */
+/* A batch dimension in which a matrix is repeated has size 1; oneDNN broadcasts it. */
 static void batch_dims(const struct matmul *matmul, const int64_t *strides, int64_t *dims) {
     for (int i = 0; i < matmul->batch.rank; i++) {
         dims[i] = strides[i] ? matmul->batch.dims[i] : 1;
@@ -43,7 +43,7 @@ static const dnnl_memory_desc_t *add_matrix(struct request *request, int name, i
     return request_add(request, name, input, 2, dims, strides);
 }
 
-/* alpha A B + beta C: without scales and with a C of one row, for which oneDNN has a name. */
+/* alpha A B + beta C, only if alpha and beta are 1 and C is one row, which oneDNN calls bias. */
 bool request_gemm(const struct schedule *schedule, const struct step *step,
                   struct request *ret_request) {
     const struct shape *a = &schedule->slots[step->inputs[0]].shape;

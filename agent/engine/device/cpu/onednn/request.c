@@ -34,7 +34,7 @@ dnnl_memory_desc_t request_add_picture(struct request *request, int name, int in
                                        const struct slot *slot) {
     request_add(request, name, input, slot->shape.rank, slot->shape.dims, NULL);
     dnnl_memory_desc_t *lies = &request->args[request->arg_count - 1].lies;
-    if (slot->layout) { /* the device's blocks are oneDNN's: [n, c / b, h, w, b] */
+    if (slot->layout) { /* the device's blocked layout is also oneDNN's: [n, c / b, h, w, b] */
         dnnl_memory_desc_t plain = *lies;
         dnnl_memory_desc_init_by_tag(lies, plain.ndims, plain.dims, dnnl_f32,
                                      request->wish.block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
@@ -45,9 +45,8 @@ dnnl_memory_desc_t request_add_picture(struct request *request, int name, int in
     return request_any(lies);
 }
 
-/* oneDNN has it for AVX-512 alone: F(4x4, 3x3), whose results are 1e-6 from the direct ones. What
- * it saves it loses again where there are few channels, or where tiles of 4x4 reach far over the
- * edge. */
+/* oneDNN has Winograd only for AVX-512: F(4x4, 3x3), whose results differ by 1e-6 from direct ones.
+ * It is not faster with few channels, or if tiles of 4x4 reach far beyond the edge. */
 bool request_algorithm(const struct request *request, const struct window *window,
                        const struct slot *weights, dnnl_alg_kind_t *ret_algorithm) {
     const int64_t *dims = weights->shape.dims;

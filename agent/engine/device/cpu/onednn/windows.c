@@ -38,7 +38,8 @@ bool request_geometry(const struct window *window, bool transposed,
         int from = WINDOW_RANK - window->rank + i;
         int64_t stride = window->stride[from], dilation = window->dilation[from];
         int64_t extent = (window->kernel[from] - 1) * dilation + 1, begin = window->pad_begin[from];
-        /* What the sizes leave: output_padding is less padding at the end, a remainder, too. */
+        /* The padding at the end that follows from the sizes: output_padding reduces it, and so
+         * does a remainder. */
         int64_t small = transposed ? window->in[from] : window->out[from];
         int64_t large = transposed ? window->out[from] : window->in[from];
         int64_t end = (small - 1) * stride + extent - large - begin;
@@ -87,7 +88,7 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
     }
     request_begin(request);
     if (request->wish.winograd) {
-        return false; /* it rounds more, and masks of relus tip over: backwards there are none */
+        return false; /* its rounding errors change masks of relus; the backward pass makes none */
     }
     dnnl_alg_kind_t algorithm = transposed ? dnnl_deconvolution_direct : dnnl_convolution_direct;
     dnnl_memory_desc_t in =
@@ -100,7 +101,7 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
     if (has_bias(step)) {
         bias = request_add(request, DNNL_ARG_BIAS, 2, 1, &y->dims[1], NULL);
     }
-    /* Asked for inference alone oneDNN likes other orders of pictures better than blocks. */
+    /* For inference oneDNN would prefer formats other than blocks. */
     bool is_lasting = schedule->slots[step->inputs[1]].is_lasting;
     dnnl_prop_kind_t kind = is_lasting ? dnnl_forward_inference : dnnl_forward_training;
     return (transposed ? dnnl_dilated_deconvolution_forward_desc_init(

@@ -31,7 +31,7 @@ static void each_row(const struct node *node, const struct tensor *a, const stru
     rows_each(&rows, row, &binary);
 }
 
-/* Of the call's two inputs. */
+/* Likewise with the call's two inputs. */
 static void each_pair(const struct call *call, rows_row *row) {
     each_row(call->node, call->inputs[0], call->inputs[1], call->outputs[0], row);
 }
@@ -45,8 +45,8 @@ static void each_pair(const struct call *call, rows_row *row) {
     }                                                                                              \
     break
 
-/* Integers wrap around as two's complement does; a division by zero gives zero, and so does its
- * rest. `wide` is unsigned, and large enough not to be promoted to int. */
+/* Integers wrap around as in two's complement; a division by zero gives zero, and so does the
+ * remainder. `wide` is unsigned, and large enough not to be promoted to int. */
 #define INTEGER_ROW(name, type, wide, quotient, rest)                                              \
     static void name(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) { \
         const struct binary *binary = context;                                                     \
@@ -67,7 +67,7 @@ static void each_pair(const struct call *call, rows_row *row) {
             ROW(type, type, u < v ? u : v);                                                        \
         }                                                                                          \
     }
-/* Mod has the divisor's sign, or as C's the dividend's (fmod: 1). */
+/* The result of Mod has the divisor's sign; with fmod 1 it has the dividend's, as in C. */
 #define SIGNED_ROW(name, type, wide)                                                               \
     INTEGER_ROW(name, type, wide,                                                                  \
                 v == 0    ? 0                                                                      \
@@ -208,7 +208,8 @@ BITWISE_ROW(bitwise_2, uint16_t)
 BITWISE_ROW(bitwise_1, uint8_t)
 
 static int bitwise_run(const struct call *call, struct error *err UNUSED) {
-    size_t size = tensor_type_size(call->inputs[0]->type); /* a sign is a bit as any other */
+    size_t size =
+        tensor_type_size(call->inputs[0]->type); /* the sign bit is treated like other bits */
     each_pair(call, size == 8   ? bitwise_8
                     : size == 4 ? bitwise_4
                     : size == 2 ? bitwise_2
@@ -217,7 +218,7 @@ static int bitwise_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_bitwise = {"reference bitwise", bitwise_run};
 
-/* What is shifted out altogether is zero. */
+/* Shifting by the width of the type or more gives zero. */
 static uint64_t shifted(uint64_t value, uint64_t by, unsigned bits, bool is_left) {
     return by >= bits ? 0 : is_left ? value << by : value >> by;
 }
@@ -275,7 +276,7 @@ static int prelu_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_prelu = {"reference prelu", prelu_run};
 
-/* Of integers: exact, and wraps around. */
+/* For integers: exact, and wraps around. */
 static void put_power(const struct binary *binary, int64_t a, int64_t b, int64_t y) {
     uint64_t power = 1, base = tensor_whole(binary->a, a);
     for (uint64_t rest = tensor_whole(binary->b, b); rest; rest >>= 1, base *= base) {

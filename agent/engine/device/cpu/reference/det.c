@@ -12,7 +12,7 @@ static void swap_rows(double *matrix, int64_t n, int64_t a, int64_t b) {
     }
 }
 
-/* Gauss' elimination, by the largest of each column. */
+/* Gaussian elimination; the pivot is the largest element of each column. */
 static double determinant(double *matrix, int64_t n) {
     double product = 1;
     for (int64_t k = 0; k < n; k++) {

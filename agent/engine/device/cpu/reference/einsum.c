@@ -11,7 +11,7 @@ struct sums {
     void *y;
 };
 
-/* Where each operand stands for one index of the output's labels. */
+/* The offset of each operand for one index of the output's labels. */
 static void find_operands(const struct sums *sums, int64_t index, int64_t *offsets) {
     const struct einsum *einsum = sums->einsum;
     for (int k = 0; k < sums->operand_count; k++) {
@@ -26,7 +26,7 @@ static void find_operands(const struct sums *sums, int64_t index, int64_t *offse
     }
 }
 
-/* On to the next index of the labels that are summed over; false when all are through. */
+/* Advances to the next index of the labels that are summed over; false after the last. */
 static bool move_on(const struct sums *sums, int64_t *index, int64_t *offsets) {
     const struct einsum *einsum = sums->einsum;
     for (int i = einsum->label_count; i-- > einsum->output_rank;) {

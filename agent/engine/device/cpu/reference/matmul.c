@@ -24,7 +24,7 @@ struct product {
 #define NAMED(name) name##_double
 #include "agent/engine/device/cpu/reference/matmul.inc"
 
-/* Integers wrap around: their bits are those of the unsigned ones. */
+/* Integers wrap around, so they are computed as unsigned ones, which have the same bits. */
 #undef REAL
 #undef NAMED
 #define REAL uint32_t

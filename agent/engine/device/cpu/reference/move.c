@@ -15,7 +15,7 @@ static int64_t axis_of(const struct call *call) {
     return axis < 0 ? axis + call->inputs[0]->shape.rank : axis;
 }
 
-/* Concat and Split: the whole is along the axis in pieces. */
+/* Concat and Split: pieces of a tensor along an axis. */
 static void copy_piece(char *whole, int64_t whole_size, char *piece, int64_t piece_size,
                        int64_t count, bool into_whole) {
     for (int64_t i = 0; i < count && piece_size; i++) {
@@ -99,7 +99,7 @@ static int expand_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_expand = {"reference expand", expand_run};
 
-/* Pad and Tile: output pixel i of a dimension is an input pixel (or -1: the constant). */
+/* Pad and Tile: each output index of a dimension is an input index (or -1: the constant). */
 static int64_t padded_pixel(const struct pad *pad, int axis, int64_t i, int64_t size) {
     i -= pad->begin[axis];
     if (i >= 0 && i < size) {
@@ -207,7 +207,7 @@ static int gather_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_gather = {"reference gather", gather_run};
 
-/* Both walk over six dimensions: the picture's with each block side apart. `deep` is the tensor
+/* Both walk over six dimensions, with separate ones for the sides of a block. `deep` is the tensor
  * with the many channels, [n, blocks and c, h, w]; `wide` the other, [n, c, h, by, w, bx]. */
 static void block_copy(const struct call *call, const struct tensor *deep, bool blocks_first,
                        bool from_deep) {

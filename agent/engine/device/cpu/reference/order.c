@@ -102,7 +102,7 @@ struct ranking {
     bool is_largest;
 };
 
-/* Greatest (least) first; of equal ones the one that stands first. NaN is greater than all. */
+/* The order is greatest (least) first; equal elements keep their order. NaN is greater than all. */
 static int by_rank(const void *a, const void *b, void *context) {
     const struct ranking *ranking = context;
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -155,7 +155,7 @@ static int top_k_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_top_k = {"reference top_k", top_k_run};
 
-/* 1 for the first of the greatest, 0 for the rest. */
+/* 1 for the first of the greatest elements, 0 for all others. */
 static int hardmax_run(const struct call *call, struct error *err) {
     const float *x = call->inputs[0]->data;
     float *y = call->outputs[0]->data;

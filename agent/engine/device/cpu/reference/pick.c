@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements at places that another input names: any type, as bytes; sums and products of scattered
- * ones by type. */
+/* Operators with indices in another input. Elements of any type are copied as bytes; sums and
+ * products of scattered elements depend on the type. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The index, counted from the front; -1 and an error where it is out of range. */
+/* The index, counted from the front; -1 with an error if it is out of range. */
 static int64_t place_of(const struct call *call, const struct tensor *indices, int64_t at,
                         int64_t size, struct error *err) {
     int64_t index = (int64_t)tensor_whole(indices, at);
@@ -33,7 +33,7 @@ static void step_on(int64_t *at, const struct shape *shape) {
     }
 }
 
-/* What a scattered element does to what is there. */
+/* Combines a scattered element with the element at its place. */
 typedef void combine_function(void *to, const void *from, int64_t count);
 
 #define COMBINE(name, type, operator)                                                              \
@@ -49,7 +49,7 @@ COMBINE(mul_int64, uint64_t, *)
 COMBINE(add_int32, uint32_t, +)
 COMBINE(mul_int32, uint32_t, *)
 
-/* NaN stays NaN, as in numpy's maximum has it. */
+/* NaN stays NaN, as in numpy's maximum. */
 #define CHOOSE(name, type, is_it)                                                                  \
     static void name(void *to, const void *from, int64_t count) {                                  \
         for (int64_t i = 0; i < count; i++) {                                                      \
@@ -64,7 +64,7 @@ CHOOSE(min_int64, int64_t, v < u)
 CHOOSE(max_int32, int32_t, v > u)
 CHOOSE(min_int32, int32_t, v < u)
 
-/* NULL: it takes its place. */
+/* NULL: it replaces the element. */
 static combine_function *combine_of(const struct call *call) {
     static const struct {
         const char *reduction;
@@ -74,7 +74,7 @@ static combine_function *combine_of(const struct call *call) {
                {"max", max_float, max_int64, max_int32},
                {"min", min_float, min_int64, min_int32}};
     const char *reduction = node_text(call->node, "reduction", "none");
-    enum tensor_type type = call->inputs[0]->type; /* the shape rule takes these three alone */
+    enum tensor_type type = call->inputs[0]->type; /* the shape rule allows only these three */
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (strcmp(all[i].reduction, reduction) == 0) {
             return type == TENSOR_FLOAT32 ? all[i].of_float
@@ -147,7 +147,7 @@ struct tuples {
     int batch_dims, tuple;
     int64_t count;      /* of places */
     int64_t per_batch;  /* places of one element of the batch dimensions */
-    int64_t slice;      /* elements behind a place */
+    int64_t slice;      /* elements of the slice at a place */
     int64_t batch_size; /* elements of one of those */
     int64_t strides[TENSOR_RANK_MAX];
 };
@@ -172,7 +172,7 @@ static void read_tuples(const struct call *call, int batch_dims, struct tuples *
     *ret_tuples = tuples;
 }
 
-/* Where the slice of place n begins in x, in elements; -1 and an error. */
+/* The offset in x, in elements, of the slice at place n; -1 with an error. */
 static int64_t slice_at(const struct call *call, const struct tuples *tuples, int64_t n,
                         struct error *err) {
     const struct shape *x = &call->inputs[0]->shape;
@@ -231,7 +231,7 @@ const struct kernel reference_scatter_nd = {"reference scatter_nd", scatter_nd_r
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
-/* What is out of range is off everywhere; of a float the whole part counts. */
+/* An index out of range has only off values; floats are truncated. */
 static int one_hot_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *indices = call->inputs[0], *values = call->inputs[2];
     struct tensor *y = call->outputs[0];

@@ -8,10 +8,10 @@
 struct pool {
     struct window window;
     bool is_max, counts_pads;
-    bool is_by_column; /* indices: as if the last dimension but one were the innermost */
+    bool is_by_column; /* indices are column-major: the last dimension but one is the innermost */
     const void *x;
     void *y;
-    int64_t *indices; /* NULL: they are not asked for */
+    int64_t *indices; /* NULL: not wanted */
     int64_t x_plane, y_plane;
 };
 
@@ -27,7 +27,7 @@ struct span window_span(const struct window *window, int dim, int64_t o) {
                          MIN(end, window->in[dim]), (padded_end - start + dilation - 1) / dilation};
 }
 
-/* Where a pixel of a plane stands, as the attribute storage_order has it. */
+/* The index of a pixel in a plane, according to the attribute storage_order. */
 static int64_t index_of(const struct pool *pool, int64_t at) {
     int64_t rows = pool->window.in[1], columns = pool->window.in[2];
     if (!pool->is_by_column || at < 0) {

@@ -17,14 +17,14 @@ static double zero_of(const struct quantized *q, int64_t index) {
     return q->zero ? tensor_number(q->zero, is_one ? 0 : index) : 0;
 }
 
-/* Of float32 in float32, as the specification's own cases want it: the quotient may be a tie only
- * there. Of an int32 that would lose digits. */
+/* The quotient of float32 is computed in float32, as the test cases of the specification require:
+ * it may be a tie only there. For int32 that would lose precision. */
 static double divide(const struct tensor *x, int64_t index, double scale) {
     double value = tensor_number(x, index);
     return x->type == TENSOR_FLOAT32 ? (double)((float)value / (float)scale) : value / scale;
 }
 
-/* Rounded to the nearest, even in the middle; what is beyond the type is its end, NaN is zero. */
+/* Rounds to nearest even and saturates to the range of the type; NaN becomes zero. */
 static void quantize_body(void *context, int64_t first, int64_t last) {
     const struct quantized *q = context;
     double low = q->y->type == TENSOR_INT8 ? INT8_MIN : 0;

@@ -11,7 +11,7 @@ struct work {
     struct recurrent r;
     const struct call *call;
     bool resets_first; /* GRU: the reset gate acts on the state, not on its product */
-    float clip;        /* of what goes into an activation */
+    float clip;        /* the bound of the inputs of activations */
     float *scratch;    /* per direction and sequence: gates of x, gates of the state, state, cell */
 };
 
@@ -19,8 +19,8 @@ struct work {
 struct lane {
     const struct work *work;
     int64_t direction, sequence;
-    const float *w, *recurrence, *b, *p; /* b, p: NULL where there are none */
-    float *x_part, *h_part;              /* gates * hidden: of the input, of the state */
+    const float *w, *recurrence, *b, *p; /* b, p: NULL if absent */
+    float *x_part, *h_part; /* [gates * hidden]: products of the input and of the state */
     float *h, *c;
 };
 
@@ -96,7 +96,7 @@ static void step_gru(const struct lane *lane) {
         x[i] = gate(lane, 0, x[i] + h[i]);
     }
     if (work->resets_first) {
-        float *reset = h; /* of no more use as it is */
+        float *reset = h; /* h is not needed any more */
         for (int64_t i = 0; i < n; i++) {
             reset[i] = x[n + i] * lane->h[i];
         }
@@ -131,7 +131,7 @@ static void step(const struct lane *lane, const float *x) {
     }
 }
 
-/* The lane's place in a tensor of states. */
+/* The offset of the lane in a tensor of states. */
 static int64_t state_at(const struct lane *lane) {
     const struct recurrent *r = &lane->work->r;
     return (r->is_batch_first ? lane->sequence * r->directions + lane->direction
@@ -152,7 +152,7 @@ static void put(const struct lane *lane, int output, int64_t at, const float *fr
     }
 }
 
-/* Steps behind the sequence's end give zeros. */
+/* Steps after the end of the sequence give zeros. */
 static void run_lane(const struct lane *lane) {
     const struct recurrent *r = &lane->work->r;
     const struct call *call = lane->work->call;

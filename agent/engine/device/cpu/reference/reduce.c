@@ -12,12 +12,13 @@
 struct reduction {
     int op;
     const void *x;
-    void *y;            /* of doubles for floats, of uint64 for integers, of the output's shape */
-    const double *most; /* ReduceLogSumExp: the greatest of each sum, so that none overflows */
+    void *y;            /* double for floats, uint64 for integers; the output's shape */
+    const double *most; /* ReduceLogSumExp: the greatest element of each sum, so that exponentials
+                           do not overflow */
     enum tensor_type type;
 };
 
-/* Row of x into y, which stands still along reduced dimensions (its step is 0 there). */
+/* Reduces a row of x into y, whose step is 0 along reduced dimensions. */
 static void reduce_real(void *context, const int64_t *offsets, const int64_t *steps,
                         int64_t count) {
     const struct reduction *reduction = context;
@@ -54,7 +55,7 @@ static void reduce_real(void *context, const int64_t *offsets, const int64_t *st
     }
 }
 
-/* Wraps around, as the type does in the end. */
+/* Wraps around, as the result's type does. */
 static void reduce_integer(void *context, const int64_t *offsets, const int64_t *steps,
                            int64_t count) {
     const struct reduction *reduction = context;
@@ -112,7 +113,7 @@ static void fold_reals(struct reduction *reduction, const struct rows *rows, dou
     rows_each(rows, reduce_real, reduction);
 }
 
-/* Of the greatest, where the rest is far below it; infinite ones need no sum. */
+/* The sum is relative to the greatest element; if that is infinite, no sum is needed. */
 static int fold_log_sum_exp(struct reduction *reduction, const struct rows *rows,
                             const struct shape *shape, double *sums, struct error *err) {
     struct tensor greatest;
@@ -189,7 +190,8 @@ static int reduce_run(const struct call *call, struct error *err) {
     reduced_strides(&x->shape, &reduce, rows.strides[1]);
     int result = 0;
     if (tensor_type_is_real(x->type)) {
-        result = reduce_reals(&reduction, &rows, y, sums.data, err); /* as large as an int64 */
+        result = reduce_reals(&reduction, &rows, y, sums.data,
+                              err); /* elements have the size of int64 */
     } else {
         reduce_integers(&reduction, &rows, y, sums.data);
     }
@@ -198,8 +200,8 @@ static int reduce_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_reduce = {"reference reduce", reduce_run};
 
-/* Whether element a is what is looked for rather than b: greater (wanted 1) or less (-1). A NaN is
- * both, as in numpy. */
+/* Whether element a is preferred to b: greater (wanted 1) or less (-1). NaN is preferred in both
+ * cases, as in numpy. */
 static bool stands_before(const struct tensor *x, int64_t a, int64_t b, int wanted) {
     int order = tensor_compare(x, a, b);
     return order == 2 ? isnan(tensor_number(x, a)) && !isnan(tensor_number(x, b)) : order == wanted;

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Operators that are a view; here for folding, and for outputs that need bytes of their own. */
+/* Operators that are views. The kernel is needed for folding, and for outputs that need their own
+ * bytes. */
 static int copy_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0], *y = call->outputs[0];
     size_t count = (size_t)shape_count(&x->shape);
@@ -13,7 +14,7 @@ static int copy_run(const struct call *call, struct error *err UNUSED) {
         memcpy(y->data, x->data, count * tensor_type_size(x->type));
     }
     if (count && call->output_count > 1 && call->outputs[1]) {
-        memset(call->outputs[1]->data, 1, count); /* Dropout's mask: nothing was dropped */
+        memset(call->outputs[1]->data, 1, count); /* Dropout's mask: nothing is dropped */
     }
     return 0;
 }

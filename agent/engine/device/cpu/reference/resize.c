@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where each output pixel of one dimension comes from: `count` of the input's pixels each. */
+/* The input pixels, `count` for each output pixel of one dimension, and their weights. */
 struct taps {
     int count;
     int64_t *offsets; /* elements in the input */
@@ -67,7 +67,7 @@ static void fill_taps(const struct resize *resize, const struct shape *x, int ax
     }
 }
 
-/* The value at output index `at`, dimension by dimension. */
+/* Interpolates the value at output index `at`, dimension by dimension. */
 static float sample(const float *x, const struct taps *taps, const int64_t *at, int rank) {
     if (rank == 0) {
         return *x;
@@ -87,7 +87,8 @@ static float sample(const float *x, const struct taps *taps, const int64_t *at, 
     return sum;
 }
 
-/* The other way: adds the output's number to the pixels it was made of. */
+/* The reverse, for gradients: adds the output's number to the input pixels that it was made
+ * from. */
 static void spread(float *x, const struct taps *taps, const int64_t *at, int rank, float value) {
     if (rank == 0) {
         *x += value;

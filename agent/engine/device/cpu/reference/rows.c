@@ -57,7 +57,7 @@ static void copy_row(void *context, const int64_t *offsets, const int64_t *steps
     for (int64_t i = 0; i < count; i++) {
         const char *source = from + i * steps[0] * (int64_t)size;
         char *target = to + i * steps[1] * (int64_t)size;
-        switch (size) { /* constant sizes become single moves */
+        switch (size) { /* with constant sizes, copies are single instructions */
         case 2:
             memcpy(target, source, 2);
             break;

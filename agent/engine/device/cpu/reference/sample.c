@@ -21,14 +21,15 @@ struct grid_work {
     const struct tensor *x;
     const float *grid;
     float *y;
-    int64_t places; /* of a picture's grid */
+    int64_t places; /* in the grid of a picture */
 };
 
 static float to_pixels(float place, int64_t size, bool aligns) {
     return aligns ? (place + 1) / 2 * (float)(size - 1) : ((place + 1) * (float)size - 1) / 2;
 }
 
-/* Mirrored at the outer pixels' middles (aligned) or edges until it is between them. */
+/* Reflects the position at the centres (aligned) or edges of the outer pixels until it is between
+ * them. */
 static float reflect(float at, int64_t size, bool aligns) {
     float least = aligns ? 0 : -0.5f, span = aligns ? (float)(size - 1) : (float)size;
     if (span <= 0) {
@@ -39,7 +40,8 @@ static float reflect(float at, int64_t size, bool aligns) {
     return fmodf(floorf(at / span), 2) == 0 ? rest + least : span - rest + least;
 }
 
-/* Within the picture; zeros are seen to by pixel_at. NaN is the first pixel there. */
+/* Moves the position into the picture; for zeros, pixel_at does the work. NaN becomes the first
+ * pixel. */
 static float settle(const struct grid_sample *params, float at, int64_t size) {
     if (params->border == SAMPLE_ZEROS) {
         return at;
@@ -62,7 +64,7 @@ static float linear_at(const struct picture *picture, float row, float column) {
                    right * pixel_at(picture, top + 1, left + 1));
 }
 
-/* Keys' kernel, a = -0.75, for pixels at -1, 0, 1 and 2. */
+/* Weights of Keys' kernel, a = -0.75, for pixels at -1, 0, 1 and 2. */
 static void cubic_weights(float t, float weights[static 4]) {
     const float a = -0.75f;
     for (int i = 0; i < 4; i++) {
@@ -72,7 +74,7 @@ static void cubic_weights(float t, float weights[static 4]) {
     }
 }
 
-/* Each of the sixteen pixels is settled by itself. */
+/* The padding mode is applied to each of the sixteen pixels. */
 static float cubic_at(const struct grid_sample *params, const struct picture *picture, float row,
                       float column) {
     float top = floorf(row), left = floorf(column), down[4], right[4], sum = 0;
@@ -88,7 +90,7 @@ static float cubic_at(const struct grid_sample *params, const struct picture *pi
     return sum;
 }
 
-/* All channels at the places first..last - 1 of all pictures. */
+/* Computes all channels at the places first..last - 1, counted over all pictures. */
 static void grid_body(void *context, int64_t first, int64_t last) {
     const struct grid_work *work = context;
     const int64_t *dims = work->x->shape.dims;
@@ -125,7 +127,8 @@ const struct kernel reference_grid_sample = {"reference grid_sample", grid_sampl
 
 /* ---- RoiAlign -------------------------------------------------------------------------------- */
 
-/* A place up to one pixel outside is the outer pixel's; beyond there is nothing. */
+/* A place up to one pixel outside gets the value of the outer pixel; places farther outside are
+ * 0. */
 static float roi_pixel(const struct picture *picture, float row, float column) {
     if (!(row >= -1 && row <= (float)picture->height && column >= -1 &&
           column <= (float)picture->width)) {
@@ -211,7 +214,7 @@ const struct kernel reference_roi_align = {"reference roi_align", roi_align_run}
 
 /* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
-/* The same place in a tensor that is as large or larger. */
+/* The index of the same place in a tensor that is at least as large. */
 static int64_t place_in(const struct shape *from, const struct shape *to, int64_t index) {
     int64_t strides[TENSOR_RANK_MAX], place = 0;
     rows_plain_strides(to, strides);

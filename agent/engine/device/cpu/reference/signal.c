@@ -9,17 +9,15 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* ---- transforms: sums as they are written, with the circle's points from a table --------------
- */
+/* ---- transforms: direct sums, with sine and cosine from a table -------------- */
 
 struct transform {
     const struct tensor *x, *window; /* window: NULL for none */
     struct tensor *y;
-    int64_t size, length, bins,
-        parts;            /* numbers that are read; of the transform; that are written */
-    const double *points; /* [length, 2]: cosine and sine of each part of the circle */
+    int64_t size, length, bins, parts; /* parts per number: read; of the transform; written */
+    const double *points;              /* [length, 2]: cosine and sine of 2 pi i / length */
     bool is_inverse;
-    /* Elements of the first number, and from one to the next. */
+    /* Offset of the first number and distance to the next, in elements. */
     int64_t x_start, x_step, y_start, y_step;
 };
 
@@ -131,7 +129,7 @@ const struct kernel reference_stft = {"reference stft", stft_run};
 
 /* ---- windows and bands ----------------------------------------------------------------------- */
 
-/* a - b cos(x) + c cos(2 x), once around. */
+/* a - b cos(x) + c cos(2 x), over one period. */
 static int signal_window_run(const struct call *call, struct error *err UNUSED) {
     int id = call->node->op->id;
     struct tensor *y = call->outputs[0];
@@ -148,8 +146,7 @@ static int signal_window_run(const struct call *call, struct error *err UNUSED) 
 }
 const struct kernel reference_signal_window = {"reference signal_window", signal_window_run};
 
-/* The bin in which the edge of a band is; the bands are as wide as each other on the mel scale.
- */
+/* The bin of the edge of a band; bands have equal widths on the mel scale. */
 static double band_edge(const struct tensor *const *inputs, int64_t edge) {
     double bands = tensor_number(inputs[0], 0) + 2, length = tensor_number(inputs[1], 0);
     double low = 2595 * log10(1 + tensor_number(inputs[3], 0) / 700);
@@ -159,7 +156,7 @@ static double band_edge(const struct tensor *const *inputs, int64_t edge) {
     return floor((length + 1) * hertz / tensor_number(inputs[2], 0));
 }
 
-/* Each band is a triangle: 1 in its middle, 0 where the next ones have theirs. */
+/* Each band is a triangle: 1 in its centre, 0 in the centres of the neighbouring bands. */
 static int mel_weights_run(const struct call *call, struct error *err UNUSED) {
     struct tensor *y = call->outputs[0];
     int64_t bins = y->shape.dims[0], bands = y->shape.dims[1];

@@ -11,7 +11,7 @@ enum { GRAIN = 16384 };
 struct unary {
     const void *x;
     void *y;
-    float a, b; /* the operator's numbers: alpha, beta, bounds */
+    float a, b; /* the operator's parameters: alpha, beta, bounds */
 };
 
 /* An expression of x, a and b over a part of the elements. */
@@ -24,7 +24,7 @@ struct unary {
             ((type *)unary->y)[i] = (type)(expression);                                            \
         }                                                                                          \
     }
-/* A kernel of float32 and float64 (tgmath.h chooses the functions). */
+/* A kernel for float32 and float64 (tgmath.h chooses the functions). */
 #define UNARY(name, expression)                                                                    \
     UNARY_BODY(name##_body, float, expression)                                                     \
     UNARY_BODY(name##_double, double, expression)                                                  \
@@ -72,7 +72,7 @@ UNARY(tan, tan(x));
 UNARY(tanh, tanh(x));
 UNARY(thresholded_relu, x <= a ? 0 : x);
 
-/* x times the normal distribution's share below it, or what was used before erf was at hand. */
+/* x times the normal distribution function of x, or its approximation by tanh. */
 UNARY_BODY(gelu_float, float, x / 2 * (1 + erf(x * (float)M_SQRT1_2)))
 UNARY_BODY(gelu_double, double, x / 2 * (1 + erf(x * M_SQRT1_2)))
 UNARY_BODY(gelu_tanh_float, float,
@@ -202,7 +202,7 @@ static int bitwise_not_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_bitwise_not = {"reference bitwise_not", bitwise_not_run};
 
-/* IsNaN, and IsInf of the signs that are asked for. */
+/* IsNaN, and IsInf for the requested signs. */
 static int is_nan_run(const struct call *call, struct error *err UNUSED) {
     int64_t count = shape_count(&call->inputs[0]->shape);
     for (int64_t i = 0; i < count; i++) {

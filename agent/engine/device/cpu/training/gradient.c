@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of what works element by element, of matrices and softmax. Each number is made by one
- * thread in a fixed order, so results do not depend on threads. */
+/* Gradients of elementwise operators, matrix products and softmax. One thread computes each number
+ * in a fixed order, so results do not depend on the number of threads. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
@@ -70,7 +70,7 @@ static void unary_gradient_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* The forward operator's numbers. */
+/* The forward operator's parameters. */
 static void read_numbers(const struct call *call, struct unary_gradient *g) {
     if (g->op == OP_CLIP) {
         clip_bounds(call->node, call->input_count > 2 ? call->inputs[2] : NULL,
@@ -175,7 +175,7 @@ static int matmul_gradient_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_matmul_gradient = {"reference matmul_gradient", matmul_gradient_run};
 
-/* dx = y (dy - sum dy y); of the logarithm: dx = dy - e^y sum dy. */
+/* dx = y (dy - sum dy y); for LogSoftmax: dx = dy - e^y sum dy. */
 static int softmax_gradient_run(const struct call *call, struct error *err) {
     const float *dy = call->inputs[0]->data, *y = call->inputs[1]->data;
     float *dx = call->outputs[0]->data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of operators each of whose outputs is one element of x, or none (a pad): which one is
- * asked of the forward kernel itself, by running it on the elements' places. */
+/* Gradients of operators whose output elements are each one element of x, or none (padding).
+ * Running the forward kernel on the indices of the elements shows which one. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/infer/internal.h"
@@ -10,7 +10,7 @@
 
 enum { INPUTS_MAX = 8 };
 
-/* Runs the forward node on x = 1, 2, 3, ...; 0 in the result: not an element. */
+/* Runs the forward node on x = 1, 2, 3, ...; a 0 in the result is not an element of x. */
 static int find_places(const struct call *call, const struct tensor *x, struct tensor *places,
                        struct error *err) {
     struct node forward = table_forward(call->node);
@@ -18,7 +18,7 @@ static int find_places(const struct call *call, const struct tensor *x, struct t
     const struct tensor *inputs[INPUTS_MAX] = {x};
     struct tensor *outputs[] = {places};
     bool is_pad = forward.op->id == OP_PAD;
-    /* Without the pad's value, which is then 0: no place. */
+    /* Without the pad's value, so that it is 0: not an element. */
     forward.input_count = MIN(call->input_count - 1, INPUTS_MAX);
     for (int i = 1; i < forward.input_count; i++) {
         inputs[i] = is_pad && i == 2 ? NULL : call->inputs[i + 1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Normalizations and dropout in training, and their gradients. A channel is one thread's, sums are
- * double and in the order of the batch: results do not depend on threads. */
+/* Normalizations and dropout in training, and their gradients. One thread computes a channel, with
+ * double sums in the order of the batch, so results do not depend on the number of threads. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/infer/internal.h"
@@ -15,7 +15,7 @@ struct norm {
     int64_t batch, channels, pixels;
     double epsilon;
     const float *x, *scale, *shift, *dy;
-    float *mean, *variance; /* made by the training form, read by its gradient */
+    float *mean, *variance; /* written by NormTraining, read by its gradient */
     float *y, *dx, *dscale, *dshift;
 };
 
@@ -30,7 +30,7 @@ static struct norm norm_of(const struct call *call, const struct tensor *x) {
     return norm;
 }
 
-/* Planes `first` to `last` - 1 of a channel: their mean and variance. */
+/* Computes mean and variance of planes `first` to `last` - 1 of a channel. */
 static void measure(const struct norm *norm, int64_t channel, int64_t first, int64_t last,
                     double *ret_mean, double *ret_variance) {
     double sum = 0, squares = 0, count = (double)(MAX((last - first) * norm->pixels, 1));
@@ -140,7 +140,7 @@ static void gradient_body(void *context, int64_t first, int64_t last) {
 static int norm_gradient_run(const struct call *call, struct error *err UNUSED) {
     struct norm norm = norm_of(call, call->inputs[1]);
     const struct op *of = table_forward(call->node).op;
-    norm.of = of ? (enum op_id)of->id : OP_NORM_TRAINING; /* which no file can name */
+    norm.of = of ? (enum op_id)of->id : OP_NORM_TRAINING; /* no file can name it */
     norm.dy = call->inputs[0]->data;
     norm.scale = call->inputs[2]->data;
     norm.mean = call->inputs[3] ? call->inputs[3]->data : NULL;
@@ -157,7 +157,7 @@ struct lrn {
     const float *x, *dy;
     float *dx;
     int64_t channels, pixels, before, after; /* neighbours: c - before to c + after */
-    double alpha, beta, bias;                /* alpha: by the number of neighbours already */
+    double alpha, beta, bias; /* alpha is already divided by the number of neighbours */
 };
 
 /* s_c = bias + alpha sum x_k^2 over the neighbours k of c, y_c = x_c s_c^-beta. So

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of convolutions, transposed ones and pools. Each number is made by one thread in a
- * fixed order, so results do not depend on threads.
+/* Gradients of convolutions, transposed ones and pools. One thread computes each number in a fixed
+ * order, so results do not depend on the number of threads.
  *
- * A convolution reads the large picture to make the small one: pixel o of the small meets pixel
- * o * stride + k * dilation - pad of the large by weight k. A transposed one goes the other way, by
- * the same weights [small channels, large channels of a group, ...]; so both share these loops. */
+ * A convolution computes the small picture from the large one: weight k connects pixel o of the
+ * small picture with pixel o * stride + k * dilation - pad of the large one. A transposed
+ * convolution goes in the other direction with the same weights [small channels, large channels of
+ * a group, ...], so both share these loops. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/windows.h"
@@ -16,15 +17,15 @@
 
 struct conv_gradient {
     struct window window; /* in: the large picture, out: the small one */
-    bool is_transposed;   /* x is the small one, dy the large */
+    bool is_transposed;   /* x is the small picture, dy the large one */
     int64_t batch, small_channels, large_channels;
     int64_t small_plane, large_plane, taps;
-    const float *w, *dy;        /* w: NULL where it is what is made */
-    const float *small, *large; /* of the weights' gradient */
+    const float *w, *dy;        /* w: NULL if its gradient is computed */
+    const float *small, *large; /* for the gradient of the weights */
     float *dx, *dw, *dbias;
 };
 
-/* A tap's rectangle of small pixels, and where the first of each row is in the large picture. */
+/* The rectangle of small pixels that a tap covers, and the first large pixel of each row. */
 struct tap {
     int64_t first[WINDOW_RANK], last[WINDOW_RANK], shift[WINDOW_RANK];
 };
@@ -38,7 +39,7 @@ static void find_tap(const struct window *window, int64_t index, struct tap *ret
     }
 }
 
-/* What a row of small pixels does with its row of large ones, `stride` apart. */
+/* Processes a row of small pixels and its row of large pixels, which are `stride` apart. */
 typedef double pair_rows(void *small, void *large, int64_t stride, int64_t count, float weight);
 
 static double small_from_large(void *small, void *large, int64_t stride, int64_t count,
@@ -95,7 +96,7 @@ static double each_row(const struct window *window, const struct tap *tap, void 
     return sum;
 }
 
-/* Channels first..last - 1 of dx, over all pictures. */
+/* Computes channels first..last - 1 of dx, counted over all pictures. */
 static void input_body(void *context, int64_t first, int64_t last) {
     const struct conv_gradient *g = context;
     int64_t groups = g->window.groups;
@@ -126,7 +127,8 @@ static void input_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* Kernels first..last - 1 of dw: index = small channel * large channels of a group + large one. */
+/* Computes kernels first..last - 1 of dw: index = small channel * large channels of a group + large
+ * channel. */
 static void weights_body(void *context, int64_t first, int64_t last) {
     const struct conv_gradient *g = context;
     int64_t large = g->large_channels / g->window.groups;
@@ -164,7 +166,7 @@ static void bias_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* From the shapes of the forward x and w. */
+/* Reads the parameters, given the shapes of the forward x and w. */
 static int read_conv(const struct call *call, const struct shape *x, const struct shape *w,
                      struct conv_gradient *g, struct error *err) {
     struct node forward = table_forward(call->node);
@@ -236,8 +238,8 @@ struct pool_gradient {
     int64_t x_plane, y_plane;
 };
 
-/* One output's gradient goes to its greatest pixel (the first of equal ones, NaN above all, as the
- * pool itself chooses), or to all it saw. */
+/* Adds one output's gradient to its greatest pixel (the first of equal ones; NaN is greatest, as in
+ * the pool), or to all pixels of its window. */
 static void spread_pool(const struct pool_gradient *pool, const float *x, float *dx,
                         const struct span *spans, float dy) {
     const struct window *window = &pool->window;
@@ -289,7 +291,7 @@ static void pool_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* A window over the whole picture, in one line. */
+/* A window that covers the whole picture, as one line. */
 static void set_global(const struct shape *x, struct window *ret_window) {
     int64_t planes = x->dims[0] * x->dims[1], pixels = shape_count(x) / MAX(planes, 1);
     *ret_window = (struct window){.rank = 1,

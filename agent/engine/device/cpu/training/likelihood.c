@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ONNX's losses: NegativeLogLikelihoodLoss of logarithms, SoftmaxCrossEntropyLoss of scores. */
+/* ONNX's losses: NegativeLogLikelihoodLoss reads logarithms, SoftmaxCrossEntropyLoss reads
+ * scores. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/ops/infer/loss.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Losses: sums over the samples, in their order, times a scale that the caller gives; with the
- * gradient. */
+/* Losses and their gradients. A loss is the sum over the samples, in their order, times a scale
+ * that the caller gives. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements are shared by threads; sums are made in pieces that depend on the count alone, so the
- * result has the same bits whatever the number of threads. */
+/* Threads share the elements. Sums are computed in pieces that depend only on the count, so the
+ * bits of the result do not depend on the number of threads. */
 #include "agent/engine/ops/infer/optimizer_step.h"
 
 #include "agent/engine/device/cpu/cpu.h"

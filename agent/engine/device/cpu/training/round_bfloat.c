@@ -12,8 +12,8 @@ struct work {
     float *y;
 };
 
-/* The upper half of the bits, to nearest and to even in the middle: a carry into the exponent is
- * right as it is. NaN must not become infinity by it. */
+/* Rounds to the upper half of the bits, to nearest even; a carry into the exponent is correct. NaN
+ * must not become infinity. */
 static void round_body(void *context, int64_t first, int64_t last) {
     const struct work *work = context;
     for (int64_t i = first; i < last; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures that are channels last: an instance norm's statistics in one pass, and in a second one
- * the norm, bounds, addition, doubling and padding together. Also Resize of plain values. */
+/* Channels-last pictures: the statistics of an instance norm in one pass, and in a second one the
+ * norm, bounds, addition, doubling and padding together. Also Resize of row-major values. */
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/gpu.h"
 
@@ -39,7 +39,7 @@ static int apply_run(struct gpu *gpu, const struct task *task, struct error *err
     return gpu_check(kernels_run_apply(&kernel, gpu->stream), "a kernel", err);
 }
 
-/* Scale and shift of the norm are where packed_weights.h keeps them: as the bias of nothing. */
+/* packed_weights.h keeps scale and shift of the norm, as biases without weights. */
 static int moments_prepare(struct prepare *prepare, struct apply *apply, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
@@ -62,7 +62,7 @@ static int moments_prepare(struct prepare *prepare, struct apply *apply, struct 
             return -1;
         }
     }
-    for (int i = 1; i < 3; i++) { /* read no more */
+    for (int i = 1; i < 3; i++) { /* not read any more */
         prepare->step->inputs[i] = -1;
         task->inputs[i].is_absent = true;
     }
@@ -131,7 +131,7 @@ static int taps_run(struct gpu *gpu, const struct task *task, struct error *err)
                      "a kernel", err);
 }
 
-/* Where each index of an output's dimension comes from: as device/cpu has it. */
+/* The input pixels of each index of an output's dimension, as in device/cpu. */
 static void fill_taps(const struct resize *resize, const struct shape *x, int axis, int64_t stride,
                       struct kernels_tap *taps) {
     int64_t size = x->dims[axis];

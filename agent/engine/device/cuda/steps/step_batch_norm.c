@@ -32,7 +32,7 @@ static int gradient_run(struct gpu *gpu, const struct task *task, struct error *
     return gpu_check(kernels_run_batch_norm(&norm, gpu->stream), "a kernel", err);
 }
 
-/* Of x, which input it is, and where it shall be. */
+/* x: the input index of x. Sets sizes and layouts. */
 static int prepare_norm(struct prepare *prepare, int x, struct kernels_batch_norm **ret_norm,
                         struct error *err) {
     struct task *task = prepare->task;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* floats: the operand of float32 [n, 3, h, w], which is channels last where it can be. */
+/* floats: the float32 operand [n, 3, h, w], which is channels last if possible. */
 static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *floats) {
     struct task *task = prepare->task;
     const struct bytes bytes = bytes_params(task->node);
@@ -53,7 +53,7 @@ static int to_bytes_run(struct gpu *gpu, const struct task *task, struct error *
         "a kernel", err);
 }
 
-/* A network's last layer may have made planes: then they are read as they are. */
+/* If the network's last layer has made planes, they are read without conversion. */
 int to_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
     struct operand *floats = &prepare->task->inputs[0];
     struct kernels_bytes *params = params_of(prepare, floats);

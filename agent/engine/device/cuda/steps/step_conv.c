@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Convolutions: cuDNN's, with bias, addition and relu in the same call where it has that; a kernel
- * of ours for one filter a channel, and one for what cuDNN does not take. */
+/* Convolutions by cuDNN, with bias, addition and relu in the same call if it supports that; a
+ * kernel of ours for depthwise ones, and another for convolutions that cuDNN does not support. */
 #include "agent/engine/device/cuda/description.h"
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/packed_weights.h"
@@ -19,11 +19,11 @@ static const size_t workspace_most = (size_t)1 << 30;
 struct conv {
     struct description description; /* first, so that one release serves all */
     struct fused fused;
-    bool has_bias;        /* of its own, or a norm's shift */
+    bool has_bias;        /* the convolution's bias, or a norm's shift */
     void *weights, *bias; /* packed; NULL: inputs 1 and 2 */
     cudnnConvolutionFwdAlgo_t algorithm;
     size_t workspace_bytes;
-    bool tries_fused; /* until cuDNN says that it has no such kernel */
+    bool tries_fused; /* until cuDNN reports that it has no such kernel */
 };
 
 static void conv_release(void *memory) {
@@ -33,7 +33,7 @@ static void conv_release(void *memory) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* Bias, addition and bounds in a pass of their own, over y. */
+/* Applies bias, addition and bounds in a separate pass over y. */
 static int finish(struct gpu *gpu, const struct conv *conv, const struct task *task,
                   const void *bias, struct error *err) {
     const struct kernels_window *w = &conv->description.window;
@@ -55,7 +55,7 @@ static int finish(struct gpu *gpu, const struct conv *conv, const struct task *t
                      err);
 }
 
-/* Zeros around x, so that all sides of what cuDNN sees are alike. */
+/* Pads x with zeros, so that the padding of cuDNN's convolution is symmetric. */
 static int pad_picture(struct gpu *gpu, const struct conv *conv, const void *x, void *to,
                        struct error *err) {
     const struct kernels_window *w = &conv->description.window;
@@ -94,7 +94,7 @@ static int call_fused(struct gpu *gpu, const struct conv *conv, const struct tas
     const float one = 1, zero = 0;
     const struct fused *fused = &conv->fused;
     const void *other = fused->add < 0 ? task->outputs[0].data : task->inputs[fused->add].data;
-    /* The bias in the device's type follows that in float32: packed_weights.h. */
+    /* The bias in the device's type is stored after the float32 bias: packed_weights.h. */
     const void *bias =
         conv->description.is_last
             ? (const void *)((const float *)conv->bias + conv->description.y_channels)
@@ -123,7 +123,7 @@ static int conv_run(struct gpu *gpu, const struct task *task, struct error *err)
     }
     if (conv->tries_fused) {
         cudnnStatus_t status = (cudnnStatus_t)call_fused(gpu, conv, task, x, workspace);
-        /* 2000 and on: a bad parameter; 3000 and on: not supported. */
+        /* from 2000 on: bad parameters; from 3000 on: not supported */
         if (status == CUDNN_STATUS_SUCCESS || (status / 1000 != 2 && status / 1000 != 3)) {
             return gpu_check_dnn(gpu, status, "a convolution", err);
         }
@@ -164,7 +164,7 @@ static int depthwise_run(struct gpu *gpu, const struct task *task, struct error 
 
 /* ---- preparing ------------------------------------------------------------------------------ */
 
-/* Weights of constants are packed in the device, with a BatchNormalization behind them in them. */
+/* Constant weights are packed in device memory, with a following BatchNormalization folded in. */
 static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, struct error *err) {
     const struct node *node = prepare->task->node, *norm = conv->fused.norm;
     const struct kernels_window *w = &conv->description.window;
@@ -200,8 +200,8 @@ static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, s
     return result;
 }
 
-/* The fastest by cuDNN's own judgement that fits into the workspace. False: it has none. A bias
- * without a relu is added by one algorithm alone. */
+/* Chooses the algorithm that cuDNN considers fastest and that fits into the workspace. False: none.
+ * Only one algorithm can add a bias without a relu. */
 static bool choose_algorithm(struct conv *conv) {
     struct gpu *gpu = conv->description.gpu;
     cudnnConvolutionFwdAlgoPerf_t found[ALGORITHMS];
@@ -226,7 +226,7 @@ static bool choose_algorithm(struct conv *conv) {
     return false;
 }
 
-/* What may be left to cuDNN; -1: nothing, the caller takes another kernel. */
+/* Prepares cuDNN; -1: it does not support this convolution, and the caller uses another kernel. */
 static int conv_library(struct prepare *prepare, struct conv *conv, struct error *err) {
     struct task *task = prepare->task;
     const struct kernels_window *w = &conv->description.window;
@@ -263,9 +263,8 @@ static bool is_one_a_channel(const struct kernels_window *w) {
     return w->groups > 1 && w->groups == w->c && w->m == w->c;
 }
 
-/* Channels last: constants, and groups of whole lanes (or one filter a channel); or weights that
- * are channels last themselves, which is what cuDNN's filter is, if their filters are whole lanes.
- */
+/* Channels last is possible with constant weights and groups that fill whole lanes (or depthwise);
+ * or with weights that are channels last, as cuDNN's filter, if their filters fill whole lanes. */
 static bool may_be_channels_last(const struct prepare *prepare, const struct conv *conv,
                                  bool is_packed) {
     const struct task *task = prepare->task;
@@ -279,7 +278,7 @@ static bool may_be_channels_last(const struct prepare *prepare, const struct con
            channels_last_fits(task->outputs[0].type, &task->outputs[0].shape);
 }
 
-/* One way to do it; ERROR_UNSUPPORTED: try the next. */
+/* Tries one implementation; ERROR_UNSUPPORTED: try the next. */
 static int try_layout(struct prepare *prepare, bool is_last, bool is_packed, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
@@ -302,7 +301,7 @@ static int try_layout(struct prepare *prepare, bool is_last, bool is_packed, str
     conv->description.x_channels = is_last ? channels_last_pitch(w->c) : w->c;
     conv->description.y_channels = is_last ? channels_last_pitch(w->m) : w->m;
     prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
-    for (int i = 1; i < MIN(node->input_count, 3); i++) { /* not read when they are packed */
+    for (int i = 1; i < MIN(node->input_count, 3); i++) { /* not read if they are packed */
         task->inputs[i].layout =
             is_last && !is_packed && i == 1 ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     }

@@ -119,7 +119,7 @@ int unary_prepare(struct prepare *prepare, struct error *err) {
 struct pair {
     struct kernels_binary plain;
     struct kernels_binary_last last;
-    struct kernels_unary bounds; /* behind the plain one; count 0: none */
+    struct kernels_unary bounds; /* applied after the operator; count 0: none */
 };
 
 static int binary_kind(const struct node *node) {
@@ -163,7 +163,7 @@ static int binary_kind(const struct node *node) {
     }
 }
 
-/* More than two operands: the output so far is the left one. */
+/* With more than two operands, the result so far is the left one. */
 static int binary_run(struct gpu *gpu, const struct task *task, struct error *err) {
     struct pair *pair = task->params;
     const struct operand *y = &task->outputs[0];
@@ -190,7 +190,7 @@ static int binary_last_run(struct gpu *gpu, const struct task *task, struct erro
                      "a kernel", err);
 }
 
-/* [n, h, w, c] of a value of rank 4, or [n, 1, 1, c] of rank 2, as it is channels last. */
+/* [n, h, w, c] for a channels-last value of rank 4, or [n, 1, 1, c] for rank 2. */
 static void last_strides(const struct shape *x, const struct shape *y, int64_t dims[4],
                          int64_t strides[4]) {
     const int order[] = {0, 2, 3, 1};
@@ -204,8 +204,9 @@ static void last_strides(const struct shape *x, const struct shape *y, int64_t d
     }
 }
 
-/* Float32, where an operand is channels last and both have the output's rank (a constant of less,
- * [c, 1, 1] say, gets ones in front: the bytes are the same). */
+/* Prepares the operation for channels last if that is possible: float32, one operand is channels
+ * last, and both have the output's rank (a constant of lower rank, such as [c, 1, 1], gets leading
+ * ones; its bytes are the same). */
 static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *pair) {
     struct task *task = prepare->task;
     struct operand *x = task->inputs, *y = &task->outputs[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients of convolutions and pools. Convolutions are cuDNN's, which is asked for algorithms that
- * give the same bits in every run first; what it does not take (pads that differ by side, three
- * dimensions, transposed ones) has kernels of ours, as slow as they are plain. */
+/* Gradients of convolutions and pools. Convolutions use cuDNN, preferably with algorithms that give
+ * the same bits in every run. Those that it does not support (pads that differ by side, three
+ * dimensions, transposed ones) use simple, slow kernels of ours. */
 #include "agent/engine/device/cuda/description.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 #include "agent/engine/device/cuda/window.h"
@@ -17,8 +17,9 @@ enum { ALGORITHMS = 8, TAPS_MOST = 4096 };
 static const size_t workspace_most = (size_t)1 << 30;
 
 struct conv_gradient {
-    struct description description; /* first. Its window: in is the large picture, out the small */
-    bool is_transposed;             /* x is the small one, dy the large */
+    struct description
+        description;    /* first. In its window, `in` is the large picture, `out` the small one */
+    bool is_transposed; /* x is the small picture, dy the large one */
     cudnnConvolutionBwdDataAlgo_t data;
     cudnnConvolutionBwdFilterAlgo_t filter;
     size_t workspace_bytes;
@@ -29,13 +30,14 @@ static void conv_gradient_release(void *memory) {
     free(memory);
 }
 
-/* The step does without an input that is known: it is not carried to the device. */
+/* The step does not read an input that is known before the run, so it is not copied to the
+ * device. */
 static void drop_input(struct prepare *prepare, int index) {
     prepare->step->inputs[index] = -1;
     prepare->task->inputs[index].is_absent = true;
 }
 
-/* From the shapes of the forward x and w. */
+/* Reads the parameters, given the shapes of the forward x and w. */
 static int read_window(const struct prepare *prepare, const struct shape *x, const struct shape *w,
                        struct conv_gradient *gradient, struct error *err) {
     struct node forward = table_forward(prepare->task->node);
@@ -62,7 +64,7 @@ static int read_window(const struct prepare *prepare, const struct shape *x, con
 
 /* ---- what the library does ------------------------------------------------------------------ */
 
-/* -1: not for cuDNN. `weights` is what is, or has the shape of, the filter. */
+/* -1: cuDNN does not support it. `weights` is the filter or has its shape. */
 static int describe(struct prepare *prepare, struct conv_gradient *gradient,
                     const struct operand *weights, struct error *err) {
     struct description *description = &gradient->description;
@@ -80,7 +82,7 @@ static int describe(struct prepare *prepare, struct conv_gradient *gradient,
                          "a convolution's description", err);
 }
 
-/* The fastest by cuDNN's judgement, of those that always give the same bits if there is one. */
+/* Chooses the algorithm that cuDNN considers fastest, among deterministic ones if there are any. */
 static bool choose_data(struct conv_gradient *gradient) {
     struct description *description = &gradient->description;
     struct gpu *gpu = description->gpu;
@@ -145,7 +147,8 @@ static int data_run(struct gpu *gpu, const struct task *task, struct error *err)
                          "a convolution backwards", err);
 }
 
-/* A convolution backwards is a transposed one by the same weights, and the other way round. */
+/* The gradient of a convolution is a transposed convolution with the same weights, and vice
+ * versa. */
 static int data_direct_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct conv_gradient *gradient = task->params;
     struct kernels_window w = gradient->description.window;
@@ -191,7 +194,7 @@ int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
 
 /* ---- of the weights ------------------------------------------------------------------------- */
 
-/* The sums of dy by channels; the scratch memory is free by then. */
+/* Sums dy per channel; the scratch memory is free at this point. */
 static int add_bias(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct operand *dy = &task->inputs[0];
     struct kernels_batch_norm sums = {.last = channels_last_of(gpu, &dy->shape),
@@ -287,8 +290,8 @@ static int pool_gradient_last_run(struct gpu *gpu, const struct task *task, stru
                      "a kernel", err);
 }
 
-/* (dy, shape of x[, x]). A global one's window is as large as x, and each pixel would look at all:
- * few of them do that. */
+/* (dy, shape of x[, x]). The window of a global pool is as large as x, and each pixel reads its
+ * whole window, so only small ones are supported. */
 int pool_gradient_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->outputs[0].shape;
@@ -302,7 +305,7 @@ int pool_gradient_prepare(struct prepare *prepare, struct error *err) {
     }
     struct kernels_window_last *pool = task->params = x_calloc(1, sizeof *pool);
     pool->window = window_of(&window, x, x);
-    if (forward.op->id == OP_GLOBAL_MAX_POOL) { /* in one line */
+    if (forward.op->id == OP_GLOBAL_MAX_POOL) { /* as one line */
         int64_t pixels = shape_count(x) / MAX(x->dims[0] * x->dims[1], 1);
         for (int i = 0; i < WINDOW_RANK; i++) {
             pool->window.in[i] = pool->window.kernel[i] = i < 2 ? 1 : pixels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operators that take elements elsewhere, of any type. */
+/* Operators that move elements of any type. */
 #include "agent/engine/device/cuda/gpu.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
@@ -14,7 +14,7 @@ static int strided_run(struct gpu *gpu, const struct task *task, struct error *e
         "a kernel", err);
 }
 
-/* Over the output, which is row-major; the caller fills in how the input is read. */
+/* A walk over the output, which is row-major; the caller sets how the input is read. */
 static struct kernels_strided *strided_new(struct prepare *prepare) {
     struct task *task = prepare->task;
     const struct shape *y = &task->outputs[0].shape;
@@ -65,7 +65,8 @@ int expand_prepare(struct prepare *prepare, struct error *err UNUSED) {
     return 0;
 }
 
-/* Six dimensions: the picture's with each block side apart; `deep` has the many channels. */
+/* Six dimensions, with separate ones for the sides of a block; `deep` is the tensor with more
+ * channels. */
 int blocks_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     bool is_deep = task->node->op->id == OP_DEPTH_TO_SPACE;
@@ -99,7 +100,7 @@ static int64_t axis_of(const struct task *task, int rank) {
     return axis < 0 ? axis + rank : axis;
 }
 
-/* The piece is in the whole from `first` on, along the axis. */
+/* The piece begins at `first` along the axis of the whole tensor. */
 static int piece_run(struct gpu *gpu, const struct operand *piece, const struct operand *whole,
                      int64_t axis, int64_t first, bool is_split) {
     struct kernels_strided strided = {.size = tensor_type_size(whole->type),
@@ -173,7 +174,7 @@ static int split_run(struct gpu *gpu, const struct task *task, struct error *err
 
 int split_prepare(struct prepare *prepare, struct error *err) {
     for (int i = 0; i < prepare->task->output_count; i++) {
-        if (prepare->task->outputs[i].is_absent) { /* its size is not at hand */
+        if (prepare->task->outputs[i].is_absent) { /* its size is not known */
             return prepare_refuse(err, "Split with a piece left out");
         }
     }
@@ -185,7 +186,7 @@ int split_prepare(struct prepare *prepare, struct error *err) {
 
 struct padding {
     struct kernels_pad pad;
-    float value; /* of the attribute; inputs have it elsewhere */
+    float value; /* from the attribute; later opsets use an input */
     void *fill;  /* of the device; NULL: zero, or input 2 */
 };
 
@@ -222,7 +223,7 @@ int tile_prepare(struct prepare *prepare, struct error *err UNUSED) {
     return 0;
 }
 
-/* The pads of pictures that are channels last are step_apply.c's. */
+/* step_apply.c pads channels-last pictures. */
 int pad_prepare(struct prepare *prepare, struct error *err) {
     struct pad pad;
     if (prepare->step->state && prepare_is_channels_last(prepare, 0)) {
@@ -247,8 +248,7 @@ static int gather_run(struct gpu *gpu, const struct task *task, struct error *er
                      "a kernel", err);
 }
 
-/* Indices that are computed are checked where an index out of range can be reported: on the
- * host. */
+/* With computed indices the host kernel is used, because it can report an index out of range. */
 int gather_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;

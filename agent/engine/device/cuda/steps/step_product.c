@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gemm and MatMul, by cuBLASLt. It counts columns first: a row-major [r, c] is its [c, r], so that
- * y = a b is asked for as y' = b' a'. */
+/* Gemm and MatMul, by cuBLASLt. The library is column-major: a row-major [r, c] is its [c, r], so y
+ * = a b is computed as y' = b' a'. */
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/packed_weights.h"
@@ -15,20 +15,20 @@
 #include <string.h>
 
 static const size_t workspace_most = (size_t)32 << 20;
-/* What the arena gives; kernels that want more are not asked for. */
+/* The size of the workspace; kernels that need more are not considered. */
 static const uint32_t alignment = 64;
 
-/* y[batch, m, n] = alpha * a b + beta * y, row-major, a and b turned or not. */
+/* y[batch, m, n] = alpha * a b + beta * y, row-major; a and b may be transposed. */
 struct product {
     struct gpu *gpu;
     int64_t m, n, k;
-    int64_t a_row, b_row, y_row; /* elements from row to row */
+    int64_t a_row, b_row, y_row; /* distances between rows, in elements */
     bool a_turned, b_turned, is_last;
-    bool is_loose; /* matrices that are at any multiple of an element */
+    bool is_loose; /* matrices are only aligned to an element */
     float alpha, beta;
-    const void *bias; /* [n] in the device's type, channels last alone; with relu, too */
+    const void *bias; /* [n] in the device's type, only for channels last; also with relu */
     bool has_relu;
-    int64_t batches, a_step, b_step; /* elements between matrices */
+    int64_t batches, a_step, b_step; /* distances between matrices, in elements */
     cublasLtMatmulDesc_t description;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t algorithm;
@@ -39,7 +39,8 @@ struct gemm {
     struct product product; /* first, so that one release serves all */
     void *weights, *bias;   /* packed, channels last */
     struct fused fused;
-    struct matmul matmul; /* where batches are not evenly spaced: one after the other */
+    struct matmul
+        matmul; /* if batches are not evenly spaced: matrices are multiplied one after the other */
     bool is_uneven;
 };
 
@@ -189,7 +190,7 @@ static int gemm_channels_last_run(struct gpu *gpu UNUSED, const struct task *tas
                        task->outputs[0].data, err);
 }
 
-/* c, broadcast, is in y first. */
+/* First copies c, broadcast, to y. */
 static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct gemm *gemm = task->params;
     const struct operand *y = &task->outputs[0];
@@ -217,7 +218,7 @@ static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err)
     return gpu_check(kernels_run_unary(&bounds, y->data, y->data, gpu->stream), "a kernel", err);
 }
 
-/* Weights and bias of constants, the usual layer; 1: it is not one. */
+/* Prepares the usual layer with constant weights and bias; 1: this is another case. */
 static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
@@ -250,7 +251,7 @@ static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct
     product->b_turned = true;
     product->beta = 0;
     product->has_relu = gemm->fused.has_bounds;
-    product->bias = (const float *)gemm->bias + product->n; /* the one in the device's type */
+    product->bias = (const float *)gemm->bias + product->n; /* the bias in the device's type */
     task->inputs[0].layout = task->outputs[0].layout = GPU_CHANNELS_LAST;
     for (int i = 1; i < node->input_count; i++) {
         prepare->step->inputs[i] = -1;
@@ -314,7 +315,8 @@ static int matmul_run(struct gpu *gpu UNUSED, const struct task *task, struct er
     return 0;
 }
 
-/* Whether the matrices of all batches are in a row, or are one: *ret_step says which. */
+/* Whether the matrices of all batches are evenly spaced or the same: *ret_step is their
+ * distance. */
 static bool is_even_row(const struct matmul *matmul, const int64_t *strides, int64_t size,
                         int64_t *ret_step) {
     bool is_row = true, is_one = true;
@@ -373,8 +375,8 @@ static int matmul_gradient_run(struct gpu *gpu UNUSED, const struct task *task, 
                        is_b ? dy : task->inputs[2].data, task->outputs[0].data, err);
 }
 
-/* (dy, a, b): da = dy b', or db = a' dy. Summed over batches in one case alone: weights b that all
- * rows of a meet, whose gradient is one long product. */
+/* (dy, a, b): da = dy b', or db = a' dy. Sums over batches are supported only for weights b that
+ * all batches of a share: their gradient is one long product. */
 int matmul_gradient_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const bool is_b = node_integer(task->node, "side", 0) != 0;

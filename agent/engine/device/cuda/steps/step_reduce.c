@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operators of plain float32 in which many elements become one. */
+/* Reductions and normalizations of row-major float32. */
 #include "agent/engine/device/cuda/gpu.h"
 
 #include "agent/engine/ops/infer/norm.h"
@@ -195,8 +195,8 @@ static int norm_run(struct gpu *gpu, const struct task *task, struct error *err)
     return gpu_check(kernels_run_norm(&norm, gpu->stream), "a kernel", err);
 }
 
-/* BatchNormalization and InstanceNormalization; the latter of pictures is step_apply.c's where
- * values are channels last. */
+/* BatchNormalization and InstanceNormalization; the latter is in step_apply.c for channels-last
+ * pictures. */
 int norm_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;

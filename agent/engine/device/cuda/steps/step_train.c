@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a training adds to a network, but for windows, products and norms: gradients element by
- * element, sums that undo broadcasting, losses, dropout, the optimizer. */
+/* Operators that only trainings have, except windows, products and norms: elementwise gradients,
+ * sums over broadcast dimensions, losses, dropout, the optimizer. */
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 
@@ -28,7 +28,7 @@ static_assert((int)KERNELS_OPTIMIZER_PLAIN == (int)OPTIMIZER_STEP_PLAIN &&
 
 /* ---- element by element --------------------------------------------------------------------- */
 
-/* By the forward operator. */
+/* Indexed by the forward operator. */
 static const struct slope_row {
     int op;
     enum kernels_slope_kind kind;
@@ -164,7 +164,7 @@ bool round_is_done(const struct gpu *gpu, const struct schedule *schedule,
            x->layout == GPU_CHANNELS_LAST && y->place == PLACE_ARENA && !y->viewed && !y->is_output;
 }
 
-/* On a device of bfloat16 a picture is rounded by being laid channels last, in that type. */
+/* On a bfloat16 device, converting a picture to channels last also rounds it. */
 int round_prepare(struct prepare *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;

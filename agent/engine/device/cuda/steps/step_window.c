@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pools, and convolutions that cuDNN does not do. */
+/* Pools, and convolutions that cuDNN does not support. */
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/window.h"
 
