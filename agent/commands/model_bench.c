@@ -21,8 +21,8 @@ static int measure(struct session *session, const struct tensor *inputs, int64_t
     struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
     int64_t *times = x_calloc((size_t)runs, sizeof *times);
     int64_t start = clock_monotonic_ns();
-    int result =
-        session_run(session, inputs, outputs, err); /* makes the plan and warms the caches */
+    /* Makes the plan and warms the caches. */
+    int result = session_run(session, inputs, outputs, err);
     double first = (double)(clock_monotonic_ns() - start) / 1e6;
     struct timespec from, to;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);

@@ -8,10 +8,10 @@
 enum { PROFILE_RUNS_MAX = 200 };
 
 struct profile_step {
-    const char *op, *name,
-        *kernel; /* of the node that the kernel belongs to; borrowed from the session */
-    double
-        flops; /* of convolutions and matrix products; 0 for other steps, which mostly move data */
+    /* Of the node that the kernel belongs to; borrowed from the session. */
+    const char *op, *name, *kernel;
+    /* Of convolutions and matrix products; 0 for other steps, which mostly move data. */
+    double flops;
     double bytes; /* each input, output and weight counted once, without the padding of blocked
                      layouts */
     double ms;    /* of the step's fastest run */

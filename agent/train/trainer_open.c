@@ -52,8 +52,8 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
     if (local_file_open(path, &file, err) < 0) {
         return -1;
     }
-    if (model_open(file.path, &trainer->model, &cause) <
-        0) { /* the model is in memory: the copy can be removed */
+    /* The model is in memory: the copy can be removed. */
+    if (model_open(file.path, &trainer->model, &cause) < 0) {
         *err = cause;
         return error_context(err, "model.path");
     }

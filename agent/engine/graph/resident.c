@@ -123,8 +123,8 @@ void resident_drop(const void *bytes, size_t size) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
     uintptr_t first = (at + page - 1) / page * page, end = (at + size) / page * page;
     if (first < end) {
-        (void)madvise((void *)first, end - first,
-                      MADV_DONTNEED); /* if it fails, the pages stay, which does no harm */
+        /* If it fails, the pages stay, which does no harm. */
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
     }
 }
 

@@ -254,8 +254,8 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
     }
     bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);
     if (!is_new) {
-        graph->values[node->inputs[0]].is_held =
-            true; /* two values share these bytes: resident.h */
+        /* Two values share these bytes: resident.h. */
+        graph->values[node->inputs[0]].is_held = true;
     }
     *budget -= is_new ? shape_count(&outputs[0].shape) : 0;
     struct value *value = &graph->values[node->outputs[0]];
@@ -273,8 +273,8 @@ void shape_fold_constants(struct graph *graph, evaluate_function *evaluate) {
     struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
     struct inference inference = {graph, evaluate, &graph->arena, facts};
     fill_constants(graph, facts);
-    int64_t budget =
-        FOLDED_ELEMENTS_MIN; /* grows with the file, so that a small file cannot use much memory */
+    /* Grows with the file, so that a small file cannot use much memory. */
+    int64_t budget = FOLDED_ELEMENTS_MIN;
     for (size_t i = 0; i < graph->value_count; i++) {
         const struct value *value = &graph->values[i];
         budget += value->is_constant ? 2 * shape_count(&value->shape) : 0;

@@ -397,8 +397,8 @@ static int add_constant(struct build *build, const struct node *node, int index,
     return 0;
 }
 
-/* Reads inputs, outputs and attributes of a node. Its inputs must have been made before, so there
- * are no cycles and no missing values. */
+/* Reads inputs, outputs and attributes of a node. Its inputs must have been made before, so a graph
+ * has neither cycles nor missing values. */
 static int fill_node(struct build *build, const struct node_parts *parts, struct node *node,
                      struct error *err) {
     struct arena *arena = &build->graph->arena;

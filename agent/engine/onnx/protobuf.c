@@ -60,8 +60,8 @@ int wire_next(struct wire *wire, struct wire_field *ret_field, struct error *err
         if (take(wire, size, &part, err) < 0) {
             return -1;
         }
-        memcpy(&field.integer, part.at,
-               size); /* little-endian, like all machines that we support */
+        /* Little-endian, like all machines that we support. */
+        memcpy(&field.integer, part.at, size);
         break;
     case WIRE_BYTES:
         if (wire_varint(wire, &size, err) < 0 || take(wire, size, &field.bytes, err) < 0) {

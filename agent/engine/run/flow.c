@@ -28,8 +28,8 @@ struct line {
 };
 
 struct set {
-    struct memory *up, *down,
-        *results;           /* up: per input; down: per output; results: per output, on the host */
+    /* up: per input; down: per output; results: per output, on the host. */
+    struct memory *up, *down, *results;
     struct tensor *outputs; /* of the run in progress; their data is in results */
     struct device_mark *arrived, *computed, *returned;
 };

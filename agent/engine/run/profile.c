@@ -94,8 +94,8 @@ int profile_new(struct session *session, const struct tensor *inputs, size_t run
                 struct profile **ret_profile, struct error *err) {
     AUTO(profile_freep) struct profile *profile = x_calloc(1, sizeof *profile);
     struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
-    int result =
-        session_run(session, inputs, outputs, err); /* makes the plan and warms the caches */
+    /* Makes the plan and warms the caches. */
+    int result = session_run(session, inputs, outputs, err);
     const struct plan *plan = session_plan(session);
     struct device *device = result == 0 ? plan->device : NULL;
     profile->has_peaks = device && device->ops->measure;

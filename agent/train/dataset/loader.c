@@ -127,8 +127,8 @@ static void *fill(void *context) {
     pthread_mutex_lock(&loader->lock);
     while (next_piece(loader, &piece)) {
         struct error err = {0};
-        bool is_broken =
-            piece.slot->error.kind != ERROR_NONE; /* its other samples need not be read */
+        /* Its other samples need not be read. */
+        bool is_broken = piece.slot->error.kind != ERROR_NONE;
         pthread_mutex_unlock(&loader->lock);
         for (int64_t i = 0; i < piece.count && !is_broken; i++) {
             is_broken = make_sample(loader, &piece, piece.first + i, &sample, &err) < 0;

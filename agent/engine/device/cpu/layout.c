@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Decides which values are blocked: those whose maker can write
-// blocks and whose readers can all read blocks. The fast pools and concatenations support only
-// blocks: if one has a row-major operand, it loses its kernel. This repeats until nothing changes.
+// SPDX-License-Identifier: Apache-2.0
+// Decides which values are blocked: those whose maker can write blocks and whose readers can all
+// read blocks. The fast pools and concatenations support only blocks: if one has a row-major
+// operand, it loses its kernel. This repeats until nothing changes.
 #include "agent/engine/device/cpu/layout.h"
 
 #include "agent/engine/device/cpu/fast/steps.h"

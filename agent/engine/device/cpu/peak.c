@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Takes the best of a few tries, because other work on the
-// machine can only lower the result.
+// SPDX-License-Identifier: Apache-2.0
+// Measures the peaks: the best of a few tries, because other work can only lower the result.
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/vector.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { TRIES = 7, ROUNDS = 1 << 21 };
-static const size_t copied_bytes =
-    (size_t)128 << 20; // of source and destination each: more than the caches hold
+// Of source and destination each: more than the caches hold.
+static const size_t copied_bytes = (size_t)128 << 20;
 
 struct peak {
     const struct vector_ops *ops;

@@ -390,8 +390,8 @@ static int place_weights(struct build *build, struct error *err) {
 static int read_targets(const struct node *node, struct trees *trees, struct error *err) {
     static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
     const char *aggregate = node_text(node, "aggregate_function", "SUM");
-    while (strcmp(names[trees->aggregate], aggregate) !=
-           0) { /* its rule has checked that it is one of them */
+    /* Its rule has checked that it is one of them. */
+    while (strcmp(names[trees->aggregate], aggregate) != 0) {
         trees->aggregate++;
     }
     trees->is_classifier = node->op->id == OP_ML_TREE_ENSEMBLE_CLASSIFIER;

@@ -119,8 +119,8 @@ static bool is_to_widen(const struct widening *widening, const struct node *node
         made |= widening->is_made[index];
         others |= !widening->is_made[index] && !widening->builder.graph.values[index].is_constant;
     }
-    halves &=
-        !(node->op->flags & OP_ML); /* these do not support 16 bits, and are refused by name */
+    /* These do not support 16 bits, and are refused by name. */
+    halves &= !(node->op->flags & OP_ML);
     return halves && (refuses || (made && !others));
 }
 

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Depthwise convolutions: each channel has a separate kernel. A
-// unit of work is some blocks of channels and some rows. If a fused 1x1 convolution makes the
-// input, a unit computes its blocks of that itself, row by row into its window, so they never leave
-// the processor's cache.
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolutions: each channel has a separate kernel. A unit of work is some blocks of
+// channels and some rows. If a fused 1x1 convolution makes the input, a unit computes its blocks of
+// that itself, row by row into its window, so they never leave the processor's cache.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/conv_run.h"

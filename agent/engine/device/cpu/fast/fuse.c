@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Which nodes are fused into one step. Convolutions are fused
-// with the nodes before them (padding, doubling) and after them (batch and instance normalisation,
-// residual, relu), additions with a relu.
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are fused into one step. Convolutions are fused with the nodes before them (padding,
+// doubling) and after them (batch and instance normalisation, residual, relu), additions with a
+// relu.
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Which nodes of a training graph are fused into one step: a
-// normalisation with the addition and relu after it; its gradient with the relu's gradient, and the
-// sum of two gradients, before it.
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a training graph are fused into one step: a normalisation with the addition and
+// relu after it; its gradient with the relu's gradient, and the sum of two gradients, before it.
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"

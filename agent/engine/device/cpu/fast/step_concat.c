@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Concatenation of channels in the blocked layout, by copying
-// whole blocks.
+// SPDX-License-Identifier: Apache-2.0
+// Concatenation of channels in the blocked layout, by copying whole blocks.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Products with a constant matrix, fused with the relu or clip
-// that follows. A product is computed as a 1x1 convolution whose pixels are the rows of the other
-// matrix.
+// SPDX-License-Identifier: Apache-2.0
+// Products with a constant matrix, fused with the relu or clip that follows. A product is computed
+// as a 1x1 convolution whose pixels are the rows of the other matrix.
 //
 // With several rows, they are first copied to tiles of TILE rows, [k / b][rows of the tile][b], a
 // block of TILES tiles at a time. Then each unit of work, some pairs of blocks of columns,

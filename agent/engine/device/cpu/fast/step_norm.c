@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Normalisation over the batch, and its gradient. One thread
-// processes a block of channels in two passes: first the sums, then the results; in the second pass
-// the values are in the cache if it is large enough. So the order of every sum does not depend on
-// the number of threads.
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation over the batch, and its gradient. One thread processes a block of channels in two
+// passes: first the sums, then the results; in the second pass the values are in the cache if it is
+// large enough. So the order of every sum does not depend on the number of threads.
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 

@@ -16,8 +16,8 @@ enum layout {
 /* A convolution with what was fused into it; the state of its step. */
 struct conv_step {
     const struct node *node; /* the convolution; the key of its cached weights */
-    struct conv_step
-        *first; /* a 1x1 convolution in front of this depthwise one; owned; NULL: none */
+    /* A 1x1 convolution in front of this depthwise one; owned; NULL: none. */
+    struct conv_step *first;
     struct conv_shape shape;
     struct conv_source source;    /* scale and shift: owned */
     const void *norm_key;         /* a folded batch normalisation's scale; NULL: none */

@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0 Winograd's F(t x t, 3x3): windows of (t + 2) x (t + 2)
-// pixels, t apart, are transformed to (t + 2)^2 matrices [tiles, channels in], which are multiplied
-// by the transformed weights; the products are transformed back to tiles of t x t outputs. With
-// stride 2 the windows have 5 x 5 pixels and are 4 apart. There a line is split into two of stride
-// 1, each of every other pixel: F(2, 2) for the first and third tap, with three products instead of
-// four, and the second tap, which saves nothing: 25 products instead of 36.
+// SPDX-License-Identifier: Apache-2.0
+// Winograd's F(t x t, 3x3): windows of (t + 2) x (t + 2) pixels, t apart, are transformed to (t +
+// 2)^2 matrices [tiles, channels in], which are multiplied by the transformed weights; the products
+// are transformed back to tiles of t x t outputs. With stride 2 the windows have 5 x 5 pixels and
+// are 4 apart. There a line is split into two of stride 1, each of every other pixel: F(2, 2) for
+// the first and third tap, with three products instead of four, and the second tap, which saves
+// nothing: 25 products instead of 36.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/conv_run.h"

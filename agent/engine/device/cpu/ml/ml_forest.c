@@ -30,8 +30,8 @@ struct forest {
     const struct trees *trees;
     struct forest_node *nodes;
     int32_t *depths; /* [tree_count] */
-    int32_t
-        *targets;    /* [tree_count]: if the weights of each tree are for one target; NULL: dense */
+    /* [tree_count]: if the weights of each tree are for one target; NULL: dense. */
+    int32_t *targets;
     double *weights; /* [leaves], or dense [leaves, target_count] */
 };
 

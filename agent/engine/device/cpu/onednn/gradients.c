@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Gradients of convolutions. Each sum is computed by one
-// thread, so its order is fixed.
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of convolutions. Each sum is computed by one thread, so its order is fixed.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"

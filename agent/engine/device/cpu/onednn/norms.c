@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Normalisations over one dimension: softmax over the last one,
-// local response over channels.
+// SPDX-License-Identifier: Apache-2.0
+// Normalisations over one dimension: softmax over the last one, local response over channels.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Products of two matrices that are computed during the run;
-// fast/ takes products with a constant.
+// SPDX-License-Identifier: Apache-2.0
+// Products of two matrices that are computed during the run; fast/ takes products with a constant.
 #include "agent/engine/device/cpu/onednn/request.h"
 #include "agent/engine/ops/infer/matmul.h"
 

@@ -208,8 +208,8 @@ BITWISE_ROW(bitwise_2, uint16_t)
 BITWISE_ROW(bitwise_1, uint8_t)
 
 static int bitwise_run(const struct call *call, struct error *err UNUSED) {
-    size_t size =
-        tensor_type_size(call->inputs[0]->type); /* the sign bit is treated like other bits */
+    /* The sign bit is treated like other bits. */
+    size_t size = tensor_type_size(call->inputs[0]->type);
     each_pair(call, size == 8   ? bitwise_8
                     : size == 4 ? bitwise_4
                     : size == 2 ? bitwise_2

@@ -190,8 +190,8 @@ static int reduce_run(const struct call *call, struct error *err) {
     reduced_strides(&x->shape, &reduce, rows.strides[1]);
     int result = 0;
     if (tensor_type_is_real(x->type)) {
-        result = reduce_reals(&reduction, &rows, y, sums.data,
-                              err); /* elements have the size of int64 */
+        /* Elements have the size of int64. */
+        result = reduce_reals(&reduction, &rows, y, sums.data, err);
     } else {
         reduce_integers(&reduction, &rows, y, sums.data);
     }

@@ -39,8 +39,8 @@ struct gemm {
     struct product product; /* first, so that one release serves all */
     void *weights, *bias;   /* packed, channels last */
     struct fused fused;
-    struct matmul
-        matmul; /* if batches are not evenly spaced: matrices are multiplied one after the other */
+    /* If batches are not evenly spaced: matrices are multiplied one after the other. */
+    struct matmul matmul;
     bool is_uneven;
 };
 
