@@ -173,7 +173,7 @@ int text_values_attributes(struct graph *graph, struct node *node, struct error 
     return 0;
 }
 
-/* ---- readers and makers ----------------------------------------------------- */
+/* ---- readers and makers --------------------------------------------------------------------- */
 
 /* Operators that move values without reading them; the first input (each input of Concat) is
  * moved. */

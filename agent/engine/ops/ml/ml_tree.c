@@ -258,8 +258,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
     return link_children(build, place, near, changes, err);
 }
 
-/* ---- breadth-first order
- * ------------------------------------------------------------------------------ */
+/* ---- breadth-first order --------------------------------------------------------------------- */
 
 /* The places from..to - 1 are one tree. */
 static int place_tree(struct build *build, struct tree_node *read, int32_t from, int32_t to,

@@ -9,7 +9,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* ---- transforms: direct sums, with sine and cosine from a table -------------- */
+/* ---- transforms: direct sums, with sine and cosine from a table ------------------------------ */
 
 struct transform {
     const struct tensor *x, *window; /* window: NULL for none */
