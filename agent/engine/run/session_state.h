@@ -22,7 +22,8 @@ struct session {
     struct flow *flow; /* used by session_submit; NULL before its first call */
 };
 
-/* Frees everything that session_run has on the device, except packed weights, and the block. */
+/* Frees everything that session_run has on the device, the block included, except packed weights.
+ */
 void session_forget_plans(struct session *session);
 bool session_has_plans(const struct session *session); /* for any shapes */
 /* Makes the block at least this large. If it grows, no step that uses it may be running. */
