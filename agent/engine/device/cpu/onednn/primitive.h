@@ -22,8 +22,8 @@ struct onednn {
 
 struct operand {
     struct request_arg arg;
-    dnnl_memory_t lies, wanted; /* wanted: the primitive's format; NULL: it is that of lies */
-    dnnl_primitive_t reorder;   /* from lies to wanted, or back for the output */
+    dnnl_memory_t lies, wanted; /* wanted: the primitive's format; NULL: the format in memory */
+    dnnl_primitive_t reorder;   /* between the two: to wanted, or back for the output */
     size_t offset;              /* of wanted, in the scratch */
     bool is_kept;               /* wanted is a constant that the device keeps */
 };
