@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/check.h"
 
-#include "lib/options.h"
+#include "operator/commands/cli_command.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
@@ -42,20 +42,26 @@ static int print_pods(const json_t *object, struct error *err) {
     return 0;
 }
 
-static int check(const char *file, bool show, bool pods, struct error *err) {
+struct request {
+    const char *file;
+    bool show, pods;
+};
+
+static int check(const struct request *request, struct error *err) {
+    const char *file = request->file;
     AUTO(tree_freep) json_t *object = NULL;
     if (!file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
     }
-    int result =
-        show || pods ? resource_load(file, &object, err) : resource_load_today(file, &object, err);
+    int result = request->show || request->pods ? resource_load(file, &object, err)
+                                                : resource_load_today(file, &object, err);
     if (result < 0) {
         return -1;
     }
-    if (pods) {
+    if (request->pods) {
         return print_pods(object, err);
     }
-    if (show) {
+    if (request->show) {
         print(object);
     } else {
         printf("%s: %s %s is OK\n", file, tree_text(object, "kind", ""),
@@ -78,25 +84,26 @@ static char *about_pods(void) {
     return text;
 }
 
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    (void)words, (void)ret_code;
+    int result = check(context, err);
+    if (result < 0 && err->kind == ERROR_NOT_FOUND) {
+        err->kind = ERROR_INVALID; /* a wrong argument: exit code 2 */
+    }
+    return result;
+}
+
 int check_command(int argc, char **argv) {
-    const char *file = NULL;
-    bool show = false, pods = false;
+    struct request request = {0};
     AUTO(text_freep) char *pods_help = about_pods();
     const struct option options[] = {
-        {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &file},
-        {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
-        {"pods", 0, OPTION_FLAG, NULL, pods_help, &pods},
+        {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &request.file},
+        {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.",
+         &request.show},
+        {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},
         {0},
     };
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    if (result < 0 || check(file, show, pods, &err) < 0) {
-        fprintf(stderr, "windlass check: %s\n", err.text);
-        return err.kind == ERROR_NOT_FOUND ? 2 : error_exit_code(&err);
-    }
-    return 0;
+    const struct cli_command command = {
+        .name = "check", .help = &help, .options = options, .run = run, .context = &request};
+    return cli_command_run(&command, argc, argv);
 }

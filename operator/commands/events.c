@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/events.h"
 
-#include "lib/options.h"
 #include "lib/time/clock.h"
+#include "operator/commands/cli_command.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/kinds.h"
 #include "operator/show/table.h"
@@ -111,20 +111,16 @@ static int show(struct remote *remote, const char *name, struct error *err) {
     return 0;
 }
 
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    AUTO(remote_release) struct remote remote = {0};
+    (void)ret_code;
+    return remote_open(context, &remote, err) < 0 ? -1 : show(&remote, words->values[0], err);
+}
+
 int events_command(int argc, char **argv) {
     struct remote_options where = {0};
     const struct option options[] = {REMOTE_ROWS(&where), {0}};
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    AUTO(remote_release) struct remote remote = {0};
-    if (result < 0 || remote_open(&where, &remote, &err) < 0 ||
-        show(&remote, words.values[0], &err) < 0) {
-        fprintf(stderr, "windlass events: %s\n", err.text);
-        return error_exit_code(&err);
-    }
-    return 0;
+    const struct cli_command command = {
+        .name = "events", .help = &help, .options = options, .run = run, .context = &where};
+    return cli_command_run(&command, argc, argv);
 }

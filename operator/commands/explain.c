@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/explain.h"
 
-#include "lib/options.h"
+#include "operator/commands/cli_command.h"
 #include "operator/kinds/kinds.h"
 #include "operator/reference.h"
 
@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int explain(struct error *err) {
+static int explain(void *context, const struct option_list *words, int *ret_code,
+                   struct error *err) {
+    (void)context, (void)words, (void)ret_code;
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         AUTO(schema_freep) struct schema *schema = NULL;
         AUTO(text_freep) char *text = NULL;
@@ -39,15 +41,7 @@ int explain_command(int argc, char **argv) {
         .examples = "windlass explain | grep workers",
     };
     const struct option options[] = {{0}};
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    if (result < 0 || explain(&err) < 0) {
-        fprintf(stderr, "windlass explain: %s\n", err.text);
-        return error_exit_code(&err);
-    }
-    return 0;
+    const struct cli_command command = {
+        .name = "explain", .help = &help, .options = options, .run = explain};
+    return cli_command_run(&command, argc, argv);
 }

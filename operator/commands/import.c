@@ -2,7 +2,7 @@
 #include "operator/commands/import.h"
 
 #include "lib/file.h"
-#include "lib/options.h"
+#include "operator/commands/cli_command.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
@@ -36,8 +36,12 @@ static char *name_of(const char *path) {
     return name;
 }
 
-static int import(const struct kind_row *row, const char *path, const char *given,
-                  struct error *err) {
+struct request {
+    const struct kind_row *row;
+    const char *name; /* of the job; NULL: the file's */
+};
+
+static int import(const struct request *request, const char *path, struct error *err) {
     AUTO(text_freep) char *standard = name_of(path);
     AUTO(text_freep) char *job_text = NULL;
     AUTO(text_freep) char *text = NULL;
@@ -48,7 +52,7 @@ static int import(const struct kind_row *row, const char *path, const char *give
         return -1;
     }
     if (tree_parse(job_text, size, FILE_BYTES_MAX, &job, err) < 0 ||
-        row->import(job, given ? given : standard, &text, err) < 0) {
+        request->row->import(job, request->name ? request->name : standard, &text, err) < 0) {
         return error_context(err, "%s", path);
     }
     /* The result must be a manifest that a cluster accepts. */
@@ -61,9 +65,18 @@ static int import(const struct kind_row *row, const char *path, const char *give
     return 0;
 }
 
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    (void)ret_code;
+    int result = import(context, words->values[0], err);
+    if (result < 0 && err->kind == ERROR_NOT_FOUND) {
+        err->kind = ERROR_INVALID; /* a wrong argument: exit code 2 */
+    }
+    return result;
+}
+
 int import_command(int argc, char **argv) {
-    const char *name = NULL;
     const struct kind_row *row = find_row();
+    struct request request = {.row = row};
     if (!row) {
         fprintf(stderr, "windlass import: not possible: no kind has an import\n");
         return 2;
@@ -84,18 +97,10 @@ int import_command(int argc, char **argv) {
         .words_max = 1,
     };
     const struct option options[] = {
-        {"name", 0, OPTION_TEXT, "NAME", name_help, &name},
+        {"name", 0, OPTION_TEXT, "NAME", name_help, &request.name},
         {0},
     };
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    if (result < 0 || import(row, words.values[0], name, &err) < 0) {
-        fprintf(stderr, "windlass import: %s\n", err.text);
-        return err.kind == ERROR_NOT_FOUND ? 2 : error_exit_code(&err);
-    }
-    return 0;
+    const struct cli_command command = {
+        .name = "import", .help = &help, .options = options, .run = run, .context = &request};
+    return cli_command_run(&command, argc, argv);
 }

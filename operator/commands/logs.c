@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/logs.h"
 
-#include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/logs_local.h"
+#include "operator/commands/cli_command.h"
+#include "operator/commands/local_logs.h"
+#include "operator/commands/log_line.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kube/stream.h"
@@ -70,20 +71,8 @@ static void stream_free(struct reader *reader, struct stream *stream) {
     free(stream);
 }
 
-void logs_line(const char *pod, const char *text, size_t size, bool is_terminal) {
-    printf("[%s] ", pod);
-    if (!is_terminal) {
-        fwrite(text, 1, size, stdout);
-    }
-    for (size_t i = 0; is_terminal && i < size; i++) {
-        bool is_plain = ((unsigned char)text[i] >= ' ' && text[i] != 127) || text[i] == '\t';
-        putchar(is_plain ? text[i] : ' ');
-    }
-    putchar('\n');
-}
-
 static void show(const struct stream *stream, const char *text, size_t size) {
-    logs_line(stream->short_name, text, size, stream->reader->is_terminal);
+    log_line_print(stream->short_name, text, size, stream->reader->is_terminal);
 }
 
 /* A line is "2026-11-21T04:00:00.123456789Z text". All times of a node have the same form, so they
@@ -337,11 +326,10 @@ static int check_request(const struct request *request, struct error *err) {
         return error_set(err, ERROR_INVALID, "--coordinator or --worker: give one of them");
     }
     if (!request->name && !request->state) {
-        return error_set(err, ERROR_INVALID, "of which job? NAME is expected (--help)");
+        return error_set(err, ERROR_INVALID, "the NAME of the job is missing (--help)");
     }
     if (request->state && request->follow) {
-        return error_set(err, ERROR_INVALID,
-                         "-f: of a local run its files can be followed: tail -f %s/*.log",
+        return error_set(err, ERROR_INVALID, "-f does not work with --state; use: tail -f %s/*.log",
                          request->state);
     }
     return 0;
@@ -349,12 +337,22 @@ static int check_request(const struct request *request, struct error *err) {
 
 static int read_where(const struct request *request, struct error *err) {
     if (request->state) {
-        const struct logs_choice choice = {request->name, request->coordinator, request->previous,
-                                           request->worker, request->tail};
-        return logs_local(request->state, &choice, err);
+        const struct local_logs_choice choice = {.name = request->name,
+                                                 .coordinator = request->coordinator,
+                                                 .previous = request->previous,
+                                                 .worker = request->worker,
+                                                 .tail = request->tail};
+        return local_logs_print(request->state, &choice, err);
     }
     AUTO(remote_release) struct remote remote = {0};
     return remote_open(&request->where, &remote, err) < 0 ? -1 : read_logs(&remote, request, err);
+}
+
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    struct request *request = context;
+    (void)ret_code;
+    request->name = words->count ? words->values[0] : NULL;
+    return check_request(request, err) < 0 ? -1 : read_where(request, err);
 }
 
 int logs_command(int argc, char **argv) {
@@ -371,17 +369,7 @@ int logs_command(int argc, char **argv) {
         REMOTE_ROWS(&request.where),
         {0},
     };
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    request.name = words.count ? words.values[0] : NULL;
-    if (result < 0 || check_request(&request, &err) < 0 || read_where(&request, &err) < 0) {
-        fflush(stdout);
-        fprintf(stderr, "windlass logs: %s\n", err.text);
-        return error_exit_code(&err);
-    }
-    return 0;
+    const struct cli_command command = {
+        .name = "logs", .help = &help, .options = options, .run = run, .context = &request};
+    return cli_command_run(&command, argc, argv);
 }

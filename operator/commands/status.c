@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/status.h"
 
-#include "lib/options.h"
 #include "lib/time/clock.h"
+#include "operator/commands/cli_command.h"
 #include "operator/commands/remote.h"
 #include "operator/commands/status_pods.h"
 #include "operator/kinds/kinds.h"
@@ -490,6 +490,27 @@ static char *about_page(void) {
     return all;
 }
 
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    struct request *request = context;
+    AUTO(remote_release) struct remote remote = {0};
+    request->name = words->count ? words->values[0] : NULL;
+    if (request->name && request->where.all) {
+        return error_set(err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
+    }
+    if (request->output && !request->name) {
+        return error_set(err, ERROR_INVALID, "-o %s: the NAME of a job is missing",
+                         request->output);
+    }
+    if (request->output && strcmp(request->output, "html") != 0) {
+        return error_set(err, ERROR_INVALID, "-o %s: expected html", request->output);
+    }
+    if (remote_open(&request->where, &remote, err) < 0) {
+        return -1;
+    }
+    return request->name ? show_job(&remote, request, ret_code, err)
+                         : show_list(&remote, request, err);
+}
+
 int status_command(int argc, char **argv) {
     struct request request = {0};
     AUTO(text_freep) char *page_help = about_page();
@@ -518,29 +539,7 @@ int status_command(int argc, char **argv) {
         REMOTE_ROWS(&request.where),
         {0},
     };
-    struct option_list words = {0};
-    struct error err = {0};
-    int result = options_read(argc, argv, &help, options, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    int code = 0;
-    AUTO(remote_release) struct remote remote = {0};
-    request.name = words.count ? words.values[0] : NULL;
-    if (result == 0 && request.name && request.where.all) {
-        result = error_set(&err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
-    }
-    if (result == 0 && request.output && (!request.name || strcmp(request.output, "html") != 0)) {
-        result =
-            error_set(&err, ERROR_INVALID,
-                      request.name ? "-o %s: html is possible" : "-o %s: NAME of a job is missing",
-                      request.output);
-    }
-    if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
-        (request.name ? show_job(&remote, &request, &code, &err)
-                      : show_list(&remote, &request, &err)) < 0) {
-        fprintf(stderr, "windlass status: %s\n", err.text);
-        return error_exit_code(&err);
-    }
-    return code;
+    const struct cli_command command = {
+        .name = "status", .help = &help, .options = options, .run = run, .context = &request};
+    return cli_command_run(&command, argc, argv);
 }

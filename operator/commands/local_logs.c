@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/logs_local.h"
+#include "operator/commands/local_logs.h"
 
 #include "lib/file.h"
-#include "operator/commands/logs.h"
+#include "operator/commands/log_line.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -133,7 +133,8 @@ static int find_files(const char *folder, const char *job, struct log_files *fil
 }
 
 /* For each role and index only the newest attempt, unless earlier ones are asked for. */
-static bool is_wanted(const struct log_files *files, size_t i, const struct logs_choice *choice) {
+static bool is_wanted(const struct log_files *files, size_t i,
+                      const struct local_logs_choice *choice) {
     const struct log_file *file = &files->items[i];
     bool is_newest = i + 1 == files->count || files->items[i + 1].index != file->index;
     return (!choice->coordinator || file->index < 0) &&
@@ -166,14 +167,15 @@ static int print_file(const char *folder, const struct log_file *file, int64_t t
             continue;
         }
         size -= size > 0 && line[size - 1] == '\n';
-        logs_line(file->name + file->job_len + 1, line, (size_t)size, isatty(STDOUT_FILENO));
+        log_line_print(file->name + file->job_len + 1, line, (size_t)size, isatty(STDOUT_FILENO));
     }
     free(line);
     fclose(from);
     return 0;
 }
 
-int logs_local(const char *folder, const struct logs_choice *choice, struct error *err) {
+int local_logs_print(const char *folder, const struct local_logs_choice *choice,
+                     struct error *err) {
     AUTO(log_files_release) struct log_files files = {0};
     if (find_files(folder, choice->name, &files, err) < 0) {
         return -1;
