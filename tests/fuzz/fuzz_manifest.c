@@ -42,8 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct batchscore_observed observed = {.job = seen};
     struct disttrain_observed gang = {.job = seen};
     AUTO(tree_freep) json_t *result = NULL;
-    if ((is_gang ? disttrain_plan(&gang, 1000, &result, &err)
-                 : batchscore_plan(&observed, 1000, &result, &err)) < 0 ||
+    if ((is_gang ? disttrain_decide(&gang, 1000, &result, &err)
+                 : batchscore_decide(&observed, 1000, &result, &err)) < 0 ||
         (!makes_something(result) && !tree_bool(object, "spec.suspend", false))) {
         abort();
     }

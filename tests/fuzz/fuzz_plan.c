@@ -20,15 +20,16 @@ static struct job_observed observed_of(const json_t *tree) {
 
 static int plan_gang(const json_t *tree, json_t **ret_result, struct error *err) {
     struct disttrain_observed observed = {.job = observed_of(tree)};
-    return disttrain_plan(&observed, 1000000, ret_result, err);
+    return disttrain_decide(&observed, 1000000, ret_result, err);
 }
 
 static int plan_scores(const json_t *tree, json_t **ret_result, struct error *err) {
-    AUTO(schedule_freep)
-    struct schedule *schedule = schedule_read(json_object_get(tree, "object"));
+    AUTO(batchscore_schedule_freep)
+    struct batchscore_schedule *schedule =
+        batchscore_schedule_read(json_object_get(tree, "object"));
     struct batchscore_observed observed = {
         .job = observed_of(tree), .runs = json_object_get(tree, "runs"), .schedule = schedule};
-    return batchscore_plan(&observed, 1000000, ret_result, err);
+    return batchscore_decide(&observed, 1000000, ret_result, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

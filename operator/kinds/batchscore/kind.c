@@ -18,8 +18,8 @@ static int pods(const json_t *object, const struct endpoint *endpoint,
     if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
         return -1;
     }
-    *ret_pods = json_pack("[o, o]", pods_coordinator(&spec, endpoint, 1),
-                          pods_worker(&spec, endpoint, 0, 1));
+    *ret_pods = json_pack("[o, o]", batchscore_coordinator_pod(&spec, endpoint, 1),
+                          batchscore_worker_pod(&spec, endpoint, 0, 1));
     return 0;
 }
 
@@ -32,7 +32,7 @@ const struct kind_row batchscore_row = {
     .crd = batchscore_crd,
     .pods_about = "coordinator and worker",
     .check = batchscore_check,
-    .check_today = schedule_check,
+    .check_today = batchscore_schedule_check,
     .pods = pods,
     .unit = unit,
     .local =

@@ -28,30 +28,30 @@ const struct job_words batchscore_words = {
     .warnings = warnings,
 };
 
-static void release(struct plan *plan) {
-    plan_release(&plan->job);
+static void release(struct batchscore_plan *plan) {
+    job_plan_release(&plan->job);
     batchscore_spec_release(&plan->spec);
 }
 
 /* The job_plan is the first member. */
-static struct plan *plan_of(struct job_plan *job) {
-    return (struct plan *)job;
+static struct batchscore_plan *plan_of(struct job_plan *job) {
+    return (struct batchscore_plan *)job;
 }
 
-static const struct plan *plan_seen(const struct job_plan *job) {
-    return (const struct plan *)job;
+static const struct batchscore_plan *plan_seen(const struct job_plan *job) {
+    return (const struct batchscore_plan *)job;
 }
 
 static void read_pods(struct job_plan *job) {
-    struct plan *plan = plan_of(job);
+    struct batchscore_plan *plan = plan_of(job);
     /* A job that has begun keeps its nature, and reports that its spec was changed. */
     plan->is_series =
         series_is(job->observed->object) && !tree_get(job->observed->object, "status.credentials");
-    plan_read_pods(plan);
+    batchscore_read_pods(plan);
 }
 
 static int read_spec(struct job_plan *job, struct error *err) {
-    struct plan *plan = plan_of(job);
+    struct batchscore_plan *plan = plan_of(job);
     if (batchscore_spec_read(job->observed->object, job->observed->options, &plan->spec, err) < 0) {
         return -1;
     }
@@ -60,10 +60,10 @@ static int read_spec(struct job_plan *job, struct error *err) {
 }
 
 static void clean_up(struct job_plan *job, bool succeeded, bool all) {
-    plan_clean_up(plan_of(job), succeeded, all);
+    batchscore_clean_up(plan_of(job), succeeded, all);
 }
 
-static long long count_items(const struct plan *plan, const char *which) {
+static long long count_items(const struct batchscore_plan *plan, const char *which) {
     AUTO(text_freep) char *now = x_printf("items.%s", which);
     AUTO(text_freep) char *before = x_printf("status.items.%s", which);
     return tree_integer(plan->job.progress, now,
@@ -71,8 +71,8 @@ static long long count_items(const struct plan *plan, const char *which) {
 }
 
 static void suspend(struct job_plan *job) {
-    struct plan *plan = plan_of(job);
-    plan_clean_up(plan, false, false);
+    struct batchscore_plan *plan = plan_of(job);
+    batchscore_clean_up(plan, false, false);
     plan->job.conditions.suspended = true;
     if (count_items(plan, "total") > 0) {
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Suspended",
@@ -85,17 +85,17 @@ static void suspend(struct job_plan *job) {
 }
 
 static void verdict(struct job_plan *job) {
-    plan_verdict(plan_of(job));
+    batchscore_verdict(plan_of(job));
 }
 
 static char *how_far(const struct job_plan *job) {
-    const struct plan *plan = plan_seen(job);
+    const struct batchscore_plan *plan = plan_seen(job);
     return x_printf("%lld of %lld items are done", count_items(plan, "done"),
                     count_items(plan, "total"));
 }
 
 static void make_pods(struct job_plan *job) {
-    plan_pods(plan_of(job));
+    batchscore_make_pods(plan_of(job));
 }
 
 static bool has_hub(const struct job_plan *job) {
@@ -103,17 +103,17 @@ static bool has_hub(const struct job_plan *job) {
 }
 
 static bool is_running(const struct job_plan *job) {
-    return plan_has_running_worker(plan_seen(job));
+    return batchscore_has_running_worker(plan_seen(job));
 }
 
 /* A series never ends; when the cluster refuses a write, it stalls. */
-static void plan_runs(struct plan *plan) {
+static void plan_runs(struct batchscore_plan *plan) {
     struct conditions *conditions = &plan->job.conditions;
-    plan_series(plan);
-    if (plan_is_outdated(&plan->job)) {
+    series_decide(plan);
+    if (job_plan_is_outdated(&plan->job)) {
         return;
     }
-    plan_report_write_failures(&plan->job, plan_has_running_worker(plan));
+    job_plan_report_write_failures(&plan->job, batchscore_has_running_worker(plan));
     if (conditions->state == CONDITIONS_FAILED) {
         conditions->state = CONDITIONS_UNDER_WAY;
         conditions_stall(conditions, conditions->reason, conditions->message);
@@ -121,7 +121,7 @@ static void plan_runs(struct plan *plan) {
 }
 
 static bool divert(struct job_plan *job, bool is_known UNUSED) {
-    struct plan *plan = plan_of(job);
+    struct batchscore_plan *plan = plan_of(job);
     if (!job->spec || !plan->is_series) {
         return false;
     }
@@ -130,11 +130,11 @@ static bool divert(struct job_plan *job, bool is_known UNUSED) {
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
-    return status_next(object, job->spec ? &plan_of(job)->spec : NULL, &job->conditions,
-                       job->progress, job->now_ms);
+    return batchscore_status(object, job->spec ? &plan_of(job)->spec : NULL, &job->conditions,
+                             job->progress, job->now_ms);
 }
 
-static const struct plan_ops ops = {
+static const struct job_plan_ops ops = {
     .words = &batchscore_words,
     .read = read_pods,
     .read_spec = read_spec,
@@ -149,9 +149,9 @@ static const struct plan_ops ops = {
     .status = make_status,
 };
 
-int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, json_t **ret_result,
-                    struct error *err) {
+int batchscore_decide(const struct batchscore_observed *observed, int64_t now_ms,
+                      json_t **ret_result, struct error *err) {
     AUTO(release)
-    struct plan plan = {.runs = observed->runs, .schedule = observed->schedule};
-    return plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);
+    struct batchscore_plan plan = {.runs = observed->runs, .schedule = observed->schedule};
+    return job_plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);
 }

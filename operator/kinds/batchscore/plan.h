@@ -4,17 +4,17 @@
 
 #include "operator/kinds/job/plan.h"
 
-struct schedule;
+struct batchscore_schedule;
 
 /* What the controller has observed of one BatchScore. All borrowed. */
 struct batchscore_observed {
     struct job_observed job;
-    const json_t *runs;              /* array of a series' runs (series.h), any order; NULL: none */
-    const struct schedule *schedule; /* spec.schedule, parsed (schedule.h); NULL: none */
+    const json_t *runs; /* array of a series' runs (series.h), any order; NULL: none */
+    const struct batchscore_schedule *schedule; /* spec.schedule, parsed (schedule.h); NULL: none */
 };
 
 extern const struct job_words batchscore_words;
 
 /* The result of job/plan.h, owned by the caller. */
-NODISCARD int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms,
-                              json_t **ret_result, struct error *err);
+NODISCARD int batchscore_decide(const struct batchscore_observed *observed, int64_t now_ms,
+                                json_t **ret_result, struct error *err);

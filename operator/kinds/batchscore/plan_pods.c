@@ -24,16 +24,16 @@ struct slot {
     bool alive;
 };
 
-static int64_t batches_done(const struct plan *plan) {
+static int64_t batches_done(const struct batchscore_plan *plan) {
     int64_t before = tree_integer(plan->job.observed->object, "status.miniBatches.done", 0);
     return MAX(tree_integer(plan->job.progress, "miniBatches.done", 0), before);
 }
 
-static int failures_max(const struct plan *plan) {
+static int failures_max(const struct batchscore_plan *plan) {
     return batches_done(plan) > 0 ? FAILURES_MAX : FAILURES_MAX_EARLY;
 }
 
-static void coordinator_succeeded(struct plan *plan) {
+static void coordinator_succeeded(struct batchscore_plan *plan) {
     int64_t total = tree_integer(plan->job.progress, "items.total", 0);
     const char *output = tree_text(plan->job.observed->object, "spec.output.path", "");
     const char *message = tree_text(plan->job.progress, "message", "");
@@ -51,7 +51,7 @@ static void coordinator_succeeded(struct plan *plan) {
     }
 }
 
-void plan_verdict(struct plan *plan) {
+void batchscore_verdict(struct batchscore_plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     if (!newest) {
         return;
@@ -60,24 +60,25 @@ void plan_verdict(struct plan *plan) {
         coordinator_succeeded(plan);
     } else if (newest->stage == POD_PHASE_DEAD &&
                (newest->exit_code == 1 || newest->exit_code == 2)) {
-        AUTO(text_freep) char *cause = plan_termination_message(newest);
-        plan_fail(&plan->job, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause, newest);
+        AUTO(text_freep) char *cause = job_plan_termination_message(newest);
+        job_plan_fail(&plan->job, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause,
+                      newest);
     }
 }
 
 /* The coordinator is unreachable, because of a NetworkPolicy or because the controller is outside
  * the cluster. Its state is unknown until its termination message. */
-static bool is_deaf(struct plan *plan) {
+static bool is_deaf(struct batchscore_plan *plan) {
     const struct pod_phase *coordinator = plan->coordinator;
     if (!coordinator || coordinator->stage != POD_PHASE_RUNNING || !coordinator->running_ms ||
         plan->job.progress || tree_get(plan->job.observed->object, "status.items")) {
         return false;
     }
-    plan_wake(&plan->job, coordinator->running_ms + DEAF_MS);
+    job_plan_wake(&plan->job, coordinator->running_ms + DEAF_MS);
     return plan->job.now_ms >= coordinator->running_ms + DEAF_MS;
 }
 
-static void coordinator_runs(struct plan *plan) {
+static void coordinator_runs(struct batchscore_plan *plan) {
     static const struct {
         const char *state, *reason, *message;
     } states[] = {
@@ -113,9 +114,9 @@ static void coordinator_runs(struct plan *plan) {
 }
 
 /* A coordinator that may still run, although its pod is dead or leaving; NULL: none. */
-static const struct pod_phase *find_lingering(const struct plan *plan) {
+static const struct pod_phase *find_lingering(const struct batchscore_plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
-        if (plan_is_coordinator(&plan->job.phases[i]) && !plan->job.phases[i].is_gone) {
+        if (batchscore_is_coordinator(&plan->job.phases[i]) && !plan->job.phases[i].is_gone) {
             return &plan->job.phases[i];
         }
     }
@@ -124,7 +125,7 @@ static const struct pod_phase *find_lingering(const struct plan *plan) {
 
 /* When the storage would let two coordinators write, a lost one must certainly be gone first. True:
  * nothing may be created for now. */
-static bool wait_for_old(struct plan *plan) {
+static bool wait_for_old(struct batchscore_plan *plan) {
     const struct pod_phase *old = plan->excludes ? NULL : find_lingering(plan);
     if (!old) {
         return false;
@@ -142,13 +143,14 @@ static bool wait_for_old(struct plan *plan) {
 }
 
 /* The newest coordinator is dead, and did not end with a verdict. */
-static void replace_coordinator(struct plan *plan) {
+static void replace_coordinator(struct batchscore_plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     int failures = plan->coordinator_failures;
-    AUTO(text_freep) char *cause = plan_termination_message(newest);
+    AUTO(text_freep) char *cause = job_plan_termination_message(newest);
     if (failures >= failures_max(plan)) {
-        plan_fail(&plan->job, plan_ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed",
-                  cause, newest);
+        job_plan_fail(&plan->job,
+                      job_plan_ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed",
+                      cause, newest);
         return;
     }
     if (wait_for_old(plan)) {
@@ -158,27 +160,29 @@ static void replace_coordinator(struct plan *plan) {
                    "a new coordinator starts: %.400s", cause);
     int64_t due_ms = pod_phase_replace_ms(newest, failures);
     if (plan->job.now_ms >= due_ms) {
-        plan_make_pod(&plan->job,
-                      pods_coordinator(&plan->spec, &plan->job.endpoint, newest->attempt + 1),
-                      newest, failures);
+        job_plan_make_pod(
+            &plan->job,
+            batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, newest->attempt + 1),
+            newest, failures);
     } else {
-        plan_wake(&plan->job, due_ms);
+        job_plan_wake(&plan->job, due_ms);
     }
 }
 
 /* Sets the job's condition from its coordinator, and creates a coordinator when there is none. True
  * when workers can connect to one. */
-static bool plan_coordinator(struct plan *plan) {
+static bool plan_coordinator(struct batchscore_plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     if (!newest) {
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
                        "the coordinator is made");
-        plan_make_pod(&plan->job, pods_coordinator(&plan->spec, &plan->job.endpoint, 1), NULL, 0);
+        job_plan_make_pod(&plan->job,
+                          batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, 1), NULL, 0);
         return true;
     }
     switch (newest->stage) {
     case POD_PHASE_WAITING:
-        plan_tell_waiting(&plan->job, newest, 0, 0);
+        job_plan_tell_waiting(&plan->job, newest, 0, 0);
         return true;
     case POD_PHASE_RUNNING:
         coordinator_runs(plan);
@@ -188,8 +192,8 @@ static bool plan_coordinator(struct plan *plan) {
                        "the coordinator %.80s is leaving; a new one follows when it is gone",
                        newest->name);
         if (newest->gone_ms > 0) {
-            plan_wake(&plan->job, newest->gone_ms + PLAN_LOST_MS);
-            if (plan->job.now_ms >= newest->gone_ms + PLAN_LOST_MS) {
+            job_plan_wake(&plan->job, newest->gone_ms + JOB_PLAN_LOST_MS);
+            if (plan->job.now_ms >= newest->gone_ms + JOB_PLAN_LOST_MS) {
                 wait_for_old(plan);
             }
         }
@@ -202,11 +206,11 @@ static bool plan_coordinator(struct plan *plan) {
     }
 }
 
-static struct slot *fold_slots(const struct plan *plan) {
+static struct slot *fold_slots(const struct batchscore_plan *plan) {
     struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        if (plan_is_coordinator(phase) || phase->index < 0 ||
+        if (batchscore_is_coordinator(phase) || phase->index < 0 ||
             phase->index >= plan->spec.workers_max) {
             continue;
         }
@@ -224,12 +228,14 @@ static struct slot *fold_slots(const struct plan *plan) {
 }
 
 /* A failure that every worker will have (the model, an operator, the code). NULL: there is none. */
-static const struct pod_phase *hopeless(const struct plan *plan, const struct slot *slots) {
+static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
+                                        const struct slot *slots) {
     const struct pod_phase *last = NULL, *last_any = NULL;
     int verdicts = 0;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        if (plan_is_coordinator(phase) || phase->stage != POD_PHASE_DEAD || phase->exit_code < 0) {
+        if (batchscore_is_coordinator(phase) || phase->stage != POD_PHASE_DEAD ||
+            phase->exit_code < 0) {
             continue;
         }
         last_any = !last_any || phase->ended_ms >= last_any->ended_ms ? phase : last_any;
@@ -249,7 +255,7 @@ static const struct pod_phase *hopeless(const struct plan *plan, const struct sl
     return last_any;
 }
 
-static int workers_wanted(struct plan *plan) {
+static int workers_wanted(struct batchscore_plan *plan) {
     const json_t *counts = tree_get(plan->job.progress, "miniBatches");
     counts = counts ? counts : tree_get(plan->job.observed->object, "status.miniBatches");
     int64_t total = tree_integer(counts, "total", 0);
@@ -263,7 +269,7 @@ static int workers_wanted(struct plan *plan) {
     return (int)MIN(MAX(left, plan->spec.workers_min), plan->spec.workers_max);
 }
 
-static bool may_start(struct plan *plan, const struct slot *slot) {
+static bool may_start(struct batchscore_plan *plan, const struct slot *slot) {
     if (slot->newest.attempt == 0) {
         return true;
     }
@@ -277,15 +283,15 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
         due_ms = pod_phase_replace_ms(&slot->newest, slot->deaths);
     }
     if (plan->job.now_ms < due_ms) {
-        plan_wake(&plan->job, due_ms);
+        job_plan_wake(&plan->job, due_ms);
     }
     return plan->job.now_ms >= due_ms;
 }
 
-bool plan_has_running_worker(const struct plan *plan) {
+bool batchscore_has_running_worker(const struct batchscore_plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         if (plan->job.phases[i].stage == POD_PHASE_RUNNING &&
-            !plan_is_coordinator(&plan->job.phases[i])) {
+            !batchscore_is_coordinator(&plan->job.phases[i])) {
             return true;
         }
     }
@@ -293,10 +299,10 @@ bool plan_has_running_worker(const struct plan *plan) {
 }
 
 /* Little work is left: workers that do not run yet are no longer needed. */
-static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
+static void drop_waiting(struct batchscore_plan *plan, struct slot *slots, int too_many) {
     for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
         if (slots[i].alive && slots[i].newest.stage == POD_PHASE_WAITING) {
-            plan_remove_pod(&plan->job, &slots[i].newest);
+            job_plan_remove_pod(&plan->job, &slots[i].newest);
             too_many--;
         }
     }
@@ -304,12 +310,12 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
 
 /* spec.workers.max was lowered: the last workers are deleted, and their mini-batches go to others.
  */
-static void drop_surplus(struct plan *plan) {
+static void drop_surplus(struct batchscore_plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        if (!plan_is_coordinator(phase) && pod_phase_is_alive(phase) &&
+        if (!batchscore_is_coordinator(phase) && pod_phase_is_alive(phase) &&
             phase->index >= plan->spec.workers_max) {
-            plan_remove_pod(&plan->job, phase);
+            job_plan_remove_pod(&plan->job, phase);
         }
     }
 }
@@ -317,20 +323,20 @@ static void drop_surplus(struct plan *plan) {
 /* Deletes pods that the cluster removed, whose logs are not worth keeping. But until its
  * replacement exists, such a pod is the only record of its attempt, because any write of a pass may
  * be refused or lost. */
-static void drop_taken_away(struct plan *plan, const struct slot *slots) {
+static void drop_taken_away(struct batchscore_plan *plan, const struct slot *slots) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         bool taken_away =
             phase->stage == POD_PHASE_DEAD && phase->exit_code < 0 && phase->gone_ms == 0;
-        if (!plan_is_coordinator(phase) && taken_away && phase->index >= 0 &&
+        if (!batchscore_is_coordinator(phase) && taken_away && phase->index >= 0 &&
             phase->index < plan->spec.workers_max &&
             phase->attempt < slots[phase->index].newest.attempt) {
-            plan_remove_pod(&plan->job, phase);
+            job_plan_remove_pod(&plan->job, phase);
         }
     }
 }
 
-static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
+static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int wanted) {
     int alive = 0;
     drop_surplus(plan);
     drop_taken_away(plan, slots);
@@ -344,24 +350,25 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
             continue;
         }
         if (json_array_size(plan->job.create) >= CREATES_MAX) {
-            plan_wake(&plan->job, plan->job.now_ms + 1);
+            job_plan_wake(&plan->job, plan->job.now_ms + 1);
             return;
         }
-        plan_make_pod(&plan->job,
-                      pods_worker(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1),
-                      newest->attempt > 0 ? newest : NULL, slots[i].deaths);
+        job_plan_make_pod(
+            &plan->job,
+            batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1),
+            newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
     }
 }
 
 /* A job whose coordinator runs, but whose workers all wait or all die of the same cause, is not
  * running. */
-static void tell_about_workers(struct plan *plan, int wanted) {
+static void tell_about_workers(struct batchscore_plan *plan, int wanted) {
     const struct pod_phase *waiting = NULL, *killed = NULL;
     int killed_count = 0;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        if (plan_is_coordinator(phase)) {
+        if (batchscore_is_coordinator(phase)) {
             continue;
         }
         if (phase->stage == POD_PHASE_RUNNING) {
@@ -370,7 +377,7 @@ static void tell_about_workers(struct plan *plan, int wanted) {
         if (phase->stage == POD_PHASE_WAITING && (*phase->reason || phase->placed_ms)) {
             waiting = phase;
         }
-        if (plan_ran_out_of_memory(phase)) {
+        if (job_plan_ran_out_of_memory(phase)) {
             killed = !killed || phase->ended_ms >= killed->ended_ms ? phase : killed;
             killed_count++;
         }
@@ -379,7 +386,7 @@ static void tell_about_workers(struct plan *plan, int wanted) {
         return;
     }
     if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
-        plan_tell_waiting(&plan->job, waiting, 0, wanted);
+        job_plan_tell_waiting(&plan->job, waiting, 0, wanted);
     } else if (killed_count >= OUT_OF_MEMORY_MIN) {
         conditions_set(
             &plan->job.conditions, CONDITIONS_UNDER_WAY, "OutOfMemory",
@@ -390,9 +397,9 @@ static void tell_about_workers(struct plan *plan, int wanted) {
     }
 }
 
-static void tell_hopeless(struct plan *plan, const struct pod_phase *culprit) {
-    AUTO(text_freep) char *cause = plan_termination_message(culprit);
-    if (plan_ran_out_of_memory(culprit)) {
+static void tell_hopeless(struct batchscore_plan *plan, const struct pod_phase *culprit) {
+    AUTO(text_freep) char *cause = job_plan_termination_message(culprit);
+    if (job_plan_ran_out_of_memory(culprit)) {
         conditions_set(
             &plan->job.conditions, CONDITIONS_FAILED, "OutOfMemory",
             "workers need more memory than they may have; raise "
@@ -400,11 +407,11 @@ static void tell_hopeless(struct plan *plan, const struct pod_phase *culprit) {
             tree_text(plan->spec.job.json, "workers.resources.limits.memory", "none is set"),
             culprit->name);
     } else {
-        plan_fail(&plan->job, "WorkersFailed", cause, culprit);
+        job_plan_fail(&plan->job, "WorkersFailed", cause, culprit);
     }
 }
 
-void plan_pods(struct plan *plan) {
+void batchscore_make_pods(struct batchscore_plan *plan) {
     bool there = plan_coordinator(plan);
     if (plan->job.conditions.state != CONDITIONS_UNDER_WAY) {
         return;
@@ -421,16 +428,16 @@ void plan_pods(struct plan *plan) {
     free(slots);
 }
 
-void plan_clean_up(struct plan *plan, bool succeeded, bool all) {
+void batchscore_clean_up(struct batchscore_plan *plan, bool succeeded, bool all) {
     json_array_clear(plan->job.create);
     json_array_clear(plan->job.apply);
     json_array_clear(plan->job.delete);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
-        bool worker = !plan_is_coordinator(phase);
+        bool worker = !batchscore_is_coordinator(phase);
         if (pod_phase_is_alive(phase) || all ||
             (worker && succeeded && phase->stage != POD_PHASE_LEAVING)) {
-            plan_remove_pod(&plan->job, phase);
+            job_plan_remove_pod(&plan->job, phase);
         }
     }
 }

@@ -6,26 +6,26 @@
 #include "operator/kinds/batchscore/pods.h"
 #include "operator/kinds/batchscore/status.h"
 
-struct plan {
+struct batchscore_plan {
     struct job_plan job;
     struct batchscore_spec spec;
-    const json_t *runs;                  /* batchscore_observed's */
-    const struct schedule *schedule;     /* the same */
-    bool is_series;                      /* it makes runs (series.h) */
-    const struct pod_phase *coordinator; /* the newest; NULL: none */
+    const json_t *runs;                         /* batchscore_observed's */
+    const struct batchscore_schedule *schedule; /* the same */
+    bool is_series;                             /* it makes runs (series.h) */
+    const struct pod_phase *coordinator;        /* the newest; NULL: none */
     int coordinator_failures;
     bool excludes; /* the output's storage prevents two coordinators from writing */
 };
 
 /* Fills in phases, coordinator, its failures, excludes and progress (plan_read.c). */
-void plan_read_pods(struct plan *plan);
-bool plan_is_coordinator(const struct pod_phase *phase);
-bool plan_has_running_worker(const struct plan *plan);
+void batchscore_read_pods(struct batchscore_plan *plan);
+bool batchscore_is_coordinator(const struct pod_phase *phase);
+bool batchscore_has_running_worker(const struct batchscore_plan *plan);
 
 /* The verdict of the coordinator, if it has ended with one. */
-void plan_verdict(struct plan *plan);
+void batchscore_verdict(struct batchscore_plan *plan);
 /* Decides which pods to keep, create and delete. */
-void plan_pods(struct plan *plan);
+void batchscore_make_pods(struct batchscore_plan *plan);
 /* Deletes pods that still run, and pods that need not be kept: after a success the workers'; all of
  * them when all is true. */
-void plan_clean_up(struct plan *plan, bool succeeded, bool all);
+void batchscore_clean_up(struct batchscore_plan *plan, bool succeeded, bool all);

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-bool plan_is_coordinator(const struct pod_phase *phase) {
+bool batchscore_is_coordinator(const struct pod_phase *phase) {
     const char *role = owned_label(phase->pod, LABEL_ROLE);
     return role && strcmp(role, "coordinator") == 0;
 }
 
 /* As reported by the coordinator, now or earlier; otherwise the default for the volume's kind. */
-static bool read_excludes(const struct plan *plan) {
+static bool read_excludes(const struct batchscore_plan *plan) {
     const json_t *object = plan->job.observed->object;
     const json_t *told = json_object_get(plan->job.observed->progress, "exclusive");
     told = json_is_boolean(told) ? told : tree_get(object, "status.exclusive");
@@ -23,11 +23,11 @@ static bool read_excludes(const struct plan *plan) {
 
 /* The newest coordinator counts. An older one that ends with a verdict was considered lost and came
  * back: this is not a failure of the later ones. */
-static void count_failures(struct plan *plan) {
+static void count_failures(struct batchscore_plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         bool is_verdict = phase->exit_code == 1 || phase->exit_code == 2;
-        plan->coordinator_failures += plan_is_coordinator(phase) &&
+        plan->coordinator_failures += batchscore_is_coordinator(phase) &&
                                       phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
                                       (phase == plan->coordinator || !is_verdict);
     }
@@ -38,12 +38,12 @@ static void count_failures(struct plan *plan) {
 }
 
 /* Pods from before the job became a series, or stopped being one. */
-static bool is_of_other_kind(const struct plan *plan, const json_t *pod) {
+static bool is_of_other_kind(const struct batchscore_plan *plan, const json_t *pod) {
     const char *role = owned_label(pod, LABEL_ROLE);
     return (role && strcmp(role, ROLE_WATCH) == 0) != plan->is_series;
 }
 
-void plan_read_pods(struct plan *plan) {
+void batchscore_read_pods(struct batchscore_plan *plan) {
     size_t count = json_array_size(plan->job.observed->pods);
     plan->excludes = read_excludes(plan);
     plan->job.phases = x_calloc(count + 1, sizeof *plan->job.phases);
@@ -53,21 +53,21 @@ void plan_read_pods(struct plan *plan) {
         *phase = pod_phase_read(pod);
         if (is_of_other_kind(plan, pod)) {
             if (phase->stage != POD_PHASE_LEAVING) {
-                plan_remove_pod(&plan->job, phase);
+                job_plan_remove_pod(&plan->job, phase);
             }
             continue;
         }
         plan->job.phase_count++;
-        phase->over_ms = plan_ended_ms(&plan->job, phase);
-        if (!plan_drop_stray(&plan->job, phase) &&
-            (plan->excludes || !plan_is_coordinator(phase))) {
-            plan_note_lost(&plan->job, phase);
+        phase->over_ms = job_plan_ended_ms(&plan->job, phase);
+        if (!job_plan_drop_stray(&plan->job, phase) &&
+            (plan->excludes || !batchscore_is_coordinator(phase))) {
+            job_plan_note_lost(&plan->job, phase);
         }
-        if (plan_is_coordinator(phase)) {
+        if (batchscore_is_coordinator(phase)) {
             const struct pod_phase *newest = plan->coordinator;
             plan->coordinator = !newest || phase->attempt > newest->attempt ? phase : newest;
         }
     }
     count_failures(plan);
-    plan_read_progress(&plan->job, plan->coordinator);
+    job_plan_read_progress(&plan->job, plan->coordinator);
 }

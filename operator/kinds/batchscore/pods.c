@@ -72,8 +72,8 @@ static void place_coordinator(const struct batchscore_spec *spec, json_t *pod_ne
     }
 }
 
-json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoint *endpoint,
-                         int attempt) {
+json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
+                                   const struct endpoint *endpoint, int attempt) {
     AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", spec->job.name, attempt);
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
@@ -92,8 +92,8 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
     return finish(spec, &spec->coordinator, made);
 }
 
-json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
-                   const char *mark) {
+json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number, int attempt,
+                             const char *mark) {
     AUTO(text_freep)
     char *name = attempt > 1
                      ? x_printf("%s-watch-%lld-%d", spec->job.name, (long long)number, attempt)
@@ -114,8 +114,8 @@ json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attem
     return finish(spec, &spec->coordinator, made);
 }
 
-json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt) {
+json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct endpoint *endpoint,
+                              int index, int attempt) {
     AUTO(text_freep)
     char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", spec->job.name, index, attempt)
                              : x_printf("%s-worker-%d", spec->job.name, index);

@@ -7,11 +7,11 @@
 
 /* attempt counts from 1: NAME-coordinator-1; NAME-worker-0, NAME-worker-0-2. Owned by the caller.
  */
-json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoint *endpoint,
-                         int attempt);
-json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt);
+json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
+                                   const struct endpoint *endpoint, int attempt);
+json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct endpoint *endpoint,
+                              int index, int attempt);
 /* The pod that waits until run `number` of a series is due (series.h): NAME-watch-8. mark: of the
  * run before. */
-json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
-                   const char *mark);
+json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number, int attempt,
+                             const char *mark);

@@ -23,9 +23,10 @@ static int plan(const struct reconcile *request, const struct job_observed *obse
     const json_t *object = request->object;
     AUTO(tree_freep)
     json_t *runs = series_is(object) ? cache_owned(request->cache, request->kind, object) : NULL;
-    AUTO(schedule_freep) struct schedule *schedule = schedule_read(object);
+    AUTO(batchscore_schedule_freep)
+    struct batchscore_schedule *schedule = batchscore_schedule_read(object);
     struct batchscore_observed all = {.job = *observed, .runs = runs, .schedule = schedule};
-    return batchscore_plan(&all, request->wall_ms, ret_plan, err);
+    return batchscore_decide(&all, request->wall_ms, ret_plan, err);
 }
 
 static const struct job_ops ops = {

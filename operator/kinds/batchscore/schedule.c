@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void read_parts(const json_t *spec, struct schedule *schedule) {
+static void read_parts(const json_t *spec, struct batchscore_schedule *schedule) {
     struct error *err = &schedule->problem;
     if (cron_parse(tree_text(spec, "cron", ""), &schedule->cron, err) < 0) {
         error_context(err, "spec.schedule.cron");
@@ -12,25 +12,26 @@ static void read_parts(const json_t *spec, struct schedule *schedule) {
     }
 }
 
-struct schedule *schedule_read(const json_t *object) {
+struct batchscore_schedule *batchscore_schedule_read(const json_t *object) {
     const json_t *spec = tree_get(object, "spec.schedule");
     if (!spec) {
         return NULL;
     }
-    struct schedule *schedule = x_calloc(1, sizeof *schedule);
+    struct batchscore_schedule *schedule = x_calloc(1, sizeof *schedule);
     read_parts(spec, schedule);
     return schedule;
 }
 
-void schedule_freep(struct schedule **schedule) {
+void batchscore_schedule_freep(struct batchscore_schedule **schedule) {
     if (*schedule) {
         zone_free((*schedule)->zone);
         free(TAKE(*schedule));
     }
 }
 
-int schedule_check(const json_t *object, struct error *err) {
-    AUTO(schedule_freep) struct schedule *schedule = schedule_read(object);
+int batchscore_schedule_check(const json_t *object, struct error *err) {
+    AUTO(batchscore_schedule_freep)
+    struct batchscore_schedule *schedule = batchscore_schedule_read(object);
     if (schedule && !schedule->zone) {
         *err = schedule->problem;
         return -1;

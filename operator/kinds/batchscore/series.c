@@ -16,7 +16,7 @@ enum {
 };
 
 struct series {
-    struct plan *plan;
+    struct batchscore_plan *plan;
     json_t *lines;         /* status.runs, owned by the outcome */
     const json_t *current; /* an unfinished run; NULL: none */
     int64_t last_ms;       /* when the newest was due; 0: there is none */
@@ -55,33 +55,33 @@ static void drop_old(const struct series *series) {
     }
 }
 
-static void drop_watchers(struct plan *plan) {
+static void drop_watchers(struct batchscore_plan *plan) {
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         if (plan->job.phases[i].stage != POD_PHASE_LEAVING) {
-            plan_remove_pod(&plan->job, &plan->job.phases[i]);
+            job_plan_remove_pod(&plan->job, &plan->job.phases[i]);
         }
     }
 }
 
-static void say(struct plan *plan, const char *reason, const char *text) {
+static void say(struct batchscore_plan *plan, const char *reason, const char *text) {
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s", text);
     plan->job.conditions.pods_requested = true;
 }
 
 static void refuse(struct series *series, const struct series_start *start, const char *problem) {
-    struct plan *plan = series->plan;
+    struct batchscore_plan *plan = series->plan;
     json_array_insert_new(series->lines, 0, series_refused(start, problem));
     if (json_array_size(series->lines) > SERIES_RUNS_KEPT) {
         json_array_remove(series->lines, SERIES_RUNS_KEPT);
     }
-    plan_tell(&plan->job, "Warning", "RunRefused", "%s", problem);
+    job_plan_tell(&plan->job, "Warning", "RunRefused", "%s", problem);
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Armed", "no run was started: %s",
                    problem);
     plan->job.conditions.pods_requested = true;
 }
 
 static void start_run(struct series *series, const struct series_start *start) {
-    struct plan *plan = series->plan;
+    struct batchscore_plan *plan = series->plan;
     struct error problem = {0};
     json_t *run = NULL;
     if (series_make_run(plan->job.observed->object, plan->job.observed->options, start, &run,
@@ -93,8 +93,8 @@ static void start_run(struct series *series, const struct series_start *start) {
     char time[21];
     clock_format(start->time_ms, time);
     json_array_append_new(plan->job.create, run);
-    plan_event(&plan->job, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
-               tree_text(run, "spec.output.path", ""));
+    job_plan_event(&plan->job, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
+                   tree_text(run, "spec.output.path", ""));
     AUTO(text_freep) char *text = x_printf("run %s starts", name);
     say(plan, "Running", text);
     plan->job.conditions.pods_requested = false;
@@ -105,7 +105,7 @@ static void start_run(struct series *series, const struct series_start *start) {
 /* Due times before the job was created or resumed do not start runs. A time far in the future came
  * from a wrong clock and is ignored. */
 static int64_t base_of(const struct series *series) {
-    const struct plan *plan = series->plan;
+    const struct batchscore_plan *plan = series->plan;
     int64_t begun_ms = clock_parse(tree_text(plan->job.observed->object, "status.startTime", ""));
     bool was_suspended = !tree_get(plan->job.observed->object, "status.startTime");
     begun_ms = was_suspended || begun_ms > plan->job.now_ms ? plan->job.now_ms : begun_ms;
@@ -114,8 +114,8 @@ static int64_t base_of(const struct series *series) {
 }
 
 static void plan_schedule(struct series *series) {
-    struct plan *plan = series->plan;
-    const struct schedule *schedule = plan->schedule;
+    struct batchscore_plan *plan = series->plan;
+    const struct batchscore_schedule *schedule = plan->schedule;
     if (!schedule || !schedule->zone) {
         const char *problem = schedule ? schedule->problem.text : "spec.schedule: is not read";
         say(plan, "ScheduleInvalid", problem);
@@ -138,7 +138,7 @@ static void plan_schedule(struct series *series) {
     char next[21] = "never";
     if (next_s >= 0) {
         clock_format(1000 * next_s, next);
-        plan_wake(&plan->job, 1000 * next_s);
+        job_plan_wake(&plan->job, 1000 * next_s);
     }
     AUTO(text_freep) char *text = x_printf("the next run is due at %s", next);
     say(plan, "Scheduled", text);
@@ -147,8 +147,8 @@ static void plan_schedule(struct series *series) {
 /* ---- trigger and rerun ---------------------------------------------------------------------- */
 
 static void make_watcher(struct series *series, int64_t number, int attempt, int deaths) {
-    struct plan *plan = series->plan;
-    json_t *pod = pods_watch(&plan->spec, number, attempt, series->mark);
+    struct batchscore_plan *plan = series->plan;
+    json_t *pod = batchscore_watch_pod(&plan->spec, number, attempt, series->mark);
     json_t *annotations = tree_get(pod, "metadata.annotations");
     if (deaths > 0) {
         json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
@@ -179,9 +179,9 @@ static void tell_armed(struct series *series) {
 static bool take_words(struct series *series, const struct pod_phase *watcher) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
-    struct plan *plan = series->plan;
-    if (tree_parse(watcher->message, strlen(watcher->message), PLAN_TERMINATION_MESSAGE_MAX, &words,
-                   &ignored) < 0) {
+    struct batchscore_plan *plan = series->plan;
+    if (tree_parse(watcher->message, strlen(watcher->message), JOB_PLAN_TERMINATION_MESSAGE_MAX,
+                   &words, &ignored) < 0) {
         return false;
     }
     const char *mark = tree_text(words, "mark", "");
@@ -205,12 +205,12 @@ static bool take_words(struct series *series, const struct pod_phase *watcher) {
 }
 
 static void watcher_ended(struct series *series, const struct pod_phase *watcher, int64_t number) {
-    struct plan *plan = series->plan;
+    struct batchscore_plan *plan = series->plan;
     int deaths = pod_phase_deaths(watcher);
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
     int parsed = tree_parse(watcher->message, strlen(watcher->message),
-                            PLAN_TERMINATION_MESSAGE_MAX, &words, &ignored);
+                            JOB_PLAN_TERMINATION_MESSAGE_MAX, &words, &ignored);
     const char *why = parsed == 0 ? tree_text(words, "message", "") : watcher->message;
     AUTO(text_freep)
     char *text = x_printf("pod %s, which waits, ended with exit code %d%s%.40s%s%.300s",
@@ -221,14 +221,14 @@ static void watcher_ended(struct series *series, const struct pod_phase *watcher
         conditions_stall(&plan->job.conditions, "WatchFailed", text);
     }
     int64_t due_ms = pod_phase_replace_ms(watcher, deaths);
-    plan_wake(&plan->job, due_ms);
+    job_plan_wake(&plan->job, due_ms);
     if (plan->job.now_ms >= due_ms) {
         make_watcher(series, number, watcher->attempt + 1, deaths);
     }
 }
 
 static void tell_waiting(struct series *series, const struct pod_phase *watcher) {
-    struct plan *plan = series->plan;
+    struct batchscore_plan *plan = series->plan;
     bool for_mounts = waiting_is_for_mounts(watcher, plan->job.now_ms);
     struct waiting waiting = {
         .phase = watcher,
@@ -241,12 +241,13 @@ static void tell_waiting(struct series *series, const struct pod_phase *watcher)
         waiting_tell(&waiting, &plan->job.conditions);
     }
     if (watcher->placed_ms > 0 && !for_mounts) {
-        plan_wake(&plan->job, watcher->placed_ms + WAITING_MOUNT_MS);
+        job_plan_wake(&plan->job, watcher->placed_ms + WAITING_MOUNT_MS);
     }
 }
 
 /* One pod waits for run `number`. Pods of other numbers, or of another spec, are deleted. */
-static const struct pod_phase *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
+static const struct pod_phase *find_watcher(struct batchscore_plan *plan, int64_t number,
+                                            int *ret_attempts) {
     const struct pod_phase *newest = NULL;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
@@ -260,14 +261,14 @@ static const struct pod_phase *find_watcher(struct plan *plan, int64_t number, i
     }
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         if (&plan->job.phases[i] != newest && plan->job.phases[i].stage != POD_PHASE_LEAVING) {
-            plan_remove_pod(&plan->job, &plan->job.phases[i]);
+            job_plan_remove_pod(&plan->job, &plan->job.phases[i]);
         }
     }
     return newest;
 }
 
 static void plan_watch(struct series *series) {
-    struct plan *plan = series->plan;
+    struct batchscore_plan *plan = series->plan;
     int64_t number = series_number(series->lines) + 1;
     int attempts = 0;
     const struct pod_phase *watcher = find_watcher(plan, number, &attempts);
@@ -285,7 +286,7 @@ static void plan_watch(struct series *series) {
         return;
     case POD_PHASE_LEAVING:
         if (watcher->gone_ms > 0) {
-            plan_wake(&plan->job, watcher->gone_ms + PLAN_LOST_MS);
+            job_plan_wake(&plan->job, watcher->gone_ms + JOB_PLAN_LOST_MS);
         }
         return;
     case POD_PHASE_SUCCEEDED:
@@ -322,14 +323,14 @@ static void tell_ends(const struct series *series) {
             continue;
         }
         bool is_well = strcmp(tree_text(line, "state", ""), "Completed") == 0;
-        plan_tell(&series->plan->job, is_well ? "Normal" : "Warning",
-                  is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
-                  tree_text(line, "name", ""), tree_text(line, "state", ""),
-                  json_object_get(line, "message") ? ": " : "", tree_text(line, "message", ""));
+        job_plan_tell(&series->plan->job, is_well ? "Normal" : "Warning",
+                      is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
+                      tree_text(line, "name", ""), tree_text(line, "state", ""),
+                      json_object_get(line, "message") ? ": " : "", tree_text(line, "message", ""));
     }
 }
 
-void plan_series(struct plan *plan) {
+void series_decide(struct batchscore_plan *plan) {
     const json_t *object = plan->job.observed->object;
     struct series series = {.plan = plan, .lines = series_lines(object, plan->runs)};
     plan->job.conditions.runs = series.lines;

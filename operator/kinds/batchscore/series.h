@@ -20,7 +20,7 @@ bool series_is(const json_t *object);
 bool series_is_run(const json_t *object);
 
 /* The desired state of a series: sets plan's create, apply, delete, events and outcome. */
-void plan_series(struct plan *plan);
+void series_decide(struct batchscore_plan *plan);
 
 /* ---- series_runs.c ---- */
 

@@ -26,7 +26,7 @@ const char *const batchscore_path_fields[] = {"input.video.path",
 enum output_mode batchscore_mode(const json_t *spec) {
     const char *given = tree_text(spec, "output.mode", NULL);
     for (int i = 0; given && i < OUTPUT_MODE_COUNT; i++) {
-        if (strcmp(given, work_modes[i]) == 0) {
+        if (strcmp(given, batchscore_output_modes[i]) == 0) {
             return (enum output_mode)i;
         }
     }
@@ -72,7 +72,7 @@ int batchscore_spec_read(const json_t *object, const struct job_options *options
         .job = job,
         .output_path = tree_text(json, "output.path", ""),
         .command = tree_get(json, "scorer.command"),
-        .work = work_of(json),
+        .work = batchscore_work(json),
         .workers_min = job_bounded(json, "workers.min", 1, SPEC_WORKERS_MAX),
         .workers_max = MAX(job_bounded(json, "workers.max", 1, SPEC_WORKERS_MAX), 1),
         .gpus = job_bounded(json, "workers.gpus", 0, 16),
@@ -80,7 +80,7 @@ int batchscore_spec_read(const json_t *object, const struct job_options *options
         .workers = read_role(json_object_get(json, "workers")),
         .coordinator = read_role(json_object_get(json, "coordinator")),
     };
-    work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
+    batchscore_work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
     job_hash(json, mutable_fields, ret_spec->job.hash);
     return 0;
 }

@@ -76,8 +76,9 @@ static void copy_progress(json_t *status, const json_t *progress) {
     }
 }
 
-json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
-                    const struct conditions *conditions, const json_t *progress, int64_t now_ms) {
+json_t *batchscore_status(const json_t *object, const struct batchscore_spec *spec,
+                          const struct conditions *conditions, const json_t *progress,
+                          int64_t now_ms) {
     json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
     if (json_is_object(progress)) {
         copy_progress(status, progress);

@@ -7,5 +7,6 @@
 
 /* object: the resource with its last status. spec: NULL when it could not be read. progress: the
  * coordinator's last answer; NULL: the counters stay unchanged. Owned by the caller. */
-json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
-                    const struct conditions *conditions, const json_t *progress, int64_t now_ms);
+json_t *batchscore_status(const json_t *object, const struct batchscore_spec *spec,
+                          const struct conditions *conditions, const json_t *progress,
+                          int64_t now_ms);

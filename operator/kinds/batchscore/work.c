@@ -8,8 +8,8 @@
 #define ROWS_NAME "rows.txt"
 enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20 };
 
-const char *const work_modes[] = {"PerFile", "AppendRow", "SummaryOnly"};
-static_assert(ARRAY_LEN(work_modes) == OUTPUT_MODE_COUNT, "one name per mode");
+const char *const batchscore_output_modes[] = {"PerFile", "AppendRow", "SummaryOnly"};
+static_assert(ARRAY_LEN(batchscore_output_modes) == OUTPUT_MODE_COUNT, "one name per mode");
 
 /* "10MB" -> 10485760; the schema limits the digits. */
 static int64_t bytes_of(const char *text) {
@@ -42,14 +42,14 @@ static void put_size(json_t *work, const json_t *spec) {
 static json_t *output_of(const json_t *spec) {
     json_t *output = json_deep_copy(json_object_get(spec, "output"));
     enum output_mode mode = batchscore_mode(spec);
-    json_object_set_new(output, "mode", json_string(work_modes[mode]));
+    json_object_set_new(output, "mode", json_string(batchscore_output_modes[mode]));
     if (mode == OUTPUT_APPEND_ROW && !json_object_get(output, "appendRowFileName")) {
         json_object_set_new(output, "appendRowFileName", json_string(ROWS_NAME));
     }
     return output;
 }
 
-json_t *work_of(const json_t *spec) {
+json_t *batchscore_work(const json_t *spec) {
     static const char *const copied[] = {
         "input", "scorer", "retry", "errorThreshold", "miniBatchErrorThreshold", "logs", "trigger"};
     json_t *work = json_object();
@@ -97,7 +97,8 @@ static bool is_named(const struct batchscore_spec *spec, const struct volume *vo
     return mentions(spec->command, reference);
 }
 
-void work_run(const struct batchscore_spec *spec, const json_t *folders, char ret_run[static 17]) {
+void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
+                         char ret_run[static 17]) {
     static const char *const copied[] = {"input", "output", "miniBatchSize", "miniBatchBytes"};
     AUTO(tree_freep) json_t *scorer = json_deep_copy(json_object_get(spec->work, "scorer"));
     json_t *command = json_object_get(scorer, "command");

@@ -3,18 +3,19 @@
 
 #include "operator/kinds/batchscore/spec.h"
 
-extern const char *const work_modes[]; /* output.mode by enum output_mode */
+extern const char *const batchscore_output_modes[]; /* output.mode by enum output_mode */
 
 /* WINDLASS_SPEC, owned by the caller: input, scorer, output, retry, errorThreshold,
  * miniBatchErrorThreshold, logs and trigger from the spec, with all defaults filled in, except:
  *   miniBatchSize   items, or "auto"; absent for a table with partitionKeys
  *   miniBatchBytes  replaces it for a table whose size is not "auto"
  */
-json_t *work_of(const json_t *spec);
+json_t *batchscore_work(const json_t *spec);
 
 /* RUN: 16 hexadecimal digits of SHA-256 over everything that decides the results and how they are
  * divided: input, scorer (without processesPerWorker, initTimeoutSeconds and precision: FP32),
  * mini-batch size, output, and the identities of the volumes that these use. So a job that is
  * applied again, with more workers or tries, is the same run, and two jobs whose volume `in` is a
  * different claim are two runs. folders: batchscore_options'. */
-void work_run(const struct batchscore_spec *spec, const json_t *folders, char ret_run[static 17]);
+void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
+                         char ret_run[static 17]);

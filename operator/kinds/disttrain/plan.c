@@ -19,26 +19,26 @@ const struct job_words disttrain_words = {
     .warnings = warnings,
 };
 
-static void release(struct gang *gang) {
-    plan_release(&gang->job);
+static void release(struct disttrain_plan *gang) {
+    job_plan_release(&gang->job);
     disttrain_spec_release(&gang->spec);
 }
 
 /* The job_plan is the first member. */
-static struct gang *gang_of(struct job_plan *job) {
-    return (struct gang *)job;
+static struct disttrain_plan *gang_of(struct job_plan *job) {
+    return (struct disttrain_plan *)job;
 }
 
-static const struct gang *gang_seen(const struct job_plan *job) {
-    return (const struct gang *)job;
+static const struct disttrain_plan *gang_seen(const struct job_plan *job) {
+    return (const struct disttrain_plan *)job;
 }
 
 static void read_gang(struct job_plan *job) {
-    gang_read(gang_of(job));
+    disttrain_read_pods(gang_of(job));
 }
 
 static int read_spec(struct job_plan *job, struct error *err) {
-    struct gang *gang = gang_of(job);
+    struct disttrain_plan *gang = gang_of(job);
     if (disttrain_spec_read(job->observed->object, job->observed->options, &gang->spec, err) < 0) {
         return -1;
     }
@@ -48,19 +48,19 @@ static int read_spec(struct job_plan *job, struct error *err) {
 
 /* A gang without pods is not waiting. */
 static void clean_up(struct job_plan *job, bool succeeded, bool all) {
-    struct gang *gang = gang_of(job);
-    gang_clean_up(gang, succeeded, all);
+    struct disttrain_plan *gang = gang_of(job);
+    disttrain_clean_up(gang, succeeded, all);
     gang->wait = (struct gang_wait){0};
 }
 
 /* The steps that the hub has reported, now or earlier. */
-static int64_t steps(const struct gang *gang) {
+static int64_t steps(const struct disttrain_plan *gang) {
     return tree_integer(gang->job.progress, "step",
                         tree_integer(gang->job.observed->object, "status.step", 0));
 }
 
 static void suspend(struct job_plan *job) {
-    struct gang *gang = gang_of(job);
+    struct disttrain_plan *gang = gang_of(job);
     struct conditions *conditions = &job->conditions;
     clean_up(job, false, false);
     conditions->suspended = true;
@@ -77,7 +77,7 @@ static void suspend(struct job_plan *job) {
 }
 
 /* By spec.stop, unless the job has already ended in another way. */
-static bool is_stopped(struct gang *gang) {
+static bool is_stopped(struct disttrain_plan *gang) {
     struct conditions *conditions = &gang->job.conditions;
     const char *why = tree_text(gang->job.observed->object, "spec.stop", NULL);
     if (conditions->reason || !why) {
@@ -89,8 +89,8 @@ static bool is_stopped(struct gang *gang) {
 }
 
 static void judge(struct job_plan *job) {
-    struct gang *gang = gang_of(job);
-    gang_verdict(gang);
+    struct disttrain_plan *gang = gang_of(job);
+    disttrain_verdict(gang);
     (void)is_stopped(gang); /* sets the conditions */
 }
 
@@ -99,7 +99,7 @@ static char *steps_done(const struct job_plan *job) {
 }
 
 static void make_gang(struct job_plan *job) {
-    gang_pods(gang_of(job));
+    disttrain_make_pods(gang_of(job));
 }
 
 static bool has_hub(const struct job_plan *job) {
@@ -107,18 +107,18 @@ static bool has_hub(const struct job_plan *job) {
 }
 
 static bool is_running(const struct job_plan *job) {
-    return gang_is_running(gang_seen(job));
+    return disttrain_is_running(gang_seen(job));
 }
 
 /* The job is not started, and not failed either: a later version can start it. */
-static void refuse(struct gang *gang) {
+static void refuse(struct disttrain_plan *gang) {
     struct conditions *conditions = &gang->job.conditions;
     conditions_set(conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", gang->not_yet);
     conditions_stall(conditions, "NotSupported", conditions->message);
 }
 
 static bool divert(struct job_plan *job, bool is_known) {
-    struct gang *gang = gang_of(job);
+    struct disttrain_plan *gang = gang_of(job);
     bool has_begun = tree_get(job->observed->object, "status.credentials") != NULL;
     if (!is_known || !gang->not_yet || has_begun || is_stopped(gang)) {
         return false;
@@ -128,15 +128,16 @@ static bool divert(struct job_plan *job, bool is_known) {
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
-    struct gang *gang = gang_of(job);
-    json_t *status = gang_status(object, job->spec ? &gang->spec : NULL, &job->conditions,
-                                 job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
-    gang_status_wait(status, &gang->wait);
-    gang_status_last(status, gang_last(gang));
+    struct disttrain_plan *gang = gang_of(job);
+    json_t *status =
+        disttrain_status(object, job->spec ? &gang->spec : NULL, &job->conditions, job->progress,
+                         gang->hub ? gang->hub->attempt : 0, job->now_ms);
+    disttrain_status_wait(status, &gang->wait);
+    disttrain_status_last(status, disttrain_last_restart(gang));
     return status;
 }
 
-static const struct plan_ops ops = {
+static const struct job_plan_ops ops = {
     .words = &disttrain_words,
     .read = read_gang,
     .read_spec = read_spec,
@@ -151,8 +152,8 @@ static const struct plan_ops ops = {
     .status = make_status,
 };
 
-int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms, json_t **ret_result,
-                   struct error *err) {
-    AUTO(release) struct gang gang = {.not_yet = observed->not_yet};
-    return plan_decide(&gang.job, &ops, &observed->job, now_ms, ret_result, err);
+int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms, json_t **ret_result,
+                     struct error *err) {
+    AUTO(release) struct disttrain_plan gang = {.not_yet = observed->not_yet};
+    return job_plan_decide(&gang.job, &ops, &observed->job, now_ms, ret_result, err);
 }

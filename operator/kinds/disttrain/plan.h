@@ -17,5 +17,5 @@ struct disttrain_observed {
 extern const struct job_words disttrain_words;
 
 /* The result is owned by the caller. */
-NODISCARD int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms,
-                             json_t **ret_result, struct error *err);
+NODISCARD int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms,
+                               json_t **ret_result, struct error *err);

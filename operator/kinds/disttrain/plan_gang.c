@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/plan_gang.h"
 
-#include "operator/kinds/disttrain/gang_objects.h"
+#include "operator/kinds/disttrain/gang_scheduler.h"
+#include "operator/kinds/disttrain/kueue.h"
 #include "operator/kinds/job/plan_phases.h"
 
 #include <stdlib.h>
@@ -25,26 +26,26 @@ static bool is_hub(const struct pod_phase *phase) {
     return phase->index == 0;
 }
 
-void gang_read(struct gang *gang) {
+void disttrain_read_pods(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
     size_t count = json_array_size(job->observed->pods);
     job->phases = x_calloc(count + 1, sizeof *job->phases);
     for (size_t i = 0; i < count; i++) {
         struct pod_phase *phase = &job->phases[job->phase_count++];
         *phase = pod_phase_read(json_array_get(job->observed->pods, i));
-        phase->over_ms = plan_ended_ms(job, phase);
-        if (!plan_drop_stray(job, phase)) {
-            plan_note_lost(job, phase);
+        phase->over_ms = job_plan_ended_ms(job, phase);
+        if (!job_plan_drop_stray(job, phase)) {
+            job_plan_note_lost(job, phase);
         }
         if (is_hub(phase) && (!gang->hub || phase->attempt > gang->hub->attempt)) {
             gang->hub = phase;
         }
     }
-    plan_read_progress(job, gang->hub);
-    gang_wait_read(gang);
+    job_plan_read_progress(job, gang->hub);
+    disttrain_read_wait(gang);
 }
 
-bool gang_is_running(const struct gang *gang) {
+bool disttrain_is_running(const struct disttrain_plan *gang) {
     return gang->hub && gang->hub->stage == POD_PHASE_RUNNING;
 }
 
@@ -54,18 +55,18 @@ static bool counts(const struct pod_phase *phase) {
            phase->exit_code != EXIT_LATER && phase->exit_code != EXIT_TOLD;
 }
 
-static struct place *fold_places(const struct gang *gang) {
+static struct gang_place *fold_places(const struct disttrain_plan *gang) {
     const struct job_plan *job = &gang->job;
-    struct place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
+    struct gang_place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
     for (size_t i = 0; i < job->phase_count; i++) {
         const struct pod_phase *phase = &job->phases[i];
         if (phase->index < 0 || phase->index >= gang->spec.workers) {
             continue;
         }
-        struct place *place = &places[phase->index];
+        struct gang_place *place = &places[phase->index];
         place->is_alive |= pod_phase_is_alive(phase);
         place->is_here |= pod_phase_is_alive(phase) || phase->stage == POD_PHASE_LEAVING;
-        place->is_counted |= gang_is_counted(phase->pod);
+        place->is_counted |= kueue_is_counted(phase->pod);
         place->deaths += counts(phase);
         if (phase->attempt > place->newest.attempt) {
             place->newest = *phase;
@@ -80,16 +81,16 @@ static struct place *fold_places(const struct gang *gang) {
 
 /* ---- how it ended ---- */
 
-static void succeed(struct gang *gang) {
+static void succeed(struct disttrain_plan *gang) {
     /* The message of an older answer may describe an earlier obstacle. */
     const json_t *progress = gang->job.progress;
     bool is_last = strcmp(tree_text(progress, "state", ""), "Succeeded") == 0;
     const char *message = is_last ? tree_text(progress, "message", "") : "";
-    AUTO(text_freep) char *result = gang_result(gang, message);
+    AUTO(text_freep) char *result = disttrain_result(gang, message);
     conditions_set(&gang->job.conditions, CONDITIONS_SUCCEEDED, "Completed", "%.600s", result);
 }
 
-static const char *reason_of(const struct gang *gang, const char *fallback) {
+static const char *reason_of(const struct disttrain_plan *gang, const char *fallback) {
     static const char *const reasons[] = {
         "PrepareFailed", "CommandNotFound", "RankFailed", "OutOfMemory", "Hung", "InputInvalid"};
     const char *told = tree_text(gang->job.progress, "reason", "");
@@ -101,7 +102,7 @@ static const char *reason_of(const struct gang *gang, const char *fallback) {
     return fallback;
 }
 
-static void fail_of_memory(struct gang *gang, const struct pod_phase *phase) {
+static void fail_of_memory(struct disttrain_plan *gang, const struct pod_phase *phase) {
     conditions_set(
         &gang->job.conditions, CONDITIONS_FAILED, "OutOfMemory",
         "workers need more memory than they may have; raise "
@@ -111,21 +112,21 @@ static void fail_of_memory(struct gang *gang, const struct pod_phase *phase) {
 }
 
 /* The hub counts restarts, but it cannot count those of a pod that dies with its agent. */
-static void fail_of_deaths(struct gang *gang, const struct pod_phase *phase) {
-    AUTO(text_freep) char *words = plan_termination_message(phase);
-    if (plan_ran_out_of_memory(phase)) {
+static void fail_of_deaths(struct disttrain_plan *gang, const struct pod_phase *phase) {
+    AUTO(text_freep) char *words = job_plan_termination_message(phase);
+    if (job_plan_ran_out_of_memory(phase)) {
         fail_of_memory(gang, phase);
     } else {
-        plan_fail(&gang->job, "RankFailed", words, phase);
+        job_plan_fail(&gang->job, "RankFailed", words, phase);
     }
 }
 
 /* The highest attempt of the hub so far, including hubs whose pods are gone. */
-int gang_known_attempt(const struct gang *gang) {
+int disttrain_known_attempt(const struct disttrain_plan *gang) {
     return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
 }
 
-static struct restarts restarts_of(const struct gang *gang) {
+static struct restarts restarts_of(const struct disttrain_plan *gang) {
     const json_t *object = gang->job.observed->object, *progress = gang->job.progress;
     struct restarts told = {
         .counted = tree_integer(progress, "restarts.counted",
@@ -140,13 +141,13 @@ static struct restarts restarts_of(const struct gang *gang) {
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
         told.counted += counts(gang->hub);
         told.disrupted += !counts(gang->hub) && ran;
-    } else if (!gang->hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
+    } else if (!gang->hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {
         told.disrupted++; /* the pod was deleted, and its record with it */
     }
     return told;
 }
 
-json_t *gang_last(const struct gang *gang) {
+json_t *disttrain_last_restart(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     bool goes_on =
         gang->job.conditions.state == CONDITIONS_UNDER_WAY && !gang->job.conditions.suspended;
@@ -154,9 +155,9 @@ json_t *gang_last(const struct gang *gang) {
         (hub->stage != POD_PHASE_DEAD && hub->stage != POD_PHASE_LEAVING)) {
         return NULL;
     }
-    bool is_memory = plan_ran_out_of_memory(hub);
+    bool is_memory = job_plan_ran_out_of_memory(hub);
     AUTO(text_freep)
-    char *words = hub->stage == POD_PHASE_DEAD ? plan_termination_message(hub) : NULL;
+    char *words = hub->stage == POD_PHASE_DEAD ? job_plan_termination_message(hub) : NULL;
     AUTO(text_freep)
     char *message = x_printf("worker 0, which leads the others%s%.400s", words ? ": " : "",
                              words ? words : ", is leaving");
@@ -169,7 +170,7 @@ json_t *gang_last(const struct gang *gang) {
 }
 
 /* Its last message takes precedence over its exit code, which is the command's. */
-static bool has_failed(const struct gang *gang) {
+static bool has_failed(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     return hub && hub->stage == POD_PHASE_DEAD &&
            (hub->exit_code == EXIT_FAILED || hub->exit_code == EXIT_INVALID ||
@@ -178,7 +179,7 @@ static bool has_failed(const struct gang *gang) {
 
 /* The pod whose log shows the cause: the newest pod of the index that the hub reports. Output of
  * mpirun's ranks appears in the command's log, which is the hub's. */
-static const struct pod_phase *culprit(const struct gang *gang, const char *reason) {
+static const struct pod_phase *culprit(const struct disttrain_plan *gang, const char *reason) {
     bool is_mpirun = gang->spec.command && gang->spec.launcher == LAUNCHER_MPI;
     int64_t index = tree_integer(gang->job.progress, "restarts.last.index", 0);
     const struct pod_phase *newest = gang->hub;
@@ -193,20 +194,20 @@ static const struct pod_phase *culprit(const struct gang *gang, const char *reas
     return newest;
 }
 
-void gang_verdict(struct gang *gang) {
+void disttrain_verdict(struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     if (hub && hub->stage == POD_PHASE_SUCCEEDED) {
         succeed(gang);
     } else if (has_failed(gang)) {
-        AUTO(text_freep) char *words = plan_termination_message(hub);
+        AUTO(text_freep) char *words = job_plan_termination_message(hub);
         const char *reason =
             reason_of(gang, hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed");
-        plan_fail(&gang->job, reason, words, culprit(gang, reason));
+        job_plan_fail(&gang->job, reason, words, culprit(gang, reason));
     }
     if (gang->job.conditions.reason || !gang->job.spec) {
         return;
     }
-    struct place *places = fold_places(gang);
+    struct gang_place *places = fold_places(gang);
     for (int i = 0; i < gang->spec.workers && !gang->job.conditions.reason; i++) {
         const struct pod_phase *newest = &places[i].newest;
         bool too_often = places[i].deaths > gang->spec.max_restarts ||
@@ -220,8 +221,8 @@ void gang_verdict(struct gang *gang) {
 
 /* ---- what is missing ---- */
 
-void gang_dismiss(struct gang *gang, struct place *place) {
-    plan_remove_pod(&gang->job, &place->newest);
+void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place) {
+    job_plan_remove_pod(&gang->job, &place->newest);
     place->newest.stage = POD_PHASE_LEAVING;
     place->is_alive = false;
 }
@@ -238,7 +239,7 @@ static bool is_lost(const json_t *lost, const char *name) {
 
 /* The hub reports, by name, pods that run but do not answer. Their successors have other names, so
  * an old report does not concern them. */
-static void drop_lost(struct gang *gang, struct place *places) {
+static void drop_lost(struct disttrain_plan *gang, struct gang_place *places) {
     const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
@@ -248,31 +249,32 @@ static void drop_lost(struct gang *gang, struct place *places) {
         }
         int64_t due_ms = newest->running_ms + LOST_MS;
         if (gang->job.now_ms >= due_ms) {
-            gang_dismiss(gang, &places[i]);
+            disttrain_dismiss(gang, &places[i]);
         } else {
-            plan_wake(&gang->job, due_ms);
+            job_plan_wake(&gang->job, due_ms);
         }
     }
 }
 
-bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int64_t after_ms) {
-    return gang->spec.gang == GANG_KUEUE && !gang_is_managed(phase->pod) && phase->born_ms > 0 &&
+bool disttrain_is_unseen(const struct disttrain_plan *gang, const struct pod_phase *phase,
+                         int64_t after_ms) {
+    return gang->spec.gang == GANG_KUEUE && !kueue_is_managed(phase->pod) && phase->born_ms > 0 &&
            gang->job.now_ms >= phase->born_ms + after_ms;
 }
 
 /* Pods that wait in a group of Kueue's that is over, or from before Kueue was installed, would wait
  * for ever. */
-static void drop_stuck(struct gang *gang, struct place *places) {
+static void drop_stuck(struct disttrain_plan *gang, struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
         if (newest->attempt == 0 || newest->stage != POD_PHASE_WAITING) {
             continue;
         }
-        if (gang_is_orphan(newest->pod) || gang_is_unseen(gang, newest, ANEW_MS)) {
-            gang_dismiss(gang, &places[i]);
-        } else if (gang->spec.gang == GANG_KUEUE && !gang_is_managed(newest->pod)) {
-            plan_wake(&gang->job, newest->born_ms + GANG_UNSEEN_MS);
-            plan_wake(&gang->job, newest->born_ms + ANEW_MS);
+        if (kueue_is_orphan(newest->pod) || disttrain_is_unseen(gang, newest, ANEW_MS)) {
+            disttrain_dismiss(gang, &places[i]);
+        } else if (gang->spec.gang == GANG_KUEUE && !kueue_is_managed(newest->pod)) {
+            job_plan_wake(&gang->job, newest->born_ms + GANG_UNSEEN_MS);
+            job_plan_wake(&gang->job, newest->born_ms + ANEW_MS);
         }
     }
 }
@@ -280,7 +282,7 @@ static void drop_stuck(struct gang *gang, struct place *places) {
 /* A second hub is created only when the first is gone, so that an old gang is dead before a new one
  * starts. A member's place is free as soon as it leaves, because the pod with the higher attempt
  * counts. */
-static bool may_start(struct gang *gang, const struct place *place) {
+static bool may_start(struct disttrain_plan *gang, const struct gang_place *place) {
     const struct pod_phase *newest = &place->newest;
     if (newest->attempt == 0) {
         return true;
@@ -296,56 +298,58 @@ static bool may_start(struct gang *gang, const struct place *place) {
         dead.exit_code = dead.exit_code == EXIT_TOLD ? -1 : dead.exit_code;
         due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
-    plan_wake(&gang->job, due_ms);
+    job_plan_wake(&gang->job, due_ms);
     return gang->job.now_ms >= due_ms;
 }
 
 /* The attempt of the next pod in that place. Members never return to a hub with a lower attempt
  * than they have seen, even when that pod is gone. */
-static int next_attempt(const struct gang *gang, const struct place *place, int index) {
-    int known = index == 0 ? gang_known_attempt(gang) : 0;
+static int next_attempt(const struct disttrain_plan *gang, const struct gang_place *place,
+                        int index) {
+    int known = index == 0 ? disttrain_known_attempt(gang) : 0;
     return MAX(place->newest.attempt, known) + 1;
 }
 
 /* The group in Kueue that the next pods join: that of living pods, or a new one. The caller frees
  * it. */
-static char *choose_group(const struct gang *gang, const struct place *places) {
+static char *choose_group(const struct disttrain_plan *gang, const struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
-        const char *group = places[i].is_alive ? gang_group_of(places[i].newest.pod) : NULL;
+        const char *group = places[i].is_alive ? kueue_group_of(places[i].newest.pod) : NULL;
         if (group) {
             return x_strdup(group);
         }
     }
-    return gang_group(&gang->spec, next_attempt(gang, &places[0], 0));
+    return kueue_new_group(&gang->spec, next_attempt(gang, &places[0], 0));
 }
 
 /* Creates the object that the scheduler requires before the pods. False: it does not exist yet; the
  * reason, if known, becomes the job's condition unless it runs. */
-static bool has_object(struct gang *gang) {
+static bool has_object(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
-    AUTO(tree_freep) json_t *object = gang_object(&gang->spec, job->observed->service);
-    if (!object || plan_apply_unwatched(job, object)) {
+    AUTO(tree_freep) json_t *object = gang_scheduler_object(&gang->spec, job->observed->service);
+    if (!object || job_plan_apply_unwatched(job, object)) {
         return true;
     }
-    const json_t *trouble = plan_write_failure_of(job, object);
+    const json_t *trouble = job_plan_write_failure_of(job, object);
     bool is_missing = strcmp(tree_text(trouble, "why", ""), "Missing") == 0;
     if (trouble && strcmp(job->conditions.reason, "Running") != 0) {
         conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
                        "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
                        disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
                        is_missing ? "this cluster has none of that kind. Install " : "",
-                       is_missing ? gang_needs(gang->spec.gang) : tree_text(trouble, "text", ""));
+                       is_missing ? gang_scheduler_needs(gang->spec.gang)
+                                  : tree_text(trouble, "text", ""));
         conditions_stall(&job->conditions, "GangUnavailable", job->conditions.message);
     }
     return false;
 }
 
-static void make_missing(struct gang *gang, struct place *places) {
+static void make_missing(struct disttrain_plan *gang, struct gang_place *places) {
     struct restarts restarts = restarts_of(gang);
     AUTO(text_freep) char *group = NULL;
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
-        if (!may_start(gang, &places[i]) || !gang_may_come(gang, places, i)) {
+        if (!may_start(gang, &places[i]) || !disttrain_may_come(gang, places, i)) {
             continue;
         }
         if (!group) {
@@ -355,14 +359,14 @@ static void make_missing(struct gang *gang, struct place *places) {
             }
         }
         if (json_array_size(gang->job.create) >= CREATES_MAX) {
-            plan_wake(&gang->job, gang->job.now_ms + 1);
+            job_plan_wake(&gang->job, gang->job.now_ms + 1);
             return;
         }
-        restarts.is_memory = newest->attempt > 0 && plan_ran_out_of_memory(newest);
-        plan_make_pod(&gang->job,
-                      pods_member(&gang->spec, &gang->job.endpoint, i,
-                                  next_attempt(gang, &places[i], i), &restarts, group),
-                      newest->attempt > 0 ? newest : NULL, places[i].deaths);
+        restarts.is_memory = newest->attempt > 0 && job_plan_ran_out_of_memory(newest);
+        job_plan_make_pod(&gang->job,
+                          disttrain_member_pod(&gang->spec, &gang->job.endpoint, i,
+                                               next_attempt(gang, &places[i], i), &restarts, group),
+                          newest->attempt > 0 ? newest : NULL, places[i].deaths);
         places[i].is_alive = true;
     }
 }
@@ -371,7 +375,7 @@ static void make_missing(struct gang *gang, struct place *places) {
  * in a place that was given to another (their deletion was refused or lost). But until its
  * replacement exists, such a pod is the only record of its attempt, because any write of a pass may
  * be refused or lost. */
-static void drop_replaced(struct gang *gang, const struct place *places) {
+static void drop_replaced(struct disttrain_plan *gang, const struct gang_place *places) {
     for (size_t i = 0; i < gang->job.phase_count; i++) {
         const struct pod_phase *phase = &gang->job.phases[i];
         bool is_taken_away =
@@ -379,19 +383,19 @@ static void drop_replaced(struct gang *gang, const struct place *places) {
         if ((is_taken_away || pod_phase_is_alive(phase)) && phase->index >= 0 &&
             phase->index < gang->spec.workers &&
             phase->attempt < places[phase->index].newest.attempt) {
-            plan_remove_pod(&gang->job, phase);
+            job_plan_remove_pod(&gang->job, phase);
         }
     }
 }
 
-void gang_pods(struct gang *gang) {
-    struct place *places = fold_places(gang);
+void disttrain_make_pods(struct disttrain_plan *gang) {
+    struct gang_place *places = fold_places(gang);
     drop_replaced(gang, places);
-    if (!gang_rests(gang, places)) {
+    if (!disttrain_rests(gang, places)) {
         drop_lost(gang, places);
         drop_stuck(gang, places);
-        gang_make_room(gang, places);
-        gang_say(gang, places);
+        disttrain_make_room(gang, places);
+        disttrain_say(gang, places);
         make_missing(gang, places);
     }
     free(places);
@@ -399,13 +403,13 @@ void gang_pods(struct gang *gang) {
 
 /* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
 static void let_go(struct job_plan *job, const struct pod_phase *phase) {
-    const char *group = gang_group_of(phase->pod);
-    if (gang_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
-        json_array_append_new(job->delete, gang_workload(group));
+    const char *group = kueue_group_of(phase->pod);
+    if (kueue_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
+        json_array_append_new(job->delete, kueue_workload(group));
     }
 }
 
-void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
+void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all) {
     struct job_plan *job = &gang->job;
     json_array_clear(job->create);
     json_array_clear(job->apply);
@@ -414,7 +418,7 @@ void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
         const struct pod_phase *phase = &job->phases[i];
         if (pod_phase_is_alive(phase) || all ||
             (succeeded && !is_hub(phase) && phase->stage != POD_PHASE_LEAVING)) {
-            plan_remove_pod(job, phase);
+            job_plan_remove_pod(job, phase);
         }
         let_go(job, phase);
     }

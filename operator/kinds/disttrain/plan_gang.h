@@ -5,7 +5,7 @@
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/status.h"
 
-struct gang {
+struct disttrain_plan {
     struct job_plan job;
     struct disttrain_spec spec;
     const char *not_yet;
@@ -14,55 +14,57 @@ struct gang {
 };
 
 /* One index: all pods that have had it. */
-struct place {
+struct gang_place {
     struct pod_phase newest; /* stage is meaningful when attempt > 0 */
     int deaths;              /* by its own failure */
     bool is_alive;
     bool is_here;    /* a process of it may still run: alive, leaving, or unreachable */
-    bool is_counted; /* Kueue has no place for another pod (gang_is_counted) */
+    bool is_counted; /* Kueue has no place for another pod (kueue_is_counted) */
 };
 
 /* A pod that Kueue has not marked after this time is not managed by Kueue. */
 enum { GANG_UNSEEN_MS = 5000 };
 
 /* Fills in phases, hub and progress. */
-void gang_read(struct gang *gang);
+void disttrain_read_pods(struct disttrain_plan *gang);
 /* The verdict of a hub that ended, or of an index whose pods die too often, if there is one. */
-void gang_verdict(struct gang *gang);
+void disttrain_verdict(struct disttrain_plan *gang);
 /* The cause of a restart when the hub itself has ended, as status.restarts.last: the hub cannot
  * report it, and its successor does not know it. NULL: the hub has not ended, or the job does not
  * go on. The caller frees it. */
-json_t *gang_last(const struct gang *gang);
+json_t *disttrain_last_restart(const struct disttrain_plan *gang);
 /* Decides which pods to create and delete, and sets the job's conditions. */
-void gang_pods(struct gang *gang);
+void disttrain_make_pods(struct disttrain_plan *gang);
 /* Deletes pods that are alive, and pods that need not be kept: after a success all but the hub's
  * pod; all of them when all is true. */
-void gang_clean_up(struct gang *gang, bool succeeded, bool all);
-bool gang_is_running(const struct gang *gang);
+void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all);
+bool disttrain_is_running(const struct disttrain_plan *gang);
 /* The highest attempt of the hub so far, including hubs whose pods are gone. */
-int gang_known_attempt(const struct gang *gang);
+int disttrain_known_attempt(const struct disttrain_plan *gang);
 /* Kueue should release the pod, and has not marked it after_ms after it was created. */
-bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int64_t after_ms);
+bool disttrain_is_unseen(const struct disttrain_plan *gang, const struct pod_phase *phase,
+                         int64_t after_ms);
 /* Deletes that pod, so that its place can be taken by another. */
-void gang_dismiss(struct gang *gang, struct place *place);
+void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place);
 /* Fewer than all workers may start, and NAME-0, which the start requires, has no node
  * (plan_gang_lead.c). */
-bool gang_lacks_lead(const struct gang *gang, const struct place *places);
+bool disttrain_lacks_lead(const struct disttrain_plan *gang, const struct gang_place *places);
 /* Whether a pod of that index may be created now: before NAME-0 has a node, there are never more
  * pods than may start. */
-bool gang_may_come(const struct gang *gang, const struct place *places, int index);
+bool disttrain_may_come(const struct disttrain_plan *gang, const struct gang_place *places,
+                        int index);
 /* Dismisses pods that take up the room of a NAME-0 that finds no node. */
-void gang_make_room(struct gang *gang, struct place *places);
+void disttrain_make_room(struct disttrain_plan *gang, struct gang_place *places);
 /* The result of a gang that succeeded: the hub's message ("": none), or else steps, time, loss and
  * accuracy as far as reported; where the outputs are and how to use them (plan_gang_say.c). The
  * caller frees it. */
-char *gang_result(const struct gang *gang, const char *message);
+char *disttrain_result(const struct disttrain_plan *gang, const char *message);
 /* Sets the job's conditions; places: one for each of spec.workers (plan_gang_say.c). */
-void gang_say(struct gang *gang, const struct place *places);
+void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places);
 /* The gang waited for its start, and had no progress yet that a disruption could interrupt. */
-bool gang_was_waiting(const struct gang *gang);
+bool disttrain_was_waiting(const struct disttrain_plan *gang);
 /* Fills in wait from the status (plan_gang_wait.c). */
-void gang_wait_read(struct gang *gang);
+void disttrain_read_wait(struct disttrain_plan *gang);
 /* True: it has been incomplete for longer than spec.startDeadlineSeconds, has released all its pods
  * or will, and must not create pods; the job's condition reports it. */
-bool gang_rests(struct gang *gang, const struct place *places);
+bool disttrain_rests(struct disttrain_plan *gang, const struct gang_place *places);

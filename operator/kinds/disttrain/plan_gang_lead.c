@@ -20,35 +20,36 @@ static bool has_node(const struct pod_phase *phase) {
            (phase->stage == POD_PHASE_RUNNING || phase->placed_ms > 0);
 }
 
-bool gang_lacks_lead(const struct gang *gang, const struct place *places) {
+bool disttrain_lacks_lead(const struct disttrain_plan *gang, const struct gang_place *places) {
     return gang->spec.min_workers < gang->spec.workers && gang->spec.gang != GANG_KUEUE &&
            !has_node(&places[0].newest);
 }
 
-bool gang_may_come(const struct gang *gang, const struct place *places, int index) {
+bool disttrain_may_come(const struct disttrain_plan *gang, const struct gang_place *places,
+                        int index) {
     int others = 0;
     for (int i = 1; i < gang->spec.workers; i++) {
         others += places[i].is_alive;
     }
-    return index == 0 || !gang_lacks_lead(gang, places) || others < gang->spec.min_workers - 1;
+    return index == 0 || !disttrain_lacks_lead(gang, places) || others < gang->spec.min_workers - 1;
 }
 
 /* A pod without a node competes with NAME-0 for every node that becomes free. */
-static void dismiss_waiting(struct gang *gang, struct place *places, int others) {
+static void dismiss_waiting(struct disttrain_plan *gang, struct gang_place *places, int others) {
     for (int i = gang->spec.workers - 1; i > 0 && others > gang->spec.min_workers - 1; i--) {
         if (places[i].is_alive && places[i].newest.is_unscheduled) {
-            gang_dismiss(gang, &places[i]);
+            disttrain_dismiss(gang, &places[i]);
             others--;
         }
     }
 }
 
-static void dismiss_one(struct gang *gang, struct place *places) {
+static void dismiss_one(struct disttrain_plan *gang, struct gang_place *places) {
     int i = gang->spec.workers - 1;
     while (i > 1 && !has_node(&places[i].newest)) {
         i--;
     }
-    gang_dismiss(gang, &places[i]);
+    disttrain_dismiss(gang, &places[i]);
 }
 
 /* When the next pod makes room. A deleted pod leaves no record of its time. With only the time
@@ -64,9 +65,10 @@ static int64_t room_due_ms(const struct pod_phase *hub, bool is_free, int64_t no
     return minutes > 0 && now_ms - due_ms < ROOM_WINDOW_MS ? due_ms : due_ms + ROOM_AGAIN_MS;
 }
 
-void gang_make_room(struct gang *gang, struct place *places) {
+void disttrain_make_room(struct disttrain_plan *gang, struct gang_place *places) {
     const struct pod_phase *hub = &places[0].newest;
-    if (!gang_lacks_lead(gang, places) || hub->stage != POD_PHASE_WAITING || !hub->is_unscheduled) {
+    if (!disttrain_lacks_lead(gang, places) || hub->stage != POD_PHASE_WAITING ||
+        !hub->is_unscheduled) {
         return;
     }
     int others = 0, placed = 0;
@@ -81,7 +83,7 @@ void gang_make_room(struct gang *gang, struct place *places) {
     if (others < gang->spec.min_workers || is_leaving) {
         return; /* there is no pod to spare, or one makes room already */
     }
-    plan_wake(&gang->job, due_ms);
+    job_plan_wake(&gang->job, due_ms);
     if (gang->job.now_ms < due_ms) {
         return;
     }

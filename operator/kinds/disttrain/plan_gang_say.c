@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The conditions of a gang that is under way: its hub's message, or the missing pods and the
  * reason. */
-#include "operator/kinds/disttrain/gang_objects.h"
+#include "operator/kinds/disttrain/gang_scheduler.h"
+#include "operator/kinds/disttrain/kueue.h"
 #include "operator/kinds/disttrain/plan_gang.h"
 #include "operator/kinds/job/plan_phases.h"
 
@@ -14,17 +15,17 @@ enum { DEAF_MS = 30000 }; /* a hub that has run this long without an answer is u
 
 /* The hub is unreachable, because of a NetworkPolicy or because the controller is outside the
  * cluster. Its state is unknown until its termination message. */
-static bool is_deaf(struct gang *gang) {
+static bool is_deaf(struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     if (!hub->running_ms || gang->job.progress ||
         tree_integer(gang->job.observed->object, "status.workers.registered", 0) > 0) {
         return false;
     }
-    plan_wake(&gang->job, hub->running_ms + DEAF_MS);
+    job_plan_wake(&gang->job, hub->running_ms + DEAF_MS);
     return gang->job.now_ms >= hub->running_ms + DEAF_MS;
 }
 
-static void tell_hub(struct gang *gang) {
+static void tell_hub(struct disttrain_plan *gang) {
     static const char *const states[][2] = {{"Gathering", "the workers register"},
                                             {"Preparing", "the workers prepare"},
                                             {"Running", "the workers train"},
@@ -56,8 +57,8 @@ static void tell_hub(struct gang *gang) {
 }
 
 /* The first pod that waits, preferably one with a reason. NULL: none waits. */
-static const struct pod_phase *find_waiting(const struct gang *gang, const struct place *places,
-                                            int *ret_running) {
+static const struct pod_phase *find_waiting(const struct disttrain_plan *gang,
+                                            const struct gang_place *places, int *ret_running) {
     const struct pod_phase *waiting = NULL;
     *ret_running = 0;
     for (int i = 0; i < gang->spec.workers; i++) {
@@ -72,19 +73,19 @@ static const struct pod_phase *find_waiting(const struct gang *gang, const struc
 }
 
 /* Kueue holds the pods back: until their turn, or because Kueue does not know them. */
-static bool tell_turn(struct gang *gang, const struct pod_phase *waiting) {
+static bool tell_turn(struct disttrain_plan *gang, const struct pod_phase *waiting) {
     struct conditions *conditions = &gang->job.conditions;
-    if (gang_is_unseen(gang, waiting, GANG_UNSEEN_MS)) {
+    if (disttrain_is_unseen(gang, waiting, GANG_UNSEEN_MS)) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
                        "spec.gang is Kueue, and Kueue takes no notice of pod %.80s. Install %s",
-                       waiting->name, gang_needs(GANG_KUEUE));
+                       waiting->name, gang_scheduler_needs(GANG_KUEUE));
         conditions_stall(conditions, "GangUnavailable", conditions->message);
         return true;
     }
     if (gang->spec.gang != GANG_KUEUE || strcmp(waiting->reason, "SchedulingGated") != 0) {
         return false;
     }
-    if (!gang_is_managed(waiting->pod)) {
+    if (!kueue_is_managed(waiting->pod)) {
         return true; /* its webhook may still mark it */
     }
     conditions_set(
@@ -92,12 +93,12 @@ static bool tell_turn(struct gang *gang, const struct pod_phase *waiting) {
         "Kueue lets %d workers go together when queue %.63s has room for them; why it has "
         "none: kubectl describe workload %.80s",
         gang->spec.workers, gang->spec.queue ? gang->spec.queue : "",
-        gang_group_of(waiting->pod) ? gang_group_of(waiting->pod) : "");
+        kueue_group_of(waiting->pod) ? kueue_group_of(waiting->pod) : "");
     return true;
 }
 
 /* Kueue counts a pod on an unreachable node, and would delete its successor. */
-static bool tell_old_pod(struct gang *gang, const struct place *places) {
+static bool tell_old_pod(struct disttrain_plan *gang, const struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
         if (places[i].is_counted && newest->stage == POD_PHASE_DEAD && newest->gone_ms > 0) {
@@ -114,14 +115,14 @@ static bool tell_old_pod(struct gang *gang, const struct place *places) {
 }
 
 /* Reports that this pod has no node, so that nothing starts, or no other pod is created. */
-static void tell_missing(struct gang *gang, const struct place *places,
+static void tell_missing(struct disttrain_plan *gang, const struct gang_place *places,
                          const struct pod_phase *waiting, int running) {
     struct conditions *conditions = &gang->job.conditions;
     int least = gang->spec.min_workers, all = gang->spec.workers;
     bool is_incomplete = running > 0 && running < least;
     const char *reason = is_incomplete ? "GangIncomplete" : conditions->reason;
     const char *words = *waiting->message ? waiting->message : waiting->reason;
-    if (waiting->index == 0 && gang_lacks_lead(gang, places)) {
+    if (waiting->index == 0 && disttrain_lacks_lead(gang, places)) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, reason,
                        "Waiting for a node for pod %.80s, which leads the others: %d of %d workers "
                        "run, and no more than %d are made before it has one; %.400s",
@@ -136,7 +137,7 @@ static void tell_missing(struct gang *gang, const struct place *places,
 }
 
 /* While the program does not run, the message names the missing pods. */
-static void tell_waiting(struct gang *gang, const struct place *places) {
+static void tell_waiting(struct disttrain_plan *gang, const struct gang_place *places) {
     int running;
     const struct pod_phase *waiting = find_waiting(gang, places, &running);
     if (strcmp(gang->job.conditions.reason, "Running") == 0 ||
@@ -144,14 +145,14 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
         !waiting || tell_turn(gang, waiting)) {
         return;
     }
-    plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
+    job_plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
     if (waiting->is_unscheduled && strcmp(gang->job.conditions.reason, "VolumeFailed") != 0) {
         tell_missing(gang, places, waiting, running);
     }
 }
 
 /* A gang that returns from spec.suspend, or tries again, is starting; nothing failed. */
-bool gang_was_waiting(const struct gang *gang) {
+bool disttrain_was_waiting(const struct disttrain_plan *gang) {
     static const char *const reasons[] = {"Suspended", "Pending", "GangIncomplete"};
     const json_t *before = conditions_find(gang->job.observed->object, "Succeeded");
     const char *reason = tree_text(before, "reason", "");
@@ -163,10 +164,10 @@ bool gang_was_waiting(const struct gang *gang) {
     return false;
 }
 
-void gang_say(struct gang *gang, const struct place *places) {
+void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places) {
     struct conditions *conditions = &gang->job.conditions;
     const struct pod_phase *hub = gang->hub;
-    if (!hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
+    if (!hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "Restarting",
                        "all start again, led by another pod");
     } else if (!hub) {
@@ -182,7 +183,7 @@ void gang_say(struct gang *gang, const struct place *places) {
             "is in its place",
             hub->name);
     } else {
-        AUTO(text_freep) char *words = plan_termination_message(hub);
+        AUTO(text_freep) char *words = job_plan_termination_message(hub);
         conditions_set(conditions, CONDITIONS_UNDER_WAY, "Restarting",
                        "pod %.80s, which led the others, is replaced: %.400s", hub->name, words);
     }
@@ -191,14 +192,14 @@ void gang_say(struct gang *gang, const struct place *places) {
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static int64_t told_number(const struct gang *gang, const char *name) {
+static int64_t told_number(const struct disttrain_plan *gang, const char *name) {
     AUTO(text_freep) char *path = x_printf("status.%s", name);
     return tree_integer(gang->job.progress, name,
                         tree_integer(gang->job.observed->object, path, -1));
 }
 
 /* ": loss 0.31", ", accuracy 0.9"; "" when the hub has not reported it. The caller frees it. */
-static char *told_figure(const struct gang *gang, const char *name, const char *before) {
+static char *told_figure(const struct disttrain_plan *gang, const char *name, const char *before) {
     AUTO(text_freep) char *path = x_printf("status.%s", name);
     const char *text =
         tree_text(gang->job.progress, name, tree_text(gang->job.observed->object, path, ""));
@@ -208,7 +209,7 @@ static char *told_figure(const struct gang *gang, const char *name, const char *
 }
 
 /* "3 epochs, 120 steps". The caller frees it. */
-static char *how_far(const struct gang *gang) {
+static char *how_far(const struct disttrain_plan *gang) {
     int64_t epoch = told_number(gang, "epoch"), step = told_number(gang, "step");
     AUTO(text_freep)
     char *epochs = x_printf("%lld epoch%s", (long long)epoch, epoch == 1 ? "" : "s");
@@ -217,7 +218,7 @@ static char *how_far(const struct gang *gang) {
                     step > 0 ? steps : "");
 }
 
-static char *how_long(const struct gang *gang) {
+static char *how_long(const struct disttrain_plan *gang) {
     const char *begun = tree_text(gang->job.observed->object, "status.startTime", NULL);
     int64_t begun_ms = begun ? clock_parse(begun) : -1;
     long long s = (gang->hub->over_ms - begun_ms) / 1000;
@@ -229,7 +230,7 @@ static char *how_long(const struct gang *gang) {
                       : x_printf(" in %lld h %lld min", s / 3600, s / 60 % 60);
 }
 
-static char *what_is_done(const struct gang *gang, bool is_trainer) {
+static char *what_is_done(const struct disttrain_plan *gang, bool is_trainer) {
     AUTO(text_freep) char *far = how_far(gang);
     AUTO(text_freep) char *time = how_long(gang);
     AUTO(text_freep) char *loss = told_figure(gang, "loss", ":");
@@ -239,7 +240,7 @@ static char *what_is_done(const struct gang *gang, bool is_trainer) {
                     *far ? before : "", far, time, loss, accuracy);
 }
 
-char *gang_result(const struct gang *gang, const char *message) {
+char *disttrain_result(const struct disttrain_plan *gang, const char *message) {
     const char *output = tree_text(gang->job.progress, "outputs[0]", NULL);
     const char *trained = tree_text(gang->job.observed->object, "spec.trainer.output.path", NULL);
     AUTO(text_freep)

@@ -14,12 +14,12 @@
 
 enum { PAUSE_LEAST_S = 60, PAUSE_MOST_S = 600 };
 
-static int64_t time_of(const struct gang *gang, const char *path) {
+static int64_t time_of(const struct disttrain_plan *gang, const char *path) {
     const char *text = tree_text(gang->job.observed->object, path, NULL);
     return text ? MAX(clock_parse(text), 0) : 0;
 }
 
-void gang_wait_read(struct gang *gang) {
+void disttrain_read_wait(struct disttrain_plan *gang) {
     gang->wait.since_ms = time_of(gang, "status.gathering.since");
     gang->wait.again_ms = time_of(gang, "status.gathering.againTime");
 }
@@ -30,7 +30,7 @@ static bool is_there(const struct pod_phase *newest) {
 }
 
 /* As many pods as may start, with NAME-0 among them. */
-static bool is_whole(const struct gang *gang, const struct place *places) {
+static bool is_whole(const struct disttrain_plan *gang, const struct gang_place *places) {
     int there = 0;
     for (int i = 0; i < gang->spec.workers; i++) {
         there += is_there(&places[i].newest);
@@ -39,7 +39,7 @@ static bool is_whole(const struct gang *gang, const struct place *places) {
 }
 
 /* A pod that waits in a queue, or for its first node, does not take a node from others. */
-static bool holds_nodes(const struct gang *gang, const struct place *places) {
+static bool holds_nodes(const struct disttrain_plan *gang, const struct gang_place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
         if (newest->attempt > 0 && pod_phase_is_alive(newest) &&
@@ -51,7 +51,7 @@ static bool holds_nodes(const struct gang *gang, const struct place *places) {
 }
 
 /* Varies between jobs, but is the same at each call: a plan uses no randomness. */
-static int64_t pause_ms(const struct gang *gang) {
+static int64_t pause_ms(const struct disttrain_plan *gang) {
     char hex[65], head[9] = "";
     AUTO(text_freep)
     char *text = x_printf("%s %lld", tree_text(gang->job.observed->object, "metadata.uid", ""),
@@ -62,11 +62,11 @@ static int64_t pause_ms(const struct gang *gang) {
                    (int64_t)(strtoul(head, NULL, 16) % (PAUSE_MOST_S - PAUSE_LEAST_S + 1)));
 }
 
-static void decide(struct gang *gang, const struct place *places) {
+static void decide(struct disttrain_plan *gang, const struct gang_place *places) {
     struct job_plan *job = &gang->job;
     const json_t *before = conditions_find(job->observed->object, "Succeeded");
     char again[21];
-    gang_say(gang, places);
+    disttrain_say(gang, places);
     AUTO(text_freep) char *missing = x_strdup(job->conditions.message);
     gang->wait.again_ms = (job->now_ms + pause_ms(gang)) / 1000 * 1000;
     gang->wait.since_ms = 0;
@@ -77,23 +77,23 @@ static void decide(struct gang *gang, const struct place *places) {
         "go, and come again at %s: %.400s",
         (long long)gang->spec.start_deadline_seconds, again, missing);
     if (strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0) {
-        plan_tell(job, "Warning", "GangIncomplete", "%s", job->conditions.message);
+        job_plan_tell(job, "Warning", "GangIncomplete", "%s", job->conditions.message);
     }
-    plan_wake(job, job->now_ms + 1);
+    job_plan_wake(job, job->now_ms + 1);
 }
 
-static void rest(struct gang *gang) {
+static void rest(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
     const json_t *before = conditions_find(job->observed->object, "Succeeded");
     bool is_told = strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0;
-    gang_clean_up(gang, false, false);
+    disttrain_clean_up(gang, false, false);
     conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangIncomplete", "%.600s",
                    is_told ? tree_text(before, "message", "")
                            : "not all workers were there within spec.startDeadlineSeconds");
-    plan_wake(job, gang->wait.again_ms);
+    job_plan_wake(job, gang->wait.again_ms);
 }
 
-bool gang_rests(struct gang *gang, const struct place *places) {
+bool disttrain_rests(struct disttrain_plan *gang, const struct gang_place *places) {
     int64_t limit_ms = 1000 * gang->spec.start_deadline_seconds, now_ms = gang->job.now_ms;
     struct gang_wait was = gang->wait;
     gang->wait = (struct gang_wait){0};
@@ -109,7 +109,7 @@ bool gang_rests(struct gang *gang, const struct place *places) {
         return false;
     }
     gang->wait.since_ms = was.since_ms ? was.since_ms : now_ms / 1000 * 1000;
-    plan_wake(&gang->job, gang->wait.since_ms + limit_ms);
+    job_plan_wake(&gang->job, gang->wait.since_ms + limit_ms);
     if (now_ms < gang->wait.since_ms + limit_ms) {
         return false;
     }

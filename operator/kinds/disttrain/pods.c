@@ -2,7 +2,8 @@
 #include "operator/kinds/disttrain/pods.h"
 
 #include "operator/cluster.h"
-#include "operator/kinds/disttrain/gang_objects.h"
+#include "operator/kinds/disttrain/gang_scheduler.h"
+#include "operator/kinds/disttrain/kueue.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
@@ -149,9 +150,10 @@ static void add_grace(json_t *pod) {
     }
 }
 
-json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt, const struct restarts *restarts, const char *group) {
-    AUTO(text_freep) char *first = group ? NULL : gang_group(spec, 1);
+json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct endpoint *endpoint,
+                             int index, int attempt, const struct restarts *restarts,
+                             const char *group) {
+    AUTO(text_freep) char *first = group ? NULL : kueue_new_group(spec, 1);
     AUTO(text_freep)
     char *name = attempt > 1 ? x_printf("%s-%d-%d", spec->job.name, index, attempt)
                              : x_printf("%s-%d", spec->job.name, index);
@@ -176,7 +178,7 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     }
     pod_place(pod, spec->tolerations, spec->gpus, spec->spot);
     pod_set_if(json_object_get(pod, "spec"), "nodeSelector", json_deep_copy(spec->node_selector));
-    gang_mark(spec, group ? group : first, pod);
+    gang_scheduler_mark(spec, group ? group : first, pod);
     template_apply(pod, spec->job.template);
     add_passwd(pod);
     add_grace(pod);
@@ -190,9 +192,9 @@ int disttrain_first_pods(const json_t *object, const struct endpoint *endpoint, 
     if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
         return -1;
     }
-    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none, NULL));
+    *ret_pods = json_pack("[o]", disttrain_member_pod(&spec, endpoint, 0, 1, &none, NULL));
     if (spec.workers > 1) {
-        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none, NULL));
+        json_array_append_new(*ret_pods, disttrain_member_pod(&spec, endpoint, 1, 1, &none, NULL));
     }
     return 0;
 }

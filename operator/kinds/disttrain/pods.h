@@ -20,10 +20,11 @@ struct restarts {
                        only this pod can report it to the hub */
 };
 
-/* attempt counts from 1: NAME-0; NAME-0-2. group: Kueue's (gang_objects.h); NULL: the first one.
+/* attempt counts from 1: NAME-0; NAME-0-2. group: Kueue's (kueue.h); NULL: the first one.
  * Owned by the caller. */
-json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt, const struct restarts *restarts, const char *group);
+json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct endpoint *endpoint,
+                             int index, int attempt, const struct restarts *restarts,
+                             const char *group);
 /* The first two pods of the gang, the leader and a follower: an array, owned. */
 NODISCARD int disttrain_first_pods(const json_t *object, const struct endpoint *endpoint,
                                    json_t **ret_pods, struct error *err);

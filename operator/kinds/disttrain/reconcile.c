@@ -23,7 +23,7 @@ static bool begins(const json_t *object, const struct job_options *options) {
 static int plan(const struct reconcile *request, const struct job_observed *observed,
                 json_t **ret_plan, struct error *err) {
     struct disttrain_observed all = {.job = *observed};
-    return disttrain_plan(&all, request->wall_ms, ret_plan, err);
+    return disttrain_decide(&all, request->wall_ms, ret_plan, err);
 }
 
 /* A Sweep may stop it after its next report. */

@@ -67,10 +67,10 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .tolerations = json_object_get(json, "tolerations"),
         .start_deadline_seconds = MAX(tree_integer(json, "startDeadlineSeconds", 0), 0),
         .max_restarts = job_bounded(json, "restart.maxRestarts", 3, 1000),
-        .work = work_of_disttrain(json),
+        .work = disttrain_work(json),
     };
     read_images(options, ret_spec);
-    work_run_disttrain(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
+    disttrain_work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
     job_hash(json, mutable_fields, ret_spec->job.hash);
     return 0;
 }

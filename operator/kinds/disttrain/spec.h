@@ -11,7 +11,7 @@ enum { DISTTRAIN_WORKERS_MAX = 1000 };
 enum launcher { LAUNCHER_MPI, LAUNCHER_TORCHRUN, LAUNCHER_NONE, LAUNCHER_COUNT };
 extern const char *const disttrain_launchers[]; /* spec.launcher by enum launcher */
 
-/* The scheduler that places all workers or none (gang_objects.h). */
+/* The scheduler that places all workers or none (gang_scheduler.h). */
 enum gang_kind { GANG_NONE, GANG_POD_GROUP, GANG_VOLCANO, GANG_KUEUE, GANG_COUNT };
 extern const char *const disttrain_gangs[]; /* spec.gang by enum gang_kind */
 

@@ -138,9 +138,9 @@ static void set_workers(json_t *status, const struct disttrain_spec *spec, bool 
     }
 }
 
-json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct conditions *conditions, const json_t *progress, int attempt,
-                    int64_t now_ms) {
+json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec,
+                         const struct conditions *conditions, const json_t *progress, int attempt,
+                         int64_t now_ms) {
     json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
     bool none_run = conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended;
     if (json_is_object(progress)) {
@@ -156,7 +156,7 @@ json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
     return status;
 }
 
-void gang_status_wait(json_t *status, const struct gang_wait *wait) {
+void disttrain_status_wait(json_t *status, const struct gang_wait *wait) {
     const struct {
         const char *name;
         int64_t time_ms;
@@ -180,7 +180,7 @@ void gang_status_wait(json_t *status, const struct gang_wait *wait) {
     }
 }
 
-void gang_status_last(json_t *status, json_t *last) {
+void disttrain_status_last(json_t *status, json_t *last) {
     json_t *restarts = json_object_get(status, "restarts");
     if (!last) {
         return;

@@ -20,15 +20,15 @@
 /* object: the resource with its last status. spec: NULL when it could not be read. progress: the
  * hub's last answer; NULL: the fields stay unchanged. attempt: of the hub's pod; 0: there is none.
  * Owned by the caller. */
-json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct conditions *conditions, const json_t *progress, int attempt,
-                    int64_t now_ms);
+json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec,
+                         const struct conditions *conditions, const json_t *progress, int attempt,
+                         int64_t now_ms);
 /* For a gang that is not complete, with spec.startDeadlineSeconds; 0: does not apply. */
 struct gang_wait {
     int64_t since_ms; /* since when it has some nodes and waits for others */
     int64_t again_ms; /* it has released its nodes, and tries again at this time */
 };
 /* Sets status.gathering, or removes it when wait is empty. */
-void gang_status_wait(json_t *status, const struct gang_wait *wait);
+void disttrain_status_wait(json_t *status, const struct gang_wait *wait);
 /* The cause of the last restart; takes `last`, NULL: it stays unchanged. */
-void gang_status_last(json_t *status, json_t *last);
+void disttrain_status_last(json_t *status, json_t *last);

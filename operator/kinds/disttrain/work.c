@@ -41,7 +41,7 @@ int disttrain_slots(const json_t *spec) {
     return has_trainer && gpus > 0 ? gpus : MAX(job_bounded(spec, "slotsPerWorker", 1, 64), 1);
 }
 
-json_t *work_of_disttrain(const json_t *spec) {
+json_t *disttrain_work(const json_t *spec) {
     static const char *const copied[] = {
         "workers", "minWorkers", "slotsPerWorker", "gpus",    "launcher", "command", "prepare",
         "inputs",  "outputs",    "logs",           "trainer", "metrics",  NULL};
@@ -84,7 +84,7 @@ static bool mentions(const json_t *tree, const char *name) {
     return text && (job_lies_below(text, name) || strstr(text, reference));
 }
 
-void work_run_disttrain(const struct disttrain_spec *spec, const json_t *folders,
+void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders,
                         char ret_run[static 17]) {
     static const char *const copied[] = {"command", "prepare",     "inputs",
                                          "outputs", "environment", NULL};

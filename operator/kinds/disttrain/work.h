@@ -8,7 +8,7 @@
  * filled in: minWorkers is workers, restart.hangSeconds is 300 with a trainer and otherwise 0.
  * environment and secrets, if any, are reduced to the variables' names: ["NAME", ...]; the pod's
  * own environment has their values. */
-json_t *work_of_disttrain(const json_t *spec);
+json_t *disttrain_work(const json_t *spec);
 /* Ranks of each worker: for a trainer with gpus one per GPU, otherwise slotsPerWorker. */
 int disttrain_slots(const json_t *spec);
 
@@ -16,5 +16,5 @@ int disttrain_slots(const json_t *spec);
  * those that only affect speed (checkpoint, fusionBufferMB, timeline); of a command the command,
  * prepare, inputs, outputs and environment; and the identities of the volumes that these use. The
  * number of workers is never part of it. */
-void work_run_disttrain(const struct disttrain_spec *spec, const json_t *folders,
+void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders,
                         char ret_run[static 17]);

@@ -11,7 +11,7 @@ enum {
     SUFFIX_BYTES = 4, /* of the Secret's name */
 };
 
-int credentials_make(json_t *kept, const json_t *object, struct error *err) {
+int job_credentials_make(json_t *kept, const json_t *object, struct error *err) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     char sha256[65];
@@ -28,7 +28,7 @@ int credentials_make(json_t *kept, const json_t *object, struct error *err) {
     return 0;
 }
 
-bool credentials_read(const json_t *kept, struct credentials *ret_credentials) {
+bool job_credentials_read(const json_t *kept, struct credentials *ret_credentials) {
     const json_t *from = json_object_get(kept, "credentials");
     *ret_credentials = (struct credentials){
         .secret = tree_text(from, "secret", ""),
@@ -44,7 +44,7 @@ bool credentials_read(const json_t *kept, struct credentials *ret_credentials) {
 /* Only a successful answer shows that the Secret is stored; the controller then forgets its
  * content. After a definite refusal the same Secret can be written again; after any other failure
  * it needs another name. */
-void credentials_note(json_t *kept, const struct written *written) {
+void job_credentials_note(json_t *kept, const struct written *written) {
     json_t *credentials = json_object_get(kept, "credentials");
     if (strcmp(tree_text(credentials, "secret", ""),
                tree_text(written->object, "metadata.name", "?")) != 0) {

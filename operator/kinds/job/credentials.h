@@ -7,8 +7,8 @@
 
 /* The Secret's name is random, so that it never collides with one of an earlier, unconfirmed
  * creation. */
-NODISCARD int credentials_make(json_t *kept, const json_t *object, struct error *err);
+NODISCARD int job_credentials_make(json_t *kept, const json_t *object, struct error *err);
 /* Borrowed from kept; false when there are none. */
-bool credentials_read(const json_t *kept, struct credentials *ret_credentials);
+bool job_credentials_read(const json_t *kept, struct credentials *ret_credentials);
 /* Records how the write of a Secret ended. */
-void credentials_note(json_t *kept, const struct written *written);
+void job_credentials_note(json_t *kept, const struct written *written);

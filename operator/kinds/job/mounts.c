@@ -7,7 +7,7 @@
 
 enum { MOUNTS_EVERY_MS = 30000 };
 
-void mounts_query(struct reconcile *request, json_t *kept, const json_t *pods) {
+void job_mounts_query(struct reconcile *request, json_t *kept, const json_t *pods) {
     size_t i;
     json_t *pod;
     if (request->monotonic_ms < tree_integer(kept, "mountsMs", INT64_MIN / 2) + MOUNTS_EVERY_MS) {
@@ -31,7 +31,7 @@ void mounts_query(struct reconcile *request, json_t *kept, const json_t *pods) {
     }
 }
 
-void mounts_note(json_t *kept, const json_t *list) {
+void job_mounts_note(json_t *kept, const json_t *list) {
     static const char *const reasons[] = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"};
     const char *last = "";
     size_t i;

@@ -13,7 +13,7 @@ const char *owned_label(const json_t *object, const char *name) {
     return json_string_value(json_object_get(tree_get(object, "metadata.labels"), name));
 }
 
-bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
+bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
     const json_t *annotations = tree_get(service, "metadata.annotations");
     struct endpoint endpoint = {
         .address = tree_text(service, "spec.clusterIP", ""),

@@ -9,7 +9,7 @@
 /* On pods: the number of the attempt at this place, from 1. */
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
-/* Of Kueue, on pods that are queued as one group (kinds/disttrain/gang_objects.h): the name of the
+/* Of Kueue, on pods that are queued as one group (kinds/disttrain/kueue.h): the name of the
  * group, and the mark that Kueue has seen the pod. A finalizer with the second name keeps the pod.
  */
 #define LABEL_KUEUE_GROUP "kueue.x-k8s.io/pod-group-name"
@@ -59,7 +59,7 @@ struct endpoint {
 };
 
 /* False until the Service has an address and our annotations. */
-bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
+bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 
 /* Name, namespace, labels and owner of an object of a job. The caller owns the results of all
  * functions here. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void plan_init(struct job_plan *plan, const struct job_observed *observed,
-               const struct job_words *words, bool recall, int64_t now_ms) {
+void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
+                   const struct job_words *words, bool recall, int64_t now_ms) {
     *plan = (struct job_plan){.words = words,
                               .seen = *observed,
                               .observed = &plan->seen,
@@ -28,7 +28,7 @@ void plan_init(struct job_plan *plan, const struct job_observed *observed,
     }
 }
 
-void plan_release(struct job_plan *plan) {
+void job_plan_release(struct job_plan *plan) {
     free(plan->phases);
     json_decref(plan->object);
     json_decref(plan->progress);
@@ -40,7 +40,7 @@ void plan_release(struct job_plan *plan) {
     json_decref(plan->conditions.runs);
 }
 
-void plan_wake(struct job_plan *plan, int64_t at_ms) {
+void job_plan_wake(struct job_plan *plan, int64_t at_ms) {
     if (at_ms > plan->now_ms) {
         plan->wake_ms = MIN(plan->wake_ms, at_ms);
     }
@@ -58,28 +58,28 @@ static json_t *add_event(struct job_plan *plan, const char *type, const char *re
     return event;
 }
 
-void plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
-               ...) {
+void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
+                   ...) {
     va_list arguments;
     va_start(arguments, format);
     add_event(plan, type, reason, format, arguments);
     va_end(arguments);
 }
 
-void plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
-                const char *format, ...) {
+void job_plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
+                    const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     json_object_set_new(add_event(plan, type, reason, format, arguments), "of", json_string(of));
     va_end(arguments);
 }
 
-void plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase) {
+void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase) {
     json_array_append_new(plan->delete,
                           json_pack("{s:s, s:s}", "kind", "Pod", "name", phase->name));
 }
 
-void plan_remove_service(struct job_plan *plan) {
+void job_plan_remove_service(struct job_plan *plan) {
     const json_t *service = plan->observed->service;
     if (service) {
         json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Service", "name",
@@ -87,8 +87,8 @@ void plan_remove_service(struct job_plan *plan) {
     }
 }
 
-void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
-               const struct pod_phase *phase) {
+void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
+                   const struct pod_phase *phase) {
     conditions_set(&plan->conditions, CONDITIONS_FAILED, reason,
                    "%.400s; more is in the log of pod %.80s", cause, phase->name);
 }
@@ -101,22 +101,22 @@ static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
         return;
     }
     if (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0) {
-        AUTO(text_freep) char *words = plan_find_message(phase);
-        plan_event(plan, "Warning", "PodFailed", next,
-                   "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
-                   phase->name, phase->exit_code, *phase->reason ? ", " : "", phase->reason,
-                   words ? ": " : "", words ? words : "", next);
+        AUTO(text_freep) char *words = job_plan_find_message(phase);
+        job_plan_event(plan, "Warning", "PodFailed", next,
+                       "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
+                       phase->name, phase->exit_code, *phase->reason ? ", " : "", phase->reason,
+                       words ? ": " : "", words ? words : "", next);
         return;
     }
-    plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
-               phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
-               *phase->reason ? ": " : "", phase->reason, next);
+    job_plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
+                   phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
+                   *phase->reason ? ": " : "", phase->reason, next);
 }
 
 /* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
  */
-void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
-                   int deaths) {
+void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                       int deaths) {
     json_t *metadata = json_object_get(pod_new, "metadata");
     json_t *annotations = json_object_get(metadata, "annotations");
     if (!annotations) {
@@ -133,7 +133,7 @@ void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phas
     json_array_append_new(plan->create, pod_new);
 }
 
-json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs) {
+json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs) {
     json_t *result =
         json_pack("{s:O, s:O, s:O, s:o, s:O}", "create", plan->create, "apply", plan->apply,
                   "delete", plan->delete, "status", status_new, "events", plan->events);

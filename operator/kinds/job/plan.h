@@ -85,63 +85,64 @@ struct job_plan {
 };
 
 enum {
-    PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
-    PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
+    JOB_PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
+    JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
 /* recall: the job is under way, so that spec_snapshot_restore completes its object. */
-void plan_init(struct job_plan *plan, const struct job_observed *observed,
-               const struct job_words *words, bool recall, int64_t now_ms);
-void plan_release(struct job_plan *plan);
+void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
+                   const struct job_words *words, bool recall, int64_t now_ms);
+void job_plan_release(struct job_plan *plan);
 
 /* ---- decisions ---- */
 
 /* Asks for another pass at that time. */
-void plan_wake(struct job_plan *plan, int64_t at_ms);
+void job_plan_wake(struct job_plan *plan, int64_t at_ms);
 /* An event that is sent when the object of that name is created. */
-void plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
-                const char *format, ...) PRINTF_LIKE(5, 6);
+void job_plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
+                    const char *format, ...) PRINTF_LIKE(5, 6);
 /* An event that is sent when the status is written. */
-void plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format, ...)
-    PRINTF_LIKE(4, 5);
-void plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
-void plan_remove_service(struct job_plan *plan);
+void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
+                   ...) PRINTF_LIKE(4, 5);
+void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
+void job_plan_remove_service(struct job_plan *plan);
 /* Fails the job; the message refers to the log of that pod. */
-void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
-               const struct pod_phase *phase);
+void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
+                   const struct pod_phase *phase);
 /* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
  */
-void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
-                   int deaths);
+void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                       int deaths);
 /* The result, with this new status. */
-json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
+json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
 
 /* ---- steps (plan_steps.c) ---- */
 
 /* Asks to apply an object that is not watched, unless it is known to exist: then true. */
-bool plan_apply_unwatched(struct job_plan *plan, json_t *object);
+bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);
 /* The write failure of an object that is to be created or applied: {"why", "text"}; NULL: none is
  * known. Borrowed. */
-const json_t *plan_write_failure_of(const struct job_plan *plan, const json_t *object);
+const json_t *job_plan_write_failure_of(const struct job_plan *plan, const json_t *object);
 /* A job keeps the run and image that it began with. */
-void plan_pin(struct job_plan *plan);
+void job_plan_pin(struct job_plan *plan);
 /* True when the spec differs from the one that the job began with. */
-bool plan_spec_changed(const struct job_plan *plan);
+bool job_plan_spec_changed(const struct job_plan *plan);
 /* Reports the most severe write failure as the job's condition, unless the job runs. */
-void plan_report_write_failures(struct job_plan *plan, bool is_running);
+void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program, so that nothing may be created. */
-bool plan_is_outdated(struct job_plan *plan);
+bool job_plan_is_outdated(struct job_plan *plan);
 /* For a job that has ended: whether its pods are deleted now; if not, a pass is asked for at that
  * time. */
-bool plan_is_over(struct job_plan *plan, bool *ret_succeeded);
+bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded);
 /* The next step of a job that is under way and has no verdict yet. */
-enum plan_course {
-    PLAN_COURSE_SUSPEND, /* spec.suspend */
-    PLAN_COURSE_HOLD,    /* nothing: too late, a changed spec, an outdated definition */
-    PLAN_COURSE_WAIT,    /* for the credentials; write failures are reported */
-    PLAN_COURSE_MAKE,    /* pods; then write failures are reported */
+enum job_plan_course {
+    JOB_PLAN_SUSPEND, /* spec.suspend */
+    JOB_PLAN_HOLD,    /* nothing: too late, a changed spec, an outdated definition */
+    JOB_PLAN_WAIT,    /* for the credentials; write failures are reported */
+    JOB_PLAN_MAKE,    /* pods; then write failures are reported */
 };
-enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs);
+enum job_plan_course job_plan_course(struct job_plan *plan, const char *how_far,
+                                     const char **ret_needs);
 /* The end of a reconcile pass over an unfinished job: the remains of a job that has just ended, the
  * next wake-up, one event per transition. */
-void plan_conclude(struct job_plan *plan);
+void job_plan_conclude(struct job_plan *plan);

@@ -2,39 +2,39 @@
 #include "operator/kinds/job/plan_decide.h"
 
 /* A job that has ended keeps, for a while, the logs that explain its end. */
-static void decide_finished(struct job_plan *job, const struct plan_ops *ops) {
-    bool succeeded = false, is_over = plan_is_over(job, &succeeded);
+static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops) {
+    bool succeeded = false, is_over = job_plan_is_over(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
-    plan_remove_service(job);
+    job_plan_remove_service(job);
 }
 
-static void decide_under_way(struct job_plan *job, const struct plan_ops *ops,
+static void decide_under_way(struct job_plan *job, const struct job_plan_ops *ops,
                              const char **ret_needs) {
-    job->is_changed = !job->spec || plan_spec_changed(job);
+    job->is_changed = !job->spec || job_plan_spec_changed(job);
     ops->verdict(job);
     if (job->conditions.reason) {
         return;
     }
     AUTO(text_freep) char *how_far = ops->how_far(job);
-    switch (plan_course(job, how_far, ret_needs)) {
-    case PLAN_COURSE_SUSPEND:
+    switch (job_plan_course(job, how_far, ret_needs)) {
+    case JOB_PLAN_SUSPEND:
         ops->suspend(job);
         break;
-    case PLAN_COURSE_MAKE:
+    case JOB_PLAN_MAKE:
         ops->pods(job);
         job->conditions.pods_requested = ops->has_hub(job) || json_array_size(job->create) > 0;
-        plan_report_write_failures(job, ops->is_running(job));
+        job_plan_report_write_failures(job, ops->is_running(job));
         break;
-    case PLAN_COURSE_WAIT:
-        plan_report_write_failures(job, ops->is_running(job));
+    case JOB_PLAN_WAIT:
+        job_plan_report_write_failures(job, ops->is_running(job));
         break;
-    case PLAN_COURSE_HOLD:
+    case JOB_PLAN_HOLD:
         break;
     }
 }
 
-static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, json_t **ret_result,
-                             struct error *err) {
+static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *ops,
+                             json_t **ret_result, struct error *err) {
     const json_t *object = job->observed->object;
     struct error problem = {0};
     const char *needs = NULL;
@@ -45,7 +45,7 @@ static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, j
         return -1;
     }
     if (is_readable) {
-        plan_pin(job);
+        job_plan_pin(job);
     }
     if (ops->divert && ops->divert(job, is_known)) {
         /* the kind has decided */
@@ -57,21 +57,21 @@ static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, j
     if (job->conditions.state != CONDITIONS_UNDER_WAY) {
         ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
     }
-    plan_conclude(job);
+    job_plan_conclude(job);
     /* A specHash in the status fixes the spec; a spec that was changed before that can still be
      * restored. */
     bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
-    *ret_result = plan_result(job, ops->status(job, is_open ? job->stored : object), needs);
+    *ret_result = job_plan_result(job, ops->status(job, is_open ? job->stored : object), needs);
     return 0;
 }
 
-int plan_decide(struct job_plan *job, const struct plan_ops *ops,
-                const struct job_observed *observed, int64_t now_ms, json_t **ret_result,
-                struct error *err) {
+int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
+                    const struct job_observed *observed, int64_t now_ms, json_t **ret_result,
+                    struct error *err) {
     const json_t *object = observed->object;
     bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
     bool is_finished = conditions_is_finished(object);
-    plan_init(job, observed, ops->words, !is_leaving && !is_finished, now_ms);
+    job_plan_init(job, observed, ops->words, !is_leaving && !is_finished, now_ms);
     ops->read(job);
     if (is_leaving) {
         ops->clean_up(job, false, false);
@@ -80,6 +80,6 @@ int plan_decide(struct job_plan *job, const struct plan_ops *ops,
     } else {
         return decide_unfinished(job, ops, ret_result, err);
     }
-    *ret_result = plan_result(job, conditions_seen(object), NULL);
+    *ret_result = job_plan_result(job, conditions_seen(object), NULL);
     return 0;
 }

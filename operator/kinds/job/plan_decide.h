@@ -12,7 +12,7 @@
 #include "operator/kinds/job/plan.h"
 
 /* Every function gets the job_plan that is the first member of the kind's own plan. */
-struct plan_ops {
+struct job_plan_ops {
     const struct job_words *words;
     /* Reads the pods: their phases, and what the kind itself needs of them. */
     void (*read)(struct job_plan *job);
@@ -37,6 +37,6 @@ struct plan_ops {
 
 /* The result (plan.h), owned. job: the kind's plan, zero-initialized except for the kind's own
  * members; the caller releases it. */
-NODISCARD int plan_decide(struct job_plan *job, const struct plan_ops *ops,
-                          const struct job_observed *observed, int64_t now_ms, json_t **ret_result,
-                          struct error *err);
+NODISCARD int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
+                              const struct job_observed *observed, int64_t now_ms,
+                              json_t **ret_result, struct error *err);

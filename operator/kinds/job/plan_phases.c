@@ -7,10 +7,10 @@
 #include <string.h>
 
 /* /progress JSON's message, or the end of a log: its last line with text. NULL: there is none. */
-char *plan_find_message(const struct pod_phase *phase) {
+char *job_plan_find_message(const struct pod_phase *phase) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
-    if (tree_parse(phase->message, strlen(phase->message), PLAN_TERMINATION_MESSAGE_MAX, &words,
+    if (tree_parse(phase->message, strlen(phase->message), JOB_PLAN_TERMINATION_MESSAGE_MAX, &words,
                    &ignored) == 0 &&
         *tree_text(words, "message", "")) {
         return x_strdup(tree_text(words, "message", ""));
@@ -30,8 +30,8 @@ char *plan_find_message(const struct pod_phase *phase) {
 }
 
 /* The same, or at least how the pod ended. */
-char *plan_termination_message(const struct pod_phase *phase) {
-    char *words = plan_find_message(phase);
+char *job_plan_termination_message(const struct pod_phase *phase) {
+    char *words = job_plan_find_message(phase);
     if (words) {
         return words;
     }
@@ -42,7 +42,7 @@ char *plan_termination_message(const struct pod_phase *phase) {
                           *phase->reason ? ", " : "", phase->reason);
 }
 
-bool plan_ran_out_of_memory(const struct pod_phase *phase) {
+bool job_plan_ran_out_of_memory(const struct pod_phase *phase) {
     return phase->stage == POD_PHASE_DEAD && strcmp(phase->reason, "OOMKilled") == 0;
 }
 
@@ -54,21 +54,21 @@ static bool is_stray(const struct job_plan *plan, const json_t *pod) {
     return theirs && ours && strcmp(theirs, ours) != 0;
 }
 
-bool plan_drop_stray(struct job_plan *plan, struct pod_phase *phase) {
+bool job_plan_drop_stray(struct job_plan *plan, struct pod_phase *phase) {
     if (!is_stray(plan, phase->pod)) {
         return false;
     }
     if (pod_phase_is_alive(phase)) {
-        plan_remove_pod(plan, phase);
+        job_plan_remove_pod(plan, phase);
         phase->stage = POD_PHASE_LEAVING;
     }
     return true;
 }
 
-void plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) {
+void job_plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) {
     struct error ignored = {0};
     if (hub && !pod_phase_is_alive(hub) &&
-        tree_parse(hub->message, strlen(hub->message), PLAN_TERMINATION_MESSAGE_MAX,
+        tree_parse(hub->message, strlen(hub->message), JOB_PLAN_TERMINATION_MESSAGE_MAX,
                    &plan->progress, &ignored) == 0 &&
         json_is_object(plan->progress)) {
         return;
@@ -77,12 +77,12 @@ void plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) {
     plan->progress = json_incref((json_t *)plan->observed->progress);
 }
 
-void plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
+void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
     if (phase->stage != POD_PHASE_LEAVING || phase->gone_ms <= 0) {
         return;
     }
-    plan_wake(plan, phase->gone_ms + PLAN_LOST_MS);
-    if (plan->now_ms >= phase->gone_ms + PLAN_LOST_MS) {
+    job_plan_wake(plan, phase->gone_ms + JOB_PLAN_LOST_MS);
+    if (plan->now_ms >= phase->gone_ms + JOB_PLAN_LOST_MS) {
         phase->stage = POD_PHASE_DEAD;
         phase->exit_code = -1;
         phase->reason = "its node is lost";
@@ -90,13 +90,13 @@ void plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
 }
 
 /* A node's clock may be wrong by minutes, so delays are measured with ours. */
-int64_t plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase) {
+int64_t job_plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase) {
     const json_t *seen = json_object_get(plan->observed->ended, phase->name);
     return json_is_integer(seen) ? json_integer_value(seen) : MIN(phase->ended_ms, plan->now_ms);
 }
 
-void plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
-                       int wanted) {
+void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
+                           int wanted) {
     bool for_mounts = waiting_is_for_mounts(phase, plan->now_ms);
     int64_t settled_ms = phase->placed_ms > 0 ? phase->placed_ms + WAITING_CONFIG_MS : 0;
     struct waiting waiting = {
@@ -109,9 +109,9 @@ void plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int
     };
     waiting_tell(&waiting, &plan->conditions);
     if (waiting_is_for_config(phase)) {
-        plan_wake(plan, settled_ms);
+        job_plan_wake(plan, settled_ms);
     }
     if (phase->placed_ms > 0 && !for_mounts) {
-        plan_wake(plan, phase->placed_ms + WAITING_MOUNT_MS);
+        job_plan_wake(plan, phase->placed_ms + WAITING_MOUNT_MS);
     }
 }

@@ -5,21 +5,22 @@
 
 /* True when the pod uses a Secret that is not the job's, so that it does not belong to the job. A
  * living one is deleted and treated as leaving. */
-bool plan_drop_stray(struct job_plan *plan, struct pod_phase *phase);
-/* A pod that should have been gone for PLAN_LOST_MS is on a lost node: it is treated as dead. */
-void plan_note_lost(struct job_plan *plan, struct pod_phase *phase);
+bool job_plan_drop_stray(struct job_plan *plan, struct pod_phase *phase);
+/* A pod that should have been gone for JOB_PLAN_LOST_MS is on a lost node: it is treated as dead.
+ */
+void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase);
 /* When it was seen to have ended, by our clock. */
-int64_t plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase);
+int64_t job_plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase);
 /* Sets progress. The hub's termination message outlives the hub, and is newer than its last answer.
  */
-void plan_read_progress(struct job_plan *plan, const struct pod_phase *hub);
+void job_plan_read_progress(struct job_plan *plan, const struct pod_phase *hub);
 /* The message of /progress JSON, or the last line of a log that has text. NULL: there is none. Both
  * functions return text that the caller owns. */
-char *plan_find_message(const struct pod_phase *phase);
+char *job_plan_find_message(const struct pod_phase *phase);
 /* The same, or at least how the pod ended. */
-char *plan_termination_message(const struct pod_phase *phase);
+char *job_plan_termination_message(const struct pod_phase *phase);
 /* It was killed because it ran out of memory. */
-bool plan_ran_out_of_memory(const struct pod_phase *phase);
+bool job_plan_ran_out_of_memory(const struct pod_phase *phase);
 /* Reports why that pod does not run yet (waiting.h). */
-void plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
-                       int wanted);
+void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
+                           int wanted);

@@ -43,7 +43,7 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     const json_t *object = observed->object, *service = observed->service;
     const struct credentials *fresh = observed->credentials;
     const char *recorded = tree_text(object, "status.credentials.secret", "");
-    bool placed = endpoint_read(service, &plan->endpoint);
+    bool placed = owned_endpoint_read(service, &plan->endpoint);
     conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
     if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
         /* Pods are created only after the Secret is confirmed; so if there is a pod, the Secret
@@ -97,12 +97,12 @@ static char *name_of(const json_t *object) {
     return x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
 }
 
-const json_t *plan_write_failure_of(const struct job_plan *plan, const json_t *object) {
+const json_t *job_plan_write_failure_of(const struct job_plan *plan, const json_t *object) {
     AUTO(text_freep) char *name = name_of(object);
     return json_object_get(plan->observed->write_failures, name);
 }
 
-bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
+bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {
     AUTO(text_freep) char *name = name_of(object);
     if (json_object_get(plan->observed->applied, name)) {
         return true;
@@ -112,13 +112,13 @@ bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
 }
 
 /* Reports the most severe write failure as the job's condition. */
-void plan_report_write_failures(struct job_plan *plan, bool is_running) {
+void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     size_t worst = 0; /* of trouble_kinds, from 1 */
     AUTO(text_freep) char *what = NULL;
     const char *text = "";
     for (size_t i = 0; i < json_array_size(plan->create); i++) {
         const json_t *object = json_array_get(plan->create, i);
-        const json_t *trouble = plan_write_failure_of(plan, object);
+        const json_t *trouble = job_plan_write_failure_of(plan, object);
         for (size_t k = worst; trouble && k < ARRAY_LEN(trouble_kinds); k++) {
             if (strcmp(trouble_kinds[k].why, tree_text(trouble, "why", "")) == 0) {
                 worst = k + 1;
@@ -165,7 +165,7 @@ static const char *find_dropped(const struct job_plan *plan) {
 /* The plan creates nothing, because each pass would create again what the status cannot record. It
  * asks for the status as if the definition were current, so that the first write under a new
  * definition ends this state. */
-bool plan_is_outdated(struct job_plan *plan) {
+bool job_plan_is_outdated(struct job_plan *plan) {
     const char *dropped = find_dropped(plan);
     if (!dropped) {
         return false;
@@ -185,7 +185,7 @@ bool plan_is_outdated(struct job_plan *plan) {
 /* ---- a changed spec ---- */
 
 /* A server without CEL accepts a change of a started job; the change is never applied in part. */
-bool plan_spec_changed(const struct job_plan *plan) {
+bool job_plan_spec_changed(const struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const char *stored = tree_text(object, "status.specHash", NULL);
     if (!tree_get(object, "status.credentials") || !stored ||
@@ -214,7 +214,7 @@ static void keep_going(struct job_plan *plan) {
 /* A job keeps the run and image that it began with: another controller's default image, or its rule
  * for the name of the parts' folder, is only for new jobs. Pods of two versions may be
  * incompatible. */
-void plan_pin(struct job_plan *plan) {
+void job_plan_pin(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const char *run = tree_text(object, "status.run", "");
     struct job_spec *spec = plan->spec;
@@ -238,7 +238,7 @@ static bool is_too_late(struct job_plan *plan, const char *how_far) {
         return false;
     }
     int64_t over_ms = time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s;
-    plan_wake(plan, over_ms);
+    job_plan_wake(plan, over_ms);
     if (plan->now_ms < over_ms) {
         return false;
     }
@@ -248,7 +248,7 @@ static bool is_too_late(struct job_plan *plan, const char *how_far) {
     return true;
 }
 
-bool plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
+bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
     const json_t *object = plan->observed->object;
     int64_t ttl_s = tree_integer(object, "spec.ttlSecondsAfterFinished", -1);
     *ret_succeeded =
@@ -258,29 +258,30 @@ bool plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
     }
     int64_t over_ms = time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
     if (plan->phase_count > 0) {
-        plan_wake(plan, over_ms);
+        job_plan_wake(plan, over_ms);
     }
     return plan->now_ms >= over_ms;
 }
 
 /* ---- the course of a job -------------------------------------------------------------------- */
 
-enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs) {
+enum job_plan_course job_plan_course(struct job_plan *plan, const char *how_far,
+                                     const char **ret_needs) {
     if (tree_bool(plan->observed->object, "spec.suspend", false)) {
-        return PLAN_COURSE_SUSPEND;
+        return JOB_PLAN_SUSPEND;
     }
     if (is_too_late(plan, how_far)) {
-        return PLAN_COURSE_HOLD;
+        return JOB_PLAN_HOLD;
     }
     if (plan->is_changed) {
         keep_going(plan);
-        return PLAN_COURSE_HOLD;
+        return JOB_PLAN_HOLD;
     }
     bool ready = credentials(plan, ret_needs);
-    if (plan_is_outdated(plan)) {
-        return PLAN_COURSE_HOLD;
+    if (job_plan_is_outdated(plan)) {
+        return JOB_PLAN_HOLD;
     }
-    return ready ? PLAN_COURSE_MAKE : PLAN_COURSE_WAIT;
+    return ready ? JOB_PLAN_MAKE : JOB_PLAN_WAIT;
 }
 
 /* One event per transition. */
@@ -293,26 +294,26 @@ static void tell_transitions(struct job_plan *plan) {
         warning |= strcmp(conditions->reason, *each) == 0;
     }
     if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
-        plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+        job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
     if (strcmp(before, conditions->reason) != 0 && strcmp(conditions->reason, "Pending") != 0) {
-        plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
-                  conditions->message);
+        job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
+                      conditions->message);
     }
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     if (conditions->stalled && strcmp(conditions->stalled, stalled) != 0 &&
         strcmp(conditions->stalled, conditions->reason) != 0) {
-        plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
+        job_plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
     }
 }
 
-void plan_conclude(struct job_plan *plan) {
+void job_plan_conclude(struct job_plan *plan) {
     if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
         int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
-        plan_remove_service(plan);
+        job_plan_remove_service(plan);
         plan->wake_ms = ttl_s < 0 ? INT64_MAX : plan->now_ms + 1000 * MAX(ttl_s, 1);
     } else {
-        plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
+        job_plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
     }
     tell_transitions(plan);
 }

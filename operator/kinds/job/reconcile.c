@@ -123,7 +123,7 @@ void job_wrote(void *opaque, const struct written *written) {
     if (!kept) {
         return;
     }
-    status_note(kept, written);
+    status_write_note(kept, written);
     if (written->verb == CLUSTER_APPLY && !written->err) {
         note_applied(kept, written->object);
     }
@@ -132,7 +132,7 @@ void job_wrote(void *opaque, const struct written *written) {
     }
     if (written->verb == CLUSTER_CREATE) {
         if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
-            credentials_note(kept, written);
+            job_credentials_note(kept, written);
         }
     }
 }
@@ -142,7 +142,7 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
     AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
     json_t *kept = json_object_get(state->jobs, key);
     if (kept) {
-        mounts_note(kept, list);
+        job_mounts_note(kept, list);
     }
 }
 
@@ -237,10 +237,10 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t
                     struct job_observed *observed, json_t **ret_plan, struct error *err) {
     struct credentials credentials;
     if (needs_credentials(ops, kept, observed) &&
-        credentials_make(kept, request->object, err) < 0) {
+        job_credentials_make(kept, request->object, err) < 0) {
         return -1;
     }
-    observed->credentials = credentials_read(kept, &credentials) ? &credentials : NULL;
+    observed->credentials = job_credentials_read(kept, &credentials) ? &credentials : NULL;
     if (ops->plan(request, observed, ret_plan, err) < 0) {
         return -1;
     }
@@ -248,10 +248,10 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t
         return 0;
     }
     tree_freep(ret_plan);
-    if (credentials_make(kept, request->object, err) < 0) {
+    if (job_credentials_make(kept, request->object, err) < 0) {
         return -1;
     }
-    credentials_read(kept, &credentials);
+    job_credentials_read(kept, &credentials);
     observed->credentials = &credentials;
     return ops->plan(request, observed, ret_plan, err);
 }
@@ -299,7 +299,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
-    mounts_query(request, kept, pods);
+    job_mounts_query(request, kept, pods);
     job_make_all(request, kept, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     job_delete_all(request, plan);

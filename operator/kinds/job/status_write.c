@@ -85,7 +85,7 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
     return true;
 }
 
-void status_note(json_t *kept, const struct written *written) {
+void status_write_note(json_t *kept, const struct written *written) {
     if (written->verb == CLUSTER_STATUS && !written->err) {
         const char *dropped = conditions_dropped(written->object, written->stored);
         json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));

@@ -9,7 +9,7 @@
  * nothing to write. */
 bool status_write(struct reconcile *request, const json_t *kept, json_t *status);
 /* Records how a write ended; writes other than of a status are ignored. */
-void status_note(json_t *kept, const struct written *written);
+void status_write_note(json_t *kept, const struct written *written);
 
 /* Asks for another pass after left_ms, or earlier if that was asked for. */
 void status_write_requeue(struct reconcile *request, int64_t left_ms);

@@ -104,14 +104,14 @@ static void go_on(struct sweep_plan *plan) {
 
 static void under_way(struct sweep_plan *plan) {
     static const char *const why[] = {
-        [SWEEP_DONE] = "all of the sweep's trials have ended",
-        [SWEEP_LATE] = SWEEP_LATE_WORDS,
-        [SWEEP_FAILED] = "the sweep has failed: too many trials did",
+        [SWEEP_END_DONE] = "all of the sweep's trials have ended",
+        [SWEEP_END_LATE] = SWEEP_LATE_WORDS,
+        [SWEEP_END_FAILED] = "the sweep has failed: too many trials did",
     };
     sweep_read_registrar(plan);
     sweep_count(plan);
     enum sweep_end end = sweep_end_of(plan);
-    if (end == SWEEP_GOES_ON) {
+    if (end == SWEEP_END_NONE) {
         go_on(plan);
     } else if (plan->running > 0) { /* the end was decided before a running trial was seen */
         sweep_stop_all(plan, why[end]);
@@ -239,7 +239,7 @@ static json_t *status_of(const struct sweep_plan *plan) {
     return status;
 }
 
-json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms) {
+json_t *sweep_decide(const struct sweep_observed *observed, int64_t now_ms) {
     struct sweep_plan plan = {.observed = observed,
                               .now_ms = now_ms,
                               .create = json_array(),

@@ -8,8 +8,8 @@
  * missing trial below it was deleted, which counts as an end, and it is not created again. */
 #pragma once
 
-#include "operator/kinds/sweep/rows.h"
 #include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/sweep/trial_row.h"
 #include "operator/schema.h"
 
 /* All borrowed. */
@@ -33,4 +33,4 @@ struct sweep_observed {
  * "again_ms", "more"}; owned by the caller. For a Sweep that has ended the plan looks only at pods.
  * With Bayesian one trial is created per reconcile pass, because each takes some ten milliseconds
  * to compute; more: the next one can be created right after this one. */
-json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms);
+json_t *sweep_decide(const struct sweep_observed *observed, int64_t now_ms);

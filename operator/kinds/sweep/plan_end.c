@@ -34,8 +34,8 @@ static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *be
     if (before && registered >= 0 && tree_integer(before, "index", -1) == registered) {
         return json_incref(before);
     }
-    if (is_gone &&
-        (!best || goal_score(plan->spec.goal, value) >= goal_score(plan->spec.goal, best->best))) {
+    if (is_gone && (!best || sweep_score(plan->spec.goal, value) >=
+                                 sweep_score(plan->spec.goal, best->best))) {
         return json_incref(before);
     }
     return best ? tell_best(best) : NULL;
@@ -62,7 +62,7 @@ void sweep_count(struct sweep_plan *plan) {
         }
         if (row->state == TRIAL_COMPLETED &&
             (!best ||
-             goal_score(plan->spec.goal, row->best) > goal_score(plan->spec.goal, best->best))) {
+             sweep_score(plan->spec.goal, row->best) > sweep_score(plan->spec.goal, best->best))) {
             best = row;
         }
     }
@@ -126,21 +126,21 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
     }
     conditions_set(&plan->conditions, CONDITIONS_SUCCEEDED, "Completed",
                    "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
-                   end == SWEEP_LATE ? "the deadline came; " : "",
+                   end == SWEEP_END_LATE ? "the deadline came; " : "",
                    (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
                    plan->spec.metric, tree_text(plan->best, "value", ""),
                    registered ? ", registered as " : "", registered ? registered : "", values);
 }
 
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
-    if (end == SWEEP_FAILED) {
+    if (end == SWEEP_END_FAILED) {
         fail(plan, "TooManyFailures", "%lld trials failed, more than maxFailedTrials %lld",
              (long long)plan->failed, (long long)plan->spec.max_failed);
     } else if (plan->best && plan->spec.registered) {
         sweep_register(plan, end);
     } else if (plan->best) {
         sweep_succeed(plan, end, NULL);
-    } else if (end == SWEEP_LATE) {
+    } else if (end == SWEEP_END_LATE) {
         fail(plan, "DeadlineExceeded", "no trial completed before activeDeadlineSeconds");
     } else if (plan->last_failed && !plan->last_failed->is_silent) {
         fail(plan, "TrialsFailed", "no trial completed");
@@ -166,10 +166,10 @@ enum sweep_end sweep_end_of(struct sweep_plan *plan) {
     bool is_registering = sweep_is_registering(plan); /* if so, a new maxTrials has no effect */
     bool have_all_ended = plan->next >= sweep_trials(&plan->spec) && plan->running == 0;
     if (plan->failed > plan->spec.max_failed && !is_registering) {
-        return SWEEP_FAILED;
+        return SWEEP_END_FAILED;
     }
     if (is_late(plan) && (!have_all_ended || was_cut_short(plan))) {
-        return SWEEP_LATE;
+        return SWEEP_END_LATE;
     }
-    return is_registering || have_all_ended ? SWEEP_DONE : SWEEP_GOES_ON;
+    return is_registering || have_all_ended ? SWEEP_END_DONE : SWEEP_END_NONE;
 }

@@ -90,7 +90,7 @@ static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
 
 static void died(struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
-    AUTO(text_freep) char *words = plan_termination_message(newest);
+    AUTO(text_freep) char *words = job_plan_termination_message(newest);
     if (newest->exit_code == EXIT_FINAL) {
         fail(plan, "", words);
     } else if (plan->register_deaths >= ATTEMPTS_MAX) {
@@ -174,7 +174,7 @@ static void runs(struct sweep_plan *plan) {
 static void leaves(struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
     if (newest->gone_ms > 0) {
-        replace(plan, newest->gone_ms + PLAN_LOST_MS, "its pod is leaving");
+        replace(plan, newest->gone_ms + JOB_PLAN_LOST_MS, "its pod is leaving");
     } else {
         say(plan, "is registered, ", "and the pod's node is not heard from");
     }

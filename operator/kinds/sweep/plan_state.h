@@ -6,11 +6,11 @@
 #include "operator/kinds/sweep/plan.h"
 
 enum sweep_end {
-    SWEEP_GOES_ON,
-    SWEEP_DONE, /* all trials have ended */
-    SWEEP_LATE, /* activeDeadlineSeconds: running trials are stopped, missing ones are not created,
-                   and the best so far is the result */
-    SWEEP_FAILED, /* more than maxFailedTrials */
+    SWEEP_END_NONE,
+    SWEEP_END_DONE,   /* all trials have ended */
+    SWEEP_END_LATE,   /* activeDeadlineSeconds: running trials are stopped, missing ones are not
+                     created,   and the best so far is the result */
+    SWEEP_END_FAILED, /* more than maxFailedTrials */
 };
 
 /* The reason in spec.stop of trials that run when activeDeadlineSeconds is over, and in the message

@@ -65,7 +65,7 @@ void sweep_suspend(struct sweep_plan *plan) {
 /* ---- new trials ---- */
 
 static struct bayes_trial known(const struct sweep_plan *plan, const struct trial_row *row) {
-    struct bayes_trial trial = {.score = goal_score(plan->spec.goal, row->best),
+    struct bayes_trial trial = {.score = sweep_score(plan->spec.goal, row->best),
                                 .is_running = row->state == TRIAL_RUNNING && !row->stop};
     memcpy(trial.units, row->units, sizeof trial.units);
     return trial;
@@ -107,8 +107,8 @@ void sweep_make(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
     bool is_bayes = spec->algorithm == ALGORITHM_BAYESIAN;
     int64_t room = spec->max_running - plan->running, total = sweep_trials(spec);
-    struct points points;
-    points_init(&points, &spec->space, spec->search, spec->seed);
+    struct space_points points;
+    space_points_init(&points, &spec->space, spec->search, spec->seed);
     for (int64_t index = plan->next; index < total && room > 0; index++) {
         double units[SPACE_PARAMETERS_MAX];
         if (sweep_find_row(plan->observed, index)) {
@@ -121,7 +121,7 @@ void sweep_make(struct sweep_plan *plan) {
         if (is_bayes) {
             think(plan, index, units);
         } else {
-            points_at(&points, index, units);
+            space_points_at(&points, index, units);
         }
         json_array_append_new(plan->create, trial_make(spec, plan->observed->train, index, units));
         room--;

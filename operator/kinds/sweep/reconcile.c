@@ -181,7 +181,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
                                       .write_failures = write_failures,
                                       .pods = pods,
                                       .jobs = options->jobs};
-    return sweep_plan(&observed, request->wall_ms);
+    return sweep_decide(&observed, request->wall_ms);
 }
 
 /* ---- a reconcile pass ---- */
@@ -260,7 +260,7 @@ static void wrote(void *opaque, const struct written *written) {
     if (!sweep) {
         return;
     }
-    status_note(sweep->kept, written);
+    status_write_note(sweep->kept, written);
     if (written->verb == CLUSTER_CREATE) {
         write_failures_note(sweep->kept, written);
         /* A refused trial is suggested again, and counted then. */

@@ -13,7 +13,7 @@
 const char *const goal_names[] = {"Maximize", "Minimize"};
 static_assert(ARRAY_LEN(goal_names) == GOAL_COUNT, "a name for each goal");
 
-double goal_score(enum goal goal, double value) {
+double sweep_score(enum goal goal, double value) {
     return isnan(value) ? -INFINITY : goal == GOAL_MAXIMIZE ? value : -value;
 }
 
@@ -24,7 +24,7 @@ static size_t others_min(enum rule_kind kind) {
 }
 
 static struct rule_row row_of(enum goal goal, const struct curve_point *point) {
-    return (struct rule_row){goal_score(goal, point->best), goal_score(goal, point->mean)};
+    return (struct rule_row){sweep_score(goal, point->best), sweep_score(goal, point->mean)};
 }
 
 static bool counts(const struct rule *rule, const struct rule_trial *trial) {

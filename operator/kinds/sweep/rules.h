@@ -14,7 +14,7 @@
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_COUNT };
 extern const char *const goal_names[]; /* spec.objective.goal by enum goal */
 /* A higher score is better, whatever the goal; NAN becomes -INFINITY. */
-double goal_score(enum goal goal, double value);
+double sweep_score(enum goal goal, double value);
 
 enum rule_kind { RULE_NONE, RULE_BANDIT, RULE_MEDIAN, RULE_TRUNCATION };
 struct rule {
@@ -29,7 +29,7 @@ struct rule_trial {
     bool is_running;
 };
 
-/* A row of a table: a trial's scores (goal_score) after its first k reports. */
+/* A row of a table: a trial's scores (sweep_score) after its first k reports. */
 struct rule_row {
     double best, mean;
 };

@@ -168,7 +168,7 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
  * only the middle. */
 static int check_parameter(const struct sweep_spec *spec, const struct schema *train, int which,
                            struct error *err) {
-    const struct parameter *parameter = &spec->space.at[which];
+    const struct space_parameter *parameter = &spec->space.at[which];
     double units[SPACE_PARAMETERS_MAX];
     for (int i = 0; i < spec->space.count; i++) {
         units[i] = 0.5;

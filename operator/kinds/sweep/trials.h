@@ -3,8 +3,8 @@
 #pragma once
 
 #include "operator/control/cache.h"
-#include "operator/kinds/sweep/rows.h"
 #include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/sweep/trial_row.h"
 
 struct trials {
     struct trial_row *rows; /* by rising index */

@@ -198,11 +198,11 @@ static size_t candidates(const struct looking *looking, uint64_t seed, int64_t i
     int64_t size = space_size(looking->space);
     bool is_whole = size > 0 && size <= CANDIDATES;
     size_t count = is_whole ? (size_t)size : CANDIDATES;
-    struct points points;
-    points_init(&points, looking->space, is_whole ? SEARCH_RANDOM : SEARCH_SOBOL,
-                seed ^ (uint64_t)index << 32 ^ CANDIDATE_SEED);
+    struct space_points points;
+    space_points_init(&points, looking->space, is_whole ? SEARCH_RANDOM : SEARCH_SOBOL,
+                      seed ^ (uint64_t)index << 32 ^ CANDIDATE_SEED);
     for (size_t i = 0; i < count; i++) {
-        points_at(&points, (int64_t)i, list[i].units);
+        space_points_at(&points, (int64_t)i, list[i].units);
         judge(looking, &list[i]);
     }
     return count;
@@ -245,10 +245,10 @@ void bayes_point(const struct space *space, uint64_t seed, int64_t index,
     gaussian_free(looking.belief);
     /* The next point of the sequence that was not tried: for the first trials, and when no
      * candidate is new. */
-    struct points points;
-    points_init(&points, space, size > 0 ? SEARCH_RANDOM : SEARCH_SOBOL, seed);
+    struct space_points points;
+    space_points_init(&points, space, size > 0 ? SEARCH_RANDOM : SEARCH_SOBOL, seed);
     for (int64_t i = 0; !found && i < (size > 0 ? size : 1); i++) {
-        points_at(&points, size > 0 ? (index + i) % size : index, units);
+        space_points_at(&points, size > 0 ? (index + i) % size : index, units);
         found = size == 0 || !is_there(&looking, units);
     }
 }

@@ -9,7 +9,7 @@
 
 struct bayes_trial {
     double units[SPACE_PARAMETERS_MAX]; /* space_units */
-    double score;                       /* goal_score; -INFINITY or NAN: unknown */
+    double score;                       /* sweep_score; -INFINITY or NAN: unknown */
     bool is_running;                    /* its score is ignored */
 };
 

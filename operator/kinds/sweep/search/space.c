@@ -41,7 +41,7 @@ static const char *choice_text(const json_t *choice, char number[static SPACE_NU
 }
 
 /* The index of a choice's text in its list; -1: not found. */
-static int64_t find_choice(const struct parameter *parameter, const char *text) {
+static int64_t find_choice(const struct space_parameter *parameter, const char *text) {
     for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
         char number[SPACE_NUMBER_MAX];
         if (strcmp(text, choice_text(json_array_get(parameter->choices, i), number)) == 0) {
@@ -53,7 +53,7 @@ static int64_t find_choice(const struct parameter *parameter, const char *text) 
 
 /* ---- read ---- */
 
-static int refuse(struct error *err, const struct parameter *parameter, const char *field,
+static int refuse(struct error *err, const struct space_parameter *parameter, const char *field,
                   const char *sentence) {
     return error_set(err, ERROR_INVALID, "%s.%s: %s", field,
                      space_expressions[parameter->expression], sentence);
@@ -85,7 +85,7 @@ static bool has_same_twice(const json_t *choices) {
 }
 
 /* A duplicate choice would be drawn twice as often, and two points would be the same. */
-static int read_choices(const json_t *choices, const char *field, struct parameter *parameter,
+static int read_choices(const json_t *choices, const char *field, struct space_parameter *parameter,
                         struct error *err) {
     parameter->choices = choices;
     parameter->count = (int64_t)json_array_size(choices);
@@ -97,7 +97,7 @@ static int read_choices(const json_t *choices, const char *field, struct paramet
                : 0;
 }
 
-static int read_normal(const json_t *range, const char *field, struct parameter *parameter,
+static int read_normal(const json_t *range, const char *field, struct space_parameter *parameter,
                        struct error *err) {
     parameter->low = number(range, "mu");
     parameter->high = number(range, "sigma");
@@ -113,7 +113,7 @@ static int read_normal(const json_t *range, const char *field, struct parameter 
                : 0;
 }
 
-static int read_range(const json_t *range, const char *field, struct parameter *parameter,
+static int read_range(const json_t *range, const char *field, struct space_parameter *parameter,
                       struct error *err) {
     parameter->q = is_rounded(parameter->expression) ? number(range, "q") : 0;
     if (is_rounded(parameter->expression) &&
@@ -141,7 +141,7 @@ static int read_range(const json_t *range, const char *field, struct parameter *
     return 0;
 }
 
-static int read_one(const json_t *json, size_t index, struct parameter *parameter,
+static int read_one(const json_t *json, size_t index, struct space_parameter *parameter,
                     struct error *err) {
     char field[64];
     snprintf(field, sizeof field, "spec.parameters[%zu]", index);
@@ -214,23 +214,23 @@ static void number_units(const struct space *space, int64_t number, double *unit
     }
 }
 
-static void sobol_units(const struct points *points, int64_t index, double *units) {
+static void sobol_units(const struct space_points *points, int64_t index, double *units) {
     for (int i = 0; i < points->space->count; i++) {
         uint32_t shift = (uint32_t)(philox_bits(points->seed, SHIFT_EPOCH, 0, (uint32_t)i) >> 32);
         units[i] = (sobol_bits(&points->sobol, i, (uint32_t)index) ^ shift) * 0x1p-32;
     }
 }
 
-void points_init(struct points *points, const struct space *space, enum search search,
-                 uint64_t seed) {
-    *points = (struct points){space, search, seed, space_size(space), {{{0}}}};
+void space_points_init(struct space_points *points, const struct space *space, enum search search,
+                       uint64_t seed) {
+    *points = (struct space_points){space, search, seed, space_size(space), {{{0}}}};
     assert(search != SEARCH_GRID || points->size > 0);
     if (search == SEARCH_SOBOL) {
         sobol_init(&points->sobol);
     }
 }
 
-void points_at(const struct points *points, int64_t index, double *units) {
+void space_points_at(const struct space_points *points, int64_t index, double *units) {
     int64_t size = points->size;
     assert(index >= 0 && (size == 0 || points->search == SEARCH_SOBOL || index < size));
     if (points->search == SEARCH_SOBOL) {
@@ -248,12 +248,12 @@ void points_at(const struct points *points, int64_t index, double *units) {
 
 /* ---- values ---- */
 
-static int64_t which(const struct parameter *parameter, double unit) {
+static int64_t which(const struct space_parameter *parameter, double unit) {
     int64_t value = (int64_t)(unit * (double)parameter->count);
     return MIN(MAX(value, 0), parameter->count - 1);
 }
 
-static double value_at(const struct parameter *parameter, double unit) {
+static double value_at(const struct space_parameter *parameter, double unit) {
     double low = parameter->low, high = parameter->high;
     double x = is_normal(parameter->expression) ? low + high * normal_quantile(unit)
                                                 : low + unit * (high - low);
@@ -261,7 +261,7 @@ static double value_at(const struct parameter *parameter, double unit) {
     return parameter->q > 0 ? round(x / parameter->q) * parameter->q : x;
 }
 
-static double unit_of(const struct parameter *parameter, double value) {
+static double unit_of(const struct space_parameter *parameter, double value) {
     double low = parameter->low, high = parameter->high;
     if (is_log(parameter->expression)) {
         value = value > 0 ? log(value) : -INFINITY; /* a q form may round to 0 */
@@ -279,7 +279,7 @@ void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
     snprintf(text, SPACE_NUMBER_MAX, is_whole ? "%.0f" : "%.15g", value);
 }
 
-static json_t *value_text(const struct parameter *parameter, double unit) {
+static json_t *value_text(const struct space_parameter *parameter, double unit) {
     char text[SPACE_NUMBER_MAX];
     if (!parameter->count) {
         space_number(value_at(parameter, unit), text);
@@ -310,7 +310,8 @@ static bool read_number(const char *text, double *ret_value) {
     return end != text && !*end && isfinite(value);
 }
 
-static bool unit_of_text(const struct parameter *parameter, const char *text, double *ret_unit) {
+static bool unit_of_text(const struct space_parameter *parameter, const char *text,
+                         double *ret_unit) {
     double value = 0;
     if (!text || (!parameter->choices && !read_number(text, &value))) {
         return false;
@@ -329,7 +330,7 @@ static bool unit_of_text(const struct parameter *parameter, const char *text, do
 
 bool space_units(const struct space *space, const json_t *values, double *units) {
     for (int i = 0; i < space->count; i++) {
-        const struct parameter *parameter = &space->at[i];
+        const struct space_parameter *parameter = &space->at[i];
         const char *text = json_string_value(json_object_get(values, parameter->name));
         if (!unit_of_text(parameter, text, &units[i])) {
             return false;
@@ -340,7 +341,7 @@ bool space_units(const struct space *space, const json_t *values, double *units)
 
 void space_snap(const struct space *space, double *units) {
     for (int i = 0; i < space->count; i++) {
-        const struct parameter *parameter = &space->at[i];
+        const struct space_parameter *parameter = &space->at[i];
         units[i] = parameter->count ? middle(which(parameter, units[i]), parameter->count)
                                     : unit_of(parameter, value_at(parameter, units[i]));
     }

@@ -33,7 +33,7 @@ enum {
 };
 #define SPACE_VALUE_MAX 1e15 /* limits bounds, and values within 8.3 deviations */
 
-struct parameter {
+struct space_parameter {
     const char *name; /* borrowed */
     enum expression expression;
     const json_t *choices; /* borrowed: texts and integers */
@@ -44,7 +44,7 @@ struct parameter {
 
 struct space {
     int count;
-    struct parameter at[SPACE_PARAMETERS_MAX];
+    struct space_parameter at[SPACE_PARAMETERS_MAX];
 };
 
 /* Reads spec.parameters that passed the schema, and checks their content. ERROR_INVALID and
@@ -56,7 +56,7 @@ NODISCARD int space_read(const json_t *parameters, struct space *ret_space, stru
 int64_t space_size(const struct space *space);
 
 enum search { SEARCH_RANDOM, SEARCH_SOBOL, SEARCH_GRID };
-struct points {
+struct space_points {
     const struct space *space; /* borrowed */
     enum search search;
     uint64_t seed;
@@ -67,11 +67,11 @@ struct points {
  * random order without repetition. Sobol: sobol.h, each parameter shifted by seed (the boxes stay
  * even); in a space with a size points may repeat. Grid, for choices only: all combinations, the
  * last parameter varies fastest. */
-void points_init(struct points *points, const struct space *space, enum search search,
-                 uint64_t seed);
+void space_points_init(struct space_points *points, const struct space *space, enum search search,
+                       uint64_t seed);
 /* The index-th point, from 0 on. index must be below the size where there is one (except for
  * Sobol); units: [space->count]. */
-void points_at(const struct points *points, int64_t index, double *units);
+void space_points_at(const struct space_points *points, int64_t index, double *units);
 
 /* {"NAME": "text", ...}: the values at a point; owned. Numbers are in the format of space_number.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/show/sweep_facts.h"
 
-#include "operator/kinds/sweep/rows.h"
 #include "operator/kinds/sweep/spec.h"
 #include "operator/kinds/sweep/trial.h"
+#include "operator/kinds/sweep/trial_row.h"
 #include "operator/show/progress.h"
 
 #include <stdlib.h>

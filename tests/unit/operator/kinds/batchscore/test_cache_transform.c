@@ -103,14 +103,14 @@ static void make_job(struct world *world, const json_t *like, int number, bool f
                         json_string("10.96.7.7"));
     store(world->service, "bbbbbbbb", number);
     struct endpoint endpoint;
-    CHECK(endpoint_read(world->service, &endpoint));
-    world->coordinator = pods_coordinator(&spec, &endpoint, 1);
+    CHECK(owned_endpoint_read(world->service, &endpoint));
+    world->coordinator = batchscore_coordinator_pod(&spec, &endpoint, 1);
     store(world->coordinator, "cccccccc", number);
     AUTO(tree_freep) json_t *words = progress(finished);
     AUTO(text_freep) char *message = json_dumps(words, JSON_COMPACT);
     set_pod_status(world->coordinator, finished ? message : NULL);
     for (int i = 0; i < WORKERS; i++) {
-        world->workers[i] = pods_worker(&spec, &endpoint, i, 1);
+        world->workers[i] = batchscore_worker_pod(&spec, &endpoint, i, 1);
         store(world->workers[i], "dddddddd", number * 10 + i);
         set_pod_status(world->workers[i], NULL);
     }
@@ -126,7 +126,8 @@ static json_t *plan(const struct world *world, const json_t *job, const json_t *
         .job.object = job, .job.service = service, .job.pods = pods, .job.progress = answer};
     json_t *result = NULL;
     (void)world;
-    CHECK_OK(batchscore_plan(&observed, clock_parse("2026-11-21T04:10:01Z"), &result, &err), &err);
+    CHECK_OK(batchscore_decide(&observed, clock_parse("2026-11-21T04:10:01Z"), &result, &err),
+             &err);
     return result;
 }
 

@@ -26,10 +26,10 @@ static json_t *keep_runs(const json_t *runs) {
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
                 int64_t now_ms, json_t **ret_result, struct error *err) {
-    AUTO(schedule_freep)
-    struct schedule *schedule = schedule_read(json_object_get(row, "object"));
+    AUTO(batchscore_schedule_freep)
+    struct batchscore_schedule *schedule = batchscore_schedule_read(json_object_get(row, "object"));
     struct batchscore_observed all = {.job = *observed, .runs = runs, .schedule = schedule};
-    return batchscore_plan(&all, now_ms, ret_result, err);
+    return batchscore_decide(&all, now_ms, ret_result, err);
 }
 
 static const struct plan_rows goldens = {

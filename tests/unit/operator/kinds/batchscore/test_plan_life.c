@@ -172,7 +172,7 @@ static json_t *look(struct world *world, bool answers) {
                                            .job.pods = world->pods,
                                            .job.progress = answers ? progress : NULL};
     json_t *result = NULL;
-    CHECK_OK(batchscore_plan(&observed, world->now_ms, &result, &err), &err);
+    CHECK_OK(batchscore_decide(&observed, world->now_ms, &result, &err), &err);
     return result;
 }
 

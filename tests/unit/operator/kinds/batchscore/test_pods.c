@@ -70,8 +70,8 @@ static void check_file(const char *name) {
                                 .port = 8443,
                                 .certificate_sha256 = "ab12",
                                 .secret = "paint-credentials"};
-    AUTO(tree_freep) json_t *coordinator = pods_coordinator(&spec, &endpoint, 1);
-    AUTO(tree_freep) json_t *worker = pods_worker(&spec, &endpoint, 2, 3);
+    AUTO(tree_freep) json_t *coordinator = batchscore_coordinator_pod(&spec, &endpoint, 1);
+    AUTO(tree_freep) json_t *worker = batchscore_worker_pod(&spec, &endpoint, 2, 3);
     CHECK(json_object_get(file, "worker") || json_object_get(file, "coordinator"));
     check_pod(name, coordinator, json_object_get(file, "coordinator"));
     check_pod(name, worker, json_object_get(file, "worker"));

@@ -22,7 +22,7 @@ static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, c
         json_array_append_new(pods, kept);
     }
     less.job.pods = pods;
-    if (disttrain_plan(&less, now_ms, &other, err) < 0) {
+    if (disttrain_decide(&less, now_ms, &other, err) < 0) {
         return -1;
     }
     bool is_same = json_equal(json_object_get(result, "delete"), json_object_get(other, "delete"));
@@ -33,7 +33,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
                 int64_t now_ms, json_t **ret_result, struct error *err) {
     (void)runs;
     struct disttrain_observed all = {.job = *observed, .not_yet = tree_text(row, "notYet", NULL)};
-    int done = disttrain_plan(&all, now_ms, ret_result, err);
+    int done = disttrain_decide(&all, now_ms, ret_result, err);
     bool is_over = done == 0 && observed->pods && conditions_is_finished(observed->object);
     return is_over ? check_trimmed(&all, now_ms, *ret_result, err) : done;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of gangs whose pods Kueue releases together, against a model of its sources
- * (gang_objects.h): finalizers, gates, excess pods, groups that are over, preemption. Whatever
+ * (kueue.h): finalizers, gates, excess pods, groups that are over, preemption. Whatever
  * fails, Kueue never has one pod too many, every job ends, and no pod remains forever. The plan
  * sees objects as the controller's cache keeps them. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/cache_transform.h"
-#include "operator/kinds/disttrain/gang_objects.h"
+#include "operator/kinds/disttrain/kueue.h"
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/time/clock.h"
@@ -111,7 +111,7 @@ static json_t *pods_of(const struct world *world, const char *group) {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
         json_t *pod = json_array_get(world->pods, i);
-        if (strcmp(gang_group_of(pod), group) == 0) {
+        if (strcmp(kueue_group_of(pod), group) == 0) {
             json_array_append(list, pod);
         }
     }
@@ -204,7 +204,7 @@ static void kueue(struct world *world) {
 /* Kueue's webhook. */
 static void mark(struct world *world, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
-    const char *group = gang_group_of(pod);
+    const char *group = kueue_group_of(pod);
     char now[21];
     clock_format(world->now_ms, now);
     CHECK(is_gated(pod) && group);
@@ -299,7 +299,7 @@ static json_t *look(struct world *world, json_t *seen) {
     struct disttrain_observed observed = {
         .job.object = world->object, .job.service = world->service, .job.pods = seen};
     json_t *result = NULL;
-    CHECK_OK(disttrain_plan(&observed, world->now_ms, &result, &err), &err);
+    CHECK_OK(disttrain_decide(&observed, world->now_ms, &result, &err), &err);
     return result;
 }
 

@@ -216,7 +216,7 @@ static json_t *look(struct world *world, bool answers) {
                                           .job.progress =
                                               answers && running_hub(world) ? progress : NULL};
     json_t *result = NULL;
-    CHECK_OK(disttrain_plan(&observed, world->now_ms, &result, &err), &err);
+    CHECK_OK(disttrain_decide(&observed, world->now_ms, &result, &err), &err);
     return result;
 }
 

@@ -203,7 +203,7 @@ static void test_passwd(void) {
         AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
         set(object, "", "template", rows[i].template);
         CHECK_OK(disttrain_spec_read(object, NULL, &spec, &err), &err);
-        AUTO(tree_freep) json_t *pod = pods_member(&spec, &endpoint, 1, 2, &none, NULL);
+        AUTO(tree_freep) json_t *pod = disttrain_member_pod(&spec, &endpoint, 1, 2, &none, NULL);
         const char *text = owned_annotation(pod, ANNOTATION_PASSWD);
         const json_t *agent = tree_find(tree_get(pod, "spec.containers"), "name", "agent");
         const json_t *mount =

@@ -189,7 +189,7 @@ static bool is_hub(const json_t *pod) {
 static int plan_gang(const struct reconcile *request, const struct job_observed *observed,
                      json_t **ret_plan, struct error *err) {
     struct disttrain_observed all = {.job = *observed};
-    return disttrain_plan(&all, request->wall_ms, ret_plan, err);
+    return disttrain_decide(&all, request->wall_ms, ret_plan, err);
 }
 
 static json_t *keep_all(const json_t *object) {

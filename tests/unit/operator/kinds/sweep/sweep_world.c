@@ -245,7 +245,7 @@ json_t *plan(const struct world *world) {
     json_object_foreach(world->pods, name, trial) {
         json_array_append(pods, trial);
     }
-    json_t *result = sweep_plan(&observed, world->now_ms);
+    json_t *result = sweep_decide(&observed, world->now_ms);
     for (size_t i = 0; i < count; i++) {
         trial_row_release(&rows[i]);
     }

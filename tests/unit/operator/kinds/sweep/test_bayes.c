@@ -44,7 +44,7 @@ static struct space cube(int dimensions) {
     static const char *const names[] = {"A", "B", "C", "D", "E", "F"};
     struct space space = {.count = dimensions};
     for (int i = 0; i < dimensions; i++) {
-        space.at[i] = (struct parameter){
+        space.at[i] = (struct space_parameter){
             .name = names[i], .expression = EXPRESSION_UNIFORM, .low = 0, .high = 1};
     }
     return space;
@@ -54,14 +54,14 @@ static struct space cube(int dimensions) {
 static double search(const struct space *space, double (*function)(const double *), uint64_t seed,
                      bool is_bayes) {
     struct bayes_trial trials[TRIALS] = {{.is_running = true}};
-    struct points random;
-    points_init(&random, space, SEARCH_RANDOM, seed);
+    struct space_points random;
+    space_points_init(&random, space, SEARCH_RANDOM, seed);
     double best = INFINITY;
     for (int i = 0; i < TRIALS; i++) {
         if (is_bayes) {
             bayes_point(space, seed, i, trials, (size_t)i, trials[i].units);
         } else {
-            points_at(&random, i, trials[i].units);
+            space_points_at(&random, i, trials[i].units);
         }
         trials[i].is_running = true;
         int ended = i - AT_ONCE + 1;
@@ -141,14 +141,14 @@ static void test_nothing_is_known(void) {
     struct space space = cube(2);
     for (int kind = 0; kind < 3; kind++) {
         struct bayes_trial trials[12];
-        struct points sobol;
-        points_init(&sobol, &space, SEARCH_SOBOL, 9);
+        struct space_points sobol;
+        space_points_init(&sobol, &space, SEARCH_SOBOL, 9);
         for (int i = 0; i < 12; i++) {
             double line[2];
             bayes_point(&space, 9, i, trials, (size_t)i, trials[i].units);
             trials[i].is_running = kind == 1;
             trials[i].score = kind == 0 ? -INFINITY : kind == 1 ? NAN : 7;
-            points_at(&sobol, i, line);
+            space_points_at(&sobol, i, line);
             CHECK(kind == 2 || (line[0] == trials[i].units[0] && line[1] == trials[i].units[1]));
             for (int k = 0; k < i; k++) {
                 CHECK(trials[k].units[0] != trials[i].units[0] ||

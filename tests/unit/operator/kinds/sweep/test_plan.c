@@ -83,7 +83,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
                                  .warm_objectives = json_object_get(row, "warmObjectives"),
                                  .write_failures = observed->write_failures,
                                  .pods = observed->pods};
-    *ret_result = sweep_plan(&all, now_ms);
+    *ret_result = sweep_decide(&all, now_ms);
     release(&own);
     release(&warm);
     return 0;

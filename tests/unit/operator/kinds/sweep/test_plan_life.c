@@ -304,13 +304,13 @@ static void test_what_does_not_begin(void) {
     open_world(&world, OBJECTIVE RANGE "maxTrials: 12");
     struct sweep_observed observed = {
         .object = world.sweep, .train = train, .warm_missing = "earlier"};
-    AUTO(tree_freep) json_t *cold = sweep_plan(&observed, start_ms);
+    AUTO(tree_freep) json_t *cold = sweep_decide(&observed, start_ms);
     CHECK_INT(json_array_size(json_object_get(cold, "create")), 0);
     CHECK_STR(tree_text(object_condition(json_object_get(cold, "status"), "Stalled"), "reason", ""),
               "WarmStartMissing");
     observed.warm_missing = NULL;
     json_object_set_new(tree_get(world.sweep, "spec.trial"), "workers", json_integer(0));
-    AUTO(tree_freep) json_t *wrong = sweep_plan(&observed, start_ms);
+    AUTO(tree_freep) json_t *wrong = sweep_decide(&observed, start_ms);
     const json_t *condition = object_condition(json_object_get(wrong, "status"), "Succeeded");
     CHECK_STR(tree_text(condition, "reason", ""), "SpecInvalid");
     CHECK(text_starts(tree_text(condition, "message", ""),

@@ -74,7 +74,7 @@ static void test_bandit_bounds(void) {
         struct rule rule = {RULE_BANDIT, rows[i].factor, rows[i].amount, 0, false};
         struct rule_row others[3];
         for (int k = 0; k < 3; k++) {
-            others[k].best = goal_score(rows[i].goal, rows[i].others[k]);
+            others[k].best = sweep_score(rows[i].goal, rows[i].others[k]);
             others[k].mean = 1e9; /* not used */
         }
         double bound = rules_bandit_bound(&rule, rows[i].goal, others, 3);
@@ -106,7 +106,7 @@ static void test_median_bounds(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct rule_row others[5];
         for (size_t k = 0; k < rows[i].count; k++) {
-            others[k] = (struct rule_row){1e9, goal_score(rows[i].goal, rows[i].means[k])};
+            others[k] = (struct rule_row){1e9, sweep_score(rows[i].goal, rows[i].means[k])};
         }
         double bound = rules_median_bound(others, rows[i].count);
         bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
@@ -146,9 +146,9 @@ static void test_truncation_ranks(void) {
         struct rule rule = {RULE_TRUNCATION, 0, 0, rows[i].percentage, false};
         struct rule_row others[4];
         for (size_t k = 0; k < rows[i].count; k++) {
-            others[k] = (struct rule_row){goal_score(rows[i].goal, rows[i].others[k]), 1e9};
+            others[k] = (struct rule_row){sweep_score(rows[i].goal, rows[i].others[k]), 1e9};
         }
-        struct rule_row own = {goal_score(rows[i].goal, rows[i].own), 1e9};
+        struct rule_row own = {sweep_score(rows[i].goal, rows[i].own), 1e9};
         if (rules_truncation_stops(&rule, others, rows[i].count, own) != rows[i].stops) {
             printf("# row %zu\n", i);
             test_failures++;

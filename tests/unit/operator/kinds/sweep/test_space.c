@@ -163,9 +163,9 @@ static void check_same(const char *seen, const char *wanted) {
 static char *point_text(const struct space *space, enum search search, uint64_t seed,
                         int64_t index) {
     double units[SPACE_PARAMETERS_MAX];
-    struct points points;
-    points_init(&points, space, search, seed);
-    points_at(&points, index, units);
+    struct space_points points;
+    space_points_init(&points, space, search, seed);
+    space_points_at(&points, index, units);
     AUTO(tree_freep) json_t *values = space_values(space, units);
     return json_dumps(values, JSON_COMPACT);
 }
@@ -230,12 +230,12 @@ static void test_a_finite_space_is_used_up_once(void) {
 static void test_points_lead_back(void) {
     AUTO(tree_freep) json_t *json = NULL;
     struct space space = space_of(mixed, &json);
-    struct points random, sobol;
-    points_init(&random, &space, SEARCH_RANDOM, 11);
-    points_init(&sobol, &space, SEARCH_SOBOL, 11);
+    struct space_points random, sobol;
+    space_points_init(&random, &space, SEARCH_RANDOM, 11);
+    space_points_init(&sobol, &space, SEARCH_SOBOL, 11);
     for (int64_t i = 0; i < 500; i++) {
         double units[SPACE_PARAMETERS_MAX], back[SPACE_PARAMETERS_MAX], again[SPACE_PARAMETERS_MAX];
-        points_at(i % 2 ? &sobol : &random, i, units);
+        space_points_at(i % 2 ? &sobol : &random, i, units);
         AUTO(tree_freep) json_t *values = space_values(&space, units);
         CHECK(space_units(&space, values, back));
         CHECK(fabs(back[0] - units[0]) < 1e-12 && fabs(back[4] - units[4]) < 1e-12);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/rows.h"
+#include "operator/kinds/sweep/trial_row.h"
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"

@@ -1,5 +1,5 @@
-/* rows.h: what a Sweep's plan needs of its trials: one row for each, read from the DistTrain as the
- * controller keeps it (kinds/disttrain/cache_transform.h). Pure. */
+/* trial_row.h: what a Sweep's plan needs of its trials: one row for each, read from the DistTrain
+ * as the controller keeps it (kinds/disttrain/cache_transform.h). Pure. */
 #pragma once
 
 #include "lib/curve.h"
