@@ -32,12 +32,6 @@ static int find_kind(const char *api_version, const char *kind, const struct kin
                      known);
 }
 
-int resource_schema(const char *api_version, const char *kind, struct schema **ret_schema,
-                    struct error *err) {
-    const struct kind_row *row;
-    return find_kind(api_version, kind, &row, err) < 0 ? -1 : kinds_schema(row, ret_schema, err);
-}
-
 static int check_made(const json_t *object, const struct kind_row *row, struct error *err) {
     AUTO(schema_freep) struct schema *made = NULL;
     if (!row->made) {

@@ -1,5 +1,6 @@
-/* resource.h: a manifest file -> one valid resource: YAML, the kind's schema with its defaults, the
- * kind's cross-field rules. It accepts and returns what an API server would accept and store. */
+/* resource.h: reads a manifest file as one valid resource: YAML, then the defaults and bounds of
+ * the kind's schema, then the kind's rules between fields. It accepts what an API server would
+ * accept, and returns what it would store. */
 #pragma once
 
 #include "operator/schema.h"
@@ -8,12 +9,8 @@
  * where not given. ERROR_INVALID reads "job.yaml:12: spec.workers.min: ..."; several resources in
  * one file are refused. */
 NODISCARD int resource_load(const char *path, json_t **ret_object, struct error *err);
-/* The same, and refuses what a cluster accepts and this machine does not support. */
+/* The same, and refuses what a cluster accepts and this version or machine does not support. */
 NODISCARD int resource_load_today(const char *path, json_t **ret_object, struct error *err);
 /* Like resource_load, for text in memory; name replaces the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
                              struct error *err);
-
-/* The schema of one of our kinds; ERROR_INVALID lists the valid kinds. */
-NODISCARD int resource_schema(const char *api_version, const char *kind, struct schema **ret_schema,
-                              struct error *err);

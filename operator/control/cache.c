@@ -13,9 +13,9 @@ enum { KINDS_MAX = 16, BUCKETS_FIRST = 64 };
 struct entry {
     struct entry *next_by_id, *next_by_job;
     uint64_t version; /* resourceVersion */
-    uint64_t stamp;   /* of the change that created it */
+    uint64_t change;  /* number of the change that stored it */
     uint32_t id_hash, job_hash, uid_hash;
-    uint32_t round;                    /* of the listing that last contained it */
+    uint32_t list;                     /* number of the last list that contained it */
     uint32_t name_at, job_at, tree_at; /* in texts; the namespace is at 0 */
     uint32_t size;                     /* of texts */
     uint8_t kind;
@@ -25,7 +25,7 @@ struct entry {
 struct cached_kind {
     char *api_version, *name;
     cache_transform *transform;
-    uint32_t round;
+    uint32_t list; /* number of the current list */
     bool is_listed;
 };
 
@@ -35,7 +35,7 @@ struct cache {
     struct entry **by_id, **by_job; /* chains; an entry without a job is not in by_job */
     size_t bucket_count;            /* of each table, a power of two */
     size_t count, bytes;
-    uint64_t stamp; /* of the last change */
+    uint64_t changes; /* how many objects were stored so far */
 };
 
 struct cache *cache_new(void) {
@@ -214,7 +214,7 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
         .id_hash = hash_of(index, namespace, name),
         .job_hash = hash_of(index, namespace, job),
         .uid_hash = hash_text(0, tree_text(object, "metadata.uid", "")),
-        .round = kind->round,
+        .list = kind->list,
         .name_at = (uint32_t)name_at,
         .job_at = (uint32_t)job_at,
         .tree_at = (uint32_t)tree_at,
@@ -259,7 +259,7 @@ static bool is_older(const json_t *object, const struct entry *known) {
            strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) < known->version;
 }
 
-bool cache_knows(struct cache *cache, const json_t *object) {
+bool cache_has_version(struct cache *cache, const json_t *object) {
     const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
     struct entry **link =
         kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
@@ -269,7 +269,7 @@ bool cache_knows(struct cache *cache, const json_t *object) {
         hash_text(0, tree_text(object, "metadata.uid", "")) != (*link)->uid_hash) {
         return false;
     }
-    (*link)->round = kind->round;
+    (*link)->list = kind->list;
     return true;
 }
 
@@ -280,7 +280,7 @@ static void replace(struct cache *cache, struct entry **link, struct entry *entr
     if (cache->count >= cache->bucket_count) {
         grow(cache);
     }
-    entry->stamp = ++cache->stamp;
+    entry->change = ++cache->changes;
     chain(cache, entry);
     cache->count++;
     cache->bytes += sizeof *entry + entry->size;
@@ -294,13 +294,13 @@ void cache_put(struct cache *cache, const json_t *object) {
     struct entry **link =
         find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object));
     if (*link && is_older(object, *link)) {
-        (*link)->round = kind->round;
+        (*link)->list = kind->list;
         return;
     }
     replace(cache, link, entry_new(cache, kind, object, kind->transform));
 }
 
-void cache_trim(struct cache *cache, const json_t *object, cache_transform *transform) {
+void cache_reduce(struct cache *cache, const json_t *object, cache_transform *transform) {
     const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
     struct entry **link =
         kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
@@ -326,15 +326,15 @@ static void drop(struct cache *cache, const json_t *object) {
     }
 }
 
-/* Removes the objects that the listing does not contain: they were deleted while the watch was
+/* Removes the objects that the list does not contain: they were deleted while the watch was
  * interrupted. */
-static void end_listing(struct cache *cache, struct cached_kind *kind, cluster_listener *gone,
-                        void *context) {
+static void end_list(struct cache *cache, struct cached_kind *kind, cluster_listener *deleted,
+                     void *context) {
     AUTO(tree_freep) json_t *lost = json_array();
     kind->is_listed = true;
     for (size_t i = 0; i < cache->bucket_count; i++) {
         for (struct entry **link = &cache->by_id[i]; *link;) {
-            if ((*link)->kind == index_of(cache, kind) && (*link)->round != kind->round) {
+            if ((*link)->kind == index_of(cache, kind) && (*link)->list != kind->list) {
                 struct entry *entry = unlink_entry(cache, link);
                 json_array_append_new(lost, read_entry(cache, entry));
                 free(entry);
@@ -344,12 +344,12 @@ static void end_listing(struct cache *cache, struct cached_kind *kind, cluster_l
         }
     }
     for (size_t i = 0; i < json_array_size(lost); i++) {
-        gone(context, CLUSTER_DELETED, json_array_get(lost, i));
+        deleted(context, CLUSTER_DELETED, json_array_get(lost, i));
     }
 }
 
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
-                  cluster_listener *gone, void *context) {
+                  cluster_listener *deleted, void *context) {
     struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
     switch (event) {
     case CLUSTER_APPLIED:
@@ -360,12 +360,12 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
         break;
     case CLUSTER_LISTING:
         if (kind) {
-            kind->round++;
+            kind->list++;
         }
         break;
     case CLUSTER_LISTED:
         if (kind) {
-            end_listing(cache, kind, gone, context);
+            end_list(cache, kind, deleted, context);
         }
         break;
     }
@@ -411,13 +411,13 @@ static struct entry **find_owned(const struct cache *cache, const struct cached_
 }
 
 json_t *cache_owned_since(const struct cache *cache, const char *kind_name, const json_t *owner,
-                          uint64_t *stamp, size_t *ret_count) {
+                          uint64_t *mark, size_t *ret_labelled) {
     const struct cached_kind *kind = find_kind(cache, kind_name);
     json_t *owned = json_array();
     size_t count = 0;
     struct entry **found = kind ? find_owned(cache, kind, owner, &count) : NULL;
     for (size_t i = 0; i < count; i++) {
-        if (found[i]->stamp <= *stamp) {
+        if (found[i]->change <= *mark) {
             continue;
         }
         AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
@@ -426,15 +426,15 @@ json_t *cache_owned_since(const struct cache *cache, const char *kind_name, cons
         }
     }
     free(found);
-    *stamp = cache->stamp;
-    *ret_count = count;
+    *mark = cache->changes;
+    *ret_labelled = count;
     return owned;
 }
 
 json_t *cache_owned(const struct cache *cache, const char *kind_name, const json_t *owner) {
-    uint64_t stamp = 0;
+    uint64_t mark = 0;
     size_t count;
-    return cache_owned_since(cache, kind_name, owner, &stamp, &count);
+    return cache_owned_since(cache, kind_name, owner, &mark, &count);
 }
 
 size_t cache_count(const struct cache *cache) {

@@ -1,6 +1,7 @@
-/* cache.h: the last seen state of every watched object, by kind, namespace and name, and by the job
- * (LABEL_JOB) that it belongs to. The cluster's events update it; the kinds read it. An object is
- * kept as one compact text of the fields that are used, and parsed when it is read. Used by one
+/* cache.h: the last known state of all objects that the controller watches, in memory. The
+ * controller stores what the cluster reports; the kinds read it instead of asking the API server.
+ * Objects are found by kind, namespace and name, or by the job that owns them. Each object is kept
+ * as compact JSON text of the fields that are used, and parsed when it is read. Used by one
  * thread. */
 #pragma once
 
@@ -8,48 +9,61 @@
 
 struct cache;
 
-/* The part of an object that is kept: a new tree with metadata.uid and ownerReferences, if present
- * (name, namespace, kind, apiVersion, resourceVersion and LABEL_JOB are always kept). */
+/* Returns the part of an object that the cache is to keep, as a new tree. It must contain
+ * metadata.uid and metadata.ownerReferences if the object has them. The cache itself keeps
+ * apiVersion, kind, name, namespace, resourceVersion and the label LABEL_JOB. */
 typedef json_t *cache_transform(const json_t *object);
 
 struct cache *cache_new(void);
 void cache_free(struct cache *cache);
 
-/* From now on objects of that kind are stored; objects of other kinds are ignored. transform: NULL
- * keeps everything. */
+/* ---- for the controller: what the cluster reports ---- */
+
+/* Call once for each watched kind, before its first event; events of other kinds are ignored.
+ * transform: NULL keeps whole objects. */
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
                  cache_transform *transform);
-/* True once every kind has been listed. */
+/* True when every watched kind has been listed once (CLUSTER_LISTED). */
 bool cache_is_complete(const struct cache *cache);
 
-/* Stores the object of a cluster event. Objects that are missing from a new listing are reported to
- * `gone` (CLUSTER_DELETED, context, object) when the listing ends. An object that is older than the
- * stored one (by resourceVersion) is ignored. */
+/* Applies an event of the cluster. An object whose resourceVersion is older than the stored one is
+ * ignored. At CLUSTER_LISTED the objects that the new list did not contain are removed, and
+ * deleted(context, CLUSTER_DELETED, object) is called for each. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
-                  cluster_listener *gone, void *context);
-/* Whether the cache has exactly that version; a current listing then counts it as present. */
-bool cache_knows(struct cache *cache, const json_t *object);
-/* Stores the answer to our own write, before its event arrives. */
+                  cluster_listener *deleted, void *context);
+/* True when the stored object has the uid and the resourceVersion of this one: the event brings
+ * nothing new. The object then counts as part of the current list, so there is no need to call
+ * cache_update. */
+bool cache_has_version(struct cache *cache, const json_t *object);
+/* Stores an object as the API server returned it in the answer to a write, so that readers need not
+ * wait for its event. */
 void cache_put(struct cache *cache, const json_t *object);
 
-/* Reduces an object that was read from this cache to the transform's result, until its next event.
- */
-void cache_trim(struct cache *cache, const json_t *object, cache_transform *transform);
+/* ---- for the kinds ---- */
 
-/* Owned by the caller; NULL when there is no such object. */
+/* The object; NULL when there is none. Owned by the caller. */
 json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,
                    const char *name);
-/* A new array (owned by the caller, sorted by name) of the job's objects of that kind that have the
- * owner's uid in their ownerReferences. */
+/* The objects of that kind that the resource `owner` owns: they have its name as LABEL_JOB and its
+ * uid in ownerReferences. An array sorted by name, owned by the caller. */
 json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *owner);
 
-/* The objects of cache_owned that were added or changed since *stamp (0: all of them); *stamp
- * becomes the current one. *ret_count is their total number, with objects of other owners that
- * carry the job's label. When the total differs from the number that the caller knows, objects were
- * deleted or changed owners, and the caller must read everything again. A stamp is valid for this
- * cache only. */
+/* Like cache_owned, but only the objects that were stored since the last call with the same *mark
+ * (0: all of them); *mark is then advanced. It is a count of changes of this cache.
+ *
+ * Deletions are not reported. Therefore *ret_labelled is the number of all objects of the kind with
+ * the owner's name as LABEL_JOB, no matter who owns
+ * them. When it is not what the caller expects, the
+ * caller sets *mark to 0 and reads everything again. */
 json_t *cache_owned_since(const struct cache *cache, const char *kind, const json_t *owner,
-                          uint64_t *stamp, size_t *ret_count);
+                          uint64_t *mark, size_t *ret_labelled);
 
-size_t cache_count(const struct cache *cache); /* objects */
-size_t cache_bytes(const struct cache *cache); /* of the objects, tables included */
+/* Keeps less of a stored object: the result of this transform instead of the kind's. For objects
+ * of jobs that have ended. object: as read from this cache. It lasts until the object's next
+ * event. */
+void cache_reduce(struct cache *cache, const json_t *object, cache_transform *transform);
+
+/* ---- for tests of the memory that is used ---- */
+
+size_t cache_count(const struct cache *cache); /* stored objects */
+size_t cache_bytes(const struct cache *cache); /* of all objects, and of the tables */

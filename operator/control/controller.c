@@ -21,14 +21,15 @@
 enum {
     KINDS_MAX = 8,
     RECONCILES_PER_STEP = 64,
-    REST_MS = 50,
-    RUSH_WRITES = 64,
+    TRIM_IDLE_MS = 50,
+    OVERLOAD_WRITES = 64,
     WRITES_MAX = 512, /* under way: of one namespace 128, so that a namespace in which every request
                          hangs delays only its own jobs; above it no pass begins */
     COUNT_EVERY_MS = 100,
-    RUSH_JOB_MS = 5, /* approximate cost of a job for the API server: the delay per waiting job */
-    RUSH_MIN_MS = 1000,
-    RUSH_MAX_MS = 60000,
+    OVERLOAD_JOB_MS =
+        5, /* approximate cost of a job for the API server: the delay per waiting job */
+    OVERLOAD_MIN_MS = 1000,
+    OVERLOAD_MAX_MS = 60000,
 };
 
 struct controller {
@@ -109,7 +110,7 @@ static struct write_batch *find_batch(const struct controller *controller, const
     return found ? *(struct write_batch **)found : NULL;
 }
 
-static void queue_answered(void *context, const char *key) {
+static void on_poll_answer(void *context, const char *key) {
     struct controller *controller = context;
     queue_add(controller->queue, key, clock_monotonic_ms());
 }
@@ -151,7 +152,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
         }
     }
     controller->epoll_fd = -1;
-    if (poller_open(queue_answered, controller, &controller->poller, err) < 0 ||
+    if (poller_open(on_poll_answer, controller, &controller->poller, err) < 0 ||
         open_fds(controller, err) < 0 ||
         kind_watch_all(cluster, controller->cache, kinds, controller->watched, err) < 0) {
         controller_free(controller);
@@ -238,10 +239,10 @@ static void count_change(const struct controller *controller, const json_t *obje
     }
 }
 
-static void hear(void *context, enum cluster_event event, const json_t *object) {
+static void on_cluster_event(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
     if (event == CLUSTER_APPLIED) {
-        if (cache_knows(controller->cache, object)) {
+        if (cache_has_version(controller->cache, object)) {
             return; /* mostly our own write: its batch reconciles again when it is done */
         }
         count_change(controller, object);
@@ -265,8 +266,8 @@ static int draw_jitter(struct controller *controller) {
 
 /* The only place that maps a kind of error to the next step. A failed write is always followed by
  * another pass, because the kind then reports it in the status. */
-static void settle(struct controller *controller, const char *key, const struct error *err,
-                   bool of_write) {
+static void retry_later(struct controller *controller, const char *key, const struct error *err,
+                        bool of_write) {
     int failures = queue_failures(controller->queue, key) + 1;
     int64_t retry_ms = -1;
     if (of_write || retried[err->kind]) {
@@ -294,11 +295,11 @@ static void send_events(struct controller *controller, const json_t *events, con
     }
 }
 
-static void land(void *context, struct write_batch *batch) {
+static void on_batch_end(void *context, struct write_batch *batch) {
     struct controller *controller = context;
     tdelete(batch, &controller->batches, by_key);
     if (batch->err.kind) {
-        settle(controller, batch->key, &batch->err, true);
+        retry_later(controller, batch->key, &batch->err, true);
     } else {
         succeed(controller, batch->key, batch->again_ms);
     }
@@ -311,12 +312,13 @@ static void land(void *context, struct write_batch *batch) {
 
 /* Stores the written object in the cache before its event arrives, unless it was deleted in
  * between. */
-static void take_in(struct controller *controller, const json_t *object, const json_t *stored) {
+static void cache_stored(struct controller *controller, const json_t *object,
+                         const json_t *stored) {
     AUTO(text_freep) char *id = identity(object);
     const char *gone = json_string_value(json_object_get(controller->written, id));
     if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0) &&
-        !cache_knows(controller->cache, stored)) {
+        !cache_has_version(controller->cache, stored)) {
         count_change(controller, stored);
         cache_put(controller->cache, stored);
     }
@@ -350,7 +352,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     const struct kind *kind = controller->kinds[batch->kind];
     fair_queue_end(controller->fair, batch->namespace);
     controller->pending--;
-    take_in(controller, write->object, stored);
+    cache_stored(controller, write->object, stored);
     queue_all(controller, stored, batch->key); /* its event will be ignored as known */
     if (kind->wrote) {
         const char *name = strchr(batch->key, '/') + 1;
@@ -363,13 +365,13 @@ static void on_end(void *context, const struct write_batch_item *write, const js
 }
 
 static const struct write_batch_listener listener = {
-    .starts = on_start, .ended = on_end, .landed = land};
+    .started = on_start, .ended = on_end, .finished = on_batch_end};
 
 const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
-                           bool is_first) {
+                           bool has_priority) {
     AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
-    request->asked = true;
-    return poller_ask(request->poller, key, url, certificate_pem, is_first);
+    request->is_polling = true;
+    return poller_get(request->poller, key, url, certificate_pem, has_priority);
 }
 
 static void on_listed(void *context, const json_t *stored, const struct error *err) {
@@ -414,16 +416,16 @@ static void submit(struct controller *controller, size_t kind, const char *key,
     batch->again_ms = request->again_ms;
     batch->events = json_incref(request->events);
     tsearch(batch, &controller->batches, by_key);
-    write_batch_start(batch, controller->cluster, request->is_careful ? 1 : WRITE_BATCH_WINDOW,
+    write_batch_start(batch, controller->cluster, request->starts_slowly ? 1 : WRITE_BATCH_WINDOW,
                       &listener, controller);
 }
 
-/* A rush or a hanging webhook in one namespace does not affect others. */
-static int64_t rush_ms(const struct controller *controller, const char *namespace) {
-    int64_t all_ms = (int64_t)controller->due * RUSH_JOB_MS;
-    return fair_queue_running(controller->fair, namespace) < RUSH_WRITES
+/* How overloaded the namespace is. A hanging webhook in another namespace does not count. */
+static int64_t overload_ms(const struct controller *controller, const char *namespace) {
+    int64_t all_ms = (int64_t)controller->due * OVERLOAD_JOB_MS;
+    return fair_queue_running(controller->fair, namespace) < OVERLOAD_WRITES
                ? 0
-               : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
+               : MIN(MAX(all_ms, OVERLOAD_MIN_MS), OVERLOAD_MAX_MS);
 }
 
 static void reconcile_one(struct controller *controller, const char *key) {
@@ -452,7 +454,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
-        .rush_ms = rush_ms(controller, namespace),
+        .overload_ms = overload_ms(controller, namespace),
         .writes = writes,
         .events = events,
         .poller = controller->poller,
@@ -461,11 +463,11 @@ static void reconcile_one(struct controller *controller, const char *key) {
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
     operator_metrics_reconcile(kind->name, clock_monotonic_ms() - request.monotonic_ms, result < 0);
-    if (!request.asked) {
-        poller_forget(controller->poller, key);
+    if (!request.is_polling) {
+        poller_stop(controller->poller, key);
     }
     if (result < 0) {
-        settle(controller, key, &err, false);
+        retry_later(controller, key, &err, false);
     } else if (json_array_size(writes) > 0) {
         submit(controller, index, key, &request);
     } else {
@@ -533,11 +535,11 @@ int controller_idle_ms(struct controller *controller) {
     return (int)MAX(0, MIN(left_ms, INT_MAX));
 }
 
-/* Returns memory to the system after a rush. */
-static void rest(struct controller *controller, int idle_ms) {
-    if (controller->pending >= RUSH_WRITES) {
+/* Returns memory to the system after many passes. */
+static void trim_memory(struct controller *controller, int idle_ms) {
+    if (controller->pending >= OVERLOAD_WRITES) {
         controller->was_busy = true;
-    } else if (controller->was_busy && controller->pending == 0 && idle_ms >= REST_MS) {
+    } else if (controller->was_busy && controller->pending == 0 && idle_ms >= TRIM_IDLE_MS) {
         controller->was_busy = false;
         malloc_trim(0);
     }
@@ -558,12 +560,12 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
     struct cluster *cluster = controller->cluster;
     struct epoll_event ready[2];
     int idle_ms = controller_idle_ms(controller);
-    rest(controller, idle_ms);
+    trim_memory(controller, idle_ms);
     idle_ms = MIN(timeout_ms, idle_ms);
     if (epoll_wait(controller->epoll_fd, ready, ARRAY_LEN(ready), idle_ms) < 0 && errno != EINTR) {
         return error_from_errno(err, errno, "cannot wait for the cluster");
     }
-    if (cluster->ops->wait(cluster, 0, hear, controller, err) < 0 ||
+    if (cluster->ops->wait(cluster, 0, on_cluster_event, controller, err) < 0 ||
         poller_step(controller->poller, err) < 0) {
         return -1;
     }

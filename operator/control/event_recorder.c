@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events for people, as requested by a kind (controller.h). */
-#include "operator/control/controller.h"
+/* Events for people, as requested by a kind (reconcile.h). */
+#include "operator/control/reconcile.h"
 
 #include "lib/digest.h"
 #include "lib/time/clock.h"
@@ -25,7 +25,7 @@ static const char *instance_name(void) {
     return name && *name && strlen(name) <= INSTANCE_MAX ? name : "windlass";
 }
 
-void event_recorder_add(struct reconcile *request, const struct reconcile_event *news) {
+void event_recorder_add(struct reconcile *request, const struct reconcile_event *event) {
     const json_t *object = request->object;
     AUTO(text_freep) char *suffix = digest_random(8);
     AUTO(text_freep) char *name = x_printf("%.200s.%s", request->name, suffix);
@@ -33,14 +33,15 @@ void event_recorder_add(struct reconcile *request, const struct reconcile_event 
     clock_format(request->wall_ms, second);
     AUTO(text_freep)
     char *time = x_printf("%.19s.%03d000Z", second, (int)(request->wall_ms % 1000));
-    json_t *event = json_pack(
+    json_t *made = json_pack(
         "{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:s, s:s, s:s}}",
         "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", name, "namespace",
-        request->namespace, "eventTime", time, "type", news->type, "reason", news->reason, "action",
-        "Reconcile", "note", cut_note(news->note), "reportingController", "windlass.dev/controller",
-        "reportingInstance", instance_name(), "regarding", "apiVersion",
+        request->namespace, "eventTime", time, "type", event->type, "reason", event->reason,
+        "action", "Reconcile", "note", cut_note(event->note), "reportingController",
+        "windlass.dev/controller", "reportingInstance", instance_name(), "regarding", "apiVersion",
         tree_text(object, "apiVersion", ""), "kind", request->kind, "namespace", request->namespace,
         "name", request->name, "uid", tree_text(object, "metadata.uid", ""));
-    json_array_append_new(request->events,
-                          json_pack("{s:s, s:o}", "of", news->of ? news->of : "", "event", event));
+    json_array_append_new(
+        request->events,
+        json_pack("{s:s, s:o}", "of", event->after ? event->after : "", "event", made));
 }

@@ -1,10 +1,10 @@
-/* kind_watch.h: which objects the controller watches: those of its kinds, and the objects they own.
- */
+/* kind_watch.h: starts the watches of the controller: for the resources of each kind, and for the
+ * objects that they own. */
 #pragma once
 
 #include "operator/control/controller.h"
 
-/* Starts a watch of each kind in the cluster and registers it in the cache. kinds ends with NULL.
- * The name of each watched kind becomes a key of `watched`. */
+/* Registers each watched kind in the cache and starts its watch in the cluster. kinds ends with
+ * NULL. watched: gets the name of each watched kind as a key. */
 NODISCARD int kind_watch_all(struct cluster *cluster, struct cache *cache,
                              const struct kind *const *kinds, json_t *watched, struct error *err);

@@ -13,10 +13,10 @@
 enum {
     GAP_MS = 1000 / POLLER_PER_SECOND,
     BURST_MS = 5 * GAP_MS, /* this many requests may start at once after a pause */
-    OTHERS = POLLER_PER_SECOND - POLLER_FIRST,
-    TURNS = POLLER_FIRST / OTHERS, /* requests with priority per other request */
+    OTHERS = POLLER_PER_SECOND - POLLER_PRIORITY_PER_SECOND,
+    TURNS = POLLER_PRIORITY_PER_SECOND / OTHERS, /* requests with priority per other request */
 };
-static_assert(TURNS * OTHERS == POLLER_FIRST, "turns are whole");
+static_assert(TURNS * OTHERS == POLLER_PRIORITY_PER_SECOND, "turns are whole");
 
 /* With priority, and without. */
 enum rank { RANK_FIRST, RANK_OTHER, RANK_COUNT };
@@ -89,7 +89,7 @@ void poller_free(struct poller *poller) {
     }
 }
 
-void poller_forget(struct poller *poller, const char *key) {
+void poller_stop(struct poller *poller, const char *key) {
     struct question *question = find(poller, key);
     if (question) {
         if (question->call) {
@@ -114,13 +114,13 @@ static void set_rank(struct question *question, enum rank rank) {
     }
 }
 
-const char *poller_ask(struct poller *poller, const char *key, const char *url,
-                       const char *certificate_pem, bool is_first) {
-    enum rank rank = is_first ? RANK_FIRST : RANK_OTHER;
+const char *poller_get(struct poller *poller, const char *key, const char *url,
+                       const char *certificate_pem, bool has_priority) {
+    enum rank rank = has_priority ? RANK_FIRST : RANK_OTHER;
     struct question *question = find(poller, key);
     if (question && (strcmp(question->url, url) != 0 ||
                      strcmp(question->certificate_pem, certificate_pem) != 0)) {
-        poller_forget(poller, key);
+        poller_stop(poller, key);
         question = NULL;
     }
     if (!question) {
@@ -143,10 +143,11 @@ size_t poller_count(const struct poller *poller) {
 }
 
 /* The unused share of one rank is available to the other. */
-int64_t poller_interval_ms(const struct poller *poller, bool is_first) {
-    enum rank rank = is_first ? RANK_FIRST : RANK_OTHER;
+int64_t poller_interval_ms(const struct poller *poller, bool has_priority) {
+    enum rank rank = has_priority ? RANK_FIRST : RANK_OTHER;
     size_t first = poller->count[RANK_FIRST], others = poller->count[RANK_OTHER];
-    size_t taken = rank == RANK_FIRST ? MIN(others, OTHERS) : MIN(first, POLLER_FIRST);
+    size_t taken =
+        rank == RANK_FIRST ? MIN(others, OTHERS) : MIN(first, POLLER_PRIORITY_PER_SECOND);
     size_t per_second = POLLER_PER_SECOND - taken;
     return MAX(POLLER_EVERY_MS, (int64_t)(poller->count[rank] * 1000 / per_second));
 }

@@ -1,19 +1,20 @@
-/* poller.h: repeated GETs over HTTPS, one per key, without blocking. A key is polled about every
- * second, and less often when there are many: all keys together start at most 50 requests a second.
- * Some keys have priority: while keys of both ranks wait, 40 of the 50 requests are for keys with
- * priority, so that n of them are polled every n/40 s however many others there are (and every
- * second up to 40 of them). Connections are not kept. Used by one thread. */
+/* poller.h: polls URLs over HTTPS, for the progress that coordinators and hubs report. Each URL has
+ * a key. A key is polled about once a second; with more than 50 keys less often, because all keys
+ * together start at most 50 requests a second. When keys with and without priority are both due, 40
+ * of the 50 requests go to those with priority. So up to 40 keys with priority are polled every
+ * second, and n of them every n/40 seconds, no matter how many other keys there are. Each request
+ * opens a new connection. Nothing blocks. Used by one thread. */
 #pragma once
 
 #include "lib/error.h"
 
 enum {
     POLLER_PER_SECOND = 50,
-    POLLER_FIRST = 40,          /* of these, for keys with priority while others wait, too */
-    POLLER_EVERY_MS = 1000,     /* from one request to the next, at least */
-    POLLER_RETRY_MS = 100,      /* after a failure, doubling up to the interval */
-    POLLER_TIMEOUT_MS = 3000,   /* for one answer */
-    POLLER_MAX_BYTES = 64 << 10 /* of its body, at most */
+    POLLER_PRIORITY_PER_SECOND = 40, /* of these, for keys with priority */
+    POLLER_EVERY_MS = 1000,          /* from one request of a key to the next, at least */
+    POLLER_RETRY_MS = 100,           /* after a failure, doubling up to the interval */
+    POLLER_TIMEOUT_MS = 3000,        /* for one answer */
+    POLLER_MAX_BYTES = 64 << 10      /* of its body, at most */
 };
 
 struct poller;
@@ -25,19 +26,18 @@ NODISCARD int poller_open(poller_listener *listener, void *context, struct polle
                           struct error *err);
 void poller_free(struct poller *poller);
 
-/* Starts to poll, or continues, and returns the body of the last answer with status 200, borrowed
- * until the next call of any function; NULL when there is none or the last request failed. The
- * server must show exactly that certificate. The first request starts as soon as the rate allows; a
- * different url or certificate for a key starts over. The priority may change from one call to the
- * next. */
-const char *poller_ask(struct poller *poller, const char *key, const char *url,
-                       const char *certificate_pem, bool is_first);
+/* Starts to poll the URL, unless it is polled already, and returns the body of the last answer with
+ * status 200, borrowed until the next call of any function; NULL when there is none yet or the last
+ * request failed. certificate_pem: the only certificate that is accepted from the server. With a
+ * different URL or certificate the key starts over. The priority may change from call to call. */
+const char *poller_get(struct poller *poller, const char *key, const char *url,
+                       const char *certificate_pem, bool has_priority);
 /* Stops polling. */
-void poller_forget(struct poller *poller, const char *key);
-size_t poller_count(const struct poller *poller); /* keys */
-/* The time from one request to the next of a key of that rank, with the current number of keys: at
- * least POLLER_EVERY_MS. */
-int64_t poller_interval_ms(const struct poller *poller, bool is_first);
+void poller_stop(struct poller *poller, const char *key);
+size_t poller_count(const struct poller *poller); /* keys that are polled; for tests */
+/* How often a key with or without priority is polled, given the current number of keys: at least
+ * POLLER_EVERY_MS. */
+int64_t poller_interval_ms(const struct poller *poller, bool has_priority);
 
 /* Reads the answers that have arrived and starts the requests that are due; never waits. */
 NODISCARD int poller_step(struct poller *poller, struct error *err);

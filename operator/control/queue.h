@@ -1,6 +1,7 @@
-/* queue.h: the controller's work queue: keys, each at most once, each with the time it is due, and
- * a growing delay for keys that failed. The time is an argument (milliseconds of any monotonic
- * clock). Used by one thread. */
+/* queue.h: a work queue with delays, like client-go's workqueue. It holds keys ("Kind
+ * namespace/name" of a resource to reconcile), each at most once and with the time when it is due.
+ * Keys that failed are retried with a growing delay. The caller passes the time, in milliseconds of
+ * any monotonic clock. Used by one thread. */
 #pragma once
 
 #include "lib/base.h"
@@ -10,16 +11,17 @@ struct queue;
 struct queue *queue_new(void);
 void queue_free(struct queue *queue);
 
-/* The key is due at due_ms, or earlier when it was already due earlier. */
+/* Adds the key, due at due_ms. A key that is already in the queue is due at the earlier time. */
 void queue_add(struct queue *queue, const char *key, int64_t due_ms);
-/* The key is due again after a delay that doubles with every failure since queue_forget: 50 ms to
- * 60 s. jitter, a random number of 0 to 1000, makes it up to a half shorter or longer, so that keys
- * that failed together are not retried together. Returns the delay. */
+/* Counts a failure of the key and adds it with a delay, which is returned. The delay is 50 ms after
+ * the first failure and doubles with each further one, up to 60 s. jitter, a random number from 0
+ * to 1000, makes it up to 50 % shorter or longer, so that keys that failed together are not retried
+ * together. */
 int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms, int jitter);
-enum { QUEUE_JITTER_EVEN = 500 }; /* the jitter that does not change the delay */
-/* Call when the key succeeded (its failures count from zero again) or its object was deleted. */
+enum { QUEUE_JITTER_EVEN = 500 }; /* leaves the delay as it is */
+/* Sets the key's failures to zero. Call it when the key succeeded or its object was deleted. */
 void queue_forget(struct queue *queue, const char *key);
-/* Failures in a row. */
+/* Failures since the last queue_forget. */
 int queue_failures(const struct queue *queue, const char *key);
 
 /* Removes and returns the key that has been due longest; NULL when no key is due. The caller frees
@@ -27,6 +29,6 @@ int queue_failures(const struct queue *queue, const char *key);
 char *queue_take(struct queue *queue, int64_t now_ms);
 /* When the next key is due; INT64_MAX when the queue is empty. */
 int64_t queue_next_ms(struct queue *queue);
-/* Number of keys that are due, for a gauge: a key that was moved to an earlier time may count
+/* About how many keys are due, for a metric: a key that was moved to an earlier time may count
  * twice. */
 size_t queue_due(const struct queue *queue, int64_t now_ms);

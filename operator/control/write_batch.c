@@ -58,7 +58,7 @@ static void advance(struct write_batch *batch) {
         batch->started++;
         batch->pending++;
         batch->creating += creates;
-        batch->listener->starts(batch->context, write);
+        batch->listener->started(batch->context, write);
         batch->cluster->ops->write(batch->cluster, write->verb, write->object, on_done, write);
     }
 }
@@ -81,7 +81,7 @@ static void on_done(void *context, const json_t *stored, const struct error *err
         for (size_t i = batch->started; i < batch->write_count; i++) {
             note_failed(batch, &batch->writes[i]);
         }
-        batch->listener->landed(batch->context, batch);
+        batch->listener->finished(batch->context, batch);
     }
 }
 

@@ -1,11 +1,13 @@
-/* write_batch.h: the writes of one pass, until the last has ended. Creations use a slow start, like
- * the Job controller's: a few at first, one more for each success, and no more after the first that
- * the cluster refuses, because it would refuse the others, too. Used by controller.c. */
+/* write_batch.h: all writes of one reconcile pass, from the first request to the last answer.
+ * Creations use a slow start, like those of Kubernetes' Job controller: only `window` of them are
+ * under way at first, and each success allows one more. When the cluster refuses one (DENIED or
+ * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too. Used by
+ * controller.c. */
 #pragma once
 
 #include "operator/cluster.h"
 
-enum { WRITE_BATCH_WINDOW = 4 }; /* creations under way at first: as many as a small job has pods */
+enum { WRITE_BATCH_WINDOW = 4 }; /* the usual window: as many pods as a small job has */
 
 struct write_batch;
 
@@ -16,26 +18,29 @@ struct write_batch_item {
 };
 
 struct write_batch_listener {
-    void (*starts)(void *context, const struct write_batch_item *write);
+    /* A write is about to be sent. */
+    void (*started)(void *context, const struct write_batch_item *write);
     /* A write has ended; stored and err are cluster_done's. */
     void (*ended)(void *context, const struct write_batch_item *write, const json_t *stored,
                   const struct error *err);
     /* The last write has ended; the batch may be freed. */
-    void (*landed)(void *context, struct write_batch *batch);
+    void (*finished)(void *context, struct write_batch *batch);
 };
 
 struct write_batch {
     char *key; /* of the resource that was reconciled */
     char *namespace;
-    size_t kind;      /* index */
-    json_t *events;   /* [{"of", "event"}]: to be sent after the write of `of` succeeded */
-    json_t *failed;   /* names of the objects that were not written -> true; "": the status */
+    size_t kind;      /* index in the controller's table */
+    json_t *events;   /* [{"of", "event"}] (event_recorder_add), sent when the batch has finished */
+    json_t *failed;   /* names of the objects whose write failed or was skipped -> true; "": the
+                         status */
     struct error err; /* of the write that failed, preferably one that is worth a retry */
-    int64_t again_ms;
-    bool is_due;  /* something happened during the writes */
-    bool changes; /* the writes may satisfy what the next step waits for, and their events are not
-                     news */
-    /* Of write_batch.c: */
+    int64_t again_ms; /* of the pass (reconcile.h) */
+    bool is_due;      /* the resource was due again while its writes were under way */
+    /* It creates or changes objects. Their events will be ignored as known, so the controller runs
+     * the next pass by itself. */
+    bool changes;
+    /* For write_batch.c: */
     struct cluster *cluster;
     const struct write_batch_listener *listener;
     void *context;
@@ -45,9 +50,10 @@ struct write_batch {
     bool is_stopped; /* no further creations */
 };
 
-/* writes: [{"verb", "object"}]. The caller fills in kind, events and again_ms. */
+/* writes: [{"verb", "object"}] (reconcile_write), at least one. The caller fills in kind, events
+ * and again_ms. */
 struct write_batch *write_batch_new(const char *key, const char *namespace, const json_t *writes);
 void write_batch_free(void *batch); /* takes a struct write_batch; usable with tdestroy */
-/* window: creations under way at first. The batch must have at least one write. */
+/* Sends the writes. The listener's functions are called from here and from the cluster's wait. */
 void write_batch_start(struct write_batch *batch, struct cluster *cluster, size_t window,
                        const struct write_batch_listener *listener, void *context);

@@ -159,7 +159,7 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
 void job_make_all(struct reconcile *request, const json_t *kept, json_t *create) {
     const json_t *refused = json_object_get(kept, "refused");
     int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
-    request->is_careful = refused != NULL;
+    request->starts_slowly = refused != NULL;
     if (left_ms > 0 && json_array_size(create) > 0) {
         status_write_requeue(request, left_ms);
         json_array_clear(create);
@@ -196,12 +196,12 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     size_t i;
     json_t *event;
     json_array_foreach(json_object_get(plan, "events"), i, event) {
-        struct reconcile_event news = {.type = tree_text(event, "type", ""),
-                                       .reason = tree_text(event, "reason", ""),
-                                       .note = tree_text(event, "note", ""),
-                                       .of = tree_text(event, "of", NULL)};
-        if (news.of ? tree_find(create, "metadata.name", news.of) != NULL : with_status) {
-            event_recorder_add(request, &news);
+        struct reconcile_event one = {.type = tree_text(event, "type", ""),
+                                      .reason = tree_text(event, "reason", ""),
+                                      .note = tree_text(event, "note", ""),
+                                      .after = tree_text(event, "of", NULL)};
+        if (one.after ? tree_find(create, "metadata.name", one.after) != NULL : with_status) {
+            event_recorder_add(request, &one);
         }
     }
 }
@@ -261,7 +261,7 @@ static void trim_all(const struct job_ops *ops, const struct reconcile *request,
     size_t i;
     json_t *object;
     json_array_foreach(objects, i, object) {
-        cache_trim(request->cache, object, ops->transform_ended);
+        cache_reduce(request->cache, object, ops->transform_ended);
     }
 }
 

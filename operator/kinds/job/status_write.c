@@ -66,7 +66,7 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
     int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
     int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
     int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
-    return MAX(left_ms, request->rush_ms);
+    return MAX(left_ms, request->overload_ms);
 }
 
 bool status_write(struct reconcile *request, const json_t *kept, json_t *status) {

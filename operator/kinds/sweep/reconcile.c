@@ -209,12 +209,12 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     const json_t *events = json_object_get(plan, "events");
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
-        struct reconcile_event news = {.type = tree_text(event, "type", ""),
-                                       .reason = tree_text(event, "reason", ""),
-                                       .note = tree_text(event, "note", ""),
-                                       .of = tree_text(event, "of", NULL)};
-        if (news.of ? is_changed(plan, news.of) : with_status) {
-            event_recorder_add(request, &news);
+        struct reconcile_event one = {.type = tree_text(event, "type", ""),
+                                      .reason = tree_text(event, "reason", ""),
+                                      .note = tree_text(event, "note", ""),
+                                      .after = tree_text(event, "of", NULL)};
+        if (one.after ? is_changed(plan, one.after) : with_status) {
+            event_recorder_add(request, &one);
         }
     }
 }

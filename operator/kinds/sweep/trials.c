@@ -75,14 +75,14 @@ void trials_update(struct trials *trials, const struct cache *cache, const json_
                    const struct sweep_spec *spec) {
     size_t count;
     AUTO(tree_freep)
-    json_t *changed = cache_owned_since(cache, "DistTrain", owner, &trials->stamp, &count);
+    json_t *changed = cache_owned_since(cache, "DistTrain", owner, &trials->mark, &count);
     read_changed(trials, owner, spec, changed);
     if (trials->count + trials->others == count) {
         return;
     }
     trials_release(trials); /* some were deleted */
     AUTO(tree_freep)
-    json_t *all = cache_owned_since(cache, "DistTrain", owner, &trials->stamp, &count);
+    json_t *all = cache_owned_since(cache, "DistTrain", owner, &trials->mark, &count);
     read_changed(trials, owner, spec, all);
     trials->others = count - trials->count;
 }

@@ -10,7 +10,7 @@ struct trials {
     struct trial_row *rows; /* by rising index */
     size_t count, room;
     size_t others; /* its objects that are not rows */
-    uint64_t stamp;
+    uint64_t mark; /* cache_owned_since */
 };
 
 /* owner: the Sweep of these trials. spec: its space and metric are used to read them (those of

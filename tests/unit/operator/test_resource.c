@@ -155,7 +155,7 @@ static void test_every_rule_has_a_bad_manifest(void) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct error err = {0};
         AUTO(schema_freep) struct schema *schema = NULL;
-        CHECK_OK(resource_schema("windlass.dev/v1alpha1", kinds[i], &schema, &err), &err);
+        CHECK_OK(kinds_schema(kinds_find(kinds[i]), &schema, &err), &err);
         proven = json_object();
         proven_kind = kinds[i];
         each_file(BAD, note_rule);
@@ -167,7 +167,7 @@ static void test_every_rule_has_a_bad_manifest(void) {
 static void test_definition(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("BatchScore"), &schema, &err), &err);
     CHECK_STR(tree_text(schema_crd(schema), "metadata.name", ""), "batchscores.windlass.dev");
     CHECK_STR(tree_text(schema_crd(schema), "spec.names.shortNames[0]", ""), "bs");
     /* kubectl apply keeps the whole definition in an annotation of at most 262,144 bytes. */
@@ -176,8 +176,9 @@ static void test_definition(void) {
         CHECK(strlen(kind_rows[kinds]->crd) < 262144);
     }
     CHECK_INT((int64_t)kinds, 3);
-    struct schema *none = NULL;
-    CHECK_INT(resource_schema("v1", "Pod", &none, &err), -1);
+    static const char pod[] = "apiVersion: v1\nkind: Pod\n";
+    json_t *none = NULL;
+    CHECK_INT(resource_parse("pod.yaml", pod, strlen(pod), &none, &err), -1);
     CHECK(strstr(err.text, "windlass.dev/v1alpha1 BatchScore") != NULL);
 }
 

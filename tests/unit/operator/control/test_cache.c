@@ -56,33 +56,33 @@ static void finds_by_name_and_by_owner(void) {
     cache_free(cache);
 }
 
-/* What changed since a stamp, and a count that shows removals. */
+/* What changed since a mark, and a count that shows removals. */
 static void finds_what_changed(void) {
     struct cache *cache = cache_new();
-    uint64_t stamp = 0;
+    uint64_t mark = 0;
     size_t count = 7;
     AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
     json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
-    AUTO(tree_freep) json_t *unknown = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    AUTO(tree_freep) json_t *unknown = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(unknown) == 0 && count == 0);
     cache_watch(cache, "v1", "Pod", NULL);
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "a", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "c", "other-job", "u1"));
-    AUTO(tree_freep) json_t *all = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    AUTO(tree_freep) json_t *all = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(all) == 2 && count == 2);
-    AUTO(tree_freep) json_t *none = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    AUTO(tree_freep) json_t *none = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(none) == 0 && count == 2);
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "d", "job", "another"));
-    AUTO(tree_freep) json_t *changed = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    AUTO(tree_freep) json_t *changed = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(changed) == 1 && count == 3); /* an object of another owner counts */
     CHECK_STR(tree_text(json_array_get(changed, 0), "metadata.name", ""), "b");
     tell(cache, CLUSTER_DELETED, object("Pod", "default", "a", "job", "u1"));
-    AUTO(tree_freep) json_t *fewer = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    AUTO(tree_freep) json_t *fewer = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(fewer) == 0 && count == 2);
-    stamp = 0;
-    AUTO(tree_freep) json_t *again = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    mark = 0;
+    AUTO(tree_freep) json_t *again = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(again) == 1 && count == 2);
     cache_free(cache);
 }
@@ -150,19 +150,19 @@ static void the_same_version_is_no_news(void) {
     AUTO(tree_freep) json_t *ninth = version(9, "one");
     AUTO(tree_freep) json_t *tenth = version(10, "one");
     AUTO(tree_freep) json_t *other = version(9, "another");
-    CHECK(!cache_knows(cache, ninth));
+    CHECK(!cache_has_version(cache, ninth));
     cache_put(cache, ninth);
-    CHECK(cache_knows(cache, ninth));
-    CHECK(!cache_knows(cache, tenth));
-    CHECK(!cache_knows(cache, other));
+    CHECK(cache_has_version(cache, ninth));
+    CHECK(!cache_has_version(cache, tenth));
+    CHECK(!cache_has_version(cache, other));
     json_object_del(json_object_get(other, "metadata"), "resourceVersion");
     cache_put(cache, other);
-    CHECK(!cache_knows(cache, other)); /* without a version */
+    CHECK(!cache_has_version(cache, other)); /* without a version */
     cache_put(cache, ninth);
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
-    CHECK(cache_knows(cache, ninth));
+    CHECK(cache_has_version(cache, ninth));
     CHECK_INT(tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Pod")), 0);
-    CHECK(cache_knows(cache, ninth));
+    CHECK(cache_has_version(cache, ninth));
     cache_free(cache);
 }
 

@@ -79,13 +79,13 @@ static void run_for(int duration_ms) {
 static const char *ask(const char *key, const char *certificate) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress", server_port(world.server));
-    return poller_ask(world.poller, key, url, certificate, /* is_first= */ false);
+    return poller_get(world.poller, key, url, certificate, /* has_priority= */ false);
 }
 
-static void ask_first(const char *key, bool is_first) {
+static void ask_first(const char *key, bool has_priority) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress/first", server_port(world.server));
-    poller_ask(world.poller, key, url, world.certificate, is_first);
+    poller_get(world.poller, key, url, world.certificate, has_priority);
 }
 
 static void an_answer_is_news_once(void) {
@@ -102,7 +102,7 @@ static void an_answer_is_news_once(void) {
     world.answer = "{\"a\": 2}";
     run_for(1000);
     CHECK_INT(world.news, 2);
-    poller_forget(world.poller, "job");
+    poller_stop(world.poller, "job");
     CHECK_INT(poller_count(world.poller), 0);
     int before = world.asked;
     run_for(1200);
@@ -162,7 +162,7 @@ static void many_share_the_rate(void) {
     CHECK(poller_next_ms(world.poller) < clock_monotonic_ms() + 1000);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "job%d", i);
-        poller_forget(world.poller, key);
+        poller_stop(world.poller, key);
     }
     CHECK_INT(poller_count(world.poller), 0);
     run_for(100);
@@ -224,7 +224,7 @@ static void one_may_come_first_later(void) {
     CHECK(world.asked_first >= 1 && world.asked < 500);
     CHECK_INT(poller_count(world.poller), 1001);
     ask_first("job-late", false);
-    poller_forget(world.poller, "job-late");
+    poller_stop(world.poller, "job-late");
     CHECK_INT(poller_count(world.poller), 1000);
     run_until(world.asked + 5);
     close_world();

@@ -231,7 +231,7 @@ static void many_jobs_take_little(void) {
                                  tree_text(world.job, "metadata.name", ""));
         AUTO(tree_freep) json_t *pods = cache_owned(world.cache, "Pod", job);
         CHECK_INT(json_array_size(pods), 1);
-        cache_trim(world.cache, json_array_get(pods, 0), job_transform_ended);
+        cache_reduce(world.cache, json_array_get(pods, 0), job_transform_ended);
         /* After its time, it can still be found and deleted. */
         AUTO(tree_freep) json_t *left = cache_owned(world.cache, "Pod", job);
         AUTO(tree_freep) json_t *result = plan(&world, job, NULL, left);

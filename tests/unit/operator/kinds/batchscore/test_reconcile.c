@@ -42,10 +42,10 @@ static struct {
 
 /* batchscore_kind, in a rush or not, as the test sets it. */
 static struct kind hurried;
-static int64_t rush_ms;
+static int64_t overload_ms;
 
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
-    request->rush_ms = rush_ms;
+    request->overload_ms = overload_ms;
     return batchscore_kind.reconcile(state, request, err);
 }
 
@@ -154,7 +154,7 @@ static json_t *service_annotations(void) {
 static void in_a_rush_words_wait(void) {
     struct error err = {0};
     static const struct kind *const kinds[] = {&hurried, NULL};
-    rush_ms = 1500;
+    overload_ms = 1500;
     open_world("#!/bin/sh\nexec sleep 1000\n");
     run_until("never", 1, 400);
     CHECK(find("Pod", "job-worker-0"));
@@ -168,7 +168,7 @@ static void in_a_rush_words_wait(void) {
     CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
     CHECK(json_equal(begun, service_annotations()));
     CHECK(!find("Pod", "job-coordinator-2"));
-    rush_ms = 0;
+    overload_ms = 0;
     run_until("never", 1, 1800);
     CHECK_STR(reconciling(), "False");
     const json_t *job = find("BatchScore", "job");
@@ -205,7 +205,7 @@ static void progress_reaches_the_status_within_2_s(void) {
  * once. */
 static void a_warning_waits_for_no_rush(void) {
     static const bool warned[] = {false, true};
-    rush_ms = 60000;
+    overload_ms = 60000;
     for (size_t i = 0; i < ARRAY_LEN(warned); i++) {
         struct error err = {0};
         open_world(serving_agent);
@@ -219,7 +219,7 @@ static void a_warning_waits_for_no_rush(void) {
         CHECK_INT(tree_get(job, "status.credentials.secret") != NULL, warned[i]);
         close_world();
     }
-    rush_ms = 0;
+    overload_ms = 0;
 }
 
 /* A server with another certificate is not the coordinator, whatever it answers. */

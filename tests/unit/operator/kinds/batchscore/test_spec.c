@@ -3,6 +3,7 @@
 
 #include "operator/kinds/batchscore/cache_transform.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -205,7 +206,7 @@ static void check_named(const json_t *fields, const char *prefix, const char *ru
 static void test_rule_about_changes(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("BatchScore"), &schema, &err), &err);
     const json_t *root = schema_root(schema);
     const char *rule = json_string_value(
         tree_get(json_array_get(json_object_get(root, "x-kubernetes-validations"), 0), "rule"));

@@ -3,6 +3,7 @@
 
 #include "lib/file.h"
 #include "operator/kinds/disttrain/pods.h"
+#include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -148,7 +149,7 @@ static void test_rule_about_changes(void) {
                                           "spec.restart.maxRestarts"};
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &schema, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &schema, &err), &err);
     const json_t *root = schema_root(schema);
     const char *rule =
         tree_text(json_array_get(json_object_get(root, "x-kubernetes-validations"), 0), "rule", "");

@@ -178,7 +178,7 @@ static struct {
 
 /* The subject's kind, in a rush or not. */
 static struct kind hurried;
-static int64_t rush_ms;
+static int64_t overload_ms;
 
 static bool is_hub(const json_t *pod) {
     const char *index = owned_label(pod, LABEL_INDEX);
@@ -199,7 +199,7 @@ static json_t *keep_all(const json_t *object) {
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
     static const struct job_ops gang_ops = {
         .is_hub = is_hub, .plan = plan_gang, .transform_ended = keep_all};
-    request->rush_ms = rush_ms;
+    request->overload_ms = overload_ms;
     return subject->kind == &disttrain_kind ? job_reconcile(&gang_ops, state, request, err)
                                             : subject->kind->reconcile(state, request, err);
 }
@@ -360,24 +360,24 @@ static void killed_after_every_write(void) {
 
 /* No status is written before the end: only its Service has what the job began with. */
 static void killed_after_every_write_in_a_rush(void) {
-    rush_ms = 60000;
+    overload_ms = 60000;
     killed_after_every_write();
 }
 
 static void gang_killed_after_every_write(void) {
     subject = &gang;
-    rush_ms = 0;
+    overload_ms = 0;
     killed_after_every_write();
 }
 
 static void gang_killed_after_every_write_in_a_rush(void) {
-    rush_ms = 60000;
+    overload_ms = 60000;
     killed_after_every_write();
 }
 
 static void placed_gang_killed_after_every_write(void) {
     subject = &placed;
-    rush_ms = 0;
+    overload_ms = 0;
     killed_after_every_write();
 }
 

@@ -6,6 +6,7 @@
 #include "lib/curve.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/owned.h"
+#include "operator/kinds/kinds.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/object.h"
 #include "operator/resource.h"

@@ -3,8 +3,8 @@
  * own schema accepts the numbers of a space as written. */
 #include "operator/kinds/sweep/search/fill.h"
 
+#include "operator/kinds/kinds.h"
 #include "operator/kinds/sweep/search/space.h"
-#include "operator/resource.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -154,7 +154,7 @@ static int each_number_pattern(const json_t *schema, const char *number) {
 static void test_numbers_fit_a_trainer(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &schema, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &schema, &err), &err);
     uint64_t state = test_seed(1);
     for (int i = 0; i < 60; i++) {
         double exponent = (double)test_below(&state, 114) - 99; /* 1e-99 .. 1e14 */

@@ -6,8 +6,8 @@
 #include "operator/kinds/sweep/plan.h"
 
 #include "operator/kinds/disttrain/cache_transform.h"
+#include "operator/kinds/kinds.h"
 #include "operator/object.h"
-#include "operator/resource.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
@@ -96,7 +96,7 @@ static const struct plan_rows goldens = {.folder = "tests/data/plan-sw",
 
 static void test_the_definition_is_there(void) {
     struct error err = {0};
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
 }
 
 /* "..., REASON, ..." of the definition's description. */
@@ -116,7 +116,7 @@ static void test_reasons_are_in_the_definition(void) {
     struct error err = {0};
     AUTO(schema_freep) struct schema *sweep = NULL;
     glob_t found;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "Sweep", &sweep, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("Sweep"), &sweep, &err), &err);
     const char *list = tree_text(
         schema_root(sweep),
         "properties.status.properties.conditions.items.properties.reason.description", "");

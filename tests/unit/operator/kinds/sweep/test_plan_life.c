@@ -320,7 +320,7 @@ static void test_what_does_not_begin(void) {
 
 int main(void) {
     struct error err = {0};
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     TEST(test_a_quiet_life);
     TEST(test_killed_between_any_two_writes);
     TEST(test_hopeless_ones_are_stopped);

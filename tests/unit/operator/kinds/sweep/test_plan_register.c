@@ -266,7 +266,7 @@ static void test_the_pod_s_name_is_taken(void) {
 
 int main(void) {
     struct error err = {0};
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     TEST(test_the_best_is_registered);
     TEST(test_three_attempts);
     TEST(test_a_pod_that_does_not_start);

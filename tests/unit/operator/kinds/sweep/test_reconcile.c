@@ -10,6 +10,7 @@
 #include "operator/kinds/job/plan.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/job/write_failures.h"
+#include "operator/kinds/kinds.h"
 #include "operator/local/local.h"
 #include "operator/object.h"
 #include "operator/operator_metrics.h"
@@ -116,7 +117,7 @@ static void test_two_of_four_are_hopeless(void) {
     AUTO(text_freep) char *volume = file_join(folder, "out");
     CHECK_OK(file_make_folders(volume, &err), &err);
     AUTO(schema_freep) struct schema *train = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     AUTO(tree_freep) json_t *folders = json_object();
     struct job_options jobs = {.folders = folders};
     struct maker_options sweeps = {.made = train};
@@ -186,7 +187,7 @@ static void test_a_denied_trial_is_waited_for(void) {
         "trial: {workers: 1, image: i, launcher: None, command: [x, $(X)]}}}";
     struct error err = {0}, denied = {0};
     AUTO(schema_freep) struct schema *train = NULL;
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     AUTO(tree_freep) json_t *object = NULL;
     CHECK_OK(resource_parse("sweep.yaml", text, sizeof text - 1, &object, &err), &err);
     struct maker_options options = {.made = train};

@@ -11,6 +11,7 @@
 #include "operator/kinds/sweep/registrar.h"
 
 #include "lib/file.h"
+#include "operator/kinds/kinds.h"
 #include "operator/kinds/sweep/trial.h"
 #include "operator/resource.h"
 #include "tests/load_json.h"
@@ -116,7 +117,7 @@ static void test_files(void) {
 
 int main(void) {
     struct error err = {0};
-    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     TEST(test_files);
     schema_free(train);
     return TEST_END();

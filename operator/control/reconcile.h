@@ -1,0 +1,54 @@
+/* reconcile.h: one reconcile pass over one resource, as a kind sees it: what is known, and what the
+ * kind may ask for. controller.h calls the kind; the functions are for its `reconcile`. */
+#pragma once
+
+#include "operator/cluster.h"
+
+struct reconcile {
+    const char *kind, *namespace, *name; /* of the resource */
+    const json_t *object; /* the resource as last seen; NULL: deleted, free what is kept about it */
+    const void *options;  /* the kind's (struct kind) */
+    struct cache *cache;  /* to read the objects that the resource owns */
+    int64_t wall_ms, monotonic_ms; /* the time of this pass */
+    /* Not 0: the namespace has many writes under way. Status updates that only report counters or
+     * messages should wait this long, so that creations and deletions go first. */
+    int64_t overload_ms;
+    /* Results: */
+    bool starts_slowly; /* create objects one by one at first, because a creation was refused */
+    int64_t again_ms;   /* run another pass after this time even without an event; 0: no */
+    /* For the functions below: */
+    json_t *writes, *events;
+    struct poller *poller;
+    struct controller *controller;
+    bool is_polling;
+};
+
+/* Adds a write of this pass and takes the reference to the object. The writes of a pass are sent
+ * together after it, in no particular order. Creations use a slow start (write_batch.h): after one
+ * that the cluster refuses, the remaining creations are not sent, and the kind's `wrote` is not
+ * called for them. The resource is not reconciled again until all writes have ended; the cache then
+ * has their results. */
+void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
+
+/* A Kubernetes Event (events.k8s.io/v1) about the resource. */
+struct reconcile_event {
+    const char *type; /* "Normal", "Warning" */
+    const char *reason, *note;
+    const char *after; /* name of an object that this pass writes; NULL: the resource's status */
+};
+/* Adds an Event. It is sent once, after all writes of the pass have ended, unless the write of
+ * `after` failed or was skipped. */
+void event_recorder_add(struct reconcile *request, const struct reconcile_event *event);
+
+/* Lists objects that are not watched, once: at most 50 of the kind and namespace of `like`, matched
+ * by a field selector ("involvedObject.uid=..."). The kind's `listed` gets the answer, and the
+ * resource is reconciled again. False: a list for this resource is already under way. */
+bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields);
+
+/* Sends a GET to the URL about once a second (poller.h), as long as every pass over the resource
+ * calls this. Returns the body of the last answer, borrowed, or NULL when there is none yet or the
+ * last request failed. When the answer changes, the resource is reconciled. One URL per resource.
+ * certificate_pem: the only certificate that is accepted from the server. has_priority: this URL is
+ * polled before others under load. */
+const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
+                           bool has_priority);
