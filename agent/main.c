@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/command.h"
 #include "agent/commands/install.h"
-#include "agent/commands/launch.h"
+#include "agent/commands/launch_command.h"
 #include "agent/commands/model.h"
-#include "agent/commands/pod.h"
+#include "agent/commands/pod_command.h"
+#include "agent/commands/program.h"
 #include "agent/commands/register.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-static const struct command commands[] = {
+static const struct program_command commands[] = {
     {"coordinate", coordinate_command,
      "lists the input, leases mini-batches to workers, joins the results"},
     {"score", score_command, "takes leases and scores them: a worker"},
@@ -37,7 +37,7 @@ static const struct program program = {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    launch_main *other = launch_link(argc > 0 ? argv[0] : NULL);
+    launch_main *other = launch_command_of_link(argc > 0 ? argv[0] : NULL);
     if (other) {
         return other(argc, argv);
     }

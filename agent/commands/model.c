@@ -16,13 +16,13 @@ static const struct {
     int (*main)(int argc, char **argv, struct error *err);
     const char *about;
 } words[] = {
-    {"check", model_check,
+    {"check", model_check_command,
      "prints a model's inputs, outputs and operators, and whether it is supported"},
-    {"run", model_run, "runs a model once on TensorProto files"},
-    {"test", model_test, "runs ONNX test folders and compares the outputs"},
-    {"bench", model_bench, "times a model"},
-    {"profile", model_profile, "shows where a model's time goes, operator by operator"},
-    {"gradients", model_gradients,
+    {"run", model_run_command, "runs a model once on TensorProto files"},
+    {"test", model_test_command, "runs ONNX test folders and compares the outputs"},
+    {"bench", model_bench_command, "times a model"},
+    {"profile", model_profile_command, "shows where a model's time goes, operator by operator"},
+    {"gradients", model_gradients_command,
      "computes the loss on some samples and its gradient for every weight"},
     {"new", model_new_command, "makes an untrained network"},
 };
@@ -101,7 +101,7 @@ static void print_operators(const struct graph *graph) {
     free(names);
 }
 
-int model_check(int argc, char **argv, struct error *err) {
+int model_check_command(int argc, char **argv, struct error *err) {
     static const struct option options[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model check MODEL.onnx",
@@ -134,103 +134,4 @@ int model_check(int argc, char **argv, struct error *err) {
     print_operators(graph);
     printf("parameters %lld\nsupported\n", (long long)model->parameter_count);
     return 0;
-}
-
-/* The value in "NAME=value" if NAME is this name, else NULL. */
-static const char *value_for(const char *pair, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(pair, name, length) == 0 && pair[length] == '=' ? pair + length + 1 : NULL;
-}
-
-static int load_inputs(const struct session *session, const struct option_list *pairs,
-                       struct tensor *inputs, struct error *err) {
-    size_t count = session_input_count(session);
-    if (pairs->count != count) {
-        return error_set(err, ERROR_INVALID, "the model has %zu inputs, --input is given %zu times",
-                         count, pairs->count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        enum tensor_type type;
-        struct shape shape;
-        const char *name = session_input(session, i, &type, &shape), *path = NULL;
-        for (size_t k = 0; k < pairs->count && !path; k++) {
-            path = value_for(pairs->values[k], name);
-        }
-        if (!path) {
-            return error_set(err, ERROR_INVALID, "--input %s=FILE.pb is missing", name);
-        }
-        if (tensor_proto_load(path, &inputs[i], err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-char *model_file_name(const char *name) {
-    char *text = x_printf("%s.pb", name);
-    for (char *at = text; *at; at++) {
-        bool fine = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                    (*at >= '0' && *at <= '9') || strchr("-_.", *at);
-        *at = fine && !(at == text && *at == '.') ? *at : '_';
-    }
-    return text;
-}
-
-static int save_outputs(const struct session *session, const char *folder,
-                        const struct tensor *outputs, struct error *err) {
-    if (file_make_folders(folder, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < session_output_count(session); i++) {
-        AUTO(text_freep) char *name = model_file_name(session_output(session, i));
-        AUTO(text_freep) char *path = file_join(folder, name);
-        char shape[128];
-        if (tensor_proto_save(path, session_output(session, i), &outputs[i], err) < 0) {
-            return -1;
-        }
-        shape_format(&outputs[i].shape, shape);
-        printf("%s  %s %s\n", path, tensor_type_name(outputs[i].type), shape);
-    }
-    return 0;
-}
-
-int model_run(int argc, char **argv, struct error *err) {
-    struct option_list pairs = {0}, list = {0};
-    const char *folder = ".", *device = "cpu";
-    int64_t threads = 0;
-    const struct option options[] = {
-        {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "a TensorProto file for an input", &pairs},
-        {"output-dir", 'o', OPTION_TEXT, "DIR",
-         "the folder for NAME.pb of each output (default: here)", &folder},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
-         &device},
-        {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
-        {.name = NULL}};
-    static const struct command_help help = {
-        .usage = "windlass-agent model run MODEL.onnx --input NAME=FILE.pb ... --output-dir DIR",
-        .about = "Runs a model once. Inputs and outputs are TensorProto files.",
-        .examples = "windlass-agent model run style.onnx -i input=frame.pb -o out",
-        .words_min = 1,
-        .words_max = 1};
-    int read = options_read(argc, argv, &help, options, &list, err);
-    if (read != 0) {
-        return MIN(read, 0);
-    }
-    AUTO(session_freep) struct session *session = NULL;
-    const struct session_options session_options = {.threads = (int)threads, .device = device};
-    if (session_open(list.values[0], &session_options, &session, err) < 0) {
-        return -1;
-    }
-    size_t count = session_input_count(session);
-    struct tensor *inputs = x_calloc(count + 1, sizeof *inputs);
-    struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
-    int result = load_inputs(session, &pairs, inputs, err);
-    result = result < 0 ? -1 : session_run(session, inputs, outputs, err);
-    result = result < 0 ? -1 : save_outputs(session, folder, outputs, err);
-    for (size_t i = 0; i < count; i++) {
-        tensor_release(&inputs[i]);
-    }
-    free(inputs);
-    free(outputs);
-    return result;
 }

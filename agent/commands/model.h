@@ -8,12 +8,12 @@ int model_command(int argc, char **argv);
 
 /* Each function is in a separate file or in model.c; argv[0] is the name of the command. They
  * return the exit code, or -1 with *err set. */
-int model_check(int argc, char **argv, struct error *err);
-int model_run(int argc, char **argv, struct error *err);
-int model_test(int argc, char **argv, struct error *err);
-int model_bench(int argc, char **argv, struct error *err);
-int model_profile(int argc, char **argv, struct error *err);
-int model_gradients(int argc, char **argv, struct error *err);
+int model_check_command(int argc, char **argv, struct error *err);
+int model_run_command(int argc, char **argv, struct error *err);
+int model_test_command(int argc, char **argv, struct error *err);
+int model_bench_command(int argc, char **argv, struct error *err);
+int model_profile_command(int argc, char **argv, struct error *err);
+int model_gradients_command(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
 
 /* The file name of a value, with .pb: letters, digits and -_. are kept, other characters become

@@ -49,7 +49,7 @@ static int measure(struct session *session, const struct tensor *inputs, int64_t
     return result;
 }
 
-int model_bench(int argc, char **argv, struct error *err) {
+int model_bench_command(int argc, char **argv, struct error *err) {
     struct option_list pairs = {0}, list = {0};
     const char *device = "cpu";
     int64_t threads = 0, runs = 10;

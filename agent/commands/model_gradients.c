@@ -210,7 +210,7 @@ static int run(struct once *once, const struct asked *asked, struct error *err) 
     return 0;
 }
 
-int model_gradients(int argc, char **argv, struct error *err) {
+int model_gradients_command(int argc, char **argv, struct error *err) {
     struct asked asked = {.folder = ".", .loss = "cross-entropy", .smoothing = "0"};
     struct option_list list = {0};
     const struct option options[] = {

@@ -171,7 +171,7 @@ static int write_trace(const struct profile *profile, const char *model, const c
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-int model_profile(int argc, char **argv, struct error *err) {
+int model_profile_command(int argc, char **argv, struct error *err) {
     struct option_list pairs = {0}, list = {0};
     const char *device = "cpu", *path = NULL;
     int64_t threads = 0, runs = 10;

@@ -191,7 +191,7 @@ static int walk(const char *folder, int depth, struct counts *counts, struct err
     return result;
 }
 
-int model_test(int argc, char **argv, struct error *err) {
+int model_test_command(int argc, char **argv, struct error *err) {
     struct counts counts = {.device = "cpu"};
     struct option_list list = {0};
     const struct option options[] = {

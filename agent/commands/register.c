@@ -63,7 +63,7 @@ int register_command(int argc, char **argv) {
     struct option_list words = {0};
     struct error err = {0};
     AUTO(tree_freep) json_t *spec = NULL;
-    prctl(PR_SET_DUMPABLE, 0); /* as in pod.c */
+    prctl(PR_SET_DUMPABLE, 0); /* as in pod_command.c */
     int result = options_read(argc, argv, &help, none, &words, &err);
     if (result > 0) {
         return 0;

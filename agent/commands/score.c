@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/pod.h"
+#include "agent/commands/pod_command.h"
 #include "agent/score/coordinator/tidy.h"
 #include "agent/score/worker/worker.h"
 
@@ -17,5 +17,5 @@ int score_command(int argc, char **argv) {
         "Takes mini-batches from the job's coordinator, scores them and writes the\n"
         "outputs. Started by windlass, with its job in environment variables (WINDLASS_*,\n"
         "and one for each volume).";
-    return pod_run(argc, argv, about, JOB_WORKER, score);
+    return pod_command_run(argc, argv, about, JOB_WORKER, score);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/pod.h"
+#include "agent/commands/pod_command.h"
 #include "agent/score/coordinator/trigger_watcher.h"
 #include "lib/options.h"
 

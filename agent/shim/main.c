@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* build/windlass-shim: runs in containers of the user's image. Fully static: it needs nothing from
  * that image and loads nothing from it. */
-#include "agent/commands/command.h"
-#include "agent/commands/launch.h"
-#include "agent/commands/pod.h"
+#include "agent/commands/launch_command.h"
+#include "agent/commands/pod_command.h"
+#include "agent/commands/program.h"
 #include "agent/launch/rank/rank.h"
 #include "lib/net/tls.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-static const struct command commands[] = {
+static const struct program_command commands[] = {
     {"score", score_command, "a worker: takes leases and scores them with your program"},
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
@@ -32,7 +32,7 @@ static const struct program program = {
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     tls_ignore_configuration();
-    launch_main *other = launch_link(argc > 0 ? argv[0] : NULL);
+    launch_main *other = launch_command_of_link(argc > 0 ? argv[0] : NULL);
     if (other) {
         return other(argc, argv);
     }

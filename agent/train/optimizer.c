@@ -27,7 +27,7 @@ struct optimizer {
     bool nesterov;
     struct device *device;
     size_t count, state_count;
-    struct parameter *parameters;
+    struct optimizer_parameter *parameters;
     float **states; /* [count, state_count] */
     size_t group_count;
     struct group **groups;
@@ -141,7 +141,7 @@ static enum optimizer_step_kind kind_of(const struct optimizer *optimizer) {
 
 /* The memory of weights (0), gradients (1) and states (2...) of a parameter. */
 static void *memory_of(const struct optimizer *optimizer, size_t index, size_t which) {
-    const struct parameter *parameter = &optimizer->parameters[index];
+    const struct optimizer_parameter *parameter = &optimizer->parameters[index];
     return which == 0   ? parameter->weights
            : which == 1 ? parameter->gradients
                         : optimizer->states[index * optimizer->state_count + which - 2];
@@ -150,7 +150,7 @@ static void *memory_of(const struct optimizer *optimizer, size_t index, size_t w
 static void build(struct optimizer *optimizer, struct group *group) {
     struct optimizer_step *steps = x_calloc(group->count + 1, sizeof *steps);
     for (size_t i = 0; i < group->count; i++) {
-        const struct parameter *parameter = &optimizer->parameters[group->first + i];
+        const struct optimizer_parameter *parameter = &optimizer->parameters[group->first + i];
         steps[i] = (struct optimizer_step){.name = parameter->name, .count = parameter->count};
         if (parameter->decays) {
             steps[i].decay = (float)optimizer->decay;

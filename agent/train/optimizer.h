@@ -22,7 +22,7 @@
 
 #include <jansson.h>
 
-struct parameter {
+struct optimizer_parameter {
     const char *name;
     float *weights;   /* of the device, as the gradients */
     float *gradients; /* of the gang's mean loss */
@@ -35,9 +35,10 @@ enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_LARS };
 struct optimizer;
 
 struct optimizer_options {
-    const json_t *spec;                 /* the object */
-    struct device *device;              /* borrowed; not used before the first parameter */
-    const struct parameter *parameters; /* [count], copied; the memory they point to is borrowed */
+    const json_t *spec;    /* the object */
+    struct device *device; /* borrowed; not used before the first parameter */
+    const struct optimizer_parameter
+        *parameters; /* [count], copied; the memory they point to is borrowed */
     size_t count;
 };
 

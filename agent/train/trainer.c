@@ -109,7 +109,7 @@ static void add_row(struct trainer *trainer, struct period *period, double test_
     row.values[METRIC_SPEED] = (double)period->samples / seconds;
     row.values[METRIC_WAITED] = MIN((double)waited_ns / 1e9 / seconds, 1.0);
     if (trainer->metrics) {
-        metrics_add(trainer->metrics, &row);
+        metrics_log_add(trainer->metrics, &row);
     }
     period->row_ms = clock_monotonic_ms();
 }
@@ -117,7 +117,7 @@ static void add_row(struct trainer *trainer, struct period *period, double test_
 /* A failure is only logged: the next write contains everything. */
 static void keep_metrics(const struct trainer *trainer) {
     struct error err = {0};
-    if (trainer->metrics && metrics_write(trainer->metrics, &err) < 0) {
+    if (trainer->metrics && metrics_log_write(trainer->metrics, &err) < 0) {
         trainer_say(trainer, "metrics: %s", err.text);
     }
 }

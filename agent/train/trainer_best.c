@@ -20,7 +20,7 @@ static size_t piece_count(const struct trainer *trainer) {
 static int piece_value(const struct trainer *trainer, size_t piece) {
     size_t variables = trainer->graph.variable_count;
     return piece < variables ? trainer->graph.variables[piece]
-                             : statistic_value(trainer, piece - variables);
+                             : trainer_statistic_constant(trainer, piece - variables);
 }
 
 static size_t piece_numbers(const struct trainer *trainer, size_t piece) {
@@ -48,7 +48,7 @@ static int copy_network(const struct trainer *trainer, float *to, bool *ret_is_f
         size_t count = piece_numbers(trainer, i);
         if (i >= variables) {
             memcpy(to, trainer->statistics[i - variables], count * sizeof *to);
-        } else if (device_read(trainer, to, trainer->weights[i], count, err) < 0) {
+        } else if (trainer_device_read(trainer, to, trainer->weights[i], count, err) < 0) {
             return -1;
         }
         for (size_t k = 0; k < count; k++) {
@@ -84,53 +84,54 @@ int trainer_best_offer(struct trainer *trainer, const double values[static BEST_
 
 /* ---- in checkpoints ------------------------------------------------------------------------- */
 
-size_t trainer_best_part_count(const struct trainer *trainer) {
+size_t trainer_best_tensor_count(const struct trainer *trainer) {
     return trainer->best.epoch > 0 ? 1 + piece_count(trainer) : 0;
 }
 
-static void record_part(struct trainer *trainer, struct best *record, struct part *part) {
+static void record_tensor(struct trainer *trainer, struct best *record,
+                          struct trainer_tensor *tensor) {
     char name[BEST_NAME_MAX];
     best_record_name(&trainer->best_goal, name);
-    *part = (struct part){.shape = {1, {sizeof *record / sizeof(float)}},
-                          .data = (float *)(void *)record};
-    snprintf(part->name, sizeof part->name, "%s", name);
+    *tensor = (struct trainer_tensor){.shape = {1, {sizeof *record / sizeof(float)}},
+                                      .data = (float *)(void *)record};
+    snprintf(tensor->name, sizeof tensor->name, "%s", name);
 }
 
-void trainer_best_part(struct trainer *trainer, size_t i, struct part *part) {
+void trainer_best_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     if (i == 0) {
-        record_part(trainer, &trainer->best, part);
+        record_tensor(trainer, &trainer->best, tensor);
         return;
     }
     const struct value *value = &trainer->network->values[piece_value(trainer, i - 1)];
-    *part = (struct part){.shape = value->shape, .data = trainer->best_numbers};
-    snprintf(part->name, sizeof part->name, "windlass:best/%s", value->name);
+    *tensor = (struct trainer_tensor){.shape = value->shape, .data = trainer->best_numbers};
+    snprintf(tensor->name, sizeof tensor->name, "windlass:best/%s", value->name);
     for (size_t k = 0; k + 1 < i; k++) {
-        part->data += piece_numbers(trainer, k);
+        tensor->data += piece_numbers(trainer, k);
     }
 }
 
 /* False: a tensor is missing. */
 static bool take_network(struct trainer *trainer, const struct checkpoint *checkpoint) {
     for (size_t i = 1; i < 1 + piece_count(trainer); i++) {
-        struct part part;
-        trainer_best_part(trainer, i, &part);
-        const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
+        struct trainer_tensor tensor;
+        trainer_best_tensor(trainer, i, &tensor);
+        const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
         if (!found) {
             return false;
         }
-        memcpy(part.data, found->data, (size_t)shape_count(&part.shape) * sizeof *part.data);
+        memcpy(tensor.data, found->data, (size_t)shape_count(&tensor.shape) * sizeof *tensor.data);
     }
     return true;
 }
 
 void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpoint) {
     struct best record = {0};
-    struct part part;
+    struct trainer_tensor tensor;
     if (trainer->best_goal.metric < 0) {
         return;
     }
-    record_part(trainer, &record, &part);
-    const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
+    record_tensor(trainer, &record, &tensor);
+    const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
     if (!found) {
         return;
     }

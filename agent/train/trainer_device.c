@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int device_numbers(struct trainer *trainer, size_t count, float **ret, struct error *err) {
+int trainer_device_floats(struct trainer *trainer, size_t count, float **ret, struct error *err) {
     void *memory;
     if (trainer->device->ops->alloc(trainer->device, count * sizeof(float), &memory, err) < 0) {
         return -1;
@@ -12,14 +12,14 @@ int device_numbers(struct trainer *trainer, size_t count, float **ret, struct er
     return 0;
 }
 
-int device_write(const struct trainer *trainer, float *to, const float *from, size_t count,
-                 struct error *err) {
+int trainer_device_write(const struct trainer *trainer, float *to, const float *from, size_t count,
+                         struct error *err) {
     return trainer->device->ops->copy(trainer->device, COPY_TO_DEVICE, to, from,
                                       count * sizeof(float), err);
 }
 
-int device_read(const struct trainer *trainer, float *to, const float *from, size_t count,
-                struct error *err) {
+int trainer_device_read(const struct trainer *trainer, float *to, const float *from, size_t count,
+                        struct error *err) {
     return trainer->device->ops->copy(trainer->device, COPY_TO_HOST, to, from,
                                       count * sizeof(float), err);
 }

@@ -51,7 +51,7 @@ static void add_numbers(struct sums *sums, const struct tensor *seen, const stru
 
 static int score(struct trainer *trainer, const struct batch *batch, struct sums *sums,
                  struct error *err) {
-    struct prepared *prepared = trainer->evaluated;
+    struct prepared_graph *prepared = trainer->evaluated;
     struct tensor *input = &trainer->evaluation_inputs[0];
     input->shape.dims[0] = batch->count;
     input->data = batch->samples;

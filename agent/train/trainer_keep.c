@@ -17,17 +17,6 @@ enum { PIECE = 8 << 20, OWNER_BYTES_MAX = 16 << 10 };
 enum { RESULT_PATIENCE_MS = 300000, PAUSE_MS = 1000, PAUSE_MAX_MS = 30000, LOOK_MS = 100 };
 #define OWNER ".windlass/owner"
 
-void trainer_say(const struct trainer *trainer, const char *format, ...) {
-    char line[1024];
-    va_list arguments;
-    if (trainer->comm->rank == 0 && trainer->job->say) {
-        va_start(arguments, format);
-        vsnprintf(line, sizeof line, format, arguments);
-        va_end(arguments);
-        trainer->job->say(line);
-    }
-}
-
 /* ---- the state, as a list of tensors -------------------------------------------------------- */
 
 static size_t state_count(const struct trainer *trainer) {
@@ -38,7 +27,7 @@ static size_t state_count(const struct trainer *trainer) {
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
  * raw bytes). */
-static void state_part(struct trainer *trainer, size_t i, struct part *part) {
+static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
     size_t states = optimizer_state_count(trainer->optimizer);
@@ -46,51 +35,51 @@ static void state_part(struct trainer *trainer, size_t i, struct part *part) {
         size_t parameter = i % variables, which = i / variables;
         size_t variable = trainer->in_order[parameter];
         const struct value *value = &network->values[trainer->graph.variables[variable]];
-        part->shape = value->shape;
-        part->is_apart = true;
-        part->data = which ? optimizer_state(trainer->optimizer, parameter, which - 1)
-                           : trainer->weights[variable];
-        snprintf(part->name, sizeof part->name, "%s%s%s", value->name, which ? "/" : "",
+        tensor->shape = value->shape;
+        tensor->is_apart = true;
+        tensor->data = which ? optimizer_state(trainer->optimizer, parameter, which - 1)
+                             : trainer->weights[variable];
+        snprintf(tensor->name, sizeof tensor->name, "%s%s%s", value->name, which ? "/" : "",
                  which ? optimizer_state_name(trainer->optimizer, which - 1) : "");
         return;
     }
     size_t statistic = i - variables * (1 + states);
-    part->is_apart = false;
+    tensor->is_apart = false;
     if (statistic == 2 * trainer->graph.norm_count) {
-        part->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
-        part->data = (float *)(void *)&trainer->sums;
-        snprintf(part->name, sizeof part->name, "windlass:epoch");
+        tensor->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
+        tensor->data = (float *)(void *)&trainer->sums;
+        snprintf(tensor->name, sizeof tensor->name, "windlass:epoch");
         return;
     }
-    const struct value *value = &network->values[statistic_value(trainer, statistic)];
-    part->shape = value->shape;
-    part->data = trainer->statistics[statistic];
-    snprintf(part->name, sizeof part->name, "%s", value->name);
+    const struct value *value = &network->values[trainer_statistic_constant(trainer, statistic)];
+    tensor->shape = value->shape;
+    tensor->data = trainer->statistics[statistic];
+    snprintf(tensor->name, sizeof tensor->name, "%s", value->name);
 }
 
 static void numbers_freep(float **numbers) {
     free(*numbers);
 }
 
-static size_t part_count(const struct part *part) {
-    return (size_t)shape_count(&part->shape);
+static size_t tensor_size(const struct trainer_tensor *tensor) {
+    return (size_t)shape_count(&tensor->shape);
 }
 
-static int read_part(const struct trainer *trainer, const struct part *part, float *to,
-                     struct error *err) {
-    if (part->is_apart) {
-        return device_read(trainer, to, part->data, part_count(part), err);
+static int read_tensor(const struct trainer *trainer, const struct trainer_tensor *tensor,
+                       float *to, struct error *err) {
+    if (tensor->is_apart) {
+        return trainer_device_read(trainer, to, tensor->data, tensor_size(tensor), err);
     }
-    memcpy(to, part->data, part_count(part) * sizeof *to);
+    memcpy(to, tensor->data, tensor_size(tensor) * sizeof *to);
     return 0;
 }
 
-static int write_part(const struct trainer *trainer, const struct part *part, const float *from,
-                      struct error *err) {
-    if (part->is_apart) {
-        return device_write(trainer, part->data, from, part_count(part), err);
+static int write_tensor(const struct trainer *trainer, const struct trainer_tensor *tensor,
+                        const float *from, struct error *err) {
+    if (tensor->is_apart) {
+        return trainer_device_write(trainer, tensor->data, from, tensor_size(tensor), err);
     }
-    memcpy(part->data, from, part_count(part) * sizeof *from);
+    memcpy(tensor->data, from, tensor_size(tensor) * sizeof *from);
     return 0;
 }
 
@@ -100,28 +89,17 @@ static void on_skipped(void *context, const char *name, const char *why) {
     trainer_say(context, "checkpoint %s is not used: %s", name, why);
 }
 
-const struct checkpoint_tensor *trainer_find_part(const struct checkpoint *checkpoint,
-                                                  const struct part *part) {
-    for (size_t i = 0; i < checkpoint->count; i++) {
-        const struct checkpoint_tensor *tensor = &checkpoint->tensors[i];
-        if (strcmp(tensor->name, part->name) == 0 && shape_equal(&tensor->shape, &part->shape)) {
-            return tensor;
-        }
-    }
-    return NULL;
-}
-
 static int take_state(struct trainer *trainer, const struct checkpoint *checkpoint,
                       struct error *err) {
     for (size_t i = 0; i < state_count(trainer); i++) {
-        struct part part;
-        state_part(trainer, i, &part);
-        const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
+        struct trainer_tensor tensor;
+        state_tensor(trainer, i, &tensor);
+        const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
         if (!found) {
             return error_set(err, ERROR_BUG, "a checkpoint of these settings lacks %.100s",
-                             part.name);
+                             tensor.name);
         }
-        if (write_part(trainer, &part, found->data, err) < 0) {
+        if (write_tensor(trainer, &tensor, found->data, err) < 0) {
             return -1;
         }
     }
@@ -185,22 +163,22 @@ static int load(struct trainer *trainer, struct error *err) {
         trainer_say(trainer, "continues from the checkpoint of step %lld",
                     (long long)trainer->step);
     }
-    return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
+    return metrics_log_open(trainer->store, trainer->step, &trainer->metrics, err);
 }
 
 /* Device memory is sent through host memory, by MPI's broadcast; once per start. */
-static int share_part(struct trainer *trainer, struct comm *comm, const struct part *part,
-                      struct error *err) {
-    size_t bytes = part_count(part) * sizeof(float);
-    if (!part->is_apart || trainer->device->is_host) {
-        return comm_broadcast(comm, part->data, bytes, err);
+static int share_tensor(struct trainer *trainer, struct comm *comm,
+                        const struct trainer_tensor *tensor, struct error *err) {
+    size_t bytes = tensor_size(tensor) * sizeof(float);
+    if (!tensor->is_apart || trainer->device->is_host) {
+        return comm_broadcast(comm, tensor->data, bytes, err);
     }
     AUTO(numbers_freep) float *copy = x_malloc(bytes + 1);
-    if ((comm->rank == 0 && read_part(trainer, part, copy, err) < 0) ||
+    if ((comm->rank == 0 && read_tensor(trainer, tensor, copy, err) < 0) ||
         comm_broadcast(comm, copy, bytes, err) < 0) {
         return -1;
     }
-    return comm->rank == 0 ? 0 : write_part(trainer, part, copy, err);
+    return comm->rank == 0 ? 0 : write_tensor(trainer, tensor, copy, err);
 }
 
 /* Copies rank 0's state to all ranks. */
@@ -214,9 +192,9 @@ static int share(struct comm *comm, void *context, struct error *err) {
         return -1;
     }
     for (size_t i = 0; i < state_count(trainer); i++) {
-        struct part part;
-        state_part(trainer, i, &part);
-        if (share_part(trainer, comm, &part, err) < 0) {
+        struct trainer_tensor tensor;
+        state_tensor(trainer, i, &tensor);
+        if (share_tensor(trainer, comm, &tensor, err) < 0) {
             return -1;
         }
     }
@@ -276,15 +254,15 @@ static void *write_checkpoint(void *context) {
 
 /* The content of a checkpoint: the state, and the network of the best epoch, if there is one. */
 static size_t kept_count(const struct trainer *trainer) {
-    return state_count(trainer) + trainer_best_part_count(trainer);
+    return state_count(trainer) + trainer_best_tensor_count(trainer);
 }
 
-static void kept_part(struct trainer *trainer, size_t i, struct part *part) {
+static void kept_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     size_t states = state_count(trainer);
     if (i < states) {
-        state_part(trainer, i, part);
+        state_tensor(trainer, i, tensor);
     } else {
-        trainer_best_part(trainer, i - states, part);
+        trainer_best_tensor(trainer, i - states, tensor);
     }
 }
 
@@ -318,10 +296,10 @@ int trainer_save(struct trainer *trainer, struct error *err) {
         trainer_say(trainer, "%s", cause.text);
     }
     size_t count = kept_count(trainer), numbers = 0, at = 0;
-    struct part part;
+    struct trainer_tensor tensor;
     for (size_t i = 0; i < count; i++) {
-        kept_part(trainer, i, &part);
-        numbers += part_count(&part);
+        kept_tensor(trainer, i, &tensor);
+        numbers += tensor_size(&tensor);
     }
     writer->copy = x_calloc(numbers + 1, sizeof *writer->copy);
     writer->tensors = x_calloc(count + 1, sizeof *writer->tensors);
@@ -333,15 +311,15 @@ int trainer_save(struct trainer *trainer, struct error *err) {
                                              .count = count,
                                              .tensors = writer->tensors};
     for (size_t i = 0; i < count; i++) {
-        kept_part(trainer, i, &part);
+        kept_tensor(trainer, i, &tensor);
         writer->tensors[i] =
-            (struct checkpoint_tensor){x_strdup(part.name), part.shape, writer->copy + at};
-        if (read_part(trainer, &part, writer->copy + at, err) < 0) {
+            (struct checkpoint_tensor){x_strdup(tensor.name), tensor.shape, writer->copy + at};
+        if (read_tensor(trainer, &tensor, writer->copy + at, err) < 0) {
             writer->checkpoint.count = i + 1;
             release_copy(writer);
             return -1;
         }
-        at += part_count(&part);
+        at += tensor_size(&tensor);
     }
     writer->error = (struct error){0};
     atomic_store(&writer->is_done, false);
@@ -371,7 +349,7 @@ static int put_model(struct trainer *trainer, const struct buffer *bytes, struct
 /* The last step's loss was finite, but the weights after that step are not checked yet. */
 static int check_finite(const struct trainer *trainer, size_t variable, const float *values,
                         struct error *err) {
-    size_t count = variable_count_of(trainer, variable);
+    size_t count = trainer_variable_size(trainer, variable);
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(values[i])) {
             return error_set(err, ERROR_FAILED,
@@ -391,20 +369,20 @@ static int find_weights(const struct trainer *trainer, const void **weights, flo
     const struct training_graph *graph = &trainer->graph;
     size_t count = 0, at = 0;
     for (size_t i = 0; i < graph->variable_count; i++) {
-        count += variable_count_of(trainer, i);
+        count += trainer_variable_size(trainer, i);
     }
     float *copy = *ret_copy = x_malloc((count + 1) * sizeof *copy);
     for (size_t i = 0; i < graph->variable_count; i++) {
-        if (device_read(trainer, copy + at, trainer->weights[i], variable_count_of(trainer, i),
-                        err) < 0 ||
+        if (trainer_device_read(trainer, copy + at, trainer->weights[i],
+                                trainer_variable_size(trainer, i), err) < 0 ||
             check_finite(trainer, i, copy + at, err) < 0) {
             return -1;
         }
         weights[graph->variables[i]] = copy + at;
-        at += variable_count_of(trainer, i);
+        at += trainer_variable_size(trainer, i);
     }
     for (size_t i = 0; i < 2 * graph->norm_count; i++) {
-        weights[statistic_value(trainer, i)] = trainer->statistics[i];
+        weights[trainer_statistic_constant(trainer, i)] = trainer->statistics[i];
     }
     trainer_best_weights(trainer, weights);
     return 0;
@@ -429,8 +407,9 @@ static int publish(struct trainer *trainer, struct error *err) {
                      : model_write(trainer->network, &options, &bytes, err);
     free(weights);
     free(copy);
-    return result < 0 || put_model(trainer, &bytes, err) < 0 ? -1
-                                                             : metrics_write(trainer->metrics, err);
+    return result < 0 || put_model(trainer, &bytes, err) < 0
+               ? -1
+               : metrics_log_write(trainer->metrics, err);
 }
 
 static bool is_final(const struct error *err) {

@@ -11,7 +11,7 @@
 struct trainer;
 
 /* One tensor of a checkpoint. */
-struct part {
+struct trainer_tensor {
     char name[CHECKPOINT_NAME_MAX];
     struct shape shape;
     float *data;
@@ -41,18 +41,14 @@ NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
 NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
 /* Writes the last checkpoint, model.onnx and metrics; retries for five minutes. Rank 0 only. */
 NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
-/* The tensor with this name and shape; NULL: not in the checkpoint. */
-const struct checkpoint_tensor *trainer_find_part(const struct checkpoint *checkpoint,
-                                                  const struct part *part);
-void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* trainer_best.c: the best epoch's network, if there is an objective (best.h); otherwise these
  * functions do nothing. Only rank 0 keeps it; statistics are already the ranks' mean. */
 NODISCARD int trainer_best_offer(struct trainer *trainer,
                                  const double values[static BEST_METRIC_COUNT], struct error *err);
 /* The number of its tensors in checkpoints, in host memory; 0 if there is no best network yet. */
-size_t trainer_best_part_count(const struct trainer *trainer);
-void trainer_best_part(struct trainer *trainer, size_t i, struct part *part);
+size_t trainer_best_tensor_count(const struct trainer *trainer);
+void trainer_best_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *part);
 /* Restores it from the checkpoint; there is none if the checkpoint has none, or one for another
  * goal. */
 void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpoint);

@@ -152,20 +152,6 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-size_t variable_count_of(const struct trainer *trainer, size_t variable) {
-    return (size_t)shape_count(&trainer->network->values[trainer->graph.variables[variable]].shape);
-}
-
-int statistic_value(const struct trainer *trainer, size_t statistic) {
-    const struct training_norm *norm = &trainer->graph.norms[statistic / 2];
-    return statistic % 2 ? norm->variance : norm->mean;
-}
-
-size_t statistic_count_of(const struct trainer *trainer, size_t statistic) {
-    return (size_t)shape_count(
-        &trainer->network->values[statistic_value(trainer, statistic)].shape);
-}
-
 /* A copy of a constant's elements, aligned for kernels. */
 static float *copy_numbers(const struct graph *network, int value) {
     size_t bytes = (size_t)shape_count(&network->values[value].shape) * sizeof(float);
@@ -200,15 +186,16 @@ static int lay_out(struct trainer *trainer, struct error *err) {
         int value = graph->variables[i];
         trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
             number_tensor(network, value, NULL);
-        if (device_numbers(trainer, variable_count_of(trainer, i), &trainer->weights[i], err) < 0 ||
-            device_write(trainer, trainer->weights[i], network->values[value].constant.data,
-                         variable_count_of(trainer, i), err) < 0) {
+        if (trainer_device_floats(trainer, trainer_variable_size(trainer, i), &trainer->weights[i],
+                                  err) < 0 ||
+            trainer_device_write(trainer, trainer->weights[i], network->values[value].constant.data,
+                                 trainer_variable_size(trainer, i), err) < 0) {
             return -1;
         }
         graph_drop_constant(network, value);
     }
     for (size_t i = 0; i < statistics; i++) {
-        int value = statistic_value(trainer, i);
+        int value = trainer_statistic_constant(trainer, i);
         trainer->statistics[i] = copy_numbers(network, value);
         graph_drop_constant(network, value);
         trainer->evaluation_inputs[1 + variables + i] =
@@ -337,7 +324,7 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->best_numbers);
     free(trainer->prefix);
     free(trainer->digest);
-    metrics_free(trainer->metrics);
+    metrics_log_free(trainer->metrics);
     timeline_free(trainer->timeline);
     store_free(trainer->store);
     dataset_close(trainer->train);

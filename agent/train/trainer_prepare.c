@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-static void bind(struct trainer *trainer, struct prepared *prepared) {
+static void bind(struct trainer *trainer, struct prepared_graph *prepared) {
     const struct training_graph *graph = &trainer->graph;
     const struct buckets *buckets = &trainer->buckets;
     prepared->due = x_calloc(buckets->count + 1, sizeof *prepared->due);
@@ -23,7 +23,8 @@ static void bind(struct trainer *trainer, struct prepared *prepared) {
 }
 
 /* Prepares for the present shapes of the inputs. */
-static int open_prepared(struct trainer *trainer, struct prepared *prepared, struct error *err) {
+static int open_prepared(struct trainer *trainer, struct prepared_graph *prepared,
+                         struct error *err) {
     const struct graph *graph = &trainer->graph.graph;
     bool *is_bound = x_calloc(graph->output_count + 1, sizeof *is_bound);
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
@@ -35,9 +36,9 @@ static int open_prepared(struct trainer *trainer, struct prepared *prepared, str
     return result;
 }
 
-int trainer_find_prepared(struct trainer *trainer, int64_t samples, struct prepared **ret_prepared,
-                          struct error *err) {
-    struct prepared *prepared = trainer->prepared;
+int trainer_find_prepared(struct trainer *trainer, int64_t samples,
+                          struct prepared_graph **ret_prepared, struct error *err) {
+    struct prepared_graph *prepared = trainer->prepared;
     while (prepared->samples && prepared->samples != samples) {
         prepared++;
         assert(prepared < trainer->prepared + PREPARED_MAX);
@@ -63,7 +64,7 @@ static int plan(struct trainer *trainer, const json_t *spec, struct error *err) 
     int64_t fusion_mib;
     int result = fields_integer(spec, "fusionBufferMB", (int64_t[]){1, 1024}, 64, &fusion_mib, err);
     for (size_t i = 0; i < count; i++) {
-        bytes[i] = variable_count_of(trainer, i) * sizeof(float);
+        bytes[i] = trainer_variable_size(trainer, i) * sizeof(float);
         made_at[i] =
             (int)training_made_at(trainer->prepared[0].training, graph->first_gradient + i);
     }
@@ -71,8 +72,8 @@ static int plan(struct trainer *trainer, const json_t *spec, struct error *err) 
     made_at[count] = INT_MAX;
     if (result == 0) {
         buckets_plan(bytes, made_at, count + 1, (size_t)fusion_mib << 20, &trainer->buckets);
-        result = device_numbers(trainer, trainer->buckets.bytes / sizeof(float),
-                                &trainer->gradients, err);
+        result = trainer_device_floats(trainer, trainer->buckets.bytes / sizeof(float),
+                                       &trainer->gradients, err);
     }
     free(bytes);
     free(made_at);
@@ -91,7 +92,7 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
                           struct error *err) {
     struct buckets *buckets = &trainer->buckets;
     size_t count = trainer->graph.variable_count;
-    struct parameter *parameters = x_calloc(count + 1, sizeof *parameters);
+    struct optimizer_parameter *parameters = x_calloc(count + 1, sizeof *parameters);
     trainer->in_order = x_calloc(count + 1, sizeof *trainer->in_order);
     trainer->first = x_calloc(buckets->count + 1, sizeof *trainer->first);
     for (size_t i = 0; i < count; i++) {
@@ -102,11 +103,11 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
         size_t variable = trainer->in_order[i];
         const struct value *value = &trainer->network->values[trainer->graph.variables[variable]];
         const struct bucket_place *place = &buckets->places[variable];
-        parameters[i] = (struct parameter){
+        parameters[i] = (struct optimizer_parameter){
             .name = value->name,
             .weights = trainer->weights[variable],
             .gradients = (float *)(void *)((char *)trainer->gradients + place->start),
-            .count = (int64_t)variable_count_of(trainer, variable),
+            .count = (int64_t)trainer_variable_size(trainer, variable),
             .decays = value->shape.rank != 1};
         for (size_t k = place->bucket + 1; k <= buckets->count; k++) {
             trainer->first[k] = i + 1;

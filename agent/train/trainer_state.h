@@ -8,7 +8,7 @@
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
-#include "agent/train/metrics.h"
+#include "agent/train/metrics_log.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
 #include "agent/train/timeline.h"
@@ -22,7 +22,7 @@
 enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_COUNT };
 
 /* A training graph prepared for one number of samples. */
-struct prepared {
+struct prepared_graph {
     int64_t samples; /* 0: not yet */
     struct training *training;
     size_t *due; /* per bucket: the step of the graph after which it is complete */
@@ -62,7 +62,7 @@ struct trainer {
     size_t *in_order; /* parameter of the optimizer -> variable: in the order of the buckets */
     size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
     struct reducer *reducer;
-    struct prepared prepared[PREPARED_MAX], evaluated[PREPARED_MAX];
+    struct prepared_graph prepared[PREPARED_MAX], evaluated[PREPARED_MAX];
     struct tensor *inputs, *outputs; /* of a training step or of an evaluation */
     struct tensor *evaluation_inputs, *evaluation_outputs;
     float scale;
@@ -82,32 +82,41 @@ struct trainer {
     char *digest;
     int64_t generation;
     struct writer writer;
-    struct metrics *metrics;
+    struct metrics_log *metrics;
     int64_t zero_ns; /* clock_monotonic_ns of a moment that the ranks share */
     bool has_timeline;
     struct timeline *timeline; /* NULL: none */
 };
 
+/* trainer_state.c: what all files of the trainer use. */
+/* Prints a line for people, formatted like printf, if this is rank 0. */
+void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);
+size_t trainer_variable_size(const struct trainer *trainer, size_t variable); /* elements */
+/* The running mean (statistic 2i) or variance (2i + 1) of the i-th normalization layer: the index
+ * of its constant among the network's values, and its number of elements. */
+int trainer_statistic_constant(const struct trainer *trainer, size_t statistic);
+size_t trainer_statistic_size(const struct trainer *trainer, size_t statistic);
+/* The checkpoint's tensor with the name and shape of `wanted`; NULL: it has none. */
+const struct checkpoint_tensor *trainer_find_tensor(const struct checkpoint *checkpoint,
+                                                    const struct trainer_tensor *wanted);
+
 /* trainer_open.c */
 NODISCARD int trainer_open(struct trainer *trainer, struct error *err);
 void trainer_close(struct trainer *trainer);
-size_t variable_count_of(const struct trainer *trainer, size_t variable); /* elements */
-/* The network's constant for statistics 2i (mean) and 2i + 1 (variance) of norm i. */
-int statistic_value(const struct trainer *trainer, size_t statistic);
-size_t statistic_count_of(const struct trainer *trainer, size_t statistic); /* elements */
 
 /* trainer_prepare.c: buckets, optimizer, rates. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
 /* The graph prepared for this number of samples: one for full batches, another for the last batch
  * of an epoch. */
 NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
-                                    struct prepared **ret_prepared, struct error *err);
+                                    struct prepared_graph **ret_prepared, struct error *err);
 /* trainer_device.c: the only place where device memory is allocated, read and written. */
-NODISCARD int device_numbers(struct trainer *trainer, size_t count, float **ret, struct error *err);
-NODISCARD int device_write(const struct trainer *trainer, float *to, const float *from,
-                           size_t count, struct error *err);
-NODISCARD int device_read(const struct trainer *trainer, float *to, const float *from, size_t count,
-                          struct error *err);
+NODISCARD int trainer_device_floats(struct trainer *trainer, size_t count, float **ret,
+                                    struct error *err);
+NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, const float *from,
+                                   size_t count, struct error *err);
+NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
+                                  size_t count, struct error *err);
 /* How the reducer accesses the buckets. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);

@@ -16,7 +16,7 @@
 
 struct computing {
     struct trainer *trainer;
-    const struct prepared *prepared;
+    const struct prepared_graph *prepared;
     bool is_recorded;
     int64_t since_ns; /* when the previous node ended */
 };
@@ -103,7 +103,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
         }
         return result;
     }
-    struct prepared *prepared;
+    struct prepared_graph *prepared;
     set_inputs(trainer, batch);
     if (trainer_find_prepared(trainer, batch->count, &prepared, err) < 0) {
         return -1;
@@ -161,10 +161,10 @@ int trainer_step(struct trainer *trainer, const struct batch *batch, const struc
     }
     mine[SCALAR_SAVE] = wish->saves;
     mine[SCALAR_LEAVE] = wish->leaves;
-    if (device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
+    if (trainer_device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
         trainer_bucket_due(trainer, trainer->buckets.count - 1, err) < 0 ||
         apply(trainer, batch->step, rate, wish->is_recorded, err) < 0 ||
-        device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
+        trainer_device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
         return -1;
     }
     trainer->step = batch->step + 1;
@@ -182,7 +182,7 @@ int trainer_step(struct trainer *trainer, const struct batch *batch, const struc
 static int average(struct comm *comm, void *context, struct error *err) {
     struct trainer *trainer = context;
     for (size_t i = 0; i < 2 * trainer->graph.norm_count; i++) {
-        size_t count = statistic_count_of(trainer, i);
+        size_t count = trainer_statistic_size(trainer, i);
         if (comm_reduce(comm, trainer->statistics[i], count, err) < 0) {
             return -1;
         }

@@ -3,7 +3,7 @@
 
 #include "agent/comm/check.h"
 #include "agent/engine/device.h"
-#include "agent/train/gpu.h"
+#include "agent/train/rank_gpu.h"
 #include "lib/options.h"
 
 #include <stdio.h>
@@ -106,8 +106,8 @@ static int sum_on_gpu(struct comm *comm, void *context, float *values, size_t co
 static int open_gpu(struct check_options *options, struct gpu *gpu, struct error *err) {
     const char *local_rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     AUTO(text_freep) char *visible = NULL;
-    if (gpu_choose(getenv("CUDA_VISIBLE_DEVICES"), local_rank ? strtoll(local_rank, NULL, 10) : 0,
-                   &visible, err) < 0) {
+    if (rank_gpu_choose(getenv("CUDA_VISIBLE_DEVICES"),
+                        local_rank ? strtoll(local_rank, NULL, 10) : 0, &visible, err) < 0) {
         return -1;
     }
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);

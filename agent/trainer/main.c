@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* build/windlass-trainer: one rank of a training. The only program that is linked with MPI. */
-#include "agent/commands/command.h"
-#include "agent/commands/launch.h"
+#include "agent/commands/launch_command.h"
+#include "agent/commands/program.h"
 #include "agent/launch/rank/rank.h"
 #include "agent/trainer/comm_command.h"
 #include "agent/trainer/train_command.h"
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-static const struct command commands[] = {
+static const struct program_command commands[] = {
     {"comm", comm_command, "check: whether sums over these ranks are right, and how fast"},
     {"train", train_command, "one rank of a training"},
     {"launch", launch_command, "a pod of a gang: registers, trains together with the others"},
@@ -33,7 +33,7 @@ static const struct program program = {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    launch_main *other = launch_link(argc > 0 ? argv[0] : NULL);
+    launch_main *other = launch_command_of_link(argc > 0 ? argv[0] : NULL);
     if (other) {
         return other(argc, argv);
     }

@@ -4,7 +4,7 @@
 #include "agent/engine/device.h"
 #include "agent/job.h"
 #include "agent/launch/gang/launch_job.h"
-#include "agent/train/gpu.h"
+#include "agent/train/rank_gpu.h"
 #include "agent/train/trainer.h"
 #include "lib/cgroup.h"
 #include "lib/options.h"
@@ -98,8 +98,8 @@ static int choose_gpu(const json_t *spec, const char **kind, const char **device
     if (*device ? strcmp(*device, "cuda") != 0 : gpus == 0) {
         return 0;
     }
-    if (gpu_choose(getenv("CUDA_VISIBLE_DEVICES"), number_of("OMPI_COMM_WORLD_LOCAL_RANK"),
-                   &visible, err) < 0) {
+    if (rank_gpu_choose(getenv("CUDA_VISIBLE_DEVICES"), number_of("OMPI_COMM_WORLD_LOCAL_RANK"),
+                        &visible, err) < 0) {
         return -1;
     }
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);

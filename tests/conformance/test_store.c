@@ -224,6 +224,18 @@ static void sweeps_what_is_left(void) {
     CHECK_OBJECT("other/deep/kept", "x");
 }
 
+/* In a process of its own. */
+static void open_and_exit(const char *path) {
+    struct error err = {0};
+    struct store *opened = NULL;
+    int result = store_open(path, /* writes= */ true, &opened, &err);
+    if (result < 0) {
+        printf("# %s\n", err.text);
+        fflush(stdout);
+    }
+    _exit(result < 0);
+}
+
 /* Eight processes open a store whose folders do not exist yet. */
 static void opened_by_many_at_once(void) {
     for (int round = 0; round < 30; round++) {
@@ -233,14 +245,7 @@ static void opened_by_many_at_once(void) {
         for (int i = 0; i < 8; i++) {
             children[i] = fork();
             if (children[i] == 0) {
-                struct error err = {0};
-                struct store *opened = NULL;
-                int result = store_open(path, /* writes= */ true, &opened, &err);
-                if (result < 0) {
-                    printf("# %s\n", err.text);
-                    fflush(stdout);
-                }
-                _exit(result < 0);
+                open_and_exit(path);
             }
         }
         for (int i = 0; i < 8; i++) {

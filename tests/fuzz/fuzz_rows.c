@@ -3,7 +3,7 @@
  * reads all of JSON: it refuses half surrogates and huge numbers, so only for CSV and TSV), on one
  * line, and the same whatever pieces the bytes come in. The first byte is the format, the second
  * says whether the first row is a header and seeds the pieces. */
-#include "agent/data/table/rows.h"
+#include "agent/data/table/row_parser.h"
 
 #include "lib/text/jsontext.h"
 
@@ -26,24 +26,24 @@ static void check_row(enum split_format format, const struct buffer *row) {
     }
 }
 
-static void read_all(struct rows *rows, enum split_format format, const char *data, size_t size,
-                     unsigned seed, struct buffer *all) {
+static void read_all(struct row_parser *rows, enum split_format format, const char *data,
+                     size_t size, unsigned seed, struct buffer *all) {
     struct buffer json;
     struct error err = {0};
     buffer_init(&json, 1 << 20);
-    rows_start(rows, 0);
+    row_parser_start(rows, 0);
     for (size_t at = 0, piece = 1; piece > 0; at += piece) {
         seed = seed * 1664525 + 1013904223;
         piece = MIN(seed % 2 ? size : 1 + (seed >> 16) % 16, size - at);
-        piece > 0 ? rows_add(rows, data + at, piece) : rows_end(rows);
+        piece > 0 ? row_parser_add(rows, data + at, piece) : row_parser_end(rows);
         const char *fault = NULL;
-        while (rows_next(rows, &json, &fault, &err) == 1) {
+        while (row_parser_next(rows, &json, &fault, &err) == 1) {
             if (fault) {
                 json.size == 0 ? (void)0 : abort();
             } else {
                 check_row(format, &json);
             }
-            if (buffer_printf(all, &err, "%lld %s %.*s\n", (long long)rows_place(rows),
+            if (buffer_printf(all, &err, "%lld %s %.*s\n", (long long)row_parser_place(rows),
                               fault ? fault : "", (int)json.size, json.data ? json.data : "") < 0) {
                 abort();
             }
@@ -60,20 +60,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 3 || size > 2000) {
         return 0;
     }
-    struct rows_options options = {.format = (enum split_format)(data[0] % 3),
-                                   .row_bytes_max = 1000};
+    struct row_parser_options options = {.format = (enum split_format)(data[0] % 3),
+                                         .row_bytes_max = 1000};
     struct error err = {0};
     const char *text = (const char *)data + 2;
     size_t first = 0, end = 0, left = size - 2;
     if (data[1] % 2 && options.format != SPLIT_LINES) {
-        if (rows_header(options.format, text, left, true, &first, &end, &err) < 0) {
+        if (row_parser_header(options.format, text, left, true, &first, &end, &err) < 0) {
             return 0;
         }
         options.header = text + first;
         options.header_size = end - first;
     }
-    AUTO(rows_freep) struct rows *rows = NULL;
-    if (rows_new(&options, &rows, &err) < 0) {
+    AUTO(row_parser_freep) struct row_parser *rows = NULL;
+    if (row_parser_new(&options, &rows, &err) < 0) {
         return 0;
     }
     struct buffer one, many;

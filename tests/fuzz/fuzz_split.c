@@ -2,7 +2,7 @@
 /* A table of any bytes, cut from chunks of any size: the same blocks as from one chunk, and the
  * rows of the blocks are the rows of the whole. The first byte is the format, the second the
  * block's size, the third seeds the chunks. */
-#include "agent/data/table/split.h"
+#include "agent/data/table/splitter.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 
 #include "agent/data/image/image.h"
 #include "agent/data/image/jpeg_hardware.h"
-#include "agent/data/source/list_sort.h"
-#include "agent/data/source/manifest.h"
-#include "agent/data/source/pattern.h"
+#include "agent/data/source/input_manifest.h"
+#include "agent/data/source/name_pattern.h"
+#include "agent/data/source/sorter.h"
 #include "agent/store/path.h"
 #include "lib/file.h"
 #include "lib/text/jsontext.h"
@@ -70,7 +70,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
                    struct error *err) {
     struct walk *walk = context;
     if ((walk->left_out && text_starts(name, walk->left_out)) ||
-        !pattern_matches(walk->pattern, name)) {
+        !name_pattern_matches(walk->pattern, name)) {
         return 0;
     }
     size_t length = strlen(name);
@@ -126,7 +126,7 @@ static int leave_out(struct walk *walk, struct error *err) {
 static bool is_wanted(void *context, const char *name) {
     const struct walk *walk = context;
     size_t length = strlen(name);
-    return pattern_matches(walk->pattern, name) && utf8_valid_size(name, length) == length;
+    return name_pattern_matches(walk->pattern, name) && utf8_valid_size(name, length) == length;
 }
 
 static int walk_folder(struct walk *walk, struct error *err) {
@@ -178,7 +178,7 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
     int result = -1;
     struct error cause = {0};
     if (manifest) {
-        result = manifest_read(manifest, listing->after, on_manifest, &walk, &cause);
+        result = input_manifest_read(manifest, listing->after, on_manifest, &walk, &cause);
     } else if (store_open(walk.folder, /* writes= */ false, &walk.store, &cause) == 0) {
         result = walk_folder(&walk, &cause);
         store_free(walk.store);

@@ -1,9 +1,9 @@
 /* files_input.h: the input kind "files": a line is a file's path below the folder, as a JSON string
  * ("2019/a.jpg").
  *
- * spec.input.files.pattern: pattern.h; `*.jpg` at any depth, or `2019/[ab]*.png`. Names that begin
- * with a dot are skipped, and so are links to folders, links that leave the volume, names that are
- * not UTF-8, and the output's folder if it is inside the input's.
+ * spec.input.files.pattern: name_pattern.h; `*.jpg` at any depth, or `2019/[ab]*.png`. Names that
+ * begin with a dot are skipped, and so are links to folders, links that leave the volume, names
+ * that are not UTF-8, and the output's folder if it is inside the input's.
  *
  * order: Name (default): by the bytes of the path; an interrupted listing continues after the last
  * name. Modified: by time, then by path; queries the storage for every file; a file that changes

@@ -2,6 +2,7 @@
 #include "agent/data/kinds/table.h"
 
 #include "agent/data/table/keys.h"
+#include "agent/data/table/splitter.h"
 #include "agent/data/table/table_file.h"
 
 #include "lib/text/jsontext.h"
@@ -39,7 +40,7 @@ static int on_block(void *context, int64_t first, int64_t end, struct error *err
     struct walk *walk = context;
     struct table_block block = {
         .name = walk->file.name, .token = walk->file.info.token, .first = first, .end = end};
-    if (table_block_write(&block, &walk->text, err) < 0) {
+    if (table_file_block_write(&block, &walk->text, err) < 0) {
         return -1;
     }
     walk->lines++;
@@ -64,7 +65,7 @@ static int cut_file(struct walk *walk, int64_t from, struct error *err) {
     struct splitter_options options = {.format = walk->format.split,
                                        .first = from,
                                        .block_bytes = walk->block_bytes,
-                                       .row_bytes_max = ROWS_ROW_MAX,
+                                       .row_bytes_max = ROW_BYTES_MAX,
                                        .name = path};
     AUTO(splitter_freep) struct splitter *splitter = splitter_new(&options);
     int64_t size_bytes = walk->file.info.size_bytes;
@@ -79,7 +80,7 @@ static int cut_file(struct walk *walk, int64_t from, struct error *err) {
 static int on_file(void *context, const char *name, struct error *err) {
     struct walk *walk = context;
     if (table_file_open(walk->source.store, name, walk->format, NULL, &walk->file, err) < 0 ||
-        table_columns_check(&walk->columns, walk->source.store, &walk->file, err) < 0) {
+        table_file_check_columns(&walk->columns, walk->source.store, &walk->file, err) < 0) {
         return -1;
     }
     return cut_file(walk, walk->file.first, err);
@@ -89,7 +90,7 @@ static int on_file(void *context, const char *name, struct error *err) {
 static int go_on(struct walk *walk, const struct table_block *last, struct error *err) {
     if (table_file_open(walk->source.store, last->name, walk->format, last->token, &walk->file,
                         err) < 0 ||
-        table_columns_check(&walk->columns, walk->source.store, &walk->file, err) < 0) {
+        table_file_check_columns(&walk->columns, walk->source.store, &walk->file, err) < 0) {
         return -1;
     }
     return cut_file(walk, MAX(last->end, walk->file.first), err);
@@ -103,7 +104,7 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
     if (after) {
         struct error ignored = {0};
         if (tree_parse(after, strlen(after), INPUT_LINE_MAX, &mark, &ignored) < 0 ||
-            !table_block_read(mark, &last)) {
+            !table_file_block_read(mark, &last)) {
             return error_set(err, ERROR_INVALID, "\"%s\" is not a position in the input", after);
         }
         if (go_on(walk, &last, err) < 0) {
@@ -131,7 +132,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
     int64_t block_bytes =
         tree_integer(listing->spec, "miniBatchBytes", is_auto ? SMALL_BYTES : BLOCK_BYTES);
     struct walk walk = {
-        .format = table_format(listing->spec),
+        .format = table_file_format(listing->spec),
         .block_bytes = MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),
         .chunk = x_malloc(SPLIT_CHUNK_MAX),
         .line = line,
@@ -148,7 +149,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
     table_file_release(&walk.file);
     buffer_release(&walk.text);
     free(walk.chunk);
-    table_columns_release(&walk.columns);
+    table_file_columns_release(&walk.columns);
     if (result < 0) {
         *err = cause;
         error_context(err, "spec.input.table.path");
@@ -197,7 +198,8 @@ static bool are_blocks(const json_t *lines, bool has_keys) {
     struct table_block block;
     bool is_sound = json_is_array(lines);
     json_array_foreach(lines, i, line) {
-        is_sound = is_sound && (has_keys ? keys_is_line(line) : table_block_read(line, &block));
+        is_sound =
+            is_sound && (has_keys ? keys_is_line(line) : table_file_block_read(line, &block));
     }
     return is_sound;
 }
@@ -211,7 +213,7 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
     }
     if (!it) {
         it = x_calloc(1, sizeof *it);
-        it->format = table_format(spec);
+        it->format = table_file_format(spec);
         it->has_keys = has_keys(spec);
         it->output = x_strdup(tree_text(spec, "output.path", ""));
         it->piece = x_malloc(PIECE_BYTES);
@@ -239,7 +241,7 @@ static int next_block(struct input_reader *reader, struct table_block *ret_block
         }
         reader->line++;
         if (!reader->has_keys) {
-            (void)table_block_read(line, ret_block); /* checked when the reader was opened */
+            (void)table_file_block_read(line, ret_block); /* checked when the reader was opened */
             return 1;
         }
         keys_ranges_release(&reader->ranges);
@@ -259,7 +261,7 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
                                     file, err) < 0) {
         return error_context(err, "spec.input.table.path");
     }
-    rows_start(file->rows, block->first);
+    row_parser_start(file->rows, block->first);
     reader->at = block->first;
     reader->end = block->end;
     reader->is_begun = true;
@@ -271,7 +273,7 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
 static int feed(struct input_reader *reader, struct error *err) {
     size_t size = (size_t)MIN(reader->end - reader->at, (int64_t)PIECE_BYTES);
     if (size == 0) {
-        rows_end(reader->file.rows);
+        row_parser_end(reader->file.rows);
         reader->is_ended = true;
         return 0;
     }
@@ -281,7 +283,7 @@ static int feed(struct input_reader *reader, struct error *err) {
         reader->is_begun = false;
         return error_context(err, "spec.input.table.path");
     }
-    rows_add(reader->file.rows, reader->piece, size);
+    row_parser_add(reader->file.rows, reader->piece, size);
     reader->at += (int64_t)size;
     return 0;
 }
@@ -289,7 +291,7 @@ static int feed(struct input_reader *reader, struct error *err) {
 /* fault: NULL, or why the row is invalid. */
 static void show(struct input_reader *reader, const char *fault, struct item *item) {
     snprintf(reader->name, sizeof reader->name, "%s:%lld", reader->file.name,
-             (long long)rows_place(reader->file.rows));
+             (long long)row_parser_place(reader->file.rows));
     *item = (struct item){.type = ITEM_JSON,
                           .name = reader->name,
                           .text = reader->json.data,
@@ -320,7 +322,7 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
             return -1;
         }
         buffer_clear(&reader->json);
-        int got = rows_next(reader->file.rows, &reader->json, &fault, &full);
+        int got = row_parser_next(reader->file.rows, &reader->json, &fault, &full);
         if (got != 0) {
             if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
                 fault = "is not an object with the members of spec.input.table.partitionKeys";

@@ -5,7 +5,7 @@
  *
  *     ["2019/a.csv",10485760,20971544,"7x17"]        file, first byte, end, token
  *
- * An item is a row as JSON (rows.h), named by the byte of its file at which it begins:
+ * An item is a row as JSON (row_parser.h), named by the byte of its file at which it begins:
  * "2019/a.csv:10485811". A row that cannot be read (wrong number of fields, invalid UTF-8, unclosed
  * quote) is a failed item. An empty line is not a row.
  *

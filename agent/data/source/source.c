@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/source/source.h"
 
-#include "agent/data/source/pattern.h"
+#include "agent/data/source/name_pattern.h"
 #include "lib/text/utf8.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
                    struct error *err) {
     struct listing *listing = context;
     size_t length = strlen(name);
-    if (!pattern_matches(listing->pattern, name)) {
+    if (!name_pattern_matches(listing->pattern, name)) {
         return 0;
     }
     if (utf8_valid_size(name, length) != length) {

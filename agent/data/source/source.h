@@ -1,6 +1,6 @@
 /* source.h: the objects that an input's path names: one file, or those of a folder and its
- * subfolders whose names match a pattern (pattern.h), in byte order of the names. Used by input
- * kinds. One thread. */
+ * subfolders whose names match a pattern (name_pattern.h), in byte order of the names. Used by
+ * input kinds. One thread. */
 #pragma once
 
 #include "agent/store/store.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table/keys.h"
 
-#include "agent/data/source/list_sort.h"
+#include "agent/data/source/sorter.h"
 #include "agent/data/table/row_key.h"
 #include "lib/digest.h"
 #include "lib/text/jsontext.h"
@@ -17,7 +17,7 @@ enum {
     PIECE_BYTES = 1 << 20,
     ROW_JSON_MAX = 64 << 20,
 };
-static_assert(KEYS_KEY_MAX + PLACE_BYTES <= SORT_KEY_MAX, "a key and its place fit");
+static_assert(KEYS_KEY_MAX + PLACE_BYTES <= SORTER_KEY_MAX, "a key and its place fit");
 
 struct file {
     char *name, *token;
@@ -89,13 +89,13 @@ static int too_long(const struct pass *pass, const char *what, struct error *err
 /* A row begins at this byte, or the file ends: ends the row before. */
 static int end_row(struct pass *pass, int64_t end, struct error *err) {
     return pass->format.split == SPLIT_CSV && pass->last.size > 0 &&
-                   end - pass->place > ROWS_ROW_MAX
+                   end - pass->place > ROW_BYTES_MAX
                ? too_long(pass, "is longer than 64 MiB; is a quote not closed?", err)
                : 0;
 }
 
 static int add_row(struct pass *pass, bool is_fault, struct error *err) {
-    int64_t place = rows_place(pass->file.rows);
+    int64_t place = row_parser_place(pass->file.rows);
     struct error full = {0};
     if (end_row(pass, place, err) < 0) {
         return -1;
@@ -117,14 +117,14 @@ static int add_row(struct pass *pass, bool is_fault, struct error *err) {
 }
 
 static int read_rows(struct pass *pass, struct error *err) {
-    struct rows *rows = pass->file.rows;
+    struct row_parser *rows = pass->file.rows;
     int64_t size_bytes = pass->file.info.size_bytes, at = pass->file.first;
-    rows_start(rows, at);
+    row_parser_start(rows, at);
     for (bool has_ended = false;;) {
         const char *fault = NULL;
         struct error full = {0};
         buffer_clear(&pass->json);
-        int got = rows_next(rows, &pass->json, &fault, &full);
+        int got = row_parser_next(rows, &pass->json, &fault, &full);
         if (got != 0) {
             if (add_row(pass, fault || got < 0, err) < 0) {
                 return -1;
@@ -132,24 +132,24 @@ static int read_rows(struct pass *pass, struct error *err) {
         } else if (has_ended) {
             return end_row(pass, size_bytes, err) < 0 ? -1 : add_range(pass, size_bytes, err);
         } else if (at == size_bytes) {
-            rows_end(rows);
+            row_parser_end(rows);
             has_ended = true;
         } else {
             size_t size = (size_t)MIN(size_bytes - at, (int64_t)PIECE_BYTES);
             if (table_file_read(pass->source->store, &pass->file, at, pass->piece, size, err) < 0) {
                 return -1;
             }
-            rows_add(rows, pass->piece, size);
+            row_parser_add(rows, pass->piece, size);
             at += (int64_t)size;
         }
     }
 }
 
 static int check_columns(struct pass *pass, struct error *err) {
-    if (table_columns_check(&pass->seen, pass->source->store, &pass->file, err) < 0) {
+    if (table_file_check_columns(&pass->seen, pass->source->store, &pass->file, err) < 0) {
         return -1;
     }
-    const char *columns = rows_columns(pass->file.rows);
+    const char *columns = row_parser_columns(pass->file.rows);
     AUTO(tree_freep) json_t *names = json_loads(columns, JSON_ALLOW_NUL, NULL);
     for (size_t i = 0; names && i < pass->columns.count; i++) {
         bool is_there = false;
@@ -309,7 +309,7 @@ int keys_list(const struct input_listing *listing, const struct source *source, 
     struct pass pass = {
         .listing = listing,
         .source = source,
-        .format = table_format(listing->spec),
+        .format = table_file_format(listing->spec),
         .sorter = sorter_new(listing->scratch, listing->scratch_name, /* run_bytes= */ 0),
         .piece = x_malloc(PIECE_BYTES),
         .at_file = SIZE_MAX,
@@ -318,7 +318,7 @@ int keys_list(const struct input_listing *listing, const struct source *source, 
     };
     buffer_init(&pass.json, ROW_JSON_MAX);
     buffer_init(&pass.key, KEYS_KEY_MAX);
-    buffer_init(&pass.last, SORT_KEY_MAX);
+    buffer_init(&pass.last, SORTER_KEY_MAX);
     buffer_init(&pass.at, KEYS_AT_MAX);
     buffer_init(&pass.text, INPUT_LINE_MAX);
     int result = run_pass(&pass, err);
@@ -331,7 +331,7 @@ int keys_list(const struct input_listing *listing, const struct source *source, 
     free(pass.files);
     free(pass.piece);
     table_file_release(&pass.file);
-    table_columns_release(&pass.seen);
+    table_file_columns_release(&pass.seen);
     buffer_release(&pass.json);
     buffer_release(&pass.key);
     buffer_release(&pass.last);

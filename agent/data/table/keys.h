@@ -2,7 +2,7 @@
  * mini-batch, however they are spread over the files. For table.c.
  *
  * The listing reads every row once, joins adjacent rows of one key to ranges, and sorts the ranges
- * in an external sort (list_sort.h): by key, then by file and byte. Its lines:
+ * in an external sort (sorter.h): by key, then by file and byte. Its lines:
  *
  *     {"key":["b1","mon"],"at":[["a.csv","7x17",0,4096,9000,9100],["b.csv","9x20",12,99]]}
  *     {"key":["b2","mon"],"list":".windlass/RUN/list/key-00000012","crc":"d0b31f42"}

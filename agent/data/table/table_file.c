@@ -8,7 +8,7 @@
 
 enum { MARK_BYTES = 3 /* of the UTF-8 byte order mark */ };
 
-struct table_format table_format(const json_t *spec) {
+struct table_format table_file_format(const json_t *spec) {
     const char *name = tree_text(spec, "input.table.format", "CSV");
     enum split_format split = strcmp(name, "TSV") == 0         ? SPLIT_TSV
                               : strcmp(name, "JSONLines") == 0 ? SPLIT_LINES
@@ -20,7 +20,7 @@ struct table_format table_format(const json_t *spec) {
 
 void table_file_release(struct table_file *file) {
     free(file->name);
-    rows_free(file->rows);
+    row_parser_free(file->rows);
     *file = (struct table_file){0};
 }
 
@@ -45,17 +45,17 @@ int table_file_read(struct store *store, const struct table_file *file, int64_t 
 /* Reads the file's columns and finds where its rows begin; errors do not name the file. */
 static int read_head(struct table_format format, const char *head, size_t size, bool has_all,
                      struct table_file *file, struct error *err) {
-    struct rows_options options = {.format = format.split, .row_bytes_max = ROWS_ROW_MAX};
+    struct row_parser_options options = {.format = format.split, .row_bytes_max = ROW_BYTES_MAX};
     size_t first = split_mark(head, size), end = first;
     if (format.has_header) {
-        if (rows_header(format.split, head, size, has_all, &first, &end, err) < 0) {
+        if (row_parser_header(format.split, head, size, has_all, &first, &end, err) < 0) {
             return -1;
         }
         options.header = head + first;
         options.header_size = end - first;
     }
     file->first = (int64_t)end;
-    return rows_new(&options, &file->rows, err);
+    return row_parser_new(&options, &file->rows, err);
 }
 
 int table_file_open(struct store *store, const char *name, struct table_format format,
@@ -67,7 +67,7 @@ int table_file_open(struct store *store, const char *name, struct table_format f
     if (result == 0 && token && strcmp(token, opened.info.token) != 0) {
         result = changed(store, name, err);
     }
-    size_t size = (size_t)MIN(opened.info.size_bytes, (int64_t)(ROWS_HEADER_MAX + MARK_BYTES));
+    size_t size = (size_t)MIN(opened.info.size_bytes, (int64_t)(ROW_HEADER_MAX + MARK_BYTES));
     AUTO(text_freep) char *head = x_malloc(size + 1);
     if (result == 0) {
         result = table_file_read(store, &opened, 0, head, size, err);
@@ -85,9 +85,9 @@ int table_file_open(struct store *store, const char *name, struct table_format f
     return 0;
 }
 
-int table_columns_check(struct table_columns *columns, struct store *store,
-                        const struct table_file *file, struct error *err) {
-    const char *names = rows_columns(file->rows);
+int table_file_check_columns(struct table_columns *columns, struct store *store,
+                             const struct table_file *file, struct error *err) {
+    const char *names = row_parser_columns(file->rows);
     if (!columns->names) {
         columns->names = x_strdup(names);
         columns->of = x_strdup(file->name);
@@ -99,7 +99,7 @@ int table_columns_check(struct table_columns *columns, struct store *store,
                            store_path(store), file->name, columns->of, names, columns->names);
 }
 
-void table_columns_release(struct table_columns *columns) {
+void table_file_columns_release(struct table_columns *columns) {
     free(columns->names);
     free(columns->of);
     *columns = (struct table_columns){0};
@@ -113,7 +113,7 @@ static bool read_offset(const json_t *line, size_t at, int64_t *ret_offset) {
     return json_is_integer(number) && *ret_offset >= 0;
 }
 
-bool table_block_read(const json_t *line, struct table_block *ret_block) {
+bool table_file_block_read(const json_t *line, struct table_block *ret_block) {
     const json_t *name = json_array_get(line, 0);
     ret_block->name = json_string_value(name);
     ret_block->token = json_string_value(json_array_get(line, 3));
@@ -123,7 +123,8 @@ bool table_block_read(const json_t *line, struct table_block *ret_block) {
            read_offset(line, 2, &ret_block->end) && ret_block->end > ret_block->first;
 }
 
-int table_block_write(const struct table_block *block, struct buffer *line, struct error *err) {
+int table_file_block_write(const struct table_block *block, struct buffer *line,
+                           struct error *err) {
     buffer_clear(line);
     return buffer_append(line, "[\"", 2, err) < 0 ||
                    jsontext_escape(line, block->name, strlen(block->name), err) < 0 ||

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/data/source/source.h"
-#include "agent/data/table/rows.h"
+#include "agent/data/table/row_parser.h"
 #include "lib/tree.h"
 
 /* From spec.input.table. */
@@ -11,13 +11,13 @@ struct table_format {
     enum split_format split;
     bool has_header;
 };
-struct table_format table_format(const json_t *spec);
+struct table_format table_file_format(const json_t *spec);
 
 struct table_file {
     char *name; /* in its store; NULL: no file is open */
     struct store_info info;
     int64_t first; /* byte at which the rows begin: after UTF-8 byte order mark and header */
-    struct rows *rows;
+    struct row_parser *rows;
 };
 
 /* Looks the file up and reads its header. token: INVALID if the file has another one now; NULL:
@@ -31,11 +31,11 @@ NODISCARD int table_file_read(struct store *store, const struct table_file *file
 
 /* The columns of the first file; all others must have the same. */
 struct table_columns {
-    char *names, *of; /* rows_columns, and the first file's name; NULL: no file yet */
+    char *names, *of; /* row_parser_columns, and the first file's name; NULL: no file yet */
 };
-NODISCARD int table_columns_check(struct table_columns *columns, struct store *store,
-                                  const struct table_file *file, struct error *err);
-void table_columns_release(struct table_columns *columns);
+NODISCARD int table_file_check_columns(struct table_columns *columns, struct store *store,
+                                       const struct table_file *file, struct error *err);
+void table_file_columns_release(struct table_columns *columns);
 
 /* A line of this input kind, parsed. The texts are borrowed from the line. */
 struct table_block {
@@ -43,7 +43,7 @@ struct table_block {
     int64_t first, end;
 };
 /* False: the line does not describe a block. */
-bool table_block_read(const json_t *line, struct table_block *ret_block);
+bool table_file_block_read(const json_t *line, struct table_block *ret_block);
 /* Clears the buffer and writes the line. */
-NODISCARD int table_block_write(const struct table_block *block, struct buffer *line,
-                                struct error *err);
+NODISCARD int table_file_block_write(const struct table_block *block, struct buffer *line,
+                                     struct error *err);

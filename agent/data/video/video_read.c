@@ -259,26 +259,25 @@ static bool is_damaged(const AVFrame *frame) {
     return frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT);
 }
 
+/* Whether the awaited frame, which is in reader->frame, can be used. If not, the starting point may
+ * be at fault; if no other is left, the video is, and the frame is used as it is. */
+static bool is_usable(const struct reader *reader) {
+    return !is_damaged(reader->frame) || reader->attempts >= reader->lease.key_count;
+}
+
 /* Decodes up to the awaited frame. 1: it is in reader->frame; 0: it cannot be reached from this
  * start; -1. */
 static int decode_to_frame(struct reader *reader, struct error *err) {
     for (;;) {
         int result = avcodec_receive_frame(reader->decoder, reader->frame);
-        if (result >= 0) {
-            if (reader->frame->pts == reader->lease.packets[reader->done]) {
-                if (is_damaged(reader->frame) && reader->attempts < reader->lease.key_count) {
-                    return 0; /* the starting point may be at fault; if no key is left, the video
-                                 is */
-                }
-                return 1;
+        if (result == AVERROR(EAGAIN)) {
+            if (feed(reader, err) < 0) {
+                return -1;
             }
-            if (is_lost(reader, reader->frame->pts)) {
-                return 0;
-            }
-        } else if (result == AVERROR_EOF) {
+        } else if (result >= 0 && reader->frame->pts == reader->lease.packets[reader->done]) {
+            return is_usable(reader);
+        } else if (result == AVERROR_EOF || (result >= 0 && is_lost(reader, reader->frame->pts))) {
             return 0;
-        } else if (result == AVERROR(EAGAIN) && feed(reader, err) < 0) {
-            return -1;
         }
     }
 }

@@ -289,9 +289,9 @@ int assemble_rows(struct journal *journal, const char *name, struct error *err) 
     if (result == 0) {
         result = copy_rows(&assembly, err);
     }
-    if (result == 0 && journal->void_count > 0) {
+    if (result == 0 && journal->broken_count > 0) {
         result = error_set(err, ERROR_INVALID, "%zu results are missing or changed",
-                           journal->void_count);
+                           journal->broken_count);
     }
     if (result == 0) {
         result = store_upload_commit(assembly.upload, STORE_REPLACE, err);
@@ -313,7 +313,7 @@ static void add_output(json_t *outputs, const char *spec_path) {
     }
 }
 
-int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
+int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
              struct parts *ret_parts, json_t *outputs, struct error *err) {
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);

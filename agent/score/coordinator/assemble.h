@@ -4,12 +4,12 @@
  * function of the journal may be called meanwhile. The same commits give the same bytes. */
 #pragma once
 
-#include "agent/score/coordinator/prepare.h"
+#include "agent/score/coordinator/prepared.h"
 
 /* is_whole: false for a failed job; rows and files are then made, but no video. outputs: receives
  * the spec paths; may be NULL. ret_parts: of a video, for journal_void_broken; the caller frees its
  * places with free. INVALID: results are missing; journal_void_broken voids these. */
-NODISCARD int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
+NODISCARD int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
                        struct parts *ret_parts, json_t *outputs, struct error *err);
 
 /* The part for rows, exported for tests: writes OUTPUT/name. */

@@ -6,7 +6,7 @@
 #include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
-#include "agent/score/wire/mounts.h"
+#include "agent/score/wire/volume_watch.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
 
@@ -30,7 +30,7 @@ enum {
 struct coordinator {
     struct dispatcher dispatcher; /* must be first: the server's events pass its address */
     const struct job *job;
-    struct prepared prepared;
+    struct prepared_job prepared;
     bool is_listed;
     json_t *outputs;
     struct parts parts; /* of a join */
@@ -55,7 +55,7 @@ static const struct ledger *ledger_of(const struct coordinator *coordinator) {
 /* ---- background tasks ----------------------------------------------------------------------- */
 
 static int list_input(struct coordinator *coordinator, struct error *err) {
-    return prepare_job(coordinator->job, &coordinator->prepared, err);
+    return prepared_open(coordinator->job, &coordinator->prepared, err);
 }
 
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
@@ -80,7 +80,7 @@ static json_t *progress_tree(const struct coordinator *coordinator) {
     if (ledger_of(coordinator)) {
         counts = ledger_counts(ledger_of(coordinator));
     }
-    return progress_json(&coordinator->dispatcher.progress, &counts, clock_monotonic_ms());
+    return run_progress_json(&coordinator->dispatcher.progress, &counts, clock_monotonic_ms());
 }
 
 static struct server_page on_page(void *context, const char *path) {
@@ -106,7 +106,8 @@ static void tick(struct coordinator *coordinator) {
     if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
         struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
         char rate[32];
-        progress_format_rate(progress_rate(&coordinator->dispatcher.progress, now_ms), rate);
+        run_progress_format_rate(run_progress_rate(&coordinator->dispatcher.progress, now_ms),
+                                 rate);
         log_event(LOG_INFO, "%lld of %lld items done, %s items/s, %d workers",
                   (long long)counts.items.done, (long long)counts.items.total, rate,
                   counts.workers);
@@ -202,7 +203,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     }
     coordinator->is_listed = true;
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
-    struct progress *progress = &coordinator->dispatcher.progress;
+    struct run_progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
               (long long)counts.items.total, coordinator->prepared.media->unit,
               (long long)counts.batches.total, (long long)counts.batches.done);
@@ -215,7 +216,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
 /* Returns -1 if the job has failed; the error has the first cause. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
-    struct journal_first first = journal_first_failure(journal_of(coordinator));
+    struct journal_first_failure first = journal_find_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
@@ -375,7 +376,7 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
  * failures do not change the outcome. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
-    struct progress *progress = &coordinator->dispatcher.progress;
+    struct run_progress *progress = &coordinator->dispatcher.progress;
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
                               .ledger = ledger_of(coordinator),
@@ -394,7 +395,7 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
  * cannot be written. */
 static void conclude(struct coordinator *coordinator, struct error *outcome) {
     struct error untold = {0};
-    struct progress *progress = &coordinator->dispatcher.progress;
+    struct run_progress *progress = &coordinator->dispatcher.progress;
     const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
     /* After SIGTERM a thread may still be using them. */
@@ -413,10 +414,11 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
         progress->state = PROGRESS_FAILED;
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
-    log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
-              *progress->message ? ": " : "", progress->message);
+    log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s",
+              run_progress_state_name(progress->state), *progress->message ? ": " : "",
+              progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
-    progress_add_log(progress, words);
+    run_progress_add_log(progress, words);
     summary_leave_words(words);
 }
 
@@ -513,7 +515,7 @@ int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
     AUTO(tree_freep) json_t *words = NULL;
-    if (mounts_try(job, MOUNTS_TRY_MS, &err) == 0 &&
+    if (volume_watch_check(job, VOLUME_CHECK_MS, &err) == 0 &&
         (words = summary_recall(job, /* any_uid= */ false, &code))) {
         bool is_told = tree_bool(words, "report", false);
         say_again(job, words, "an earlier coordinator has ended it");
@@ -534,14 +536,14 @@ int coordinator_run(const struct job *job) {
                                      .token = job->token,
                                      .events = &events,
                                      .context = &coordinator};
-    struct mounts_options watched = {
+    struct volume_watch_options watched = {
         .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
-    struct mounts *mounts = NULL;
-    progress_init(&coordinator.dispatcher.progress);
-    if (err.kind || mounts_watch(&watched, &mounts, &err) < 0 ||
+    struct volume_watch *volumes = NULL;
+    run_progress_init(&coordinator.dispatcher.progress);
+    if (err.kind || volume_watch_start(&watched, &volumes, &err) < 0 ||
         server_open(&options, &coordinator.dispatcher.server, &err) < 0) {
         conclude(&coordinator, &err);
-        mounts_free(mounts);
+        volume_watch_free(volumes);
         release(&coordinator);
         return error_exit_code(&err);
     }
@@ -567,7 +569,7 @@ int coordinator_run(const struct job *job) {
                           journal_of(&coordinator)->epoch > 0;
         tidy_run(job, coordinator.prepared.output, was_killed);
     }
-    mounts_free(mounts);
+    volume_watch_free(volumes);
     release(&coordinator);
     return exit_code(&coordinator, &err);
 }

@@ -91,8 +91,8 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
             dispatcher,
             journal_accept(journal_of(dispatcher), verdict, ret_lease, result, &failure, &err),
             &err);
-        progress_add(&dispatcher->progress, ledger_counts(ledger_of(dispatcher)).items.done,
-                     now_ms);
+        run_progress_add(&dispatcher->progress, ledger_counts(ledger_of(dispatcher)).items.done,
+                         now_ms);
     }
     return verdict;
 }
@@ -100,7 +100,7 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
 /* A mini-batch whose description is too long for a message counts as a failed try. */
 static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease) {
     struct connection *connection = dispatcher->connection_of[lease->worker];
-    struct prepared *prepared = dispatcher->prepared;
+    struct prepared_job *prepared = dispatcher->prepared;
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;
     int described = prepared_work(prepared, lease->first, lease->cells, &text, &err);
@@ -184,7 +184,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
     while (dispatcher->gives && !dispatcher->failure.kind &&
            !journal_is_full(journal_of(dispatcher)) &&
            ledger_grant(ledger_of(dispatcher), now_ms, &lease)) {
-        progress_start(&dispatcher->progress, now_ms);
+        run_progress_start(&dispatcher->progress, now_ms);
         give(dispatcher, &lease);
     }
     flush(dispatcher);
@@ -329,7 +329,7 @@ static void admit_all(struct dispatcher *dispatcher) {
     }
 }
 
-void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared) {
+void dispatcher_start(struct dispatcher *dispatcher, struct prepared_job *prepared) {
     dispatcher->prepared = prepared;
     dispatcher->gives = true;
     admit_all(dispatcher);

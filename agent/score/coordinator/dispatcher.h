@@ -3,8 +3,8 @@
  * alone. Each event is handled completely before its function returns. */
 #pragma once
 
-#include "agent/score/coordinator/prepare.h"
-#include "agent/score/coordinator/progress.h"
+#include "agent/score/coordinator/prepared.h"
+#include "agent/score/coordinator/run_progress.h"
 #include "agent/score/wire/message.h"
 #include "lib/net/server.h"
 
@@ -20,8 +20,8 @@ struct deferred_message;
 struct dispatcher {
     const struct job *job;
     struct server *server;
-    struct prepared *prepared; /* NULL while listing: no worker is admitted */
-    struct progress progress;
+    struct prepared_job *prepared; /* NULL while listing: no worker is admitted */
+    struct run_progress progress;
     struct connection *connections;
     struct connection **connection_of; /* by worker index; NULL: not connected */
     size_t connection_of_count;
@@ -43,7 +43,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
 void dispatcher_closed(void *context, struct server_peer *peer);
 
 /* To be called when the input is listed: admits the workers that have connected. */
-void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared);
+void dispatcher_start(struct dispatcher *dispatcher, struct prepared_job *prepared);
 /* Revokes and grants leases. Call it after every change of the ledger. */
 void dispatcher_settle(struct dispatcher *dispatcher);
 /* journal_turn, then notifies workers of their committed leases. */

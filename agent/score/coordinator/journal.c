@@ -35,7 +35,7 @@ static bool is_own_try(const struct journal *journal, const struct commit_head *
 }
 
 static void remember_first(struct journal *journal, const struct commit_record *record) {
-    struct journal_first *first = &journal->first_before;
+    struct journal_first_failure *first = &journal->earlier_failure;
     const json_t *of_item = json_array_get(json_array_get(record->failures, 0), 1);
     const char *cause =
         record->verdict == COMMIT_FAILED ? record->text : json_string_value(of_item);
@@ -107,24 +107,25 @@ int journal_open(const struct journal_options *options, struct journal *journal,
 void journal_release(struct journal *journal) {
     commit_free(TAKE(journal->log));
     ledger_free(TAKE(journal->ledger));
-    free(TAKE(journal->entries));
-    free(TAKE(journal->voids));
+    free(TAKE(journal->pending));
+    free(TAKE(journal->broken));
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
 static void remember(struct journal *journal, struct journal_entry entry) {
-    if (journal->first > journal->count) { /* most of the room is before `first` */
-        memmove(journal->entries, journal->entries + journal->first,
-                journal->count * sizeof *journal->entries);
-        journal->first = 0;
+    if (journal->pending_first >
+        journal->pending_count) { /* most of the room is before pending_first */
+        memmove(journal->pending, journal->pending + journal->pending_first,
+                journal->pending_count * sizeof *journal->pending);
+        journal->pending_first = 0;
     }
-    if (journal->first + journal->count == journal->room) {
-        journal->room = MAX(journal->room * 2, (size_t)64);
-        journal->entries =
-            x_realloc_array(journal->entries, journal->room, sizeof *journal->entries);
+    if (journal->pending_first + journal->pending_count == journal->pending_room) {
+        journal->pending_room = MAX(journal->pending_room * 2, (size_t)64);
+        journal->pending =
+            x_realloc_array(journal->pending, journal->pending_room, sizeof *journal->pending);
     }
-    journal->entries[journal->first + journal->count++] = entry;
+    journal->pending[journal->pending_first + journal->pending_count++] = entry;
 }
 
 static int add(struct journal *journal, const struct commit_record *record, int worker,
@@ -141,7 +142,7 @@ static int add(struct journal *journal, const struct commit_record *record, int 
     return 0;
 }
 
-static void place(struct commit_record *record, const struct message_result *result) {
+static void set_place(struct commit_record *record, const struct message_result *result) {
     static const enum commit_place places[] = {COMMIT_OBJECT, COMMIT_TEXT, COMMIT_NOWHERE};
     record->place = places[result->place];
     if (result->place == MESSAGE_OBJECT) {
@@ -153,7 +154,7 @@ static void place(struct commit_record *record, const struct message_result *res
     }
 }
 
-static void tell_failures(struct commit_record *record, const struct message_result *result) {
+static void set_failures(struct commit_record *record, const struct message_result *result) {
     record->failures = result->failures;
     record->failures_bytes = result->failures_bytes;
     record->failures_crc = result->failures_crc;
@@ -179,7 +180,7 @@ static struct commit_record record_of(const struct journal *journal, enum commit
     };
 }
 
-static void blame(struct commit_record *record, const struct journal_failure *failure) {
+static void set_cause(struct commit_record *record, const struct journal_failure *failure) {
     record->fault = failure->fault;
     record->text = failure->cause;
     record->text_size = strlen(failure->cause);
@@ -188,22 +189,22 @@ static void blame(struct commit_record *record, const struct journal_failure *fa
 int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                    const struct ledger_lease *lease, const struct message_result *result,
                    const struct journal_failure *failure, struct error *err) {
-    enum commit_verdict told = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
-                               : verdict == LEDGER_FAILED ? COMMIT_FAILED
-                                                          : COMMIT_DONE;
+    enum commit_verdict recorded = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
+                                   : verdict == LEDGER_FAILED ? COMMIT_FAILED
+                                                              : COMMIT_DONE;
     int64_t took_us = result && !result->is_fault ? result->took_us : 0;
-    struct commit_record record = record_of(journal, told, lease, took_us);
-    if (told == COMMIT_FAILED) {
+    struct commit_record record = record_of(journal, recorded, lease, took_us);
+    if (recorded == COMMIT_FAILED) {
         record.failed = lease->items;
-        blame(&record, failure);
+        set_cause(&record, failure);
         if (result && !result->is_fault && result->failed == lease->items) { /* each item has a
                                                                                 cause */
-            tell_failures(&record, result);
+            set_failures(&record, result);
         }
     } else {
         record.failed = result->failed;
-        place(&record, result);
-        tell_failures(&record, result);
+        set_place(&record, result);
+        set_failures(&record, result);
     }
     return add(journal, &record, lease->worker, err);
 }
@@ -211,7 +212,7 @@ int journal_accept(struct journal *journal, enum ledger_verdict verdict,
 int journal_retried(struct journal *journal, const struct ledger_lease *lease,
                     const struct journal_failure *failure, struct error *err) {
     struct commit_record record = record_of(journal, COMMIT_RETRY, lease, 0);
-    blame(&record, failure);
+    set_cause(&record, failure);
     return add(journal, &record, -1, err);
 }
 
@@ -248,10 +249,10 @@ int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, 
     if (turned <= 0) {
         return turned;
     }
-    while (journal->stored < through) {
-        struct journal_entry entry = journal->entries[journal->first++];
-        journal->count--;
-        journal->stored++;
+    while (journal->stored_count < through) {
+        struct journal_entry entry = journal->pending[journal->pending_first++];
+        journal->pending_count--;
+        journal->stored_count++;
         if (entry.verdict <= COMMIT_FAILED) {
             ledger_committed(journal->ledger, entry.first, entry.cells);
         }
@@ -261,16 +262,16 @@ int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, 
 }
 
 bool journal_is_stored(const struct journal *journal) {
-    return journal->count == 0;
+    return journal->pending_count == 0;
 }
 
 bool journal_is_full(const struct journal *journal) {
     return commit_is_full(journal->log);
 }
 
-struct journal_first journal_first_failure(const struct journal *journal) {
+struct journal_first_failure journal_find_first_failure(const struct journal *journal) {
     size_t count = 0;
-    struct journal_first first = journal->first_before;
+    struct journal_first_failure first = journal->earlier_failure;
     const struct ledger_failure *failure = ledger_failures(journal->ledger, &count);
     if (first.tries == 0 && count) {
         first.cell = failure->cell;
@@ -285,12 +286,12 @@ struct journal_first journal_first_failure(const struct journal *journal) {
 /* ---- when all is committed ------------------------------------------------------------------ */
 
 void journal_broken(struct journal *journal, int64_t first, int64_t cells) {
-    if (journal->void_count == journal->void_room) {
-        journal->void_room = MAX(journal->void_room * 2, (size_t)16);
-        journal->voids =
-            x_realloc_array(journal->voids, journal->void_room, sizeof *journal->voids);
+    if (journal->broken_count == journal->broken_room) {
+        journal->broken_room = MAX(journal->broken_room * 2, (size_t)16);
+        journal->broken =
+            x_realloc_array(journal->broken, journal->broken_room, sizeof *journal->broken);
     }
-    journal->voids[journal->void_count++] = (struct journal_void){first, cells};
+    journal->broken[journal->broken_count++] = (struct journal_range){first, cells};
 }
 
 struct finding {
@@ -345,15 +346,15 @@ struct publishing {
 
 /* False for END, which covers all cells, for RETRY, which has no result, and for failures under
  * another job. */
-static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
-                     const struct commit_record *record) {
+static bool has_cells(const struct publishing *publishing, const struct commit_head *head,
+                      const struct commit_record *record) {
     return record->verdict < COMMIT_END && journal_counts(publishing->journal, head, record);
 }
 
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
-    if (!is_heard(publishing, head, record)) {
+    if (!has_cells(publishing, head, record)) {
         return 0;
     }
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
@@ -374,7 +375,7 @@ static int publish_record(void *context, const struct commit_head *head,
                           const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
     struct journal *journal = publishing->journal;
-    if (!is_heard(publishing, head, record) ||
+    if (!has_cells(publishing, head, record) ||
         record_resolver_next(publishing->resolver, record) == 0 ||
         record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE ||
         are_published(publishing, record)) {
@@ -414,11 +415,11 @@ int journal_publish(struct journal *journal, struct error *err) {
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }
-    return journal->void_count == 0
+    return journal->broken_count == 0
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.output.path: %zu results are missing or changed",
-                           journal->void_count);
+                           journal->broken_count);
 }
 
 struct checking {
@@ -463,9 +464,9 @@ int journal_check_failures(struct journal *journal, struct error *err) {
                      ? -1
                      : commit_replay(journal->log, check_record, &checking, err);
     record_resolver_free(checking.resolver);
-    if (result == 0 && journal->void_count > 0) {
+    if (result == 0 && journal->broken_count > 0) {
         result = error_set(err, ERROR_INVALID, "%zu lists of failed items are missing or changed",
-                           journal->void_count);
+                           journal->broken_count);
     }
     return result < 0 ? error_context(err, "spec.output.path") : 0;
 }
@@ -478,10 +479,10 @@ int journal_void_broken(struct journal *journal, const struct parts *parts, int6
             journal_broken(journal, i, MAX(parts->places[i].cells, 1));
         }
     }
-    for (size_t i = 0; i < journal->void_count; i++) {
+    for (size_t i = 0; i < journal->broken_count; i++) {
         struct commit_record record = {.verdict = COMMIT_VOID,
-                                       .first = journal->voids[i].first,
-                                       .cells = journal->voids[i].cells,
+                                       .first = journal->broken[i].first,
+                                       .cells = journal->broken[i].cells,
                                        .text = cause,
                                        .text_size = strlen(cause)};
         ledger_void(journal->ledger, record.first, record.cells);
@@ -489,7 +490,7 @@ int journal_void_broken(struct journal *journal, const struct parts *parts, int6
             return -1;
         }
     }
-    *ret_count = (int64_t)journal->void_count;
-    journal->void_count = 0;
+    *ret_count = (int64_t)journal->broken_count;
+    journal->broken_count = 0;
     return 0;
 }

@@ -1,8 +1,14 @@
-/* journal.h: the ledger together with the commit log. Each range that the ledger accepts becomes a
- * record; it is announced only once the record is stored. The next coordinator restores its ledger
- * from the records. For the coordinator only; one thread. Only journal_parts and journal_publish
- * may run on another thread; meanwhile no other function of the journal may be called, and none
- * that changes the ledger (dispatcher_pause). */
+/* journal.h: makes the ledger's decisions permanent. The ledger (ledger.h) decides in memory which
+ * results count; the journal writes each decision as a record (commit_format.h) into the commit log
+ * (commit.h), and reads all earlier records into a new ledger when a coordinator starts. A decision
+ * takes effect, for workers and for the outputs, only when its record is stored: journal_turn then
+ * calls `stored`.
+ *
+ * A cell is the smallest range of the input that can be leased; first and cells are the number of a
+ * range's first cell and the number of its cells (ledger.h).
+ *
+ * For the coordinator's thread. journal_parts and journal_publish take long and may run in another
+ * thread; during the call no other thread may use the journal or its ledger (dispatcher_pause). */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -11,38 +17,40 @@
 #include "agent/score/log/commit.h"
 #include "agent/score/wire/message.h"
 
-/* The first mini-batch that failed permanently; tries 0: none did. */
-struct journal_first {
+/* A failure that ended all tries of a range: the range's first cell, the number of tries, the last
+ * worker and the cause (both truncated if too long). tries 0: there was no such failure. */
+struct journal_first_failure {
     int64_t cell;
     int tries;
-    char worker[256], cause[LEDGER_CAUSE_MAX]; /* truncated if too long */
+    char worker[256], cause[LEDGER_CAUSE_MAX];
 };
 
 struct journal {
-    const struct job *job;
-    struct store *output; /* borrowed */
-    struct ledger *ledger;
-    struct commit_log *log;
-    int64_t epoch, epoch_ns;           /* epoch_ns: time of the claim, monotonic */
-    bool is_ended;                     /* the last record says that the run has ended, ... */
-    bool has_succeeded;                /* ... and how */
-    struct journal_first first_before; /* under earlier coordinators of this job */
-    struct journal_entry *entries;     /* added and not stored yet, oldest first */
-    size_t first, count, room;
-    int64_t stored; /* records stored in this epoch */
-    struct journal_void *voids;
-    size_t void_count, void_room;
+    const struct job *job;   /* borrowed */
+    struct store *output;    /* borrowed */
+    struct ledger *ledger;   /* owned */
+    struct commit_log *log;  /* owned */
+    int64_t epoch, epoch_ns; /* of this coordinator; epoch_ns: when it began, monotonic clock */
+    bool is_ended;           /* the log's last record says that the run has ended, ... */
+    bool has_succeeded;      /* ... and how */
+    struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */
+    /* Private to journal.c. */
+    struct journal_entry *pending; /* added and not stored yet: from pending_first, oldest first */
+    size_t pending_first, pending_count, pending_room;
+    int64_t stored_count;         /* records of this epoch that are stored */
+    struct journal_range *broken; /* see journal_broken */
+    size_t broken_count, broken_room;
 };
 
-/* An accepted range of cells, and the lease that it came from. */
+/* A record, as journal_turn reports it. */
 struct journal_entry {
     enum commit_verdict verdict;
     int64_t first, cells;
-    int worker; /* index; -1: none */
-    int64_t lease;
+    int worker;    /* its index in the ledger; -1: the record is not a worker's result */
+    int64_t lease; /* of that worker */
 };
 
-struct journal_void {
+struct journal_range {
     int64_t first, cells;
 };
 
@@ -50,13 +58,17 @@ struct journal_options {
     const struct job *job;
     struct store *output;
     struct ledger_options ledger;
-    int64_t cells, items; /* of the whole input; cells < 0: ledger_extend adds them later */
+    int64_t cells, items; /* of the whole input; cells < 0: unknown yet, see ledger_extend */
 };
 
-/* Reads all commits into a new ledger and claims the run; errors as of commit_open. Blocks. */
+/* Claims the run (commit_open) and reads all its records into a new ledger. The options' pointers
+ * are borrowed; end with journal_release. INVALID: a record does not fit the input; else the errors
+ * of commit_open. Blocks. */
 NODISCARD int journal_open(const struct journal_options *options, struct journal *journal,
                            struct error *err);
 void journal_release(struct journal *journal);
+
+/* ---- adding records ------------------------------------------------------------------------- */
 
 /* Why a lease failed. */
 struct journal_failure {
@@ -64,48 +76,56 @@ struct journal_failure {
     const char *cause;
 };
 
-/* A lease succeeded (result: its worker's report), or its mini-batch failed permanently
- * (failure). */
+/* Adds a record for a lease that ended. verdict: what the ledger said about it; DONE, LATE or
+ * PARTIAL: `result` is the worker's message; FAILED: `failure` says why, and result may be NULL.
+ * All arguments are copied. These functions fail only if the record can never be stored: INVALID,
+ * too large; EXHAUSTED, the caller ignored journal_is_full. */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
-/* The lease failed and will be granted again. This is recorded so that the next coordinator counts
- * the try, too. */
+/* Adds a record for a lease that failed and will be granted again, so that the next coordinator
+ * counts this try, too. */
 NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease *lease,
                               const struct journal_failure *failure, struct error *err);
-/* The files of these cells have their final names. */
+/* Adds a record that the output files of these cells have their final names. */
 NODISCARD int journal_published(struct journal *journal, int64_t first, int64_t cells,
                                 struct error *err);
-/* Every cell is accounted for: adds the last record, unless it exists already. */
+/* Adds the run's last record, unless the log ends with it. Every cell must be accounted for. */
 NODISCARD int journal_end(struct journal *journal, bool succeeded, struct error *err);
 
-/* Between events: passes due records to the writer; calls `stored` for each entry that has been
- * stored. at_once: does not wait for more records. Errors as of commit_turn. */
+/* Call it after every event: hands the added records to the log's writer thread, once they are 200
+ * ms old or 4 MiB large, or now if at_once; then calls `stored` for each record that has been
+ * stored since the last call, in the order in which they were added. Errors as of commit_turn. */
 typedef void journal_stored(void *context, const struct journal_entry *entry);
 NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored *stored,
                            void *context, struct error *err);
-bool journal_is_stored(const struct journal *journal); /* every record added so far */
-bool journal_is_full(const struct journal *journal);   /* no more leases for now */
+/* True: every record added so far is stored. */
+bool journal_is_stored(const struct journal *journal);
+/* True: the store is slower than the workers; grant no leases for now. */
+bool journal_is_full(const struct journal *journal);
 
-/* The first mini-batch of this job that failed permanently, under any coordinator. */
-struct journal_first journal_first_failure(const struct journal *journal);
+/* The first failure of this job that ended all tries of a range, under any coordinator. */
+struct journal_first_failure journal_find_first_failure(const struct journal *journal);
 
-/* ---- when all is committed ------------------------------------------------------------------ */
-
-/* The location of each cell's result, for a join; the caller frees places with free. */
-NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
-/* Publishes the packs of all committed cells that are not published yet. */
-NODISCARD int journal_publish(struct journal *journal, struct error *err);
-/* Checks the objects that hold lists of failed items (failures.h). INVALID: some are missing or
- * differ from the commit; journal_void_broken voids these. */
-NODISCARD int journal_check_failures(struct journal *journal, struct error *err);
-/* True if the record counts for this job. Failures under another job (uid) do not: the run was
- * started again. */
+/* True if the record counts for this job. Items that failed permanently under another job (uid) do
+ * not: that job's successor tries them again. */
 bool journal_counts(const struct journal *journal, const struct commit_head *head,
                     const struct commit_record *record);
-/* The result of these cells is missing or differs from the commit. */
+
+/* ---- once all is committed ------------------------------------------------------------------ */
+
+/* For video_join.h: where the result of each cell is stored. The caller frees ret_parts->places
+ * with free. INVALID: a record does not fit the input; else the store's errors. */
+NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
+/* Writes the files of all committed packs (pack.h) that are not published yet. INVALID: some packs
+ * are missing or differ from their record; journal_void_broken makes their cells wait again. */
+NODISCARD int journal_publish(struct journal *journal, struct error *err);
+/* Checks the objects that list failed items (failures.h). INVALID as of journal_publish. */
+NODISCARD int journal_check_failures(struct journal *journal, struct error *err);
+/* Notes that the object of these cells' result is missing or differs from its record. */
 void journal_broken(struct journal *journal, int64_t first, int64_t cells);
-/* Voids all results found broken (by journal_broken, a check, or the join of `parts`, which may be
- * NULL): their cells wait again. *ret_count: the number of voided results. */
+/* For each result noted by journal_broken, by the two checks above, or marked is_broken in `parts`
+ * (may be NULL), adds a VOID record: the result no longer counts, and the ledger leases its cells
+ * again. *ret_count: how many there were. */
 NODISCARD int journal_void_broken(struct journal *journal, const struct parts *parts,
                                   int64_t *ret_count, struct error *err);

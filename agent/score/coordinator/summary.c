@@ -66,7 +66,7 @@ static json_t *workers_json(const struct facts *facts) {
 json_t *summary_json(const struct summary *summary) {
     struct ledger_counts counts = ledger_counts(summary->ledger);
     AUTO(tree_freep)
-    json_t *progress = progress_json(summary->progress, &counts, 0);
+    json_t *progress = run_progress_json(summary->progress, &counts, 0);
     char started[21], completed[21];
     clock_format(summary->started_wall_ms, started);
     clock_format(summary->completed_wall_ms, completed);
@@ -83,7 +83,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "items", json_object_get(progress, "items"));
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
-    progress_add_log(summary->progress, tree);
+    run_progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "report", json_boolean(summary->has_report));
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
@@ -114,7 +114,7 @@ void summary_leave_words(json_t *progress) {
 
 int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
                    report_item *item, void *context, struct facts **ret_facts, struct error *err) {
-    const struct progress *progress = summary->progress;
+    const struct run_progress *progress = summary->progress;
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
     struct ledger_counts counts = ledger_counts(summary->ledger);
@@ -122,7 +122,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .job = job->name,
         .run = job->run,
         .uid = job->uid,
-        .state = progress_state_name(progress->state),
+        .state = run_progress_state_name(progress->state),
         .message = progress->message,
         .is_failed = progress->state == PROGRESS_FAILED,
         .unit = media ? media->unit : "items",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/job.h"
-#include "agent/score/coordinator/progress.h"
+#include "agent/score/coordinator/run_progress.h"
 #include "agent/score/log/commit.h"
 #include "agent/score/report/report.h"
 
@@ -12,7 +12,7 @@ enum { SUMMARY_BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 
 
 struct summary {
     const struct job *job;
-    const struct progress *progress; /* in its final state */
+    const struct run_progress *progress; /* in its final state */
     const struct ledger *ledger;
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;

@@ -44,8 +44,8 @@ static bool copy_texts(const json_t *tree, json_t *words) {
 static bool is_verdict(const json_t *tree) {
     const char *state = tree_text(tree, "state", "");
     int64_t code = tree_integer(tree, "exitCode", -1);
-    return (code == 0 && strcmp(state, progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
-           (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
+    return (code == 0 && strcmp(state, run_progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
+           (code == 1 && strcmp(state, run_progress_state_name(PROGRESS_FAILED)) == 0);
 }
 
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,

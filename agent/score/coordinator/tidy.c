@@ -2,7 +2,7 @@
 #include "agent/score/coordinator/tidy.h"
 
 #include "agent/score/coordinator/summary.h"
-#include "agent/score/wire/mounts.h"
+#include "agent/score/wire/volume_watch.h"
 #include "lib/log.h"
 
 #include <stdlib.h>
@@ -35,18 +35,18 @@ static void on_hang(void *context UNUSED, const struct error *why) {
 }
 
 void tidy_run_ended(const struct job *job) {
-    struct mounts_options watched = {
+    struct volume_watch_options watched = {
         .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
-    struct mounts *mounts = NULL;
+    struct volume_watch *volumes = NULL;
     AUTO(store_freep) struct store *output = NULL;
     struct error err = {0};
-    if (mounts_watch(&watched, &mounts, &err) < 0 ||
+    if (volume_watch_start(&watched, &volumes, &err) < 0 ||
         store_open(job->output, /* writes= */ true, &output, &err) < 0) {
         log_event(LOG_WARNING, "leftovers may remain: %s", err.text);
     } else {
         tidy_run(job, output, /* was_killed= */ true);
     }
-    mounts_free(mounts);
+    volume_watch_free(volumes);
 }
 
 static int add_name(void *context, const char *name, const struct store_info *info UNUSED,
@@ -80,7 +80,7 @@ void tidy_run_left(const struct job *job, int64_t epoch) {
     int exit_code = 1;
     AUTO(tree_freep) json_t *words = NULL;
     AUTO(store_freep) struct store *output = NULL;
-    if (mounts_try(job, MOUNTS_TRY_MS, &err) < 0) {
+    if (volume_watch_check(job, VOLUME_CHECK_MS, &err) < 0) {
         return;
     }
     words = summary_recall(job, /* any_uid= */ true, &exit_code);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/trigger_watcher.h"
 
-#include "agent/data/source/manifest.h"
-#include "agent/data/source/pattern.h"
+#include "agent/data/source/input_manifest.h"
+#include "agent/data/source/name_pattern.h"
 #include "agent/job.h"
 #include "agent/store/path.h"
 #include "agent/store/store.h"
@@ -182,7 +182,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
     if (job_is_interrupted()) {
         return error_set(err, ERROR_CANCELLED, "Cancelled");
     }
-    return pattern_matches(walk->pattern, name) ? add_file(walk, name, info, err) : 0;
+    return name_pattern_matches(walk->pattern, name) ? add_file(walk, name, info, err) : 0;
 }
 
 static int on_named(void *context, const char *path, const char *mark UNUSED, struct error *err) {
@@ -245,7 +245,7 @@ static int walk_input(const json_t *spec, struct walk *walk, struct error *err) 
         return store_list(walk->store, "", /* after= */ NULL, on_name, walk, err);
     }
     error_clear(&cause);
-    if (manifest_read(manifest, /* after= */ NULL, on_named, walk, &cause) < 0) {
+    if (input_manifest_read(manifest, /* after= */ NULL, on_named, walk, &cause) < 0) {
         if (cause.kind != ERROR_INVALID) { /* it may be being written */
             *err = cause;
             return -1;

@@ -11,7 +11,7 @@
 /* ---- how leases end --- --------------------------------------------------------------------- */
 
 struct ledger_lease ledger_view(const struct ledger *ledger, int32_t index) {
-    const struct lease *lease = &ledger->slots.leases[index];
+    const struct queued_lease *lease = &ledger->slots.leases[index];
     return (struct ledger_lease){
         .worker = lease->worker,
         .slot = ledger->slots.of[lease->slot].number,
@@ -31,7 +31,7 @@ int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_
 
 /* True: its twin continues. False: the caller handles the cells. */
 static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64_t now_ms) {
-    struct lease lease = ledger->slots.leases[index];
+    struct queued_lease lease = ledger->slots.leases[index];
     slots_drop(&ledger->slots, index, is_late, now_ms);
     if (lease.twin >= 0) {
         for (int64_t i = lease.first; i < lease.first + lease.cells; i++) {
@@ -57,7 +57,7 @@ static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
 /* Drops a lease that its worker need not continue. The caller handles its cells. */
 static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) {
     struct ledger_lease lease = ledger_view(ledger, index);
-    struct slot *slot = &ledger->slots.of[ledger->slots.leases[index].slot];
+    struct ledger_slot *slot = &ledger->slots.of[ledger->slots.leases[index].slot];
     if (slot->head == index && slot->stuck_lease < 0) { /* the next head has not begun */
         slot->stuck_lease = lease.lease;
     }
@@ -74,7 +74,7 @@ static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t
             continue;
         }
         int32_t index = cells->of[i].lease_or_failed;
-        struct lease lease = ledger->slots.leases[index];
+        struct queued_lease lease = ledger->slots.leases[index];
         int64_t lease_end = lease.first + lease.cells;
         drop_unwanted(ledger, index, now_ms);
         if (lease.twin >= 0) {
@@ -212,7 +212,7 @@ int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_wor
 }
 
 static void lose_slot(struct ledger *ledger, int index) {
-    struct slot *slot = &ledger->slots.of[index];
+    struct ledger_slot *slot = &ledger->slots.of[index];
     static const struct bad_end lost = {.fault = LEDGER_MACHINE,
                                         .cause = "its worker was lost again and again"};
     slot->is_present = false;
@@ -273,7 +273,7 @@ static int idle_slot_for(const struct ledger *ledger, int worker) {
     return index;
 }
 
-static int64_t slow_ms(const struct ledger *ledger, const struct lease *lease) {
+static int64_t slow_ms(const struct ledger *ledger, const struct queued_lease *lease) {
     int64_t median_us = sizes_median_us(&ledger->sizes, lease->cells);
     return median_us < 0 ? -1 : MAX(2 * median_us / 1000, (int64_t)LEDGER_SLOW_MS);
 }
@@ -289,11 +289,11 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         return best_ms;
     }
     for (int32_t i = slots->oldest_alone; i >= 0; i = slots->leases[i].newer) {
-        const struct lease *lease = &slots->leases[i];
+        const struct queued_lease *lease = &slots->leases[i];
         if (lease->granted_ms + LEDGER_SLOW_MS >= best_ms) {
             break;
         }
-        const struct slot *holder = &slots->of[lease->slot];
+        const struct ledger_slot *holder = &slots->of[lease->slot];
         bool has_begun = holder->head == i;
         int64_t after_ms = has_begun ? slow_ms(ledger, lease) : LEDGER_SLOW_MS;
         int64_t due_ms = (has_begun ? holder->started_ms : lease->granted_ms) + after_ms;
@@ -313,7 +313,7 @@ static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_le
     if (next_slow(ledger, &first, &slot) > now_ms) {
         return false;
     }
-    struct lease lease = ledger->slots.leases[first];
+    struct queued_lease lease = ledger->slots.leases[first];
     if (ledger->slots.of[lease.slot].head != first) {
         return false; /* ledger_take takes it back */
     }
@@ -346,7 +346,7 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
     if (slot < 0) {
         return false;
     }
-    struct lease lease = {.number = ledger->next_lease++};
+    struct queued_lease lease = {.number = ledger->next_lease++};
     lease.first = cells_next(&ledger->cells, slot, ledger->slots_present, most, &lease.cells);
     lease.try = next_try(ledger, lease.first, lease.cells);
     int32_t index = slots_lease(&ledger->slots, slot, &lease, now_ms);
@@ -398,7 +398,7 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_ta
     if (now_ms < next_expired(ledger, &index) || index < 0) {
         return false;
     }
-    struct slot *slot = &ledger->slots.of[index];
+    struct ledger_slot *slot = &ledger->slots.of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
     *ret_taken = (struct ledger_taken){.lease = ledger_view(ledger, slot->head)};
     snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
@@ -444,7 +444,7 @@ int64_t ledger_deadline_ms(const struct ledger *ledger) {
 
 void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms) {
     int32_t index = slots_find(&ledger->slots, lease);
-    const struct lease *it = index < 0 ? NULL : &ledger->slots.leases[index];
+    const struct queued_lease *it = index < 0 ? NULL : &ledger->slots.leases[index];
     if (it && !it->is_late && it->worker == worker && ledger->slots.of[it->slot].head == index) {
         slots_wait(&ledger->slots, it->slot, is_ready, now_ms);
     }
@@ -523,8 +523,8 @@ static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
  * program that is started again for each. */
 static void measure(struct ledger *ledger, int32_t index, const struct ledger_report *report,
                     int64_t now_ms, bool is_sample) {
-    const struct lease *lease = &ledger->slots.leases[index];
-    struct slot *slot = &ledger->slots.of[lease->slot];
+    const struct queued_lease *lease = &ledger->slots.leases[index];
+    struct ledger_slot *slot = &ledger->slots.of[lease->slot];
     int64_t us = (now_ms - slot->started_ms) * 1000;
     if (slot->head != index) {
         return; /* its clock is stopped */

@@ -31,13 +31,13 @@ int slots_add(struct slots *slots, int worker, int count) {
     int first = (int)slots->count;
     for (int i = 0; i < count; i++) {
         slots->of = cells_grow(slots->of, slots->count, &slots->room, sizeof *slots->of);
-        slots->of[slots->count++] = (struct slot){.worker = worker,
-                                                  .number = i,
-                                                  .head = -1,
-                                                  .tail = -1,
-                                                  .waits_ms = -1,
-                                                  .stuck_lease = -1,
-                                                  .list = {-1, -1}};
+        slots->of[slots->count++] = (struct ledger_slot){.worker = worker,
+                                                         .number = i,
+                                                         .head = -1,
+                                                         .tail = -1,
+                                                         .waits_ms = -1,
+                                                         .stuck_lease = -1,
+                                                         .list = {-1, -1}};
     }
     return first;
 }
@@ -45,7 +45,7 @@ int slots_add(struct slots *slots, int worker, int count) {
 /* ---- lists of slots ------------------------------------------------------------------------- */
 
 static void list_remove(struct slots *slots, int index, int link) {
-    struct slot *slot = &slots->of[index];
+    struct ledger_slot *slot = &slots->of[index];
     int list = slot->list[link];
     if (list < 0) {
         return;
@@ -57,7 +57,7 @@ static void list_remove(struct slots *slots, int index, int link) {
 }
 
 static void list_append(struct slots *slots, int index, int link, int list) {
-    struct slot *slot = &slots->of[index];
+    struct ledger_slot *slot = &slots->of[index];
     int last = slots->last[list];
     slot->list[link] = list;
     slot->previous[link] = last;
@@ -67,14 +67,14 @@ static void list_append(struct slots *slots, int index, int link, int list) {
 }
 
 int slots_ahead(const struct slots *slots, int index) {
-    const struct slot *slot = &slots->of[index];
+    const struct ledger_slot *slot = &slots->of[index];
     double fits =
         slot->ended > 0 ? LEDGER_AHEAD_MS * 1000.0 * slot->ended / (slot->busy_us + 1) : 1;
     return (int)MIN(MAX(fits, 1), (double)slots->ahead_max);
 }
 
 void slots_place(struct slots *slots, int index) {
-    const struct slot *slot = &slots->of[index];
+    const struct ledger_slot *slot = &slots->of[index];
     int list = !slot->is_present || slot->stuck_lease >= 0 ? -1
                : slot->held == 0                           ? LIST_IDLE
                : slot->held > slots_ahead(slots, index)    ? -1
@@ -104,7 +104,7 @@ static void start_clock(struct slots *slots, int index, int64_t now_ms) {
 
 /* started_ms is kept while it waits: it tells how long the lease has made no progress. */
 void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
-    struct slot *slot = &slots->of[index];
+    struct ledger_slot *slot = &slots->of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
     if (!is_ready && !waits) {
         list_remove(slots, index, LINK_RUNNING);
@@ -118,7 +118,7 @@ void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
 }
 
 void slots_measure(struct slots *slots, int index, int64_t us) {
-    struct slot *slot = &slots->of[index];
+    struct ledger_slot *slot = &slots->of[index];
     slot->busy_us += (double)us;
     slot->ended++;
     if (slot->ended >= MEASURED_MAX) {
@@ -138,7 +138,7 @@ static void rehash(struct slots *slots) {
     slots->buckets = x_realloc_array(slots->buckets, slots->bucket_count, sizeof *slots->buckets);
     memset(slots->buckets, 0xff, slots->bucket_count * sizeof *slots->buckets); /* -1 */
     for (size_t i = 0; i < slots->lease_count; i++) {
-        struct lease *lease = &slots->leases[i];
+        struct queued_lease *lease = &slots->leases[i];
         if (lease->number >= 0) {
             int32_t *bucket = bucket_of(slots, lease->number);
             lease->chain = *bucket;
@@ -147,7 +147,7 @@ static void rehash(struct slots *slots) {
     }
 }
 
-static int32_t lease_new(struct slots *slots, const struct lease *values) {
+static int32_t lease_new(struct slots *slots, const struct queued_lease *values) {
     if (slots->hashed >= slots->bucket_count) {
         rehash(slots);
     }
@@ -168,7 +168,7 @@ static int32_t lease_new(struct slots *slots, const struct lease *values) {
 }
 
 static void lease_free(struct slots *slots, int32_t index) {
-    struct lease *lease = &slots->leases[index];
+    struct queued_lease *lease = &slots->leases[index];
     int32_t *link = bucket_of(slots, lease->number);
     while (*link != index) {
         link = &slots->leases[*link].chain;
@@ -194,7 +194,7 @@ int32_t slots_find(const struct slots *slots, int64_t number) {
 /* ---- by age: leases without a twin, and revoked leases -------------------------------------- */
 
 static void alone_remove(struct slots *slots, int32_t index) {
-    struct lease *lease = &slots->leases[index];
+    struct queued_lease *lease = &slots->leases[index];
     if (lease->is_alone) {
         *(lease->older < 0 ? &slots->oldest_alone : &slots->leases[lease->older].newer) =
             lease->newer;
@@ -206,7 +206,7 @@ static void alone_remove(struct slots *slots, int32_t index) {
 
 /* Inserts nearly always at the end; a lease that has lost its twin is older. */
 static void alone_insert(struct slots *slots, int32_t index) {
-    struct lease *lease = &slots->leases[index];
+    struct queued_lease *lease = &slots->leases[index];
     int32_t older = slots->newest_alone;
     while (older >= 0 && slots->leases[older].granted_ms > lease->granted_ms) {
         older = slots->leases[older].older;
@@ -226,7 +226,7 @@ void slots_pair(struct slots *slots, int32_t lease, int32_t second) {
 }
 
 void slots_forget(struct slots *slots, int32_t index) {
-    struct lease *lease = &slots->leases[index];
+    struct queued_lease *lease = &slots->leases[index];
     assert(lease->is_late);
     *(lease->previous < 0 ? &slots->oldest_late : &slots->leases[lease->previous].next) =
         lease->next;
@@ -237,7 +237,7 @@ void slots_forget(struct slots *slots, int32_t index) {
 }
 
 static void remember_late(struct slots *slots, int32_t index) {
-    struct lease *lease = &slots->leases[index];
+    struct queued_lease *lease = &slots->leases[index];
     lease->is_late = true;
     lease->previous = slots->newest_late;
     lease->next = -1;
@@ -250,11 +250,11 @@ static void remember_late(struct slots *slots, int32_t index) {
 
 /* ---- a slot's queue ------------------------------------------------------------------------- */
 
-int32_t slots_lease(struct slots *slots, int slot_index, const struct lease *values,
+int32_t slots_lease(struct slots *slots, int slot_index, const struct queued_lease *values,
                     int64_t now_ms) {
     int32_t index = lease_new(slots, values);
-    struct slot *slot = &slots->of[slot_index];
-    struct lease *lease = &slots->leases[index];
+    struct ledger_slot *slot = &slots->of[slot_index];
+    struct queued_lease *lease = &slots->leases[index];
     lease->worker = slot->worker;
     lease->slot = slot_index;
     lease->twin = -1;
@@ -273,8 +273,8 @@ int32_t slots_lease(struct slots *slots, int slot_index, const struct lease *val
 }
 
 void slots_drop(struct slots *slots, int32_t index, bool is_late, int64_t now_ms) {
-    struct lease *lease = &slots->leases[index];
-    struct slot *slot = &slots->of[lease->slot];
+    struct queued_lease *lease = &slots->leases[index];
+    struct ledger_slot *slot = &slots->of[lease->slot];
     bool was_head = slot->head == index;
     assert(!lease->is_late);
     *(lease->previous < 0 ? &slot->head : &slots->leases[lease->previous].next) = lease->next;

@@ -11,7 +11,7 @@ enum { LATE_LEASES = 4096 /* maximum of revoked leases whose results are still a
 enum slot_list { LIST_IDLE, LIST_HALF, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
 enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT };
 
-struct lease {
+struct queued_lease {
     int64_t number, first;
     int32_t cells;
     int try;
@@ -24,7 +24,7 @@ struct lease {
     bool is_second, is_late, is_alone; /* is_alone: in the list of older and newer */
 };
 
-struct slot {
+struct ledger_slot {
     int worker, number; /* number: the slot's within the worker */
     bool is_present;
     int32_t head, tail; /* indices of leases, or -1 */
@@ -40,11 +40,11 @@ struct slot {
 };
 
 struct slots {
-    struct slot *of;
+    struct ledger_slot *of;
     size_t count, room;
     int ahead_max;
     int first[LIST_COUNT], last[LIST_COUNT];
-    struct lease *leases;
+    struct queued_lease *leases;
     size_t lease_count, lease_room; /* ever used */
     int32_t free_lease;
     int32_t *buckets; /* hash table by number; the size is a power of two */
@@ -64,7 +64,8 @@ int slots_ahead(const struct slots *slots, int slot);
 void slots_place(struct slots *slots, int slot);
 
 /* Adds a new lease at the end of the slot's queue; the caller sets number, range and try before. */
-int32_t slots_lease(struct slots *slots, int slot, const struct lease *lease, int64_t now_ms);
+int32_t slots_lease(struct slots *slots, int slot, const struct queued_lease *lease,
+                    int64_t now_ms);
 int32_t slots_find(const struct slots *slots, int64_t number); /* also late ones; -1: none */
 /* Removes the lease from its slot's queue and from its twin. is_late: it can still be found as a
  * late one; otherwise it is freed. */

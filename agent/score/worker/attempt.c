@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/attempt.h"
 
-#include "agent/score/wire/mounts.h"
+#include "agent/score/wire/volume_watch.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
 
@@ -18,22 +18,23 @@ enum {
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-void told_release(struct told *told) {
-    free(told->text);
-    free(told->said);
-    json_decref(told->failures);
-    json_decref(told->work);
-    *told = (struct told){0};
+void attempt_report_release(struct attempt_report *report) {
+    free(report->text);
+    free(report->said);
+    json_decref(report->failures);
+    json_decref(report->work);
+    *report = (struct attempt_report){0};
 }
 
-struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, const char *cause) {
-    struct told told = {.epoch = epoch, .text = x_strdup(cause)};
-    told.result = (struct message_result){.lease = lease,
-                                          .is_fault = true,
-                                          .fault = fault,
-                                          .text = told.text,
-                                          .text_size = strlen(cause)};
-    return told;
+struct attempt_report attempt_report_fault(int64_t epoch, int64_t lease, enum message_fault fault,
+                                           const char *cause) {
+    struct attempt_report report = {.epoch = epoch, .text = x_strdup(cause)};
+    report.result = (struct message_result){.lease = lease,
+                                            .is_fault = true,
+                                            .fault = fault,
+                                            .text = report.text,
+                                            .text_size = strlen(cause)};
+    return report;
 }
 
 /* Decides whether the mini-batch or the machine is at fault. */
@@ -46,8 +47,9 @@ static enum message_fault fault_of(const struct scorer_task *task, const struct 
     return is_mount || (is_output && error_is_machine(err)) ? MESSAGE_MACHINE : MESSAGE_SCORER;
 }
 
-static void tell_place(enum sink_form form, struct told *told, const struct staged_output *staged) {
-    struct message_result *result = &told->result;
+static void set_place(enum sink_form form, struct attempt_report *report,
+                      const struct staged_output *staged) {
+    struct message_result *result = &report->result;
     if (form == SINK_NOTHING) {
         result->place = MESSAGE_NOWHERE;
         return;
@@ -57,42 +59,44 @@ static void tell_place(enum sink_form form, struct told *told, const struct stag
     result->size_bytes = part.size_bytes;
     result->crc = part.crc;
     if (result->place == MESSAGE_TEXT) {
-        told->text = x_strndup(part.bytes, (size_t)part.size_bytes);
-        result->text = told->text;
+        report->text = x_strndup(part.bytes, (size_t)part.size_bytes);
+        result->text = report->text;
         result->text_size = (size_t)part.size_bytes;
     }
 }
 
 /* Takes over the task's staged output, and the failures that are sent with the result. */
-static struct told tell_done(const struct attempt *attempt, const struct scorer_task *task,
-                             const struct scorer_count *count, int64_t took_us) {
+static struct attempt_report report_done(const struct attempt *attempt,
+                                         const struct scorer_task *task,
+                                         const struct scorer_count *count, int64_t took_us) {
     AUTO(staged_output_freep) struct staged_output *staged = task->staged;
     struct part failures = failures_part(task->failures);
     json_t *list = TAKE(task->failures->list);
     const struct scorer_lease *lease = &task->lease;
-    struct told told = {.epoch = lease->epoch,
-                        .result = {.lease = lease->lease,
-                                   .items = count->items,
-                                   .failed = count->failed,
-                                   .failures = list,
-                                   .failures_bytes = failures.size_bytes,
-                                   .failures_crc = failures.crc,
-                                   .took_us = took_us},
-                        .failures = list};
+    struct attempt_report report = {.epoch = lease->epoch,
+                                    .result = {.lease = lease->lease,
+                                               .items = count->items,
+                                               .failed = count->failed,
+                                               .failures = list,
+                                               .failures_bytes = failures.size_bytes,
+                                               .failures_crc = failures.crc,
+                                               .took_us = took_us},
+                                    .failures = list};
     log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
               (long long)count->items, (long long)took_us);
-    tell_place(attempt->form, &told, staged);
+    set_place(attempt->form, &report, staged);
     if (attempt->publisher) {
         publisher_keep(attempt->publisher, lease->epoch, lease->lease, TAKE(staged));
     }
-    return told;
+    return report;
 }
 
-static struct told tell_fault(const struct scorer_lease *lease, enum message_fault fault,
-                              const struct scorer_count *count, const char *cause) {
-    struct told told = told_fault(lease->epoch, lease->lease, fault, cause);
-    told.result.items = count->items;
-    return told;
+static struct attempt_report report_fault(const struct scorer_lease *lease,
+                                          enum message_fault fault,
+                                          const struct scorer_count *count, const char *cause) {
+    struct attempt_report report = attempt_report_fault(lease->epoch, lease->lease, fault, cause);
+    report.result.items = count->items;
+    return report;
 }
 
 /* ---- scoring -------------------------------------------------------------------------------- */
@@ -116,8 +120,8 @@ static int score(const struct attempt *attempt, const struct scorer_task *task,
 static bool is_storage_dead(const struct attempt *attempt, enum message_fault fault) {
     struct error err = {0};
     bool is_dead =
-        mounts_try(attempt->job, MOUNTS_TRY_MS, &err) < 0 ||
-        (fault == MESSAGE_MACHINE && store_probe(attempt->output, MOUNTS_TRY_MS, &err) < 0);
+        volume_watch_check(attempt->job, VOLUME_CHECK_MS, &err) < 0 ||
+        (fault == MESSAGE_MACHINE && store_probe(attempt->output, VOLUME_CHECK_MS, &err) < 0);
     if (is_dead) {
         log_event(LOG_ERROR, "%s", err.text);
     }
@@ -135,8 +139,8 @@ static bool wait_out(const struct attempt *attempt, int64_t wait_ms) {
     return true;
 }
 
-struct told attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
-                        const struct scorer_lease *ahead, bool *ret_is_dead) {
+struct attempt_report attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
+                                  const struct scorer_lease *ahead, bool *ret_is_dead) {
     const struct job *job = attempt->job;
     int64_t until_ms = clock_monotonic_ms() + MIN(job->timeout_ms / 2, (int64_t)TROUBLE_MS);
     char name[PART_NAME_MAX];
@@ -157,18 +161,18 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
         int64_t started_ns = clock_monotonic_ns();
         if (score(attempt, &task, &count, &err) == 0) {
             int64_t took_us = (clock_monotonic_ns() - started_ns) / 1000;
-            staged = NULL; /* tell_done takes it over */
-            return tell_done(attempt, &task, &count, took_us);
+            staged = NULL; /* report_done takes it over */
+            return report_done(attempt, &task, &count, took_us);
         }
         enum message_fault fault = fault_of(&task, &err);
         bool is_trouble = err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT;
         *ret_is_dead = fault != MESSAGE_BACK && is_storage_dead(attempt, fault);
         if (*ret_is_dead || !is_trouble || clock_monotonic_ms() + wait_ms > until_ms) {
             fault = *ret_is_dead ? MESSAGE_MACHINE : fault;
-            return tell_fault(lease, fault, &count, err.text);
+            return report_fault(lease, fault, &count, err.text);
         }
         if (!wait_out(attempt, wait_ms)) {
-            return tell_fault(lease, MESSAGE_BACK, &count, err.text);
+            return report_fault(lease, MESSAGE_BACK, &count, err.text);
         }
         /* A failed write may have stored the object nevertheless; only we use its name. */
         (void)!store_remove(attempt->output, name, &ignored);

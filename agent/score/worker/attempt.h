@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* A result that has not been sent yet. */
-struct told {
+struct attempt_report {
     int64_t epoch;
     struct message_result result;
     char *text;       /* owned; result.text points to it */
@@ -20,9 +20,10 @@ struct told {
     json_t *work;     /* owned; of its lease, or NULL. One thread frees all objects of a message:
                          jansson's last decref does not wait for other threads' reads */
 };
-void told_release(struct told *told);
+void attempt_report_release(struct attempt_report *report);
 /* The cause is copied. */
-struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, const char *cause);
+struct attempt_report attempt_report_fault(int64_t epoch, int64_t lease, enum message_fault fault,
+                                           const char *cause);
 
 /* Scorer and destination. All pointers are borrowed. */
 struct attempt {
@@ -39,5 +40,5 @@ struct attempt {
 /* If a volume of the job is dead, any failure counts as the machine's fault, and *ret_is_dead is
  * set. Failures of a storage that responds are retried for half of a try's time limit; they do not
  * count against the mini-batch and are not reported. ahead: see scorer_task; may be NULL. */
-struct told attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
-                        const struct scorer_lease *ahead, bool *ret_is_dead);
+struct attempt_report attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
+                                  const struct scorer_lease *ahead, bool *ret_is_dead);

@@ -1,5 +1,5 @@
-/* columns.h: rows of a table (rows.h's JSON objects) -> slices (npy.h) for the network's inputs.
- * For scorer_onnx. PURE.
+/* columns.h: rows of a table (row_parser.h's JSON objects) -> slices (npy.h) for the network's
+ * inputs. For scorer_onnx. PURE.
  *
  * spec.scorer.onnx.columns lists the columns of the first input, then those of the second, and so
  * on; without the list each input takes the one column of the same name. Floats: a JSON number, or

@@ -43,7 +43,7 @@ int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, st
     const char *range_name = tree_text(spec, FIELD "range", "Byte");
     const char *labels = tree_text(spec, FIELD "labels", NULL);
     int64_t top = tree_integer(spec, FIELD "top", 5);
-    int range = range_find(range_name);
+    int range = preprocess_range_find(range_name);
     struct postprocess postprocess = {
         .is_bgr = strcmp(tree_text(spec, "scorer.onnx.preprocess.color", "RGB"), "BGR") == 0,
         .top = (int)MIN(MAX(top, 1), POSTPROCESS_LABELS_MAX),
@@ -58,7 +58,7 @@ int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, st
                          range_name);
     }
     postprocess.type = *type == 'I' ? POSTPROCESS_IMAGE : POSTPROCESS_CLASSES;
-    postprocess.range = (enum range)range;
+    postprocess.range = (enum preprocess_range)range;
     if (postprocess.type == POSTPROCESS_CLASSES && labels &&
         read_labels(labels, &postprocess, err) < 0) {
         postprocess_release(&postprocess);
@@ -111,7 +111,7 @@ int postprocess_check(const struct postprocess *postprocess, const struct tensor
 
 /* How a value becomes a byte: value * scale + shift. Adding 0.5 rounds, since the conversion to
  * integer truncates. */
-static void byte_scale(enum range range, float *ret_scale, float *ret_shift) {
+static void byte_scale(enum preprocess_range range, float *ret_scale, float *ret_shift) {
     *ret_scale = range == RANGE_UNIT ? 255.0f : range == RANGE_SIGNED ? 127.5f : 1.0f;
     *ret_shift = (range == RANGE_SIGNED ? 127.5f : 0.0f) + 0.5f;
 }

@@ -11,7 +11,7 @@ enum { POSTPROCESS_LABELS_MAX = 1 << 20, POSTPROCESS_LABEL_BYTES_MAX = 16 << 20 
 
 struct postprocess {
     enum postprocess_type type;
-    enum range range; /* Image: Byte, Unit or Signed */
+    enum preprocess_range range; /* Image: Byte, Unit or Signed */
     bool is_bgr;
     int top;          /* Classes: the number of classes that are written */
     char *label_text; /* owned; the labels point into it; NULL: the labels are the session's */

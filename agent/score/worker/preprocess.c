@@ -12,7 +12,7 @@
 static const char *const range_names[] = {"Byte", "Unit", "Signed", "ImageNet"};
 static_assert(ARRAY_LEN(range_names) == RANGE_COUNT, "one name per range");
 
-int range_find(const char *name) {
+int preprocess_range_find(const char *name) {
     for (int i = 0; i < RANGE_COUNT; i++) {
         if (strcmp(name, range_names[i]) == 0) {
             return i;
@@ -36,7 +36,7 @@ int preprocess_read(const json_t *spec, struct preprocess *ret_preprocess, struc
     struct preprocess preprocess = {0};
     const char *color = tree_text(spec, FIELD "color", "RGB");
     const char *range_name = tree_text(spec, FIELD "range", "Byte");
-    int range = range_find(range_name);
+    int range = preprocess_range_find(range_name);
     if (read_side(spec, FIELD "width", 0, &preprocess.width, err) < 0 ||
         read_side(spec, FIELD "height", 0, &preprocess.height, err) < 0 ||
         read_side(spec, FIELD "multipleOf", 1, &preprocess.multiple_of, err) < 0) {
@@ -52,7 +52,7 @@ int preprocess_read(const json_t *spec, struct preprocess *ret_preprocess, struc
                          range_name);
     }
     preprocess.is_bgr = *color == 'B';
-    preprocess.range = (enum range)range;
+    preprocess.range = (enum preprocess_range)range;
     *ret_preprocess = preprocess;
     return 0;
 }
@@ -89,7 +89,8 @@ int preprocess_measure(const struct preprocess *preprocess, int width, int heigh
 }
 
 /* Factors of value * scale + shift for a byte of one channel (0 red, 1 green, 2 blue). */
-static void channel_scale(enum range range, int channel, float *ret_scale, float *ret_shift) {
+static void channel_scale(enum preprocess_range range, int channel, float *ret_scale,
+                          float *ret_shift) {
     static const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
     switch (range) {
     case RANGE_UNIT:

@@ -6,16 +6,16 @@
 #include "agent/data/input/media.h"
 #include "agent/engine/tensor.h"
 
-enum range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
+enum preprocess_range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
 
 /* "Byte", "Unit", "Signed", "ImageNet"; -1 for other names. */
-int range_find(const char *name);
+int preprocess_range_find(const char *name);
 
 struct preprocess {
     int width, height; /* 0: the item's, or computed from the other by the aspect ratio */
     int multiple_of;   /* >= 1 */
     bool is_bgr;       /* channel order of the network's input, and of its output for Image */
-    enum range range;
+    enum preprocess_range range;
 };
 
 struct preprocess_size {

@@ -14,7 +14,7 @@
 
 enum {
     QUEUE_MAX = 4096, /* leases of a runner; a coordinator grants at most about a thousand */
-    TELL_MS = 2,      /* how long a result waits for others while its runner has work */
+    REPORT_MS = 2,    /* how long a result waits for others while its runner has work */
 };
 
 struct runner {
@@ -52,10 +52,10 @@ struct runners {
     struct spool *log;       /* NULL before the first lease, and if the scorer has no program */
     bool has_tried_log;
 
-    pthread_mutex_t lock; /* guards all fields below and those marked in struct runner */
-    struct told *told;    /* oldest first */
-    size_t told_count, told_room;
-    int64_t told_since_ms; /* when the oldest of them was added */
+    pthread_mutex_t lock;           /* guards all fields below and those marked in struct runner */
+    struct attempt_report *reports; /* oldest first */
+    size_t report_count, report_room;
+    int64_t reported_since_ms; /* when the oldest of them was added */
     bool ends, is_leaving, is_storage_dead;
     struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
 };
@@ -63,32 +63,32 @@ struct runners {
 /* ---- results -------------------------------------------------------------------------------- */
 
 /* The caller holds the lock. */
-static void tell(struct runners *runners, struct told told) {
-    if (runners->told_count == 0) {
-        runners->told_since_ms = clock_monotonic_ms();
+static void add_report(struct runners *runners, struct attempt_report report) {
+    if (runners->report_count == 0) {
+        runners->reported_since_ms = clock_monotonic_ms();
     }
-    if (runners->told_count == runners->told_room) {
-        runners->told_room = MAX(runners->told_room * 2, (size_t)16);
-        runners->told = x_realloc_array(runners->told, runners->told_room, sizeof told);
+    if (runners->report_count == runners->report_room) {
+        runners->report_room = MAX(runners->report_room * 2, (size_t)16);
+        runners->reports = x_realloc_array(runners->reports, runners->report_room, sizeof report);
     }
-    runners->told[runners->told_count++] = told;
+    runners->reports[runners->report_count++] = report;
 }
 
-struct told *runners_take(struct runners *runners, size_t *ret_count) {
+struct attempt_report *runners_take(struct runners *runners, size_t *ret_count) {
     pthread_mutex_lock(&runners->lock);
-    struct told *told = runners->told_count ? TAKE(runners->told) : NULL;
-    *ret_count = runners->told_count;
-    if (told) {
-        runners->told_count = runners->told_room = 0;
+    struct attempt_report *report = runners->report_count ? TAKE(runners->reports) : NULL;
+    *ret_count = runners->report_count;
+    if (report) {
+        runners->report_count = runners->report_room = 0;
     }
     pthread_mutex_unlock(&runners->lock);
-    return told;
+    return report;
 }
 
 /* Reports an event of a runner's lease, not a result. The caller holds the lock. */
 static void tell_word(struct runner *runner, int64_t epoch, int64_t lease, enum message_word word) {
-    struct told told = {.epoch = epoch, .result = {.lease = lease, .word = word}};
-    tell(runner->all, told);
+    struct attempt_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
+    add_report(runner->all, report);
     runner->all->options.wake(runner->all->options.context);
 }
 
@@ -106,18 +106,18 @@ static void on_waits(void *context, bool waits) {
 /* ---- scoring -------------------------------------------------------------------------------- */
 
 /* Adds the program's output to a fault or failed items. */
-static void add_tail(struct spool *log, int slot, struct told *told) {
+static void add_tail(struct spool *log, int slot, struct attempt_report *report) {
     char said[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
-    const struct message_result *result = &told->result;
+    const struct message_result *result = &report->result;
     if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
         return;
     }
     spool_tail(log, slot, said);
     output_tail_text(said, strlen(said), tail);
     if (*tail) {
-        told->said = x_strdup(tail);
-        told->result.said = told->said;
-        told->result.said_size = strlen(tail);
+        report->said = x_strdup(tail);
+        report->result.said = report->said;
+        report->result.said_size = strlen(tail);
     }
 }
 
@@ -156,10 +156,11 @@ static void run_next(struct runner *runner) {
                               .scorer = runner->scorer,
                               .dropped = &runner->dropped,
                               .ends = &runner->ends};
-    struct told told = attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
-    told.work = lease.work;
+    struct attempt_report report =
+        attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
+    report.work = lease.work;
     if (runners->log) {
-        add_tail(runners->log, runner->index, &told);
+        add_tail(runners->log, runner->index, &report);
     }
     pthread_mutex_lock(&runners->lock);
     int64_t now_ms = clock_monotonic_ms();
@@ -167,11 +168,11 @@ static void run_next(struct runner *runner) {
     runner->running = -1;
     runner->usual_ms = now_ms - runner->started_ms;
     runners->is_storage_dead |= is_dead;
-    tell(runners, told);
+    add_report(runners, report);
     /* A runner with more quick leases reports several results at once. If the next lease is slow,
      * the connection's thread polls after a while. */
-    if (runner->queue_count == 0 || runner->usual_ms >= TELL_MS ||
-        now_ms - runners->told_since_ms >= TELL_MS) {
+    if (runner->queue_count == 0 || runner->usual_ms >= REPORT_MS ||
+        now_ms - runners->reported_since_ms >= REPORT_MS) {
         runners->options.wake(runners->options.context);
     }
 }
@@ -270,7 +271,8 @@ void runners_give(struct runners *runners, int64_t epoch, const struct message_l
         bool is_ours = lease->slot >= 0 && lease->slot < runners->count;
         struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
         if (!runner || runner->queue_count == QUEUE_MAX) {
-            tell(runners, told_fault(epoch, lease->lease, MESSAGE_BACK, "there is no room for it"));
+            add_report(runners, attempt_report_fault(epoch, lease->lease, MESSAGE_BACK,
+                                                     "there is no room for it"));
             continue;
         }
         struct scorer_lease given = {.epoch = epoch,
@@ -293,7 +295,8 @@ static void cancel(struct runner *runner, int64_t lease) {
     for (size_t i = 0; i < runner->queue_count; i++) {
         struct scorer_lease *queued = &runner->queue[runner->queue_first + i];
         if (queued->lease == lease) {
-            tell(runner->all, told_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
+            add_report(runner->all,
+                       attempt_report_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
             json_decref(queued->work);
             memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
             if (i == 0 && runner->head_waits && runner->queue_count > 0) {
@@ -321,7 +324,8 @@ static void drop_queues(struct runners *runners, const char *cause) {
         for (size_t k = 0; k < runner->queue_count; k++) {
             const struct scorer_lease *lease = &runner->queue[runner->queue_first + k];
             if (cause) {
-                tell(runners, told_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
+                add_report(runners,
+                           attempt_report_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
             }
             json_decref(lease->work);
         }
@@ -423,10 +427,10 @@ static void release(struct runners *runners) {
         free(runners->of[i].queue);
         pthread_cond_destroy(&runners->of[i].changed);
     }
-    for (size_t i = 0; i < runners->told_count; i++) {
-        told_release(&runners->told[i]);
+    for (size_t i = 0; i < runners->report_count; i++) {
+        attempt_report_release(&runners->reports[i]);
     }
-    free(runners->told);
+    free(runners->reports);
     free(runners->of);
     if (spool_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
         store_free(runners->log_store);

@@ -44,7 +44,7 @@ void runners_cancel(struct runners *runners, int64_t lease);
  * their results are accepted unless another worker is faster. */
 void runners_forget(struct runners *runners);
 /* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
-struct told *runners_take(struct runners *runners, size_t *ret_count);
+struct attempt_report *runners_take(struct runners *runners, size_t *ret_count);
 
 /* The worker is leaving: no lease is begun any more; a running lease continues if it is likely to
  * end within RUNNERS_LAST_MS. */

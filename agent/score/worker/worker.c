@@ -2,7 +2,7 @@
 #include "agent/score/worker/worker.h"
 
 #include "agent/launch/pod/notice.h"
-#include "agent/score/wire/mounts.h"
+#include "agent/score/wire/volume_watch.h"
 #include "agent/score/worker/runners.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"
@@ -45,8 +45,8 @@ struct worker {
     int64_t leaving_since_ms; /* time of SIGTERM; -1: none */
     struct notice *notice;    /* NULL: no notice of a preemption */
     atomic_bool is_preempted; /* set by the notice's thread */
-    struct mounts *mounts;
-    atomic_bool hangs; /* a volume hangs; set by the mounts' thread */
+    struct volume_watch *volumes;
+    atomic_bool hangs; /* a volume hangs; set by the volumes' thread */
 };
 
 /* ---- the connection ------------------------------------------------------------------------- */
@@ -68,22 +68,22 @@ static void send_batch(struct worker *worker, struct message_batch *batch) {
 static void send_results(struct worker *worker) {
     struct message_batch batch;
     size_t count = 0;
-    struct told *told = runners_take(worker->runners, &count);
+    struct attempt_report *reports = runners_take(worker->runners, &count);
     message_batch_init(&batch, MESSAGE_RESULTS, 0);
     for (size_t i = 0; i < count; i++) {
-        if (batch.epoch != told[i].epoch) {
+        if (batch.epoch != reports[i].epoch) {
             send_batch(worker, &batch);
-            batch.epoch = told[i].epoch;
+            batch.epoch = reports[i].epoch;
         }
-        int added = message_batch_result(&batch, &told[i].result);
+        int added = message_batch_result(&batch, &reports[i].result);
         if (added == 0) {
             send_batch(worker, &batch);
-            added = message_batch_result(&batch, &told[i].result);
+            added = message_batch_result(&batch, &reports[i].result);
         }
         assert(added > 0);
-        told_release(&told[i]);
+        attempt_report_release(&reports[i]);
     }
-    free(told);
+    free(reports);
     send_batch(worker, &batch);
     message_batch_release(&batch);
 }
@@ -302,13 +302,14 @@ static void on_hang(void *context, const struct error *why) {
 static int watch_mounts(struct worker *worker, struct error *err) {
     const struct job *job = worker->job;
     int64_t every_ms = MAX(MIN(job->timeout_ms / 4, (int64_t)WATCH_MS_MAX), (int64_t)WATCH_MS_MIN);
-    int64_t hangs_ms = MAX(MIN(job->timeout_ms / 2, (int64_t)MOUNTS_TRY_MS), (int64_t)HANGS_MS_MIN);
-    struct mounts_options options = {.job = job,
-                                     .every_ms = (int)every_ms,
-                                     .timeout_ms = (int)hangs_ms,
-                                     .hangs = on_hang,
-                                     .context = worker};
-    return mounts_watch(&options, &worker->mounts, err);
+    int64_t hangs_ms =
+        MAX(MIN(job->timeout_ms / 2, (int64_t)VOLUME_CHECK_MS), (int64_t)HANGS_MS_MIN);
+    struct volume_watch_options options = {.job = job,
+                                           .every_ms = (int)every_ms,
+                                           .timeout_ms = (int)hangs_ms,
+                                           .hangs = on_hang,
+                                           .context = worker};
+    return volume_watch_start(&options, &worker->volumes, err);
 }
 
 /* A worker connects to the coordinator when it is ready, so that its leases run at once, on storage
@@ -330,7 +331,7 @@ static int await_runners(struct worker *worker, struct error *err) {
             poll(NULL, 0, READY_STEP_MS);
         }
     }
-    return worker->exit_code < 0 ? mounts_try(worker->job, MOUNTS_TRY_MS, err) : 0;
+    return worker->exit_code < 0 ? volume_watch_check(worker->job, VOLUME_CHECK_MS, err) : 0;
 }
 
 static int stay_connected(struct worker *worker, struct error *err) {
@@ -364,7 +365,7 @@ static int live(struct worker *worker, struct error *err) {
     if (atomic_load(&worker->hangs)) {
         break_off(worker, 3);
     }
-    mounts_free(TAKE(worker->mounts));
+    volume_watch_free(TAKE(worker->volumes));
     if (!stop_threads(worker)) {
         log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
         break_off(worker, worker->exit_code > 0 ? worker->exit_code : 3);
@@ -376,7 +377,7 @@ static int live(struct worker *worker, struct error *err) {
 static int open_worker(struct worker *worker, struct error *err) {
     const struct job *job = worker->job;
     const struct media *media = NULL;
-    if (mounts_try(job, MOUNTS_TRY_MS, err) < 0) {
+    if (volume_watch_check(job, VOLUME_CHECK_MS, err) < 0) {
         return -1;
     }
     if (store_open(job->output, /* writes= */ true, &worker->output, err) < 0) {

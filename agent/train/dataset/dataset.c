@@ -4,37 +4,6 @@
 #include "agent/data/source/source.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const struct dataset_ops *const kinds[] = {&dataset_idx, &dataset_cifar, &dataset_folder,
-                                                  &dataset_tensors, &dataset_synthetic};
-
-static const int64_t memory_usual = (int64_t)1 << 30;
-
-void sample_release(struct sample *sample) {
-    free(sample->data);
-    free(sample->target);
-    *sample = (struct sample){0};
-}
-
-void *sample_room(struct sample *sample, size_t bytes) {
-    if (bytes > sample->room) {
-        free(sample->data);
-        sample->data = x_malloc(bytes);
-        sample->room = bytes;
-    }
-    return sample->data;
-}
-
-float *sample_target_room(struct sample *sample, size_t count) {
-    if (count * sizeof(float) > sample->target_room) {
-        free(sample->target);
-        sample->target = x_calloc(count, sizeof(float));
-        sample->target_room = count * sizeof(float);
-    }
-    return sample->target;
-}
 
 struct collecting {
     const struct source *source;
@@ -70,61 +39,6 @@ int dataset_files(const char *path, const char *pattern, json_t **ret_files, str
     }
     *ret_files = collecting.files;
     return 0;
-}
-
-static int open_kind(const struct dataset_ops *ops, const json_t *fields,
-                     const struct dataset_options *options, struct dataset **ret_dataset,
-                     struct error *err) {
-    struct dataset_options filled = options ? *options : (struct dataset_options){0};
-    struct error cause = {0};
-    filled.memory_bytes = filled.memory_bytes ? filled.memory_bytes : memory_usual;
-    if (ops->open(fields, &filled, ret_dataset, &cause) < 0) {
-        *err = cause;
-        return error_context(err, "%s", ops->name);
-    }
-    assert((*ret_dataset)->count >= 1);
-    assert(((*ret_dataset)->classes > 0) != ((*ret_dataset)->target_count > 0));
-    return 0;
-}
-
-/* Checks what test data must have in common with training data. */
-static int make_alike(struct dataset *dataset, const struct dataset *like, struct error *err) {
-    char ours[128], theirs[128];
-    shape_format(&dataset->shape, ours);
-    shape_format(&like->shape, theirs);
-    if (!shape_equal(&dataset->shape, &like->shape) || dataset->type != like->type) {
-        return error_set(err, ERROR_INVALID, "%s: its samples are %s %s, the training data's %s %s",
-                         dataset->ops->name, tensor_type_name(dataset->type), ours,
-                         tensor_type_name(like->type), theirs);
-    }
-    if (dataset->classes > like->classes || dataset->target_count != like->target_count) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: it has %lld classes and targets of %lld numbers, the training data "
-                         "%lld and %lld",
-                         dataset->ops->name, (long long)dataset->classes,
-                         (long long)dataset->target_count, (long long)like->classes,
-                         (long long)like->target_count);
-    }
-    dataset->classes = like->classes;
-    return 0;
-}
-
-int dataset_open(const json_t *spec, const struct dataset_options *options,
-                 struct dataset **ret_dataset, struct error *err) {
-    for (size_t i = 0; json_object_size(spec) == 1 && i < ARRAY_LEN(kinds); i++) {
-        const json_t *fields = json_object_get(spec, kinds[i]->name);
-        if (fields) {
-            AUTO(dataset_closep) struct dataset *dataset = NULL;
-            if (open_kind(kinds[i], fields, options, &dataset, err) < 0 ||
-                (options && options->like && make_alike(dataset, options->like, err) < 0)) {
-                return -1;
-            }
-            *ret_dataset = TAKE(dataset);
-            return 0;
-        }
-    }
-    return error_set(err, ERROR_INVALID,
-                     "one of idx, cifar, folder, tensors, synthetic is expected");
 }
 
 void dataset_close(struct dataset *dataset) {

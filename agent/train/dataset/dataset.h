@@ -18,7 +18,7 @@
  * it. */
 #pragma once
 
-#include "agent/engine/tensor.h"
+#include "agent/train/dataset/sample.h"
 
 #include <jansson.h>
 
@@ -53,18 +53,6 @@ struct dataset {
     uint32_t digest;       /* of names, sizes and, if held in memory, bytes; ranks compare it */
 };
 
-/* One sample. Zero it before the first use; its memory is reused. */
-struct sample {
-    struct shape shape;  /* without unknown sizes */
-    bool is_interleaved; /* in memory as [h, w, c]: decoded pictures */
-    void *data;          /* elements of dataset->type */
-    size_t room;         /* bytes of data */
-    int64_t label;       /* the class, 0..classes - 1; -1: none */
-    float *target;       /* target_count numbers */
-    size_t target_room;  /* bytes */
-};
-void sample_release(struct sample *sample); /* for AUTO, too */
-
 struct dataset_ops {
     const char *name; /* the field: "idx" */
     /* fields: the value of that field. dataset.c owns the result. Errors name field or file. */
@@ -89,7 +77,3 @@ NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample
  * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. */
 NODISCARD int dataset_files(const char *path, const char *pattern, json_t **ret_files,
                             struct error *err);
-
-/* For kinds: memory for this many bytes. */
-void *sample_room(struct sample *sample, size_t bytes);
-float *sample_target_room(struct sample *sample, size_t count);

@@ -56,11 +56,11 @@ static void step_reference(const struct reference *reference, int parameter, int
 static double worst_of(const struct reference *reference, struct device *device) {
     static float weights[PARAMETERS][COUNT], gradients[PARAMETERS][COUNT];
     static double w[PARAMETERS][COUNT], first[PARAMETERS][COUNT], second[PARAMETERS][COUNT];
-    struct parameter parameters[PARAMETERS];
+    struct optimizer_parameter parameters[PARAMETERS];
     memset(first, 0, sizeof first);
     memset(second, 0, sizeof second);
     for (int p = 0; p < PARAMETERS; p++) {
-        parameters[p] = (struct parameter){"p", weights[p], gradients[p], COUNT, p != 1};
+        parameters[p] = (struct optimizer_parameter){"p", weights[p], gradients[p], COUNT, p != 1};
         for (int i = 0; i < COUNT; i++) {
             weights[p][i] = p == 2 ? 0 : (float)draw(-1, p * 1000 + i); /* |w| is 0 at first */
             w[p][i] = weights[p][i];
@@ -139,7 +139,7 @@ static void test_threads_change_no_bit(void) {
             weights[run][i] = (float)draw(0, i);
             gradients[i] = (float)draw(1, i);
         }
-        const struct parameter parameter = {"p", weights[run], gradients, LARGE, true};
+        const struct optimizer_parameter parameter = {"p", weights[run], gradients, LARGE, true};
         json_t *spec = json_loads("{\"kind\": \"LARS\", \"learningRate\": 3}", 0, NULL);
         CHECK_OK(device_open(NULL, 1 + run, &device, &err), &err);
         const struct optimizer_options options = {spec, device, &parameter, 1};
@@ -168,7 +168,7 @@ static void test_states_are_named(void) {
         struct optimizer *optimizer = NULL;
         double rate;
         float w = 1, g = 1;
-        struct parameter parameter = {"p", &w, &g, 1, true};
+        struct optimizer_parameter parameter = {"p", &w, &g, 1, true};
         struct device *device = NULL;
         json_t *spec = json_loads(rows[i][0], 0, NULL);
         CHECK_OK(device_open(NULL, 1, &device, &err), &err);

@@ -4,7 +4,7 @@
  * SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/data/input/list.h"
 #include "agent/data/input/list_page.h"
-#include "agent/data/source/list_sort.h"
+#include "agent/data/source/sorter.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/broken_store.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The input kind "table": blocks that tile each file, the rows that a worker gets (compared with
- * rows.h over the whole file), marks, headers, refusals. tests/e2e/score/test_table.sh compares the
- * rows with Python's csv. */
+ * row_parser.h over the whole file), marks, headers, refusals. tests/e2e/score/test_table.sh
+ * compares the rows with Python's csv. */
 #include "agent/data/kinds/table.h"
-#include "agent/data/table/rows.h"
+#include "agent/data/table/row_parser.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/kinds/told_lines.h"
 #include "tests/unit/agent/data/table/tables.h"
@@ -71,21 +71,22 @@ static char *read_all(const json_t *spec, const json_t *lines) {
 /* The same for one file without header, in one piece. */
 static char *rows_of(enum split_format format, const char *name, const char *data, size_t size) {
     struct error err = {0};
-    struct rows_options options = {.format = format, .row_bytes_max = ROWS_ROW_MAX};
-    AUTO(rows_freep) struct rows *rows = NULL;
+    struct row_parser_options options = {.format = format, .row_bytes_max = ROW_BYTES_MAX};
+    AUTO(row_parser_freep) struct row_parser *rows = NULL;
     AUTO(buffer_release) struct buffer json;
     struct buffer text;
     const char *fault = NULL;
     size_t mark = split_mark(data, size);
     buffer_init(&json, TEXT_MAX);
     buffer_init(&text, TEXT_MAX);
-    CHECK_OK(rows_new(&options, &rows, &err), &err);
-    rows_start(rows, (int64_t)mark);
-    rows_add(rows, data + mark, size - mark);
-    rows_end(rows);
-    while (buffer_clear(&json), rows_next(rows, &json, &fault, &err) > 0) {
-        CHECK_OK(buffer_printf(&text, &err, "%s:%lld%s %s\n", name, (long long)rows_place(rows),
-                               fault ? ":" : "", fault ? fault : json.data),
+    CHECK_OK(row_parser_new(&options, &rows, &err), &err);
+    row_parser_start(rows, (int64_t)mark);
+    row_parser_add(rows, data + mark, size - mark);
+    row_parser_end(rows);
+    while (buffer_clear(&json), row_parser_next(rows, &json, &fault, &err) > 0) {
+        CHECK_OK(buffer_printf(&text, &err, "%s:%lld%s %s\n", name,
+                               (long long)row_parser_place(rows), fault ? ":" : "",
+                               fault ? fault : json.data),
                  &err);
     }
     return buffer_take(&text, NULL);

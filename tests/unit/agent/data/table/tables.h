@@ -2,7 +2,7 @@
  * split.c. */
 #pragma once
 
-#include "agent/data/table/split.h"
+#include "agent/data/table/splitter.h"
 #include "tests/seed.h"
 
 #include <stdio.h>

@@ -182,7 +182,7 @@ static void test_what_is_gone_is_told(void) {
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
     CHECK_INT(assemble_rows(&journal, "rows.txt", &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK_INT(journal.void_count, (CELLS + 2) / 3);
+    CHECK_INT(journal.broken_count, (CELLS + 2) / 3);
     error_clear(&err);
     struct buffer seen;
     buffer_init(&seen, 64);

@@ -33,7 +33,7 @@ struct visitor {
 struct house {
     struct dispatcher dispatcher; /* first: the server's events come with its address */
     struct store *output;
-    struct prepared prepared;
+    struct prepared_job prepared;
     struct visitor visitors[WORKERS];
 };
 
@@ -124,7 +124,7 @@ static void house_open(struct house *house, const char *folder) {
     house->prepared.form = SINK_NOTHING;
     struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
                                      "secret",      &events,     house};
-    progress_init(&house->dispatcher.progress);
+    run_progress_init(&house->dispatcher.progress);
     CHECK_OK(server_open(&options, &house->dispatcher.server, &err), &err);
     dispatcher_start(&house->dispatcher, &house->prepared);
     house->dispatcher.gives = false; /* this test has no input to describe */
@@ -173,13 +173,13 @@ static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     CHECK_INT(counts_of(&house).batches.done, 0);
     CHECK_INT(counts_of(&house).leased, 2);
     CHECK_INT(counts_of(&house).workers, 2);
-    CHECK_INT(house.prepared.journal.count, 0);
+    CHECK_INT(house.prepared.journal.pending_count, 0);
     dispatcher_resume(&house.dispatcher);
     CHECK_INT(counts_of(&house).batches.done, 2);
     CHECK_INT(counts_of(&house).leased, 0);
     CHECK_INT(counts_of(&house).batches.retried, 0);
     CHECK_INT(counts_of(&house).workers, 2); /* the first and the third */
-    CHECK_INT(house.prepared.journal.count, 2);
+    CHECK_INT(house.prepared.journal.pending_count, 2);
     CHECK_INT(house.dispatcher.losses, 1);
     CHECK(!house.dispatcher.deferred && !house.dispatcher.gone &&
           house.dispatcher.deferred_bytes == 0);

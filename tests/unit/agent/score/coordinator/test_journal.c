@@ -208,7 +208,7 @@ static void test_failures_are_the_jobs_own(void) {
     open_journal(output, &journal);
     CHECK(ledger_is_committed(journal.ledger) && journal.is_ended && !journal.has_succeeded);
     CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
-    struct journal_first first = journal_first_failure(&journal);
+    struct journal_first_failure first = journal_find_first_failure(&journal);
     CHECK_STR(first.cause, "it is bad");
     CHECK_STR(first.worker, "w-0");
     CHECK_INT(first.cell, 0);
@@ -216,7 +216,7 @@ static void test_failures_are_the_jobs_own(void) {
     journal_release(&journal);
     job.uid = "uid-2";
     open_journal(output, &journal);
-    CHECK_INT(journal_first_failure(&journal).tries, 0);
+    CHECK_INT(journal_find_first_failure(&journal).tries, 0);
     CHECK(!ledger_is_accounted(journal.ledger));
     CHECK_INT(done(&journal), CELLS - 1);
     worker = join(&journal);

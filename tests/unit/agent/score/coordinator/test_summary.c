@@ -51,8 +51,8 @@ static void test_the_summary_tells_what_failed_and_who_did_what(void) {
     add(facts, COMMIT_PARTIAL, 5, 2, "w-0", 3, COMMIT_ERROR);
     add(facts, COMMIT_FAILED, 5, 3, "w-0", 8, COMMIT_ERROR);
     facts_finish(facts);
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     progress.state = PROGRESS_FAILED;
     snprintf(progress.failed_log, sizeof progress.failed_log, "two\nlines");
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .batch_items = 8};
@@ -76,10 +76,10 @@ static void test_the_summary_tells_what_failed_and_who_did_what(void) {
 }
 
 /* The end of a job of one mini-batch, as its coordinator writes it; the caller frees. */
-static char *ended(const struct job *job, enum progress_state state, int exit_code) {
+static char *ended(const struct job *job, enum run_progress_state state, int exit_code) {
     struct ledger *ledger = new_ledger(8);
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     progress.state = state;
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
@@ -92,7 +92,7 @@ static char *ended(const struct job *job, enum progress_state state, int exit_co
 
 static void test_a_summary_says_again_how_it_ended(void) {
     static const struct {
-        enum progress_state state;
+        enum run_progress_state state;
         int exit_code;
         const char *uid, *run;
         bool is_the_end;
@@ -116,7 +116,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
         CHECK_INT(words != NULL, rows[i].is_the_end);
         CHECK_INT(code, rows[i].is_the_end ? rows[i].exit_code : -1);
         if (words) {
-            CHECK_STR(tree_text(words, "state", ""), progress_state_name(rows[i].state));
+            CHECK_STR(tree_text(words, "state", ""), run_progress_state_name(rows[i].state));
             CHECK_STR(tree_text(words, "message", ""), "why");
             CHECK_STR(tree_text(words, "outputs[0]", ""), "out/x/film.mp4");
             CHECK_STR(tree_text(words, "summary", ""), "out/x/summary.json");
@@ -167,8 +167,8 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     AUTO(store_freep) struct store *output = open_output("out/told");
     CHECK_OK(commit_open(output, &identity, NULL, NULL, &log, &err), &err);
     struct ledger *ledger = new_ledger(8);
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     struct summary summary = {.job = &job, .progress = &progress, .ledger = ledger};
     int64_t calls = 1;
     while (calls < 1000 && tell(&summary, log, calls, &err) < 0) {

@@ -62,7 +62,7 @@ static void test_in_every_range_and_order(void) {
     for (int range = 0; range < RANGE_COUNT; range++) {
         for (int is_bgr = 0; is_bgr < 2; is_bgr++) {
             struct preprocess preprocess = {
-                .multiple_of = 1, .is_bgr = is_bgr, .range = (enum range)range};
+                .multiple_of = 1, .is_bgr = is_bgr, .range = (enum preprocess_range)range};
             check_in(&preprocess, 7, 5);
             preprocess.multiple_of = 4; /* padded */
             check_in(&preprocess, 7, 5);
@@ -73,7 +73,7 @@ static void test_in_every_range_and_order(void) {
 }
 
 /* Two pictures [2, 3, 8, 12] of values in and beyond the range. */
-static void fill(struct tensor *floats, enum range range) {
+static void fill(struct tensor *floats, enum preprocess_range range) {
     float *values = floats->data;
     for (int64_t i = 0; i < shape_count(&floats->shape); i++) {
         float part = (float)(i * 29 % 311) / 255 - 0.1f; /* -0.1 to 1.12 */
@@ -131,7 +131,7 @@ static void check_out(const struct postprocess *postprocess, size_t place) {
 static void test_out_in_every_range_and_order(void) {
     for (int range = 0; range < RANGE_IMAGENET; range++) {
         for (size_t place = 0; place < 2 * ARRAY_LEN(places); place++) {
-            const struct postprocess postprocess = {.range = (enum range)range,
+            const struct postprocess postprocess = {.range = (enum preprocess_range)range,
                                                     .is_bgr = place & 1};
             check_out(&postprocess, place / 2);
         }

@@ -19,7 +19,7 @@ static void on_wake(void *context UNUSED) {
 struct bench {
     struct job job;
     struct runners *runners;
-    char told[96]; /* "w7 b7 d7": the messages so far */
+    char words[96]; /* "w7 b7 d7": the messages so far */
     int64_t told_ms[32];
     int count;
 };
@@ -64,12 +64,12 @@ static void give(struct bench *bench, int64_t epoch, int64_t first, size_t count
 }
 
 static void note(struct bench *bench, const struct message_result *result) {
-    size_t used = strlen(bench->told);
+    size_t used = strlen(bench->words);
     char letter = result->word == MESSAGE_WAITS    ? 'w'
                   : result->word == MESSAGE_BEGINS ? 'b'
                   : !result->is_fault              ? 'd'
                                                    : 'f';
-    snprintf(bench->told + used, sizeof bench->told - used, "%s%c%lld", used ? " " : "", letter,
+    snprintf(bench->words + used, sizeof bench->words - used, "%s%c%lld", used ? " " : "", letter,
              (long long)result->lease);
     if (letter == 'f') {
         printf("# %.*s\n", (int)result->text_size, result->text);
@@ -81,19 +81,19 @@ static void note(struct bench *bench, const struct message_result *result) {
 static int64_t await(struct bench *bench, const char *wanted) {
     for (int i = 0; i < 4000; i++) {
         size_t count = 0;
-        struct told *told = runners_take(bench->runners, &count);
+        struct attempt_report *reports = runners_take(bench->runners, &count);
         for (size_t k = 0; k < count; k++) {
-            note(bench, &told[k].result);
-            told_release(&told[k]);
+            note(bench, &reports[k].result);
+            attempt_report_release(&reports[k]);
         }
-        free(told);
-        const char *at = strstr(bench->told, wanted);
+        free(reports);
+        const char *at = strstr(bench->words, wanted);
         if (at) { /* all words have two letters */
-            return bench->told_ms[(at - bench->told) / 3];
+            return bench->told_ms[(at - bench->words) / 3];
         }
         poll(NULL, 0, 5);
     }
-    CHECK_STR(bench->told, wanted);
+    CHECK_STR(bench->words, wanted);
     return -1;
 }
 
@@ -112,7 +112,7 @@ static void test_a_lease_that_lies_ahead_begins_at_once(void) {
     bench_open(&bench, ANSWERS);
     give(&bench, 5, 1, 2);
     await(&bench, "d2");
-    CHECK_STR(bench.told, "d1 d2");
+    CHECK_STR(bench.words, "d1 d2");
     bench_close(&bench);
 }
 
@@ -127,7 +127,7 @@ static void test_what_nobody_wants_any_more_is_not_the_next_leases_time(void) {
     int64_t waits_ms = await(&bench, "w3"), begins_ms = await(&bench, "b3");
     CHECK(begins_ms - waits_ms >= AT_LEAST_MS);
     await(&bench, "d3");
-    CHECK_STR(strstr(bench.told, "d1 "), "d1 w3 b3 d3");
+    CHECK_STR(strstr(bench.words, "d1 "), "d1 w3 b3 d3");
     bench_close(&bench);
 }
 
@@ -142,7 +142,7 @@ static void test_a_lease_waits_while_its_program_is_started(void) {
     int64_t waits_ms = await(&bench, "w2"), begins_ms = await(&bench, "b2");
     CHECK(begins_ms - waits_ms >= AT_LEAST_MS);
     await(&bench, "d2");
-    CHECK_STR(bench.told, "d1 w2 b2 d2");
+    CHECK_STR(bench.words, "d1 w2 b2 d2");
     bench_close(&bench);
 }
 
@@ -158,7 +158,7 @@ static void test_a_lease_waits_for_what_ran_before_its_connection(void) {
     runners_cancel(bench.runners, 7);
     await(&bench, "w8"); /* now this is the first */
     await(&bench, "d8");
-    CHECK_STR(bench.told, "w7 f7 w8 d1 b8 d8");
+    CHECK_STR(bench.words, "w7 f7 w8 d1 b8 d8");
     bench_close(&bench);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/table/rows.h"
+#include "agent/data/table/row_parser.h"
 
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
@@ -16,11 +16,11 @@ struct field {
     size_t plain_size;
 };
 
-struct rows {
-    struct rows_options options;
+struct row_parser {
+    struct row_parser_options options;
     struct buffer names; /* of column i: `"name":`, from starts[i] to starts[i + 1] */
     size_t *starts, columns;
-    struct buffer listed; /* rows_columns */
+    struct buffer listed; /* row_parser_columns */
     struct buffer held;   /* the beginning of a row whose end has not come yet */
     const char *data;     /* the bytes that are not read yet */
     size_t size;
@@ -77,9 +77,9 @@ static int append_text(struct buffer *json, const char *text, struct error *err)
     return buffer_append(json, text, strlen(text), err);
 }
 
-int rows_header(enum split_format format, const char *data, size_t size, bool has_all,
-                size_t *ret_first, size_t *ret_end, struct error *err) {
-    size_t mark = split_mark(data, size), looked = MIN(size - mark, ROWS_HEADER_MAX);
+int row_parser_header(enum split_format format, const char *data, size_t size, bool has_all,
+                      size_t *ret_first, size_t *ret_end, struct error *err) {
+    size_t mark = split_mark(data, size), looked = MIN(size - mark, ROW_HEADER_MAX);
     enum split_state state = SPLIT_FIELD;
     size_t length = split_row_end(format, &state, data + mark, looked);
     if (length == 0 && has_all && looked == size - mark) {
@@ -89,7 +89,7 @@ int rows_header(enum split_format format, const char *data, size_t size, bool ha
         return size == mark && has_all
                    ? error_set(err, ERROR_INVALID, "is empty, a header is expected")
                    : error_set(err, ERROR_INVALID, "the header is longer than %d bytes",
-                               ROWS_HEADER_MAX);
+                               ROW_HEADER_MAX);
     }
     *ret_first = mark;
     *ret_end = mark + length;
@@ -111,14 +111,14 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Here `names` has a NUL after each name, so that names can be compared as strings. */
-static int check_twice(const struct rows *rows, struct error *err) {
-    const char **sorted = x_calloc(rows->columns, sizeof *sorted);
-    for (size_t i = 0; i < rows->columns; i++) {
-        sorted[i] = rows->names.data + rows->starts[i];
+static int check_twice(const struct row_parser *parser, struct error *err) {
+    const char **sorted = x_calloc(parser->columns, sizeof *sorted);
+    for (size_t i = 0; i < parser->columns; i++) {
+        sorted[i] = parser->names.data + parser->starts[i];
     }
-    qsort(sorted, rows->columns, sizeof *sorted, compare_names);
+    qsort(sorted, parser->columns, sizeof *sorted, compare_names);
     int result = 0;
-    for (size_t i = 1; i < rows->columns && result == 0; i++) {
+    for (size_t i = 1; i < parser->columns && result == 0; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) == 0) {
             int length = (int)strlen(sorted[i]) - 1; /* without its colon */
             result = error_set(err, ERROR_INVALID, "the header has the column %.*s twice",
@@ -129,9 +129,9 @@ static int check_twice(const struct rows *rows, struct error *err) {
     return result;
 }
 
-static int read_header(struct rows *rows, struct error *err) {
-    const char *at = rows->options.header;
-    size_t size = row_text_size(at, rows->options.header_size);
+static int read_header(struct row_parser *parser, struct error *err) {
+    const char *at = parser->options.header;
+    size_t size = row_text_size(at, parser->options.header_size);
     const char *end = at + size;
     if (utf8_valid_size(at, size) < size) {
         return error_set(err, ERROR_INVALID, "the header is not UTF-8 at byte %zu",
@@ -144,148 +144,150 @@ static int read_header(struct rows *rows, struct error *err) {
     size_t room = 0;
     while (at) {
         struct field field;
-        if (!next_field(rows->options.format, &at, end, &field)) {
+        if (!next_field(parser->options.format, &at, end, &field)) {
             return error_set(err, ERROR_INVALID, "the header has a quote that is not closed");
         }
-        if (rows->columns + 1 >= room) {
+        if (parser->columns + 1 >= room) {
             room = room ? room * 2 : 64;
-            rows->starts = x_realloc_array(rows->starts, room, sizeof *rows->starts);
+            parser->starts = x_realloc_array(parser->starts, room, sizeof *parser->starts);
         }
-        rows->starts[rows->columns] = rows->names.size;
-        if (append_text(&rows->names, "\"", err) < 0 ||
-            append_field(&rows->names, &field, err) < 0 ||
-            buffer_append(&rows->names, "\":", 3, err) < 0) { /* with its NUL */
+        parser->starts[parser->columns] = parser->names.size;
+        if (append_text(&parser->names, "\"", err) < 0 ||
+            append_field(&parser->names, &field, err) < 0 ||
+            buffer_append(&parser->names, "\":", 3, err) < 0) { /* with its NUL */
             return -1;
         }
-        size_t name_size = rows->names.size - rows->starts[rows->columns] - 2;
-        const char *name = rows->names.data + rows->starts[rows->columns];
-        if (append_text(&rows->listed, rows->columns ? "," : "[", err) < 0 ||
-            buffer_append(&rows->listed, name, name_size, err) < 0) {
+        size_t name_size = parser->names.size - parser->starts[parser->columns] - 2;
+        const char *name = parser->names.data + parser->starts[parser->columns];
+        if (append_text(&parser->listed, parser->columns ? "," : "[", err) < 0 ||
+            buffer_append(&parser->listed, name, name_size, err) < 0) {
             return -1;
         }
-        rows->starts[++rows->columns] = rows->names.size;
+        parser->starts[++parser->columns] = parser->names.size;
     }
-    return append_text(&rows->listed, "]", err) < 0 ? -1 : check_twice(rows, err);
+    return append_text(&parser->listed, "]", err) < 0 ? -1 : check_twice(parser, err);
 }
 
-int rows_new(const struct rows_options *options, struct rows **ret_rows, struct error *err) {
+int row_parser_new(const struct row_parser_options *options, struct row_parser **ret_rows,
+                   struct error *err) {
     assert(options->row_bytes_max > 0);
-    struct rows *rows = x_calloc(1, sizeof *rows);
-    rows->options = *options;
-    buffer_init(&rows->names, 16 * ROWS_HEADER_MAX); /* a byte becomes at most 6 */
-    buffer_init(&rows->listed, 16 * ROWS_HEADER_MAX);
-    buffer_init(&rows->held, options->row_bytes_max);
-    rows_start(rows, 0);
-    if (options->header && read_header(rows, err) < 0) {
-        rows_free(rows);
+    struct row_parser *parser = x_calloc(1, sizeof *parser);
+    parser->options = *options;
+    buffer_init(&parser->names, 16 * ROW_HEADER_MAX); /* a byte becomes at most 6 */
+    buffer_init(&parser->listed, 16 * ROW_HEADER_MAX);
+    buffer_init(&parser->held, options->row_bytes_max);
+    row_parser_start(parser, 0);
+    if (options->header && read_header(parser, err) < 0) {
+        row_parser_free(parser);
         return -1;
     }
-    rows->options.header = NULL; /* borrowed only during the call */
-    *ret_rows = rows;
+    parser->options.header = NULL; /* borrowed only during the call */
+    *ret_rows = parser;
     return 0;
 }
 
-void rows_free(struct rows *rows) {
-    if (rows) {
-        buffer_release(&rows->names);
-        buffer_release(&rows->listed);
-        buffer_release(&rows->held);
-        free(rows->starts);
-        free(rows);
+void row_parser_free(struct row_parser *parser) {
+    if (parser) {
+        buffer_release(&parser->names);
+        buffer_release(&parser->listed);
+        buffer_release(&parser->held);
+        free(parser->starts);
+        free(parser);
     }
 }
 
-void rows_freep(struct rows **rows) {
-    rows_free(TAKE(*rows));
+void row_parser_freep(struct row_parser **parser) {
+    row_parser_free(TAKE(*parser));
 }
 
-const char *rows_columns(const struct rows *rows) {
-    return rows->listed.data ? rows->listed.data : "";
+const char *row_parser_columns(const struct row_parser *parser) {
+    return parser->listed.data ? parser->listed.data : "";
 }
 
-void rows_start(struct rows *rows, int64_t offset) {
-    buffer_clear(&rows->held);
-    rows->data = NULL;
-    rows->size = rows->row_size = 0;
-    rows->is_last = false;
-    rows->state = SPLIT_FIELD;
-    rows->next = rows->place = offset;
+void row_parser_start(struct row_parser *parser, int64_t offset) {
+    buffer_clear(&parser->held);
+    parser->data = NULL;
+    parser->size = parser->row_size = 0;
+    parser->is_last = false;
+    parser->state = SPLIT_FIELD;
+    parser->next = parser->place = offset;
 }
 
-void rows_add(struct rows *rows, const char *data, size_t size) {
-    assert(rows->size == 0 && !rows->is_last);
-    rows->data = data;
-    rows->size = size;
+void row_parser_add(struct row_parser *parser, const char *data, size_t size) {
+    assert(parser->size == 0 && !parser->is_last);
+    parser->data = data;
+    parser->size = size;
 }
 
-void rows_end(struct rows *rows) {
-    rows->is_last = true;
+void row_parser_end(struct row_parser *parser) {
+    parser->is_last = true;
 }
 
-int64_t rows_place(const struct rows *rows) {
-    return rows->place;
+int64_t row_parser_place(const struct row_parser *parser) {
+    return parser->place;
 }
 
 /* The next row's bytes with its newline; false: the row is not complete yet. A row longer than
  * row_bytes_max is counted but not held: *ret_data is NULL then. */
-static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size) {
-    const char *data = rows->data;
-    size_t length = split_row_end(rows->options.format, &rows->state, data, rows->size);
-    bool ended = length > 0 || (rows->is_last && rows->row_size + rows->size > 0);
-    size_t taken = length ? length : rows->size;
-    size_t before = rows->row_size;
-    rows->data = data ? data + taken : NULL;
-    rows->size -= taken;
-    rows->row_size += taken;
-    bool is_long = rows->row_size > rows->options.row_bytes_max;
+static bool next_row(struct row_parser *parser, const char **ret_data, size_t *ret_size) {
+    const char *data = parser->data;
+    size_t length = split_row_end(parser->options.format, &parser->state, data, parser->size);
+    bool ended = length > 0 || (parser->is_last && parser->row_size + parser->size > 0);
+    size_t taken = length ? length : parser->size;
+    size_t before = parser->row_size;
+    parser->data = data ? data + taken : NULL;
+    parser->size -= taken;
+    parser->row_size += taken;
+    bool is_long = parser->row_size > parser->options.row_bytes_max;
     struct error ignored = {0}; /* it fits: checked above */
     if (is_long) {
-        buffer_release(&rows->held);
+        buffer_release(&parser->held);
     } else if ((before > 0 || !ended) && taken > 0 &&
-               buffer_append(&rows->held, data, taken, &ignored) < 0) {
+               buffer_append(&parser->held, data, taken, &ignored) < 0) {
         assert(!"a row fits");
     }
     if (!ended) {
         return false;
     }
-    *ret_data = is_long ? NULL : before > 0 ? rows->held.data : data;
-    *ret_size = rows->row_size;
+    *ret_data = is_long ? NULL : before > 0 ? parser->held.data : data;
+    *ret_size = parser->row_size;
     return true;
 }
 
 /* The row's bytes have been used. */
-static void pass_row(struct rows *rows) {
-    if (rows->held.capacity > ROWS_HEADER_MAX) {
-        buffer_release(&rows->held); /* frees the room of a long row */
+static void pass_row(struct row_parser *parser) {
+    if (parser->held.capacity > ROW_HEADER_MAX) {
+        buffer_release(&parser->held); /* frees the room of a long row */
     } else {
-        buffer_clear(&rows->held);
+        buffer_clear(&parser->held);
     }
-    rows->place = rows->next;
-    rows->next += (int64_t)rows->row_size;
-    rows->row_size = 0;
-    rows->state = SPLIT_FIELD;
+    parser->place = parser->next;
+    parser->next += (int64_t)parser->row_size;
+    parser->row_size = 0;
+    parser->state = SPLIT_FIELD;
 }
 
 /* 1: the fields are in json. 0: a fault. -1: no room. */
-static int append_fields(struct rows *rows, const char *data, size_t size, struct buffer *json,
-                         struct error *err) {
+static int append_fields(struct row_parser *parser, const char *data, size_t size,
+                         struct buffer *json, struct error *err) {
     const char *at = data, *end = data + size;
     size_t count = 0, start = json->size;
-    bool has_names = rows->columns > 0;
+    bool has_names = parser->columns > 0;
     int result = append_text(json, has_names ? "{" : "[", err);
     while (at && result == 0) {
         struct field field;
-        if (!next_field(rows->options.format, &at, end, &field)) {
-            error_set(&rows->fault, ERROR_INVALID, "a quote is not closed in field %zu", count + 1);
+        if (!next_field(parser->options.format, &at, end, &field)) {
+            error_set(&parser->fault, ERROR_INVALID, "a quote is not closed in field %zu",
+                      count + 1);
             break;
         }
-        if (has_names && count >= rows->columns) {
+        if (has_names && count >= parser->columns) {
             count++; /* only counted from here on */
             continue;
         }
         result = count ? append_text(json, ",", err) : 0;
         if (result == 0 && has_names) {
-            result = append_text(json, rows->names.data + rows->starts[count], err);
+            result = append_text(json, parser->names.data + parser->starts[count], err);
         }
         if (result < 0 || append_text(json, "\"", err) < 0 || append_field(json, &field, err) < 0 ||
             append_text(json, "\"", err) < 0) {
@@ -293,11 +295,11 @@ static int append_fields(struct rows *rows, const char *data, size_t size, struc
         }
         count++;
     }
-    if (result == 0 && has_names && count != rows->columns) {
-        error_set(&rows->fault, ERROR_INVALID, "%zu fields, the header has %zu", count,
-                  rows->columns);
+    if (result == 0 && has_names && count != parser->columns) {
+        error_set(&parser->fault, ERROR_INVALID, "%zu fields, the header has %zu", count,
+                  parser->columns);
     }
-    bool failed = rows->fault.kind != ERROR_NONE;
+    bool failed = parser->fault.kind != ERROR_NONE;
     if (result == 0 && !failed) {
         result = append_text(json, has_names ? "}" : "]", err);
     }
@@ -309,18 +311,18 @@ static int append_fields(struct rows *rows, const char *data, size_t size, struc
 }
 
 /* Like append_fields. */
-static int append_row(struct rows *rows, const char *data, size_t size, struct buffer *json,
+static int append_row(struct row_parser *parser, const char *data, size_t size, struct buffer *json,
                       struct error *err) {
     size_t good = utf8_valid_size(data, size);
     if (good < size) {
-        error_set(&rows->fault, ERROR_INVALID, "invalid UTF-8 at byte %zu of the row", good);
+        error_set(&parser->fault, ERROR_INVALID, "invalid UTF-8 at byte %zu of the row", good);
         return 0;
     }
-    if (rows->options.format != SPLIT_LINES) {
-        return append_fields(rows, data, size, json, err);
+    if (parser->options.format != SPLIT_LINES) {
+        return append_fields(parser, data, size, json, err);
     }
     if (!jsontext_is_value(data, size)) {
-        error_set(&rows->fault, ERROR_INVALID, "the line is not one JSON value");
+        error_set(&parser->fault, ERROR_INVALID, "the line is not one JSON value");
         return 0;
     }
     return buffer_append(json, data, size, err) < 0 ? -1 : 1;
@@ -330,28 +332,29 @@ static bool is_blank(enum split_format format, const char *data, size_t size) {
     return format == SPLIT_LINES ? jsontext_space(data, data + size) == data + size : size == 0;
 }
 
-int rows_next(struct rows *rows, struct buffer *json, const char **ret_fault, struct error *err) {
+int row_parser_next(struct row_parser *parser, struct buffer *json, const char **ret_fault,
+                    struct error *err) {
     const char *data = NULL;
     size_t size = 0;
-    error_clear(&rows->fault);
-    while (next_row(rows, &data, &size)) {
+    error_clear(&parser->fault);
+    while (next_row(parser, &data, &size)) {
         int result = 0;
         if (!data) {
-            error_set(&rows->fault, ERROR_INVALID, "row of %zu bytes, at most %zu are scored", size,
-                      rows->options.row_bytes_max);
+            error_set(&parser->fault, ERROR_INVALID, "row of %zu bytes, at most %zu are scored",
+                      size, parser->options.row_bytes_max);
         } else {
             size_t text_size = row_text_size(data, size);
-            if (is_blank(rows->options.format, data, text_size)) {
-                pass_row(rows);
+            if (is_blank(parser->options.format, data, text_size)) {
+                pass_row(parser);
                 continue;
             }
-            result = append_row(rows, data, text_size, json, err);
+            result = append_row(parser, data, text_size, json, err);
         }
-        pass_row(rows);
+        pass_row(parser);
         if (result < 0) {
             return -1;
         }
-        *ret_fault = result ? NULL : rows->fault.text;
+        *ret_fault = result ? NULL : parser->fault.text;
         return 1;
     }
     return 0;

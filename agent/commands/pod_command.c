@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/pod.h"
+#include "agent/commands/pod_command.h"
 
 #include "lib/options.h"
 
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-int pod_run(int argc, char **argv, const char *about, enum job_role role,
-            int (*run)(const struct job *job)) {
+int pod_command_run(int argc, char **argv, const char *about, enum job_role role,
+                    int (*run)(const struct job *job)) {
     static const struct option options[] = {{.name = NULL}};
     AUTO(text_freep) char *usage = x_printf("%s %s", program_invocation_short_name, argv[0]);
     struct command_help help = {.usage = usage, .about = about};

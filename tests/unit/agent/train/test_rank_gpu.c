@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/gpu.h"
+#include "agent/train/rank_gpu.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void test_each_rank_has_its_own(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         char *value = NULL;
-        int result = gpu_choose(rows[i].visible, rows[i].rank, &value, &err);
+        int result = rank_gpu_choose(rows[i].visible, rows[i].rank, &value, &err);
         CHECK_INT(result, rows[i].wanted ? 0 : -1);
         if (rows[i].wanted) {
             CHECK_STR(value, rows[i].wanted);

@@ -1,4 +1,4 @@
-/* metrics.h: the metrics of a training, stored with its results: metrics.csv for people and
+/* metrics_log.h: the metrics of a training, stored with its results: metrics.csv for people and
  * programs, and an event file for TensorBoard (events.h). Both are written atomically, so a reader
  * sees a consistent state while the training runs. For one thread. */
 #pragma once
@@ -29,18 +29,16 @@ struct metrics_row {
                                     file */
 };
 
-struct metrics;
+struct metrics_log;
 
 /* store: the output, borrowed. step: the first step of this start. Rows of earlier rounds up to it
  * are kept, later ones are dropped. A file of another program is replaced. */
-NODISCARD int metrics_open(struct store *store, int64_t step, struct metrics **ret_metrics,
-                           struct error *err);
-void metrics_free(struct metrics *metrics); /* NULL is fine; does not write */
-void metrics_freep(struct metrics **metrics);
+NODISCARD int metrics_log_open(struct store *store, int64_t step, struct metrics_log **ret_metrics,
+                               struct error *err);
+void metrics_log_free(struct metrics_log *metrics); /* NULL is fine; does not write */
+void metrics_log_freep(struct metrics_log **metrics);
 
 /* Appends; rows beyond METRICS_ROWS_MAX are dropped. */
-void metrics_add(struct metrics *metrics, const struct metrics_row *row);
+void metrics_log_add(struct metrics_log *metrics, const struct metrics_row *row);
 /* Writes both files if there are new rows. After a failure the next write contains everything. */
-NODISCARD int metrics_write(struct metrics *metrics, struct error *err);
-
-size_t metrics_count(const struct metrics *metrics);
+NODISCARD int metrics_log_write(struct metrics_log *metrics, struct error *err);

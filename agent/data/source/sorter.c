@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/source/list_sort.h"
+#include "agent/data/source/sorter.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 /* A key is stored as its size in two bytes, then its bytes. */
 enum { SIZE_BYTES = 2 };
-static_assert(SORT_KEY_MAX <= UINT16_MAX, "a size fits");
+static_assert(SORTER_KEY_MAX <= UINT16_MAX, "a size fits");
 
 struct sorter {
     struct store *store;
@@ -25,14 +25,14 @@ struct run {
     char *name;
     int64_t offset; /* of the slice in the object */
     size_t size, at;
-    char slice[SORT_SLICE_BYTES];
+    char slice[SORTER_SLICE_BYTES];
 };
 
 struct sorter *sorter_new(struct store *store, const char *name, size_t run_bytes) {
     struct sorter *sorter = x_calloc(1, sizeof *sorter);
     sorter->store = store;
     sorter->name = x_strdup(name);
-    sorter->run_bytes = run_bytes ? run_bytes : SORT_RUN_BYTES;
+    sorter->run_bytes = run_bytes ? run_bytes : SORTER_RUN_BYTES;
     return sorter;
 }
 
@@ -77,7 +77,7 @@ static int by_key(const void *a, const void *b, void *keys) {
 
 /* Sorts the run and stores it as an object. */
 static int store_run(struct sorter *sorter, struct error *err) {
-    if (sorter->runs == SORT_RUNS_MAX) {
+    if (sorter->runs == SORTER_RUNS_MAX) {
         return error_set(err, ERROR_INVALID, "%s holds too many names to be sorted",
                          store_path(sorter->store));
     }
@@ -100,7 +100,7 @@ static int store_run(struct sorter *sorter, struct error *err) {
 }
 
 int sorter_add(struct sorter *sorter, const void *key, size_t size, struct error *err) {
-    assert(size >= 1 && size <= SORT_KEY_MAX);
+    assert(size >= 1 && size <= SORTER_KEY_MAX);
     size_t wanted = sorter->size + SIZE_BYTES + size;
     if (sorter->count && wanted > sorter->run_bytes) {
         if (store_run(sorter, err) < 0) {
@@ -144,7 +144,7 @@ static int refill(const struct sorter *sorter, struct run *run, struct error *er
         return 0;
     }
     if (run->size < SIZE_BYTES || run->size < SIZE_BYTES + key_size(run->slice) ||
-        key_size(run->slice) > SORT_KEY_MAX) {
+        key_size(run->slice) > SORTER_KEY_MAX) {
         return error_set(err, ERROR_INVALID, "%s/%s is torn", store_path(sorter->store), run->name);
     }
     return 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/train/gpu.h"
+#include "agent/train/rank_gpu.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-int gpu_choose(const char *visible, int64_t local_rank, char **ret_value, struct error *err) {
+int rank_gpu_choose(const char *visible, int64_t local_rank, char **ret_value, struct error *err) {
     if (!visible) {
         *ret_value = x_printf("%" PRId64, local_rank);
         return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/launch.h"
+#include "agent/commands/launch_command.h"
 
 #include "agent/job.h"
 #include "agent/launch/gang/gang_progress.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-launch_main *launch_link(const char *argv0) {
+launch_main *launch_command_of_link(const char *argv0) {
     const char *name = argv0 ? file_basename(argv0) : "";
     if (strcmp(name, "rank") == 0) {
         return rank_main;
@@ -37,7 +37,7 @@ int launch_command(int argc, char **argv) {
     struct option_list words = {0};
     struct error err = {0};
     struct launch_job job;
-    prctl(PR_SET_DUMPABLE, 0); /* as in pod.c: the user's programs run as the same user */
+    prctl(PR_SET_DUMPABLE, 0); /* as in pod_command.c: the user's programs run as the same user */
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {
         return 0;

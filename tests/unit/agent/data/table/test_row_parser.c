@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/table/rows.h"
+#include "agent/data/table/row_parser.h"
 
 #include "lib/tree.h"
 #include "tests/test.h"
@@ -9,20 +9,20 @@
 
 enum { TABLE_MAX = 3000 };
 
-static struct rows *open_rows(enum split_format format, const char *header, size_t row_max) {
-    struct rows_options options = {format, header, header ? strlen(header) : 0, row_max};
-    struct rows *rows = NULL;
+static struct row_parser *open_rows(enum split_format format, const char *header, size_t row_max) {
+    struct row_parser_options options = {format, header, header ? strlen(header) : 0, row_max};
+    struct row_parser *rows = NULL;
     struct error err = {0};
-    CHECK_OK(rows_new(&options, &rows, &err), &err);
+    CHECK_OK(row_parser_new(&options, &rows, &err), &err);
     return rows;
 }
 
 /* Each row (or its fault, after a '!') as "PLACE:TEXT\n", of data given in pieces of at most
  * piece_max bytes, each in memory of its exact size, so that sanitizers see reads past the end. */
-static void list_rows(struct rows *rows, const char *data, size_t size, int64_t offset,
+static void list_rows(struct row_parser *rows, const char *data, size_t size, int64_t offset,
                       size_t piece_max, struct buffer *list) {
     struct error err = {0};
-    rows_start(rows, offset);
+    row_parser_start(rows, offset);
     size_t at = 0;
     bool more = true;
     while (more) {
@@ -30,19 +30,19 @@ static void list_rows(struct rows *rows, const char *data, size_t size, int64_t 
         char *bytes = x_malloc(piece);
         if (piece) {
             memcpy(bytes, data + at, piece);
-            rows_add(rows, bytes, piece);
+            row_parser_add(rows, bytes, piece);
         } else {
-            rows_end(rows);
+            row_parser_end(rows);
         }
         at += piece;
         more = piece > 0;
         struct buffer json;
         buffer_init(&json, 1 << 20);
         const char *fault = NULL;
-        while (rows_next(rows, &json, &fault, &err) == 1) {
-            CHECK_OK(
-                buffer_printf(list, &err, "%lld:%s", (long long)rows_place(rows), fault ? "!" : ""),
-                &err);
+        while (row_parser_next(rows, &json, &fault, &err) == 1) {
+            CHECK_OK(buffer_printf(list, &err, "%lld:%s", (long long)row_parser_place(rows),
+                                   fault ? "!" : ""),
+                     &err);
             CHECK_OK(fault ? buffer_append(list, fault, strlen(fault), &err)
                            : buffer_append(list, json.data, json.size, &err),
                      &err);
@@ -117,8 +117,8 @@ static void test_rows_are_what_they_say(void) {
     table_random_start(1, 1);
     for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
         const struct example *example = &examples[i];
-        AUTO(rows_freep)
-        struct rows *rows = open_rows(example->format, example->header, ROWS_ROW_MAX);
+        AUTO(row_parser_freep)
+        struct row_parser *rows = open_rows(example->format, example->header, ROW_BYTES_MAX);
         size_t size = example->size ? example->size : strlen(example->data);
         for (size_t piece = 1; piece <= size + 1; piece++) {
             struct buffer list;
@@ -130,43 +130,56 @@ static void test_rows_are_what_they_say(void) {
     }
 }
 
+/* Writes a random field of CSV, quoted where it must be and at random elsewhere. Returns its text.
+ */
+static json_t *write_random_field(struct buffer *data) {
+    struct error err = {0};
+    char text[12];
+    size_t length = table_random(sizeof text);
+    for (size_t i = 0; i < length; i++) {
+        text[i] = "\"\",\n\rab \\\x01"[table_random(10)];
+    }
+    bool is_plain = !memchr(text, '"', length) && !memchr(text, ',', length) &&
+                    !memchr(text, '\n', length) && !memchr(text, '\r', length) && length > 0 &&
+                    table_random(2);
+    CHECK_OK(buffer_append(data, "\"", !is_plain, &err), &err);
+    for (size_t i = 0; i < length; i++) {
+        CHECK_OK(buffer_append(data, "\"\"", text[i] == '"', &err), &err);
+        CHECK_OK(buffer_append(data, &text[i], 1, &err), &err);
+    }
+    CHECK_OK(buffer_append(data, "\"", !is_plain, &err), &err);
+    return json_stringn(text, length);
+}
+
+/* Writes a random table. Returns the texts of its fields, row by row. */
+static json_t *write_random_table(struct buffer *data) {
+    struct error err = {0};
+    json_t *rows = json_array();
+    for (size_t row = 0, count = table_random(8); row < count; row++) {
+        json_t *texts = json_array();
+        for (size_t field = 0, fields = 1 + table_random(4); field < fields; field++) {
+            CHECK_OK(buffer_append(data, ",", field > 0, &err), &err);
+            json_array_append_new(texts, write_random_field(data));
+        }
+        json_array_append_new(rows, texts);
+        const char *newline = row + 1 == count && table_random(2) ? ""
+                              : table_random(2)                   ? "\n"
+                                                                  : "\r\n";
+        CHECK_OK(buffer_append(data, newline, strlen(newline), &err), &err);
+    }
+    return rows;
+}
+
 /* The texts of a table come back, whatever quoting was used to write them. */
 static void test_what_was_written_is_read(void) {
     uint64_t seed = test_seed(7), rounds = table_rounds(2000);
-    AUTO(rows_freep) struct rows *csv = open_rows(SPLIT_CSV, NULL, ROWS_ROW_MAX);
+    AUTO(row_parser_freep) struct row_parser *csv = open_rows(SPLIT_CSV, NULL, ROW_BYTES_MAX);
     for (uint64_t round = 0; round < rounds && !test_failures; round++) {
         table_random_start(seed, round);
-        AUTO(tree_freep) json_t *wanted = json_array();
         struct buffer data, list;
-        struct error err = {0};
         buffer_init(&data, 1 << 20);
         buffer_init(&list, 1 << 20);
-        for (size_t row = 0, count = table_random(8); row < count; row++) {
-            json_t *texts = json_array();
-            for (size_t field = 0, fields = 1 + table_random(4); field < fields; field++) {
-                char text[12];
-                size_t length = table_random(sizeof text);
-                for (size_t i = 0; i < length; i++) {
-                    text[i] = "\"\",\n\rab \\\x01"[table_random(10)];
-                }
-                json_array_append_new(texts, json_stringn(text, length));
-                bool is_plain = !memchr(text, '"', length) && !memchr(text, ',', length) &&
-                                !memchr(text, '\n', length) && !memchr(text, '\r', length) &&
-                                length > 0 && table_random(2);
-                CHECK_OK(buffer_printf(&data, &err, "%s%s", field ? "," : "", is_plain ? "" : "\""),
-                         &err);
-                for (size_t i = 0; i < length; i++) {
-                    CHECK_OK(buffer_append(&data, "\"\"", text[i] == '"', &err), &err);
-                    CHECK_OK(buffer_append(&data, &text[i], 1, &err), &err);
-                }
-                CHECK_OK(buffer_append(&data, "\"", !is_plain, &err), &err);
-            }
-            json_array_append_new(wanted, texts);
-            const char *newline = row + 1 == count && table_random(2) ? ""
-                                  : table_random(2)                   ? "\n"
-                                                                      : "\r\n";
-            CHECK_OK(buffer_append(&data, newline, strlen(newline), &err), &err);
-        }
+        AUTO(tree_freep) json_t *wanted = write_random_table(&data);
         list_rows(csv, data.data, data.size, 0, 1 + table_random(40), &list);
         AUTO(tree_freep) json_t *seen = json_array();
         for (char *line = list.data, *next; line && *line; line = next) {
@@ -186,7 +199,7 @@ static void test_what_was_written_is_read(void) {
 }
 
 struct blocks {
-    struct rows *rows;
+    struct row_parser *rows;
     const char *data;
     struct buffer *list;
 };
@@ -209,10 +222,10 @@ static void test_every_row_comes_once_whatever_the_blocks(void) {
         enum split_format format = (enum split_format)table_random(3);
         size_t size = 1 + table_random(TABLE_MAX);
         table_noise(data, size);
-        AUTO(rows_freep)
-        struct rows *rows =
+        AUTO(row_parser_freep)
+        struct row_parser *rows =
             open_rows(format, format != SPLIT_LINES && table_random(2) ? "a,b\tc\n" : NULL,
-                      table_random(3) ? ROWS_ROW_MAX : 1 + table_random(100));
+                      table_random(3) ? ROW_BYTES_MAX : 1 + table_random(100));
         struct buffer whole, parts;
         buffer_init(&whole, 1 << 20);
         buffer_init(&parts, 1 << 20);
@@ -247,7 +260,7 @@ static int64_t most_memory_kib(void) {
 /* A line of 1 GiB is counted, not kept; the next row is read normally. */
 static void check_long_row(enum split_format format) {
     enum { PIECE = 1 << 20 };
-    AUTO(rows_freep) struct rows *rows = open_rows(format, NULL, PIECE);
+    AUTO(row_parser_freep) struct row_parser *rows = open_rows(format, NULL, PIECE);
     char *piece = x_malloc(PIECE);
     memset(piece, '1', PIECE);
     struct buffer json;
@@ -255,19 +268,19 @@ static void check_long_row(enum split_format format) {
     const char *fault = NULL;
     buffer_init(&json, 1 << 20);
     int64_t before_kib = most_memory_kib();
-    rows_start(rows, 5);
+    row_parser_start(rows, 5);
     for (int i = 0; i < 1024; i++) {
-        rows_add(rows, piece, PIECE);
-        CHECK_INT(rows_next(rows, &json, &fault, &err), 0);
+        row_parser_add(rows, piece, PIECE);
+        CHECK_INT(row_parser_next(rows, &json, &fault, &err), 0);
     }
-    rows_add(rows, "\n7\n", 3);
-    CHECK_INT(rows_next(rows, &json, &fault, &err), 1);
+    row_parser_add(rows, "\n7\n", 3);
+    CHECK_INT(row_parser_next(rows, &json, &fault, &err), 1);
     CHECK_STR(fault, "row of 1073741825 bytes, at most 1048576 are scored");
-    CHECK_INT(rows_place(rows), 5);
-    CHECK_INT(rows_next(rows, &json, &fault, &err), 1);
+    CHECK_INT(row_parser_place(rows), 5);
+    CHECK_INT(row_parser_next(rows, &json, &fault, &err), 1);
     CHECK(!fault);
     CHECK_STR(json.data, format == SPLIT_LINES ? "7" : "[\"7\"]");
-    CHECK_INT(rows_place(rows), 5 + 1073741825);
+    CHECK_INT(row_parser_place(rows), 5 + 1073741825);
     CHECK(most_memory_kib() - before_kib < 32 << 10);
     buffer_release(&json);
     free(piece);
@@ -280,27 +293,27 @@ static void test_a_row_of_a_gigabyte_is_counted_and_not_held(void) {
 }
 
 static void test_no_room_passes_the_row_over(void) {
-    AUTO(rows_freep) struct rows *rows = open_rows(SPLIT_CSV, "a,b\n", 100);
+    AUTO(row_parser_freep) struct row_parser *rows = open_rows(SPLIT_CSV, "a,b\n", 100);
     struct buffer json;
     const char *fault = NULL;
     buffer_init(&json, 40);
-    rows_add(rows, "1,2\n1,\x01\x01\x01\x01\x01\n3,4\n", 16);
-    rows_end(rows);
+    row_parser_add(rows, "1,2\n1,\x01\x01\x01\x01\x01\n3,4\n", 16);
+    row_parser_end(rows);
     struct error err = {0};
-    CHECK_OK(rows_next(rows, &json, &fault, &err), &err);
-    CHECK_INT(rows_next(rows, &json, &fault, &err), -1);
+    CHECK_OK(row_parser_next(rows, &json, &fault, &err), &err);
+    CHECK_INT(row_parser_next(rows, &json, &fault, &err), -1);
     CHECK_INT(err.kind, ERROR_EXHAUSTED);
-    CHECK_INT(rows_place(rows), 4);
+    CHECK_INT(row_parser_place(rows), 4);
     error_clear(&err);
     CHECK_STR(json.data, "{\"a\":\"1\",\"b\":\"2\"}");
-    CHECK_INT(rows_next(rows, &json, &fault, &err), 1);
+    CHECK_INT(row_parser_next(rows, &json, &fault, &err), 1);
     CHECK_STR(json.data, "{\"a\":\"1\",\"b\":\"2\"}{\"a\":\"3\",\"b\":\"4\"}");
-    CHECK_INT(rows_next(rows, &json, &fault, &err), 0);
+    CHECK_INT(row_parser_next(rows, &json, &fault, &err), 0);
     buffer_release(&json);
 }
 
 static void test_a_header_is_found_or_refused(void) {
-    static char long_header[ROWS_HEADER_MAX + 10];
+    static char long_header[ROW_HEADER_MAX + 10];
     memset(long_header, 'x', sizeof long_header);
     long_header[sizeof long_header - 1] = '\n';
     const struct {
@@ -321,8 +334,8 @@ static void test_a_header_is_found_or_refused(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         size_t first = 99, end = 99;
-        int result =
-            rows_header(SPLIT_CSV, rows[i].data, rows[i].size, rows[i].has_all, &first, &end, &err);
+        int result = row_parser_header(SPLIT_CSV, rows[i].data, rows[i].size, rows[i].has_all,
+                                       &first, &end, &err);
         CHECK_INT(result, rows[i].problem ? -1 : 0);
         CHECK_INT(first, rows[i].problem ? 99 : rows[i].first);
         CHECK_INT(end, rows[i].problem ? 99 : rows[i].end);
@@ -342,32 +355,34 @@ static void test_a_bad_header_is_invalid(void) {
         {"a,\"b\n", "the header has a quote that is not closed"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct rows_options options = {SPLIT_CSV, rows[i].header, strlen(rows[i].header), 100};
-        struct rows *opened = NULL;
+        struct row_parser_options options = {SPLIT_CSV, rows[i].header, strlen(rows[i].header),
+                                             100};
+        struct row_parser *opened = NULL;
         struct error err = {0};
         options.header_size += i == 0; /* its NUL, too */
-        CHECK_INT(rows_new(&options, &opened, &err), -1);
+        CHECK_INT(row_parser_new(&options, &opened, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         CHECK_STR(err.text, rows[i].problem);
         CHECK(!opened);
     }
-    AUTO(rows_freep) struct rows *fine = open_rows(SPLIT_CSV, "a,\"b \"\"c\",\r\n", 100);
-    CHECK_STR(rows_columns(fine), "[\"a\",\"b \\\"c\",\"\"]");
+    AUTO(row_parser_freep)
+    struct row_parser *fine = open_rows(SPLIT_CSV, "a,\"b \"\"c\",\r\n", 100);
+    CHECK_STR(row_parser_columns(fine), "[\"a\",\"b \\\"c\",\"\"]");
 }
 
 /* 65,536 bytes of header, all commas or all control characters: still bounded, still answered. */
 static void test_the_widest_header_fits(void) {
-    static char header[ROWS_HEADER_MAX + 1];
-    memset(header, '\x01', ROWS_HEADER_MAX);
-    AUTO(rows_freep) struct rows *rows = open_rows(SPLIT_TSV, header, 100);
-    CHECK_INT(strlen(rows_columns(rows)), 6 * ROWS_HEADER_MAX + 4);
-    for (size_t i = 0; i + 3 < ROWS_HEADER_MAX; i += 4) { /* 16,384 names of three letters */
+    static char header[ROW_HEADER_MAX + 1];
+    memset(header, '\x01', ROW_HEADER_MAX);
+    AUTO(row_parser_freep) struct row_parser *rows = open_rows(SPLIT_TSV, header, 100);
+    CHECK_INT(strlen(row_parser_columns(rows)), 6 * ROW_HEADER_MAX + 4);
+    for (size_t i = 0; i + 3 < ROW_HEADER_MAX; i += 4) { /* 16,384 names of three letters */
         snprintf(header + i, 5, "%c%c%c\t", (char)('0' + i / 4 % 32), (char)('0' + i / 128 % 32),
                  (char)('A' + i / 4096));
     }
-    header[ROWS_HEADER_MAX - 1] = 0;
-    AUTO(rows_freep) struct rows *wide = open_rows(SPLIT_TSV, header, 100);
-    CHECK_INT(strlen(rows_columns(wide)), 16384 * 6 + 1);
+    header[ROW_HEADER_MAX - 1] = 0;
+    AUTO(row_parser_freep) struct row_parser *wide = open_rows(SPLIT_TSV, header, 100);
+    CHECK_INT(strlen(row_parser_columns(wide)), 16384 * 6 + 1);
 }
 
 int main(void) {

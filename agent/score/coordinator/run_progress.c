@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/progress.h"
+#include "agent/score/coordinator/run_progress.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,39 +15,39 @@ enum {
 static const char *const state_names[] = {"Listing", "Running", "Joining", "Succeeded", "Failed"};
 static_assert(ARRAY_LEN(state_names) == PROGRESS_STATE_COUNT, "one name per state");
 
-void progress_init(struct progress *progress) {
-    *progress = (struct progress){.started_ms = -1, .ended_ms = -1};
+void run_progress_init(struct run_progress *progress) {
+    *progress = (struct run_progress){.started_ms = -1, .ended_ms = -1};
 }
 
-const char *progress_state_name(enum progress_state state) {
+const char *run_progress_state_name(enum run_progress_state state) {
     return state_names[state];
 }
 
-static void drop_oldest(struct progress *progress) {
+static void drop_oldest(struct run_progress *progress) {
     memmove(progress->samples, progress->samples + 1,
             (size_t)--progress->sample_count * sizeof *progress->samples);
 }
 
-void progress_start(struct progress *progress, int64_t now_ms) {
+void run_progress_start(struct run_progress *progress, int64_t now_ms) {
     if (progress->started_ms < 0) {
         progress->started_ms = progress->ended_ms = now_ms;
-        progress->samples[0] = (struct progress_sample){now_ms, progress->items_before};
+        progress->samples[0] = (struct run_progress_sample){now_ms, progress->items_before};
         progress->sample_count = 1;
     }
 }
 
-void progress_add(struct progress *progress, int64_t items, int64_t now_ms) {
-    progress_start(progress, now_ms);
+void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_ms) {
+    run_progress_start(progress, now_ms);
     if (items < progress->samples[progress->sample_count - 1].items) {
         progress->items_before = items;
         progress->started_ms = -1;
-        progress_start(progress, now_ms);
+        run_progress_start(progress, now_ms);
     }
-    struct progress_sample *last = &progress->samples[progress->sample_count - 1];
+    struct run_progress_sample *last = &progress->samples[progress->sample_count - 1];
     progress->ended_ms = now_ms;
     /* Results that come close together share a sample; the very first marks the start. */
     if (progress->sample_count > 1 && now_ms - last[-1].time_ms < SAMPLE_MS) {
-        *last = (struct progress_sample){now_ms, items};
+        *last = (struct run_progress_sample){now_ms, items};
         return;
     }
     while (progress->sample_count == PROGRESS_SAMPLES ||
@@ -55,19 +55,19 @@ void progress_add(struct progress *progress, int64_t items, int64_t now_ms) {
             progress->samples[0].time_ms < now_ms - PROGRESS_WINDOW_MS)) {
         drop_oldest(progress);
     }
-    progress->samples[progress->sample_count++] = (struct progress_sample){now_ms, items};
+    progress->samples[progress->sample_count++] = (struct run_progress_sample){now_ms, items};
 }
 
 static double rate_between(int64_t items, int64_t from_ms, int64_t to_ms) {
     return to_ms > from_ms ? (double)items * 1000 / (double)(to_ms - from_ms) : 0;
 }
 
-double progress_rate(const struct progress *progress, int64_t now_ms) {
+double run_progress_rate(const struct run_progress *progress, int64_t now_ms) {
     if (progress->sample_count < 2) {
         return 0;
     }
-    const struct progress_sample *first = progress->samples;
-    const struct progress_sample *last = first + progress->sample_count - 1;
+    const struct run_progress_sample *first = progress->samples;
+    const struct run_progress_sample *last = first + progress->sample_count - 1;
     if (progress->state != PROGRESS_RUNNING) {
         return rate_between(last->items - progress->items_before, progress->started_ms,
                             progress->ended_ms);
@@ -78,7 +78,7 @@ double progress_rate(const struct progress *progress, int64_t now_ms) {
     return rate_between(last->items - first->items, first->time_ms, to_ms);
 }
 
-void progress_format_rate(double rate, char text[static 32]) {
+void run_progress_format_rate(double rate, char text[static 32]) {
     snprintf(text, 32, rate >= 100 ? "%.0f" : rate >= 1 || rate == 0 ? "%.1f" : "%.3f", rate);
 }
 
@@ -88,15 +88,15 @@ static json_t *count_json(const struct ledger_count *count) {
                      (json_int_t)count->retried);
 }
 
-json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
-                      int64_t now_ms) {
+json_t *run_progress_json(const struct run_progress *progress, const struct ledger_counts *counts,
+                          int64_t now_ms) {
     static const struct ledger_counts none;
     counts = counts ? counts : &none;
-    double rate = progress_rate(progress, now_ms);
+    double rate = run_progress_rate(progress, now_ms);
     char rate_text[32];
-    progress_format_rate(rate, rate_text);
+    run_progress_format_rate(rate, rate_text);
     json_t *tree = json_object();
-    json_object_set_new(tree, "state", json_string(progress_state_name(progress->state)));
+    json_object_set_new(tree, "state", json_string(run_progress_state_name(progress->state)));
     json_object_set_new(tree, "message", json_string(progress->message));
     json_object_set_new(tree, "miniBatches", count_json(&counts->batches));
     json_object_set_new(tree, "items", count_json(&counts->items));
@@ -120,7 +120,7 @@ json_t *progress_json(const struct progress *progress, const struct ledger_count
     return tree;
 }
 
-void progress_add_log(const struct progress *progress, json_t *tree) {
+void run_progress_add_log(const struct run_progress *progress, json_t *tree) {
     if (*progress->failed_log) {
         json_object_set_new(tree, "failedLog", json_string(progress->failed_log));
     }

@@ -1,4 +1,4 @@
-/* pattern.h: the shell patterns of input kinds that look for files. Pure. */
+/* name_pattern.h: the shell patterns of input kinds that look for files. Pure. */
 #pragma once
 
 #include "lib/base.h"
@@ -6,4 +6,4 @@
 /* `*`, `?` and `[a-z]` as in a shell. A pattern without a slash is matched against the last part of
  * the name; one with a slash against the whole name, and `*` does not match a slash. No wildcard
  * matches a dot at the start of a part. */
-bool pattern_matches(const char *pattern, const char *name);
+bool name_pattern_matches(const char *pattern, const char *name);

@@ -1,5 +1,5 @@
-/* prepare.h: checks a job before any worker starts, within 5 s: lists the input, loads the network,
- * tests and claims the output. */
+/* prepared.h: checks a job before any worker starts, within 5 s: lists the input, loads the
+ * network, tests and claims the output. */
 #pragma once
 
 #include "agent/data/input/list.h"
@@ -7,7 +7,7 @@
 #include "agent/score/coordinator/journal.h"
 #include "agent/score/log/item_name.h"
 
-struct prepared {
+struct prepared_job {
     const struct media *media;
     enum sink_form form;
     struct listing *listing;  /* NULL where there are lines ... */
@@ -23,18 +23,19 @@ struct prepared {
 
 /* Fails with one line that names the spec's field. BUSY: an equal job is writing to the output;
  * CONFLICT: the output holds another RUN's results. */
-NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
-void prepared_release(struct prepared *prepared);
+NODISCARD int prepared_open(const struct job *job, struct prepared_job *ret_prepared,
+                            struct error *err);
+void prepared_release(struct prepared_job *prepared);
 
 /* Adds the cells to the ledger that were listed since the last call. */
-NODISCARD int prepared_extend(struct prepared *prepared, struct error *err);
+NODISCARD int prepared_extend(struct prepared_job *prepared, struct error *err);
 /* The description of cells [first, first + cells) for a worker, as JSON text; the caller frees.
  * EXHAUSTED: larger than a message can be; INVALID: a page of the list is torn. */
-NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t cells,
+NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_t cells,
                             char **ret_work, struct error *err);
 /* Appends the display name of an item, by its index in a cell: a file's path, "frame 17",
  * "a.csv:1041". */
-NODISCARD int prepared_name(struct prepared *prepared, const struct job *job, int64_t first,
+NODISCARD int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
 /* For a finished run that is started again: INVALID if its input has changed. */
-NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);
+NODISCARD int prepared_compare(struct prepared_job *prepared, struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/wire/mounts.h"
+#include "agent/score/wire/volume_watch.h"
 
 #include "agent/store/store.h"
 #include "lib/time/clock.h"
@@ -67,7 +67,7 @@ static int try_all(const struct volumes *volumes, int timeout_ms, struct error *
     return 0;
 }
 
-int mounts_try(const struct job *job, int timeout_ms, struct error *err) {
+int volume_watch_check(const struct job *job, int timeout_ms, struct error *err) {
     AUTO(volumes_release) struct volumes volumes;
     collect(job->spec, &volumes);
     return try_all(&volumes, timeout_ms, err);
@@ -75,8 +75,8 @@ int mounts_try(const struct job *job, int timeout_ms, struct error *err) {
 
 /* ---- watching ------------------------------------------------------------------------------- */
 
-struct mounts {
-    struct mounts_options options;
+struct volume_watch {
+    struct volume_watch_options options;
     struct volumes volumes;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -86,74 +86,75 @@ struct mounts {
 };
 
 /* The caller holds the lock, which is freed with the last reference. */
-static void drop(struct mounts *mounts) {
-    bool is_last = --mounts->references == 0;
-    pthread_mutex_unlock(&mounts->lock);
+static void drop(struct volume_watch *volumes) {
+    bool is_last = --volumes->references == 0;
+    pthread_mutex_unlock(&volumes->lock);
     if (is_last) {
-        pthread_cond_destroy(&mounts->changed);
-        pthread_mutex_destroy(&mounts->lock);
-        volumes_release(&mounts->volumes);
-        free(mounts);
+        pthread_cond_destroy(&volumes->changed);
+        pthread_mutex_destroy(&volumes->lock);
+        volumes_release(&volumes->volumes);
+        free(volumes);
     }
 }
 
-static void rest(struct mounts *mounts) {
+static void rest(struct volume_watch *volumes) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + (int64_t)mounts->options.every_ms * 1000000;
+    int64_t ns = until.tv_nsec + (int64_t)volumes->options.every_ms * 1000000;
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
-    while (!mounts->ends && pthread_cond_timedwait(&mounts->changed, &mounts->lock, &until) == 0) {
+    while (!volumes->ends &&
+           pthread_cond_timedwait(&volumes->changed, &volumes->lock, &until) == 0) {
     }
 }
 
 static void *watch(void *argument) {
-    struct mounts *mounts = argument;
-    pthread_mutex_lock(&mounts->lock);
-    for (bool hangs = false; !mounts->ends && !hangs; rest(mounts)) {
+    struct volume_watch *volumes = argument;
+    pthread_mutex_lock(&volumes->lock);
+    for (bool hangs = false; !volumes->ends && !hangs; rest(volumes)) {
         struct error why = {0};
-        pthread_mutex_unlock(&mounts->lock);
-        (void)!try_all(&mounts->volumes, mounts->options.timeout_ms, &why);
-        pthread_mutex_lock(&mounts->lock);
+        pthread_mutex_unlock(&volumes->lock);
+        (void)!try_all(&volumes->volumes, volumes->options.timeout_ms, &why);
+        pthread_mutex_lock(&volumes->lock);
         hangs = why.kind == ERROR_TIMEOUT;
-        if (hangs && !mounts->ends) {
-            mounts->options.hangs(mounts->options.context, &why);
+        if (hangs && !volumes->ends) {
+            volumes->options.hangs(volumes->options.context, &why);
         }
     }
-    drop(mounts);
+    drop(volumes);
     return NULL;
 }
 
-int mounts_watch(const struct mounts_options *options, struct mounts **ret_mounts,
-                 struct error *err) {
-    struct mounts *mounts = x_calloc(1, sizeof *mounts);
+int volume_watch_start(const struct volume_watch_options *options, struct volume_watch **ret_mounts,
+                       struct error *err) {
+    struct volume_watch *volumes = x_calloc(1, sizeof *volumes);
     pthread_t thread;
     pthread_condattr_t attributes;
-    mounts->options = *options;
-    mounts->references = 2;
-    collect(options->job->spec, &mounts->volumes);
+    volumes->options = *options;
+    volumes->references = 2;
+    collect(options->job->spec, &volumes->volumes);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&mounts->lock, NULL);
-    pthread_cond_init(&mounts->changed, &attributes);
+    pthread_mutex_init(&volumes->lock, NULL);
+    pthread_cond_init(&volumes->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    int failed = pthread_create(&thread, NULL, watch, mounts);
+    int failed = pthread_create(&thread, NULL, watch, volumes);
     if (failed) {
-        pthread_mutex_lock(&mounts->lock);
-        mounts->references--;
-        drop(mounts);
+        pthread_mutex_lock(&volumes->lock);
+        volumes->references--;
+        drop(volumes);
         return error_from_errno(err, failed, "no thread to watch the volumes");
     }
     pthread_detach(thread);
-    *ret_mounts = mounts;
+    *ret_mounts = volumes;
     return 0;
 }
 
-void mounts_free(struct mounts *mounts) {
-    if (mounts) {
-        pthread_mutex_lock(&mounts->lock);
-        mounts->ends = true;
-        pthread_cond_broadcast(&mounts->changed);
-        drop(mounts);
+void volume_watch_free(struct volume_watch *volumes) {
+    if (volumes) {
+        pthread_mutex_lock(&volumes->lock);
+        volumes->ends = true;
+        pthread_cond_broadcast(&volumes->changed);
+        drop(volumes);
     }
 }

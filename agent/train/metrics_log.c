@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A resumed training reads the rows of the CSV and makes the event file from them. */
-#include "agent/train/metrics.h"
+#include "agent/train/metrics_log.h"
 
 #include "agent/train/events.h"
 #include "lib/time/clock.h"
@@ -18,24 +18,24 @@ static const char *const names[] = {
 };
 static_assert(ARRAY_LEN(names) == METRIC_COUNT, "one name per metric");
 
-struct metrics {
+struct metrics_log {
     struct store *store;
     size_t count, room, written; /* rows */
     struct metrics_row *rows;
 };
 
-void metrics_free(struct metrics *metrics) {
+void metrics_log_free(struct metrics_log *metrics) {
     if (metrics) {
         free(metrics->rows);
         free(metrics);
     }
 }
 
-void metrics_freep(struct metrics **metrics) {
-    metrics_free(TAKE(*metrics));
+void metrics_log_freep(struct metrics_log **metrics) {
+    metrics_log_free(TAKE(*metrics));
 }
 
-void metrics_add(struct metrics *metrics, const struct metrics_row *row) {
+void metrics_log_add(struct metrics_log *metrics, const struct metrics_row *row) {
     if (metrics->count == METRICS_ROWS_MAX) {
         return;
     }
@@ -44,10 +44,6 @@ void metrics_add(struct metrics *metrics, const struct metrics_row *row) {
         metrics->rows = x_realloc_array(metrics->rows, metrics->room, sizeof *metrics->rows);
     }
     metrics->rows[metrics->count++] = *row;
-}
-
-size_t metrics_count(const struct metrics *metrics) {
-    return metrics->count;
 }
 
 /* ---- the CSV -------------------------------------------------------------------------------- */
@@ -103,7 +99,8 @@ static bool read_row(const char **at, struct metrics_row *row) {
     return true;
 }
 
-static int read_rows(struct metrics *metrics, const char *text, int64_t step, struct error *err) {
+static int read_rows(struct metrics_log *metrics, const char *text, int64_t step,
+                     struct error *err) {
     AUTO(buffer_release) struct buffer head;
     struct metrics_row row;
     buffer_init(&head, 4096);
@@ -116,15 +113,15 @@ static int read_rows(struct metrics *metrics, const char *text, int64_t step, st
     const char *at = text + head.size;
     int64_t last = -1;
     while (read_row(&at, &row) && row.step <= step && row.step > last) {
-        metrics_add(metrics, &row);
+        metrics_log_add(metrics, &row);
         last = row.step;
     }
     return 0;
 }
 
-int metrics_open(struct store *store, int64_t step, struct metrics **ret_metrics,
-                 struct error *err) {
-    AUTO(metrics_freep) struct metrics *metrics = x_calloc(1, sizeof *metrics);
+int metrics_log_open(struct store *store, int64_t step, struct metrics_log **ret_metrics,
+                     struct error *err) {
+    AUTO(metrics_log_freep) struct metrics_log *metrics = x_calloc(1, sizeof *metrics);
     AUTO(buffer_release) struct buffer text;
     struct error cause = {0};
     buffer_init(&text, STORE_PUT_MAX);
@@ -143,7 +140,8 @@ int metrics_open(struct store *store, int64_t step, struct metrics **ret_metrics
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int render_events(const struct metrics *metrics, struct buffer *buffer, struct error *err) {
+static int render_events(const struct metrics_log *metrics, struct buffer *buffer,
+                         struct error *err) {
     int64_t began_ms = metrics->count ? metrics->rows[0].wall_ms : clock_wall_ms();
     int result = events_begin(buffer, began_ms, err);
     for (size_t i = 0; result == 0 && i < metrics->count; i++) {
@@ -160,7 +158,7 @@ static int render_events(const struct metrics *metrics, struct buffer *buffer, s
     return result;
 }
 
-int metrics_write(struct metrics *metrics, struct error *err) {
+int metrics_log_write(struct metrics_log *metrics, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(buffer_release) struct buffer events;
     buffer_init(&text, STORE_PUT_MAX);

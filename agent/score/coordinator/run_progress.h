@@ -1,12 +1,12 @@
-/* progress.h: the content of GET /progress: state, counters, throughput over a sliding window, time
- * left. PURE; time is an argument. Used by the coordinator only. */
+/* run_progress.h: the content of GET /progress: state, counters, throughput over a sliding window,
+ * time left. PURE; time is an argument. Used by the coordinator only. */
 #pragma once
 
 #include "agent/launch/pod/output_tail.h"
 #include "agent/score/ledger/ledger.h"
 #include "lib/tree.h"
 
-enum progress_state {
+enum run_progress_state {
     PROGRESS_LISTING,
     PROGRESS_RUNNING,
     PROGRESS_JOINING,
@@ -17,12 +17,12 @@ enum progress_state {
 
 enum { PROGRESS_WINDOW_MS = 30000, PROGRESS_SAMPLES = 64 };
 
-struct progress_sample {
+struct run_progress_sample {
     int64_t time_ms, items;
 };
 
-struct progress {
-    enum progress_state state;
+struct run_progress {
+    enum run_progress_state state;
     char message[512]; /* one line, cause first */
     /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
@@ -31,29 +31,29 @@ struct progress {
     bool knows_storage, excludes; /* the output's storage lets one coordinator exclude another */
     int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
     int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
-    struct progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */
+    struct run_progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */
     int sample_count;
 };
 
-void progress_init(struct progress *progress);
-const char *progress_state_name(enum progress_state state); /* "Listing", ... */
+void run_progress_init(struct run_progress *progress);
+const char *run_progress_state_name(enum run_progress_state state); /* "Listing", ... */
 
 /* The first lease was granted. */
-void progress_start(struct progress *progress, int64_t now_ms);
+void run_progress_start(struct run_progress *progress, int64_t now_ms);
 /* A result came: `items` items in total are done now. Fewer than before means that results were
  * lost; the rate then starts over. */
-void progress_add(struct progress *progress, int64_t items, int64_t now_ms);
+void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_ms);
 
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
-double progress_rate(const struct progress *progress, int64_t now_ms);
+double run_progress_rate(const struct run_progress *progress, int64_t now_ms);
 /* "0.125", "12.5", "1250": about three digits, as text, since Kubernetes advises against floating
  * point numbers in JSON. */
-void progress_format_rate(double rate, char text[static 32]);
+void run_progress_format_rate(double rate, char text[static 32]);
 
 /* The /progress object; counts may be NULL before the ledger exists. The caller owns the result.
  * `secondsLeft` is absent while it is unknown. */
-json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
-                      int64_t now_ms);
+json_t *run_progress_json(const struct run_progress *progress, const struct ledger_counts *counts,
+                          int64_t now_ms);
 /* Adds "failedLog", if there is one, for the termination message and summary.json. /progress is
  * public and contains no output of programs. */
-void progress_add_log(const struct progress *progress, json_t *tree);
+void run_progress_add_log(const struct run_progress *progress, json_t *tree);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/source/manifest.h"
+#include "agent/data/source/input_manifest.h"
 
 #include "agent/store/stored_file.h"
 #include "lib/text/utf8.h"
@@ -21,7 +21,7 @@ struct manifest {
     int64_t offset; /* of the next line */
     int64_t count;  /* of names */
     char slice[SLICE_BYTES];
-    manifest_each *each;
+    input_manifest_each *each;
     void *context;
 };
 
@@ -137,8 +137,8 @@ static int read_lines(struct manifest *manifest, struct error *err) {
     return 0;
 }
 
-int manifest_read(const char *spec_path, const char *after, manifest_each *each, void *context,
-                  struct error *err) {
+int input_manifest_read(const char *spec_path, const char *after, input_manifest_each *each,
+                        void *context, struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = x_calloc(1, sizeof *manifest);
     manifest->spec_path = spec_path;
     manifest->each = each;

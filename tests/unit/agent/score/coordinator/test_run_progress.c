@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/progress.h"
+#include "agent/score/coordinator/run_progress.h"
 
 #include "tests/test.h"
 
 #include <math.h>
 
 static void test_a_steady_run_has_a_steady_rate(void) {
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     progress.state = PROGRESS_RUNNING;
-    CHECK(progress_rate(&progress, 5000) == 0);
-    progress_start(&progress, 1000);
-    CHECK(progress_rate(&progress, 5000) == 0);
+    CHECK(run_progress_rate(&progress, 5000) == 0);
+    run_progress_start(&progress, 1000);
+    CHECK(run_progress_rate(&progress, 5000) == 0);
     int64_t now_ms = 1000;
     for (int i = 1; i <= 1000; i++) {
         now_ms += 100;
-        progress_add(&progress, 2 * i, now_ms);
-        CHECK(fabs(progress_rate(&progress, now_ms) - 20) < 1e-9);
+        run_progress_add(&progress, 2 * i, now_ms);
+        CHECK(fabs(run_progress_rate(&progress, now_ms) - 20) < 1e-9);
         CHECK(progress.sample_count <= PROGRESS_SAMPLES);
     }
     /* Three times as fast: the window forgets the past. */
     for (int i = 1; i <= 1000; i++) {
         now_ms += 100;
-        progress_add(&progress, 2000 + 6 * i, now_ms);
+        run_progress_add(&progress, 2000 + 6 * i, now_ms);
     }
-    CHECK(fabs(progress_rate(&progress, now_ms) - 60) < 1e-9);
-    CHECK(progress_rate(&progress, now_ms + 60000) < 30); /* and a stall is visible */
+    CHECK(fabs(run_progress_rate(&progress, now_ms) - 60) < 1e-9);
+    CHECK(run_progress_rate(&progress, now_ms + 60000) < 30); /* and a stall is visible */
     progress.state = PROGRESS_SUCCEEDED;
-    CHECK(fabs(progress_rate(&progress, now_ms) - 40) < 1e-9); /* the whole run */
+    CHECK(fabs(run_progress_rate(&progress, now_ms) - 40) < 1e-9); /* the whole run */
 }
 
 static void test_slow_batches_have_a_rate_too(void) {
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     progress.state = PROGRESS_RUNNING;
-    progress_start(&progress, 0);
+    run_progress_start(&progress, 0);
     for (int i = 1; i <= 10; i++) {
-        progress_add(&progress, 8 * i, 60000 * i);
-        CHECK(fabs(progress_rate(&progress, 60000 * i + 30000) - 8.0 / 60) < 1e-9);
+        run_progress_add(&progress, 8 * i, 60000 * i);
+        CHECK(fabs(run_progress_rate(&progress, 60000 * i + 30000) - 8.0 / 60) < 1e-9);
     }
 }
 
@@ -48,30 +48,30 @@ static void test_rates_are_texts_of_about_three_digits(void) {
     } rows[] = {{0, "0.0"}, {0.1254, "0.125"}, {12.54, "12.5"}, {1250.4, "1250"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[32];
-        progress_format_rate(rows[i].rate, text);
+        run_progress_format_rate(rows[i].rate, text);
         CHECK_STR(text, rows[i].text);
     }
 }
 
 static void test_results_that_are_gone(void) {
-    struct progress progress;
-    progress_init(&progress);
+    struct run_progress progress;
+    run_progress_init(&progress);
     progress.state = PROGRESS_RUNNING;
     progress.items_before = 280;
-    progress_start(&progress, 0);
+    run_progress_start(&progress, 0);
     for (int i = 1; i <= 10; i++) {
-        progress_add(&progress, 4 * i, 10000 + 2000 * i);
-        CHECK(progress_rate(&progress, 10000 + 2000 * i) >= 0);
+        run_progress_add(&progress, 4 * i, 10000 + 2000 * i);
+        CHECK(run_progress_rate(&progress, 10000 + 2000 * i) >= 0);
     }
-    CHECK(fabs(progress_rate(&progress, 30000) - 2) < 0.1);
+    CHECK(fabs(run_progress_rate(&progress, 30000) - 2) < 0.1);
     progress.state = PROGRESS_SUCCEEDED;
-    CHECK(fabs(progress_rate(&progress, 30000) - 2) < 0.1);
+    CHECK(fabs(run_progress_rate(&progress, 30000) - 2) < 0.1);
 }
 
 static void test_the_answer_has_the_contracts_fields(void) {
-    struct progress progress;
-    progress_init(&progress);
-    AUTO(tree_freep) json_t *listing = progress_json(&progress, NULL, 0);
+    struct run_progress progress;
+    run_progress_init(&progress);
+    AUTO(tree_freep) json_t *listing = run_progress_json(&progress, NULL, 0);
     CHECK_STR(tree_text(listing, "state", ""), "Listing");
     CHECK_INT(tree_integer(listing, "items.total", -1), 0);
     CHECK(!tree_get(listing, "secondsLeft"));
@@ -82,9 +82,9 @@ static void test_the_answer_has_the_contracts_fields(void) {
         .batches = {35, 3, 0, 1}, .items = {280, 24, 0, 8}, .leased = 4, .workers = 2};
     progress.state = PROGRESS_RUNNING;
     progress.knows_storage = true;
-    progress_start(&progress, 0);
-    progress_add(&progress, 24, 2000);
-    AUTO(tree_freep) json_t *running = progress_json(&progress, &counts, 2000);
+    run_progress_start(&progress, 0);
+    run_progress_add(&progress, 24, 2000);
+    AUTO(tree_freep) json_t *running = run_progress_json(&progress, &counts, 2000);
     CHECK_STR(tree_text(running, "itemsPerSecond", ""), "12.0");
     CHECK_INT(tree_integer(running, "secondsLeft", -1), 22); /* 256 / 12, rounded up */
     CHECK_INT(tree_integer(running, "miniBatches.retried", -1), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/command.h"
+#include "agent/commands/program.h"
 
 #include "lib/base.h"
 
@@ -9,7 +9,7 @@
 static int usage(const struct program *program, FILE *to) {
     fprintf(to, "%s %s: %s\n\nUsage: %s COMMAND [options]\n\nCommands:\n", program->name,
             WINDLASS_VERSION, program->about, program->name);
-    for (const struct command *row = program->commands; row->name; row++) {
+    for (const struct program_command *row = program->commands; row->name; row++) {
         fprintf(to, "  %-12s %s\n", row->name, row->about);
     }
     fprintf(to, "\n`%s COMMAND --help` shows the options of a command.\n%s", program->name,
@@ -29,7 +29,7 @@ int program_run(const struct program *program, int argc, char **argv) {
         strcmp(argv[1], "help") == 0) {
         return usage(program, stdout);
     }
-    for (const struct command *row = program->commands; row->name; row++) {
+    for (const struct program_command *row = program->commands; row->name; row++) {
         if (strcmp(argv[1], row->name) == 0) {
             return row->main(argc - 1, argv + 1);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/prepare.h"
+#include "agent/score/coordinator/prepared.h"
 
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
@@ -84,7 +84,7 @@ static int try_apart(const struct job *job, const struct media *media, const cha
 }
 
 /* Locks the run's folder, unless the output is another run's, which the commit log reports. */
-static int try_lock(const struct job *job, struct prepared *prepared, struct error *err) {
+static int try_lock(const struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, job->run);
     AUTO(tree_freep) json_t *owner = NULL;
     AUTO(buffer_release) struct buffer text;
@@ -109,7 +109,7 @@ static int try_lock(const struct job *job, struct prepared *prepared, struct err
     return error_context(err, "spec.output.path");
 }
 
-static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
+static int try_output(const struct job *job, struct prepared_job *prepared, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), prepared->media->name);
     if (try_apart(job, prepared->media, "path", err) < 0 ||
         (json_object_get(fields, "manifest") &&
@@ -123,7 +123,7 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
 }
 
 /* Reads the commits, and claims the run. */
-static int try_run(const struct job *job, struct prepared *prepared, const struct trial *trial,
+static int try_run(const struct job *job, struct prepared_job *prepared, const struct trial *trial,
                    struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
     struct journal_options options = {
@@ -160,8 +160,8 @@ static int try_run(const struct job *job, struct prepared *prepared, const struc
     return run_file_store(prepared->output, job->run, run, err);
 }
 
-static int try_scorer(const struct job *job, const struct prepared *prepared, struct trial *trial,
-                      struct error *err) {
+static int try_scorer(const struct job *job, const struct prepared_job *prepared,
+                      struct trial *trial, struct error *err) {
     const char *network = tree_text(job->spec, "scorer.onnx.path", NULL);
     if (scorer_find(job->spec, &trial->kind, err) < 0) {
         return -1;
@@ -189,7 +189,8 @@ static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNU
 
 /* Checks that the input is not empty, before the output is claimed. Lists in the order of names,
  * which needs no sorting. */
-static int try_lines(const struct job *job, const struct prepared *prepared, struct error *err) {
+static int try_lines(const struct job *job, const struct prepared_job *prepared,
+                     struct error *err) {
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
     json_object_del(tree_get(spec, "input.table"), "partitionKeys");
@@ -203,7 +204,7 @@ static int try_lines(const struct job *job, const struct prepared *prepared, str
     return -1;
 }
 
-static int try_input(const struct job *job, struct prepared *prepared, struct error *err) {
+static int try_input(const struct job *job, struct prepared_job *prepared, struct error *err) {
     if (media_find(job->spec, &prepared->media, err) < 0) {
         return -1;
     }
@@ -229,7 +230,7 @@ static int try_input(const struct job *job, struct prepared *prepared, struct er
 }
 
 /* A cell can be leased as soon as all its lines are known. */
-int prepared_extend(struct prepared *prepared, struct error *err) {
+int prepared_extend(struct prepared_job *prepared, struct error *err) {
     int64_t lines = 0, size = prepared->cell_items;
     if (!prepared->list) {
         return 0;
@@ -251,7 +252,7 @@ int prepared_extend(struct prepared *prepared, struct error *err) {
 }
 
 /* Opens the list of lines, and waits for the first of them. */
-static int open_list(const struct job *job, struct prepared *prepared, struct error *err) {
+static int open_list(const struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->journal.epoch);
     struct list_options options = {.output = prepared->output,
                                    .run = job->run,
@@ -276,7 +277,7 @@ static int open_list(const struct job *job, struct prepared *prepared, struct er
     return 0;
 }
 
-int prepared_work(struct prepared *prepared, int64_t first_cell, int64_t cells, char **ret_work,
+int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cells, char **ret_work,
                   struct error *err) {
     int64_t first = first_cell * prepared->cell_items;
     int64_t count = MIN(cells * prepared->cell_items, prepared->items - first);
@@ -294,8 +295,8 @@ int prepared_work(struct prepared *prepared, int64_t first_cell, int64_t cells, 
     return 0;
 }
 
-int prepared_name(struct prepared *prepared, const struct job *job, int64_t first, int64_t index,
-                  struct buffer *name, struct error *err) {
+int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
+                  int64_t index, struct buffer *name, struct error *err) {
     int64_t item = first * prepared->cell_items + index;
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *lines = NULL;
@@ -318,7 +319,7 @@ int prepared_name(struct prepared *prepared, const struct job *job, int64_t firs
                 : error_set(err, ERROR_INVALID, "item %lld has no name", (long long)item);
 }
 
-int prepared_compare(struct prepared *prepared, struct error *err) {
+int prepared_compare(struct prepared_job *prepared, struct error *err) {
     bool is_same = true;
     int64_t lines = 0;
     if (!prepared->list || list_compare(prepared->list, &is_same, &lines, err) < 0 || is_same) {
@@ -333,7 +334,7 @@ int prepared_compare(struct prepared *prepared, struct error *err) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
+static int prepare(const struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};
     return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
                    try_output(job, prepared, err) < 0 || try_run(job, prepared, &trial, err) < 0
@@ -341,9 +342,9 @@ static int prepare(const struct job *job, struct prepared *prepared, struct erro
                : open_list(job, prepared, err);
 }
 
-int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
-    struct prepared prepared = {.lock_fd = -1,
-                                .summary_spec = x_printf("%s/summary.json", job->output)};
+int prepared_open(const struct job *job, struct prepared_job *ret_prepared, struct error *err) {
+    struct prepared_job prepared = {.lock_fd = -1,
+                                    .summary_spec = x_printf("%s/summary.json", job->output)};
     if (prepare(job, &prepared, err) < 0) {
         prepared_release(&prepared);
         return -1;
@@ -352,7 +353,7 @@ int prepare_job(const struct job *job, struct prepared *ret_prepared, struct err
     return 0;
 }
 
-void prepared_release(struct prepared *prepared) {
+void prepared_release(struct prepared_job *prepared) {
     item_names_free(TAKE(prepared->names));
     list_free(TAKE(prepared->list));
     journal_release(&prepared->journal);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Both files as other programs read them: Python's csv, and a reader of TFRecord and of protocol
  * buffers' wire format in 40 lines of Python, with its own CRC-32C. */
-#include "agent/train/metrics.h"
+#include "agent/train/metrics_log.h"
 #include "lib/file.h"
 #include "tests/test.h"
 
@@ -100,14 +100,14 @@ static struct store *open_out(void) {
 static void test_others_read_both(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_out();
-    AUTO(metrics_freep) struct metrics *metrics = NULL;
-    CHECK_OK(metrics_open(store, 0, &metrics, &err), &err);
+    AUTO(metrics_log_freep) struct metrics_log *metrics = NULL;
+    CHECK_OK(metrics_log_open(store, 0, &metrics, &err), &err);
     struct metrics_row rows[] = {make_row(10, 2.25, NAN), make_row(20, 1e-7, 0.8125),
                                  make_row(300, NAN, NAN), make_row(4000000000, 0.5, 1)};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        metrics_add(metrics, &rows[i]);
-        CHECK_OK(metrics_write(metrics, &err), &err);
-        CHECK_OK(metrics_write(metrics, &err), &err);
+        metrics_log_add(metrics, &rows[i]);
+        CHECK_OK(metrics_log_write(metrics, &err), &err);
+        CHECK_OK(metrics_log_write(metrics, &err), &err);
     }
     AUTO(text_freep) char *said = read_both();
     CHECK_STR(said, "event 10 1763726410.123 loss 2.25\n"
@@ -125,12 +125,11 @@ static void test_others_read_both(void) {
 static void test_a_resumed_training_goes_on_where_it_began(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_out();
-    AUTO(metrics_freep) struct metrics *metrics = NULL;
-    CHECK_OK(metrics_open(store, 299, &metrics, &err), &err); /* removes 300 and all later */
-    CHECK_INT(metrics_count(metrics), 2);
+    AUTO(metrics_log_freep) struct metrics_log *metrics = NULL;
+    CHECK_OK(metrics_log_open(store, 299, &metrics, &err), &err); /* removes 300 and all later */
     struct metrics_row row = make_row(310, 0.25, NAN);
-    metrics_add(metrics, &row);
-    CHECK_OK(metrics_write(metrics, &err), &err);
+    metrics_log_add(metrics, &row);
+    CHECK_OK(metrics_log_write(metrics, &err), &err);
     AUTO(text_freep) char *said = read_both();
     CHECK_STR(said, "event 10 1763726410.123 loss 2.25\n"
                     "event 20 1763726420.123 loss 1e-07\n"
@@ -147,12 +146,11 @@ static void test_what_is_not_ours_is_replaced(void) {
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct error err = {0};
         AUTO(store_freep) struct store *store = open_out();
-        AUTO(metrics_freep) struct metrics *metrics = NULL;
+        AUTO(metrics_log_freep) struct metrics_log *metrics = NULL;
         CHECK_OK(store_put(store, METRICS_CSV, texts[i], strlen(texts[i]), STORE_REPLACE, &err),
                  &err);
-        CHECK_OK(metrics_open(store, 1000, &metrics, &err), &err);
-        CHECK_INT(metrics_count(metrics), 0);
-        CHECK_OK(metrics_write(metrics, &err), &err);
+        CHECK_OK(metrics_log_open(store, 1000, &metrics, &err), &err);
+        CHECK_OK(metrics_log_write(metrics, &err), &err);
         AUTO(text_freep) char *said = read_both();
         CHECK_STR(said, "");
     }

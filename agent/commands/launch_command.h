@@ -1,4 +1,4 @@
-/* launch.h: the commands that run in a pod of a DistTrain (agent/launch/gang/launch.h). */
+/* launch_command.h: the commands that run in a pod of a DistTrain (agent/launch/gang/launch.h). */
 #pragma once
 
 int launch_command(int argc, char **argv);
@@ -11,4 +11,4 @@ int metric_command(int argc, char **argv);
 /* The main function for `ssh`, `rsh` or `rank`: MPI's launchers call this program through links
  * with these names. NULL: argv0 is none of them. */
 typedef int launch_main(int argc, char **argv);
-launch_main *launch_link(const char *argv0);
+launch_main *launch_command_of_link(const char *argv0);

@@ -1,0 +1,14 @@
+/* pod_command.h: the commands that run in a job's pods. The job is in the environment (job.h). Each
+ * command is in a separate file, so that a program links only what it needs. */
+#pragma once
+
+#include "agent/job.h"
+
+int coordinate_command(int argc, char **argv);
+int score_command(int argc, char **argv);
+int watch_command(int argc, char **argv);
+
+/* Shared by these commands: reads the job, installs the signal handlers, calls `run` and returns
+ * the exit code. about: for --help. */
+int pod_command_run(int argc, char **argv, const char *about, enum job_role role,
+                    int (*run)(const struct job *job));

@@ -1,0 +1,20 @@
+/* sample.h: one sample of a data set (dataset.h): its numbers and its target. */
+#pragma once
+
+#include "agent/engine/tensor.h"
+
+/* One sample. Zero it before the first use; its memory is reused. */
+struct sample {
+    struct shape shape;  /* without unknown sizes */
+    bool is_interleaved; /* in memory as [h, w, c]: decoded pictures */
+    void *data;          /* elements of dataset->type */
+    size_t room;         /* bytes of data */
+    int64_t label;       /* the class, 0..classes - 1; -1: none */
+    float *target;       /* target_count numbers */
+    size_t target_room;  /* bytes */
+};
+void sample_release(struct sample *sample); /* for AUTO, too */
+/* For kinds of data sets: at least this many bytes in sample->data, whose content is not kept. */
+void *sample_room(struct sample *sample, size_t bytes);
+/* Likewise, this many floats in sample->target. */
+float *sample_target_room(struct sample *sample, size_t count);
