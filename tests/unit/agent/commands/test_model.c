@@ -24,7 +24,7 @@ static void check_set(const char *set, const char *device, int passed_at_least) 
     struct error err = {0};
     fflush(stdout);
     dup2(fd, 1);
-    int code = model_test(4, argv, &err);
+    int code = model_test_command(4, argv, &err);
     fflush(stdout);
     dup2(console, 1);
     close(console);
