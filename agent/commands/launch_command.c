@@ -4,7 +4,7 @@
 #include "agent/job.h"
 #include "agent/launch/gang/gang_progress.h"
 #include "agent/launch/gang/launch.h"
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "agent/launch/rank/rank.h"
 #include "agent/launch/rank/rsh.h"
@@ -64,7 +64,7 @@ int alive_command(int argc, char **argv) {
         .about = "Checks that the agent of this pod still works. For a livenessProbe."};
     struct option_list list = {0};
     struct error err = {0};
-    struct shell_request request = {.kind = SHELL_ALIVE};
+    struct agent_request request = {.kind = AGENT_REQUEST_ALIVE};
     const char *folder = getenv("WINDLASS_FOLDER");
     AUTO(text_freep)
     char *path = x_printf("%s/run/agent", folder && *folder ? folder : "/windlass");
@@ -76,7 +76,7 @@ int alive_command(int argc, char **argv) {
         fprintf(stderr, "%s: %s\n", usage, err.text);
         return error_exit_code(&err);
     }
-    if (shell_ask(path, &request, &code, &words, &err) < 0) {
+    if (agent_socket_ask(path, &request, &code, &words, &err) < 0) {
         fprintf(stderr, "%s: %s: %s\n", usage, path, err.text);
         return 1;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Messages of a program to the agent's socket, and of agents to the hub's: a metric is a metric
  * again when written, and fits into a status. */
-#include "agent/launch/gang/figures.h"
+#include "agent/launch/gang/latest_metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     AUTO(text_freep) char *text = x_strndup((const char *)data, size);
     AUTO(tree_freep) json_t *progress = json_object();
-    struct figures figures = {0};
+    struct latest_metrics latest = {0};
     struct metric metric, again;
     char written[METRIC_TEXT_MAX];
     if (metric_read(text, &metric)) {
@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             abort();
         }
     }
-    figures_read(&figures, text);
-    figures_tell(&figures, progress);
+    latest_metrics_read(&latest, text);
+    latest_metrics_add_json(&latest, progress);
     AUTO(text_freep) char *said = tree_canonical(progress);
     if (!said || strlen(said) > 512) {
         abort();

@@ -34,14 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         *newline = 0;
         read_rounds(&objective, 1, newline + 1);
     }
-    if (objective_recall(&objective, text) && newline) {
+    if (objective_restore(&objective, text) && newline) {
         read_rounds(&objective, 1 << 20, newline + 1);
     }
-    objective_tell(&objective, progress);
+    objective_add_json(&objective, progress);
     const json_t *told = json_object_get(progress, "objective");
     if (told) {
         AUTO(text_freep) char *said = tree_canonical(told);
-        if (strlen(said) > TOLD_MAX || !objective_recall(&next, said) ||
+        if (strlen(said) > TOLD_MAX || !objective_restore(&next, said) ||
             next.reports != objective.reports || next.curve.count != objective.curve.count) {
             abort();
         }

@@ -36,65 +36,67 @@ static int parse(const char *address, int port, struct address *ret_address, str
     return address_parse(text, ret_address, err);
 }
 
-int connectivity_open(const char *address, struct connectivity **ret_reach, struct error *err) {
+int connectivity_open(const char *address, struct connectivity **ret_connectivity,
+                      struct error *err) {
     struct address own;
     int fd = -1;
     if (parse(address, 0, &own, err) < 0 || address_listen(&own, &fd, err) < 0) {
         return error_context(err, "%s", address);
     }
-    struct connectivity *reach = x_calloc(1, sizeof *reach);
-    reach->fd = fd;
-    reach->port = own.port;
-    *ret_reach = reach;
+    struct connectivity *connectivity = x_calloc(1, sizeof *connectivity);
+    connectivity->fd = fd;
+    connectivity->port = own.port;
+    *ret_connectivity = connectivity;
     return 0;
 }
 
-void connectivity_end(struct connectivity *reach) {
-    for (size_t i = 0; reach && i < reach->count; i++) {
-        fd_closep(&reach->targets[i].fd);
+void connectivity_end(struct connectivity *connectivity) {
+    for (size_t i = 0; connectivity && i < connectivity->count; i++) {
+        fd_closep(&connectivity->targets[i].fd);
     }
-    if (reach) {
-        reach->is_busy = false;
-        reach->count = 0;
-    }
-}
-
-void connectivity_free(struct connectivity *reach) {
-    if (reach) {
-        connectivity_end(reach);
-        fd_closep(&reach->fd);
-        free(reach);
+    if (connectivity) {
+        connectivity->is_busy = false;
+        connectivity->count = 0;
     }
 }
 
-int connectivity_port(const struct connectivity *reach) {
-    return reach ? reach->port : 0;
+void connectivity_free(struct connectivity *connectivity) {
+    if (connectivity) {
+        connectivity_end(connectivity);
+        fd_closep(&connectivity->fd);
+        free(connectivity);
+    }
 }
 
-bool connectivity_is_busy(const struct connectivity *reach) {
-    return reach && reach->is_busy;
+int connectivity_port(const struct connectivity *connectivity) {
+    return connectivity ? connectivity->port : 0;
 }
 
-static void add(struct connectivity *reach, const struct gang_table_row *row, int own) {
+bool connectivity_is_busy(const struct connectivity *connectivity) {
+    return connectivity && connectivity->is_busy;
+}
+
+static void add(struct connectivity *connectivity, const struct gang_table_row *row, int own) {
     struct target target = {.index = row->index, .fd = -1};
-    bool is_there = row->index == own || row->reach == 0;
-    for (size_t i = 0; i < reach->count; i++) {
-        is_there |= reach->targets[i].index == row->index;
+    bool is_there = row->index == own || row->connectivity_port == 0;
+    for (size_t i = 0; i < connectivity->count; i++) {
+        is_there |= connectivity->targets[i].index == row->index;
     }
-    if (!is_there && parse(row->address, row->reach, &target.address, &target.err) == 0) {
-        reach->targets[reach->count++] = target;
+    if (!is_there &&
+        parse(row->address, row->connectivity_port, &target.address, &target.err) == 0) {
+        connectivity->targets[connectivity->count++] = target;
     }
 }
 
-void connectivity_begin(struct connectivity *reach, const struct gang_table *table, int index,
-                        int64_t now_ms) {
+void connectivity_begin(struct connectivity *connectivity, const struct gang_table *table,
+                        int index, int64_t now_ms) {
     int place = gang_table_place(table, index);
-    connectivity_end(reach);
-    if (reach && place >= 0) {
-        add(reach, &table->rows[((size_t)place + 1) % table->count], index);
-        add(reach, &table->rows[0], index);
-        reach->is_busy = true;
-        reach->until_ms = now_ms + CONNECTIVITY_MS;
+    connectivity_end(connectivity);
+    if (connectivity && place >= 0) {
+        add(connectivity, &table->rows[((size_t)place + 1) % table->count], index);
+        add(connectivity, &table->rows[0], index);
+        connectivity->is_busy = true;
+        connectivity->until_ms = now_ms + CONNECTIVITY_MS;
     }
 }
 
@@ -123,38 +125,38 @@ static void look_at(struct target *target, int64_t now_ms) {
 }
 
 /* Accepts the connections of other pods and closes them. */
-static void let_in(struct connectivity *reach) {
-    for (int fd; (fd = accept4(reach->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
+static void let_in(struct connectivity *connectivity) {
+    for (int fd; (fd = accept4(connectivity->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         fd_closep(&fd);
     }
 }
 
-enum connectivity_state connectivity_poll(struct connectivity *reach, int64_t now_ms,
+enum connectivity_state connectivity_poll(struct connectivity *connectivity, int64_t now_ms,
                                           int *ret_index,
-                                          char ret_words[static CONNECTIVITY_WORDS_MAX]) {
+                                          char ret_detail[static CONNECTIVITY_DETAIL_MAX]) {
     const struct target *missing = NULL;
-    if (!reach) {
+    if (!connectivity) {
         return CONNECTIVITY_IDLE;
     }
-    let_in(reach);
-    if (!reach->is_busy) {
+    let_in(connectivity);
+    if (!connectivity->is_busy) {
         return CONNECTIVITY_IDLE;
     }
-    for (size_t i = 0; i < reach->count; i++) {
-        struct target *target = &reach->targets[i];
+    for (size_t i = 0; i < connectivity->count; i++) {
+        struct target *target = &connectivity->targets[i];
         if (!target->is_reached) {
             look_at(target, now_ms);
         }
         missing = target->is_reached ? missing : target;
     }
-    if (missing && now_ms < reach->until_ms) {
+    if (missing && now_ms < connectivity->until_ms) {
         return CONNECTIVITY_BUSY;
     }
     if (missing) {
         *ret_index = missing->index;
-        snprintf(ret_words, CONNECTIVITY_WORDS_MAX, "%s:%d: %.100s", missing->address.host,
+        snprintf(ret_detail, CONNECTIVITY_DETAIL_MAX, "%s:%d: %.100s", missing->address.host,
                  missing->address.port, missing->fd >= 0 ? "no answer" : missing->err.text);
     }
-    connectivity_end(reach);
+    connectivity_end(connectivity);
     return missing ? CONNECTIVITY_FAILED : CONNECTIVITY_DONE;
 }

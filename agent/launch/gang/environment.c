@@ -61,7 +61,7 @@ void launch_variable_set(struct launch_variables *variables, const char *name, c
 }
 
 /* Sets our value, unless the user has set the variable. */
-static void offer(struct launch_variables *variables, const char *name, const char *value) {
+static void set_default(struct launch_variables *variables, const char *name, const char *value) {
     if (!launch_variable(variables, name)) {
         launch_variable_set(variables, name, "%s", value);
     }
@@ -79,101 +79,101 @@ static bool is_listed(const char *const *names, const char *variable) {
 
 /* Starts with the pod's environment without our variables, one of which is the token. Ranks of a
  * trainer are our programs, too, and read variables that their pods do not have. */
-static void begin(const struct launch_world *world, enum launch_role role,
+static void begin(const struct launch_context *context, enum launch_role role,
                   struct launch_variables *variables) {
     static const char *const trainers[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES",
                                            "WINDLASS_STORES_FOLDER", NULL};
-    for (const char *const *one = world->base; one && *one; one++) {
-        bool is_secret = role == LAUNCH_COMMAND && is_listed(world->secrets, *one);
+    for (const char *const *one = context->pod_environment; one && *one; one++) {
+        bool is_secret = role == LAUNCH_COMMAND && is_listed(context->secrets, *one);
         bool is_ours =
-            text_starts(*one, "WINDLASS_") && !(world->is_trainer && is_listed(trainers, *one));
+            text_starts(*one, "WINDLASS_") && !(context->is_trainer && is_listed(trainers, *one));
         if (!is_ours && !is_secret && strchr(*one, '=')) {
             put(variables, x_strdup(*one));
         }
     }
-    offer(variables, "HOME", "/tmp");
-    offer(variables, "USER", "windlass");
+    set_default(variables, "HOME", "/tmp");
+    set_default(variables, "USER", "windlass");
     const char *path = launch_variable(variables, "PATH");
-    launch_variable_set(variables, "PATH", "%s:%s", world->bin,
+    launch_variable_set(variables, "PATH", "%s:%s", context->bin,
                         path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
 }
 
 /* ---- variables of the gang ------------------------------------------------------------------ */
 
-static void set_hosts(const struct launch_world *world, struct launch_variables *variables) {
+static void set_hosts(const struct launch_context *context, struct launch_variables *variables) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer hosts, ports;
     buffer_init(&hosts, TEXT_MAX);
     buffer_init(&ports, TEXT_MAX);
     /* A list that has no room (with some 3,000 pods) is omitted, since half a list would be
      * wrong. */
-    if (gang_table_hosts(world->table, false, &hosts, &err) == 0) {
+    if (gang_table_hosts(context->table, false, &hosts, &err) == 0) {
         launch_variable_set(variables, "WINDLASS_HOSTS", "%s", hosts.data);
         launch_variable_set(variables, "AZ_BATCH_HOST_LIST", "%s", hosts.data);
     }
-    if (gang_table_hosts(world->table, true, &ports, &err) == 0) {
+    if (gang_table_hosts(context->table, true, &ports, &err) == 0) {
         launch_variable_set(variables, "AZ_BATCHAI_WORKER_HOSTS", "%s", ports.data);
     }
-    launch_variable_set(variables, "AZ_BATCHAI_MPI_HOST_FILE", "%s/hosts", world->run);
-    const char *master = world->table->rows[0].address;
+    launch_variable_set(variables, "AZ_BATCHAI_MPI_HOST_FILE", "%s/hosts", context->run);
+    const char *master = context->table->rows[0].address;
     launch_variable_set(variables, "AZ_BATCHAI_PYTORCH_INIT_METHOD",
                         strchr(master, ':') ? "tcp://[%s]:%d" : "tcp://%s:%d", master,
-                        world->master_port);
-    launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)world->table->round);
+                        context->master_port);
+    launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)context->table->round);
 }
 
-static void set_paths(const struct launch_world *world, struct launch_variables *variables) {
+static void set_paths(const struct launch_context *context, struct launch_variables *variables) {
     char name[300];
-    for (size_t i = 0; i < world->input_count; i++) {
-        snprintf(name, sizeof name, "AZ_BATCHAI_INPUT_%s", world->inputs[i].id);
-        launch_variable_set(variables, name, "%s", world->inputs[i].path);
-        snprintf(name, sizeof name, "WINDLASS_INPUT_%s", world->inputs[i].id);
-        launch_variable_set(variables, name, "%s", world->inputs[i].path);
+    for (size_t i = 0; i < context->input_count; i++) {
+        snprintf(name, sizeof name, "AZ_BATCHAI_INPUT_%s", context->inputs[i].id);
+        launch_variable_set(variables, name, "%s", context->inputs[i].path);
+        snprintf(name, sizeof name, "WINDLASS_INPUT_%s", context->inputs[i].id);
+        launch_variable_set(variables, name, "%s", context->inputs[i].path);
     }
-    for (size_t i = 0; i < world->output_count; i++) {
+    for (size_t i = 0; i < context->output_count; i++) {
         /* The second is a misspelling in the documentation of Batch AI, which scripts have
          * copied. */
         static const char *const forms[] = {"AZ_BATCHAI_OUTPUT_%s", "AZ_BATCHIA_OUTPUT_%s",
                                             "WINDLASS_OUTPUT_%s"};
         for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
             AUTO(text_freep) char *prefix = x_strndup(forms[form], strlen(forms[form]) - 2);
-            snprintf(name, sizeof name, "%s%s", prefix, world->outputs[i].id);
-            launch_variable_set(variables, name, "%s", world->outputs[i].path);
+            snprintf(name, sizeof name, "%s%s", prefix, context->outputs[i].id);
+            launch_variable_set(variables, name, "%s", context->outputs[i].path);
         }
     }
 }
 
-static void set_batch_ai(const struct launch_world *world, struct launch_variables *variables) {
+static void set_batch_ai(const struct launch_context *context, struct launch_variables *variables) {
     static const char *const gpus[] = {"AZ_BATCHAI_NUM_GPUS", "AZ_BATCHAI_NUM_GPUS_PER_NODE",
                                        "AZ_BATCHAI_GPU_COUNT_FOUND"};
     for (size_t i = 0; i < ARRAY_LEN(gpus); i++) {
-        launch_variable_set(variables, gpus[i], "%d", world->gpus);
+        launch_variable_set(variables, gpus[i], "%d", context->gpus);
     }
-    offer(variables, "AZ_BATCHAI_MOUNT_ROOT", "/mnt");
-    offer(variables, "AZ_BATCHAI_JOB_MOUNT_ROOT", "/mnt");
-    offer(variables, "AZ_BATCHAI_JOB_TEMP", "/tmp");
-    offer(variables, "AZ_BATCHAI_JOB_TEMP_DIR", "/tmp");
+    set_default(variables, "AZ_BATCHAI_MOUNT_ROOT", "/mnt");
+    set_default(variables, "AZ_BATCHAI_JOB_MOUNT_ROOT", "/mnt");
+    set_default(variables, "AZ_BATCHAI_JOB_TEMP", "/tmp");
+    set_default(variables, "AZ_BATCHAI_JOB_TEMP_DIR", "/tmp");
     launch_variable_set(variables, "AZ_BATCHAI_STDOUTERR_DIR", "%s",
-                        world->logs ? world->logs : "/tmp");
-    if (world->logs) {
-        launch_variable_set(variables, "AZ_BATCHAI_SHARED_JOB_TEMP", "%s/shared", world->logs);
+                        context->logs ? context->logs : "/tmp");
+    if (context->logs) {
+        launch_variable_set(variables, "AZ_BATCHAI_SHARED_JOB_TEMP", "%s/shared", context->logs);
     }
-    offer(variables, "AZ_BATCHAI_PYTORCH_BACKEND", "gloo");
+    set_default(variables, "AZ_BATCHAI_PYTORCH_BACKEND", "gloo");
 }
 
-static void set_job(const struct launch_world *world, struct launch_variables *variables) {
-    launch_variable_set(variables, "WINDLASS_JOB", "%s", world->job);
-    launch_variable_set(variables, "WINDLASS_NOTICE", "%s/notice", world->run);
-    launch_variable_set(variables, "WINDLASS_SOCKET", "%s/agent", world->run);
-    launch_variable_set(variables, "WINDLASS_METRICS", "%s/metrics", world->run);
-    if (world->kept) {
-        launch_variable_set(variables, "WINDLASS_LOGS", "%s", world->kept);
+static void set_job(const struct launch_context *context, struct launch_variables *variables) {
+    launch_variable_set(variables, "WINDLASS_JOB", "%s", context->job);
+    launch_variable_set(variables, "WINDLASS_NOTICE", "%s/notice", context->run);
+    launch_variable_set(variables, "WINDLASS_SOCKET", "%s/agent", context->run);
+    launch_variable_set(variables, "WINDLASS_METRICS", "%s/metrics", context->run);
+    if (context->logs_location) {
+        launch_variable_set(variables, "WINDLASS_LOGS", "%s", context->logs_location);
     }
-    if (world->pattern) {
-        launch_variable_set(variables, "WINDLASS_PATTERN", "%s", world->pattern);
+    if (context->pattern) {
+        launch_variable_set(variables, "WINDLASS_PATTERN", "%s", context->pattern);
     }
-    if (world->metrics_file) {
-        launch_variable_set(variables, "WINDLASS_METRICS_FILE", "%s", world->metrics_file);
+    if (context->metrics_file) {
+        launch_variable_set(variables, "WINDLASS_METRICS_FILE", "%s", context->metrics_file);
     }
 }
 
@@ -183,11 +183,11 @@ static void set_job(const struct launch_world *world, struct launch_variables *v
  * Sources: ompi_info --all of Open MPI 4.1.4; mpiexec -info and hydra's README of MPICH 4.0.2; for
  * Open MPI 5 its source (prte/mca/plm/ssh); Intel MPI Library's Developer Reference, "Hydra
  * Environment Variables". The last two have not been run. */
-static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
-    AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
-    AUTO(text_freep) char *rank = x_printf("%s/rank", world->bin);
-    AUTO(text_freep) char *hosts = x_printf("%s/hosts", world->run);
-    AUTO(text_freep) char *hydra = x_printf("%s/hosts.hydra", world->run);
+static void set_mpi(const struct launch_context *context, struct launch_variables *variables) {
+    AUTO(text_freep) char *ssh = x_printf("%s/ssh", context->bin);
+    AUTO(text_freep) char *rank = x_printf("%s/rank", context->bin);
+    AUTO(text_freep) char *hosts = x_printf("%s/hosts", context->run);
+    AUTO(text_freep) char *hydra = x_printf("%s/hosts.hydra", context->run);
     const char *const rows[][2] = {
         {"OMPI_MCA_plm_rsh_agent", ssh},
         {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},       /* all starts come from member 0 */
@@ -210,41 +210,42 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
         {"I_MPI_PIN", "0"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        offer(variables, rows[i][0], rows[i][1]);
+        set_default(variables, rows[i][0], rows[i][1]);
     }
-    if (world->is_walled) { /* otherwise Open MPI 4 tries it for every message, and logs an error
-                               each time */
-        offer(variables, "OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    if (context->forbids_memory_reads) { /* otherwise Open MPI 4 tries it for every message, and
+                               logs an error each time */
+        set_default(variables, "OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     }
 }
 
 /* ---- what differs between pods -------------------------------------------------------------- */
 
 /* Sets a pod's index and task; a smaller gang has gaps between indices, but not between tasks. */
-static void set_index(const struct launch_world *world, int task,
+static void set_index(const struct launch_context *context, int task,
                       struct launch_variables *variables) {
-    launch_variable_set(variables, "WINDLASS_INDEX", "%d", world->index);
-    launch_variable_set(variables, "WINDLASS_WORKER", "%s", world->worker);
+    launch_variable_set(variables, "WINDLASS_INDEX", "%d", context->index);
+    launch_variable_set(variables, "WINDLASS_WORKER", "%s", context->worker);
     launch_variable_set(variables, "AZ_BATCHAI_TASK_INDEX", "%d", task);
 }
 
-static void set_rank(const struct launch_world *world, int place,
+static void set_rank(const struct launch_context *context, int place,
                      struct launch_variables *variables) {
-    int slots = gang_table_ranks(world->table);
-    bool is_one = world->slot < 0; /* one process per pod */
-    int size = is_one ? (int)world->table->count : slots;
-    int rank = is_one ? place : gang_table_rank(world->table, world->index, world->slot);
+    int slots = gang_table_ranks(context->table);
+    bool is_one = context->slot < 0; /* one process per pod */
+    int size = is_one ? (int)context->table->count : slots;
+    int rank = is_one ? place : gang_table_rank(context->table, context->index, context->slot);
     launch_variable_set(variables, "WINDLASS_RANK", "%d", rank);
     launch_variable_set(variables, "WINDLASS_WORLD", "%d", size);
 }
 
-static void set_tensorflow(const struct launch_world *world, struct launch_variables *variables) {
+static void set_tensorflow(const struct launch_context *context,
+                           struct launch_variables *variables) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer list;
     buffer_init(&list, TEXT_MAX);
     int result = 0;
-    for (size_t i = 0; i < world->table->count && result == 0; i++) {
-        const struct gang_table_row *row = &world->table->rows[i];
+    for (size_t i = 0; i < context->table->count && result == 0; i++) {
+        const struct gang_table_row *row = &context->table->rows[i];
         result =
             buffer_printf(&list, &err, strchr(row->address, ':') ? "%s\"[%s]:%d\"" : "%s\"%s:%d\"",
                           i ? ", " : "", row->address, row->port);
@@ -253,52 +254,52 @@ static void set_tensorflow(const struct launch_world *world, struct launch_varia
         launch_variable_set(
             variables, "TF_CONFIG",
             "{\"cluster\": {\"worker\": [%s]}, \"task\": {\"type\": \"worker\", \"index\": %d}}",
-            list.data, gang_table_place(world->table, world->index));
+            list.data, gang_table_place(context->table, context->index));
     }
 }
 
-static void set_torch(const struct launch_world *world, struct launch_variables *variables) {
-    const struct gang_table *table = world->table;
-    int place = gang_table_place(table, world->index), slots = table->rows[place].slots;
+static void set_torch(const struct launch_context *context, struct launch_variables *variables) {
+    const struct gang_table *table = context->table;
+    int place = gang_table_place(table, context->index), slots = table->rows[place].slots;
     const struct {
         const char *name;
         int value;
     } torchrun[] = {{"PET_NNODES", (int)table->count},
                     {"PET_NODE_RANK", place},
                     {"PET_NPROC_PER_NODE", slots},
-                    {"PET_MASTER_PORT", world->master_port}},
-      process[] = {{"RANK", gang_table_rank(table, world->index, world->slot)},
-                   {"LOCAL_RANK", world->slot},
+                    {"PET_MASTER_PORT", context->master_port}},
+      process[] = {{"RANK", gang_table_rank(table, context->index, context->slot)},
+                   {"LOCAL_RANK", context->slot},
                    {"WORLD_SIZE", gang_table_ranks(table)},
                    {"LOCAL_WORLD_SIZE", slots},
                    {"GROUP_RANK", place},
-                   {"MASTER_PORT", world->master_port}};
-    for (size_t i = 0; world->is_torchrun && i < ARRAY_LEN(torchrun); i++) {
+                   {"MASTER_PORT", context->master_port}};
+    for (size_t i = 0; context->is_torchrun && i < ARRAY_LEN(torchrun); i++) {
         launch_variable_set(variables, torchrun[i].name, "%d", torchrun[i].value);
     }
-    for (size_t i = 0; !world->is_torchrun && i < ARRAY_LEN(process); i++) {
+    for (size_t i = 0; !context->is_torchrun && i < ARRAY_LEN(process); i++) {
         launch_variable_set(variables, process[i].name, "%d", process[i].value);
     }
-    launch_variable_set(variables, world->is_torchrun ? "PET_MASTER_ADDR" : "MASTER_ADDR", "%s",
+    launch_variable_set(variables, context->is_torchrun ? "PET_MASTER_ADDR" : "MASTER_ADDR", "%s",
                         table->rows[0].address);
 }
 
-static void set_gang(const struct launch_world *world, enum launch_role role,
+static void set_gang(const struct launch_context *context, enum launch_role role,
                      struct launch_variables *variables) {
-    set_hosts(world, variables);
-    if (world->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
-        set_mpi(world, variables);
-        launch_variable_set(variables, "WINDLASS_WORLD", "%d", gang_table_ranks(world->table));
+    set_hosts(context, variables);
+    if (context->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
+        set_mpi(context, variables);
+        launch_variable_set(variables, "WINDLASS_WORLD", "%d", gang_table_ranks(context->table));
     }
     if (role == LAUNCH_PROCESS) {
-        int place = gang_table_place(world->table, world->index);
-        set_index(world, place, variables);
-        if (world->launcher != GANG_LAUNCHER_MPI) {
-            set_rank(world, place, variables);
+        int place = gang_table_place(context->table, context->index);
+        set_index(context, place, variables);
+        if (context->launcher != GANG_LAUNCHER_MPI) {
+            set_rank(context, place, variables);
         }
-        set_tensorflow(world, variables);
-        if (world->launcher == GANG_LAUNCHER_TORCHRUN) {
-            set_torch(world, variables);
+        set_tensorflow(context, variables);
+        if (context->launcher == GANG_LAUNCHER_TORCHRUN) {
+            set_torch(context, variables);
         }
     }
 }
@@ -306,23 +307,24 @@ static void set_gang(const struct launch_world *world, enum launch_role role,
 /* ---- the user's own ------------------------------------------------------------------------- */
 
 struct expansion {
-    const struct launch_world *world;
+    const struct launch_context *context;
     const struct launch_variables *variables;
     const char *own; /* the variable that is being made */
 };
 
 static const char *look_up(void *context, const char *name) {
     const struct expansion *expansion = context;
-    bool is_left = strcmp(name, expansion->own) == 0 || is_listed(expansion->world->secrets, name);
+    bool is_left =
+        strcmp(name, expansion->own) == 0 || is_listed(expansion->context->secrets, name);
     return is_left ? NULL : launch_variable(expansion->variables, name);
 }
 
 /* Expands all from their values before, so their order does not matter. A value that becomes too
  * long is left unexpanded; launch_job.c has checked that the pod's variables fit. */
-static void expand_own(const struct launch_world *world, struct launch_variables *variables) {
+static void expand_own(const struct launch_context *context, struct launch_variables *variables) {
     struct launch_variables made = {0};
-    for (const char *const *name = world->environment; name && *name; name++) {
-        struct expansion expansion = {world, variables, *name};
+    for (const char *const *name = context->environment; name && *name; name++) {
+        struct expansion expansion = {context, variables, *name};
         const char *value = launch_variable(variables, *name);
         AUTO(text_freep) char *text = NULL;
         struct error err = {0};
@@ -336,18 +338,18 @@ static void expand_own(const struct launch_world *world, struct launch_variables
     launch_variables_release(&made);
 }
 
-void launch_variables(const struct launch_world *world, enum launch_role role,
+void launch_variables(const struct launch_context *context, enum launch_role role,
                       struct launch_variables *ret_variables) {
     struct launch_variables variables = {0};
-    begin(world, role, &variables);
-    set_job(world, &variables);
-    set_paths(world, &variables);
-    set_batch_ai(world, &variables);
+    begin(context, role, &variables);
+    set_job(context, &variables);
+    set_paths(context, &variables);
+    set_batch_ai(context, &variables);
     if (role == LAUNCH_PREPARE) {
-        set_index(world, world->index, &variables);
+        set_index(context, context->index, &variables);
     } else {
-        set_gang(world, role, &variables);
+        set_gang(context, role, &variables);
     }
-    expand_own(world, &variables);
+    expand_own(context, &variables);
     *ret_variables = variables;
 }

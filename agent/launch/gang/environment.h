@@ -1,6 +1,6 @@
-/* environment.h: what programs of a gang have in their environment: the pod's own variables less
- * those of ours, and what Open MPI, MPICH, torchrun and those who come from Batch AI look for
- * (docs/launch.md). Pure: the same in every pod. */
+/* environment.h: builds the environment variables of a gang's programs: the pod's own variables
+ * (without the agent's), and what Open MPI, MPICH, torchrun and scripts written for Batch AI expect
+ * (docs/launch.md). Pure. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"
@@ -8,37 +8,39 @@
 enum gang_launcher { GANG_LAUNCHER_NONE, GANG_LAUNCHER_TORCHRUN, GANG_LAUNCHER_MPI };
 
 enum launch_role {
-    LAUNCH_COMMAND, /* mpirun on member 0, which hands its environment to all: nothing that differs
-                       between pods, none of `secrets` */
-    LAUNCH_PROCESS, /* a rank, the command on each pod, what mpirun starts on another pod */
-    LAUNCH_PREPARE, /* before there is a gang: its own place, nothing of the others, no rank */
+    LAUNCH_COMMAND, /* mpirun on member 0. It sends its environment to all pods, unencrypted: no
+                       variable that differs between pods, and no secrets */
+    LAUNCH_PROCESS, /* a rank, a command that runs on each pod, a command that mpirun starts on
+                       another pod */
+    LAUNCH_PREPARE, /* spec.prepare, before there is a round: no ranks, no other pods */
 };
 
 struct launch_path {
     const char *id, *path; /* "TRAIN", "/windlass/volumes/in/imagenet" */
 };
 
-struct launch_world {
-    const char *const *base; /* the pod's variables, NULL-ended; a user's value wins over ours */
+struct launch_context {
+    const char *const *pod_environment; /* NULL-ended; a user's value wins over ours */
     const struct gang_table *table;
     enum gang_launcher launcher;
-    bool is_torchrun;         /* the command makes the processes of a pod itself */
-    bool is_trainer;          /* ranks are ours: they have spec, run and stores of the pod */
-    bool is_walled;           /* no process may read another's memory (seccomp) */
-    int index;                /* of the pod */
-    int slot;                 /* of the process; -1: the command of a pod */
-    int gpus;                 /* of the pod */
-    int master_port;          /* free on member 0 */
-    const char *job, *worker; /* names */
-    const char *logs;         /* a folder of everybody's; NULL: there is none */
-    const char *kept;         /* the same as VOLUME/path, for `rank` (rank.h) */
-    const char *pattern;      /* of what a program says, reporter.h: which lines are metrics; and */
-    const char *metrics_file; /* ... the file with its own; NULL: none */
-    const char *bin;          /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
-    const char *run;          /* this pod's own files: "/windlass/run" */
-    const char *const *secrets; /* names, NULL-ended; NULL: none */
-    /* The same, of those in which $NAME and ${NAME} stand for what the process has of that name;
-     * secrets and what it does not have stay as they stand. */
+    bool is_torchrun; /* the command is torchrun, which starts a pod's ranks itself */
+    bool is_trainer;  /* ranks are our trainer: they get the pod's spec, run and stores */
+    /* seccomp forbids process_vm_readv, which Open MPI would try for each message */
+    bool forbids_memory_reads;
+    int index;                  /* of the pod */
+    int slot;                   /* of the process; -1: the only process of the pod */
+    int gpus;                   /* of the pod */
+    int master_port;            /* a free port of member 0 */
+    const char *job, *worker;   /* names of the job and of the pod */
+    const char *logs;           /* a folder that all pods see; NULL: none */
+    const char *logs_location;  /* the same as VOLUME/path, for `rank` (rank.h) */
+    const char *pattern;        /* which output lines are metrics (reporter.h); NULL: none */
+    const char *metrics_file;   /* a file of metrics that the program writes; NULL: none */
+    const char *bin;            /* where our `ssh`, `rsh` and `rank` are: "/windlass/bin" */
+    const char *run;            /* this pod's own files: "/windlass/run" */
+    const char *const *secrets; /* names of variables, NULL-ended; NULL: none */
+    /* Names of the user's variables, NULL-ended. $NAME and ${NAME} in them are replaced by the
+     * process's variables, except secrets and unknown names. */
     const char *const *environment;
     const struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
@@ -49,11 +51,12 @@ struct launch_variables {
     size_t count;
 };
 
-void launch_variables(const struct launch_world *world, enum launch_role role,
+/* table, launcher and slot are not used for LAUNCH_PREPARE. */
+void launch_variables(const struct launch_context *context, enum launch_role role,
                       struct launch_variables *ret_variables);
 void launch_variables_release(struct launch_variables *variables);
-/* NULL: there is none. Borrowed. */
+/* The value, borrowed; NULL: not set. */
 const char *launch_variable(const struct launch_variables *variables, const char *name);
-/* Replaces, or adds. */
+/* Adds the variable, or replaces its value. */
 void launch_variable_set(struct launch_variables *variables, const char *name, const char *format,
                          ...) PRINTF_LIKE(3, 4);

@@ -11,13 +11,13 @@ struct gang *gang_new(const struct gang_options *options) {
     assert(options->workers >= 1 && options->workers <= GANG_MEMBERS_MAX && options->slots >= 1);
     gang->options = *options;
     gang->options.notice_ms = options->notice_ms > 0 ? options->notice_ms : GANG_NOTICE_MS;
-    gang->options.parting_ms =
-        options->parting_ms > 0 ? options->parting_ms : gang->options.notice_ms;
-    gang->counted = options->counted;
-    gang->disrupted = options->disrupted;
-    gang->enough_since_ms = gang->notice_until_ms = gang->born_ms = -1;
-    gang->verdict = gang->last = (struct gang_verdict){.index = -1, .rank = -1, .code = -1};
-    gang->silent = -1;
+    gang->options.deletion_notice_ms =
+        options->deletion_notice_ms > 0 ? options->deletion_notice_ms : gang->options.notice_ms;
+    gang->counted_restarts = options->counted_restarts;
+    gang->uncounted_restarts = options->uncounted_restarts;
+    gang->quorum_since_ms = gang->notice_until_ms = gang->first_call_ms = -1;
+    gang->failure = gang->last_failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
+    gang->unresponsive = -1;
     gang->end = &gang->first;
     return gang;
 }
@@ -31,8 +31,8 @@ void gang_free(struct gang *gang) {
     free(gang);
 }
 
-bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action) {
-    gang_course(gang, now_ms);
+bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret_action) {
+    gang_advance(gang, now_ms);
     return gang_take_action(gang, ret_action);
 }
 
@@ -42,30 +42,31 @@ bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action
 static void replace(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     struct gang_member *member = &gang->members[event->index];
     bool was_in_round = member->is_in_round, is_memory = member->is_known && event->is_memory;
-    struct gang_verdict why = {.cause = is_memory ? GANG_OUT_OF_MEMORY : GANG_DISRUPTION,
+    struct gang_failure why = {.cause = is_memory ? GANG_CAUSE_MEMORY : GANG_CAUSE_DISRUPTION,
                                .index = event->index,
                                .rank = -1,
                                .code = -1};
     *member = (struct gang_member){.is_known = true, .attempt = event->attempt};
     snprintf(member->incarnation, sizeof member->incarnation, "%s", event->incarnation);
     if (was_in_round) {
-        gang_blame(gang, &why, is_memory ? event->words : "another pod is in its place", now_ms);
+        gang_fail_round(gang, &why, is_memory ? event->detail : "another pod has replaced it",
+                        now_ms);
     }
     if (is_memory) {
         gang_explain_loss(gang, event, now_ms);
     }
     /* It stays in the round and gets a STOP although it runs nothing: it is ready for the next
      * round only after its response. */
-    member->is_in_round = was_in_round && gang->state != GANG_STOPPING;
-    member->runs = member->is_in_round ? gang->round : 0;
+    member->is_in_round = was_in_round && gang->state != GANG_STATE_STOPPING;
+    member->running_round = member->is_in_round ? gang->round : 0;
 }
 
 static bool hello(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     struct gang_member *member = &gang->members[event->index];
     bool is_same = member->is_known && strcmp(member->incarnation, event->incarnation) == 0;
     if (event->seen > gang->options.attempt) {
-        gang->state = GANG_OVER;
-        gang_act(gang, GANG_GIVE_WAY);
+        gang->state = GANG_STATE_FINISHED;
+        gang_queue_action(gang, GANG_ACTION_STEP_DOWN);
         return true;
     }
     if (member->is_known && !is_same && event->attempt < member->attempt) {
@@ -77,126 +78,128 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
     member->is_connected = true;
     member->is_lost = false;
     member->is_prepared = event->is_prepared;
-    bool belongs = member->is_in_round && member->runs == gang->round;
-    if (belongs && event->round != gang->round && is_same && member->ready == gang->round &&
-        !member->stopping) {
+    bool belongs = member->is_in_round && member->running_round == gang->round;
+    if (belongs && event->round != gang->round && is_same && member->ready_round == gang->round &&
+        !member->stopping_round) {
         /* It was without the hub for too long and has ended its programs. */
-        struct gang_verdict why = {
-            .cause = GANG_LOST, .index = event->index, .rank = -1, .code = -1};
-        gang_blame(gang, &why, "it was cut off and ended what it ran", now_ms);
+        struct gang_failure why = {
+            .cause = GANG_CAUSE_LOST, .index = event->index, .rank = -1, .code = -1};
+        gang_fail_round(gang, &why, "it was without the hub for too long and ended its programs",
+                        now_ms);
     } else if (!belongs && event->round) {
-        member->runs = MAX(event->round, member->runs);
-        gang_stop_one(gang, event->index, now_ms);
+        member->running_round = MAX(event->round, member->running_round);
+        gang_queue_stop(gang, event->index, now_ms);
     } else if (!belongs) {
-        member->runs = member->stopping = 0;
-    } else if (member->stopping) {
-        member->stop_ms = now_ms; /* STOP may reach it only now */
+        member->running_round = member->stopping_round = 0;
+    } else if (member->stopping_round) {
+        member->stop_sent_ms = now_ms; /* STOP may reach it only now */
     }
     return true;
 }
 
-bool gang_is_early(const struct gang *gang, const struct gang_event *hello) {
+bool gang_is_hello_early(const struct gang *gang, const struct gang_event *hello) {
     if (hello->index < 0 || hello->index >= gang->options.workers) {
         return false;
     }
     const struct gang_member *member = &gang->members[hello->index];
     bool is_next = member->is_known && hello->attempt > member->attempt &&
                    hello->seen <= gang->options.attempt;
-    bool leaves_in_peace =
-        member->is_leaving && member->is_connected && !member->is_lost && member->runs;
-    bool has_time =
-        gang->state == GANG_STOPPING || (gang->state == GANG_RUNNING && gang->notice_until_ms >= 0);
-    return is_next && leaves_in_peace && has_time;
+    bool leaves_orderly =
+        member->is_leaving && member->is_connected && !member->is_lost && member->running_round;
+    bool has_time = gang->state == GANG_STATE_STOPPING ||
+                    (gang->state == GANG_STATE_RUNNING && gang->notice_until_ms >= 0);
+    return is_next && leaves_orderly && has_time;
 }
 
 static void stopped(struct gang_member *member, int64_t round) {
-    if (round >= member->runs) {
-        member->runs = member->stopping = 0;
+    if (round >= member->running_round) {
+        member->running_round = member->stopping_round = 0;
         member->is_lost = false; /* slow, but it has responded */
     }
 }
 
-static void tell_known(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+static void handle_known(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     struct gang_member *member = &gang->members[event->index];
-    struct gang_verdict why = {.index = event->index, .rank = event->rank, .code = event->code};
+    struct gang_failure why = {.index = event->index, .rank = event->rank, .code = event->code};
     switch (event->kind) {
-    case GANG_HELLO:
+    case GANG_EVENT_HELLO:
         break;
-    case GANG_PREPARED:
+    case GANG_EVENT_PREPARED:
         member->is_prepared = true;
         break;
-    case GANG_READY:
-        member->ready = event->round == gang->round ? event->round : member->ready;
+    case GANG_EVENT_READY:
+        member->ready_round = event->round == gang->round ? event->round : member->ready_round;
         break;
-    case GANG_UNREACHED:
-        why = (struct gang_verdict){
-            .cause = GANG_LOST, .index = event->index, .rank = -1, .code = -1};
+    case GANG_EVENT_UNREACHABLE:
+        why = (struct gang_failure){
+            .cause = GANG_CAUSE_LOST, .index = event->index, .rank = -1, .code = -1};
         if (member->is_in_round && event->round == gang->round) {
-            gang_blame(gang, &why, event->words, now_ms);
+            gang_fail_round(gang, &why, event->detail, now_ms);
         }
         break;
-    case GANG_EXITED:
+    case GANG_EVENT_EXITED:
         gang_exited(gang, event, now_ms);
         break;
-    case GANG_STOPPED:
+    case GANG_EVENT_STOPPED:
         stopped(member, event->round);
         break;
-    case GANG_LEAVING:
+    case GANG_EVENT_LEAVING:
         member->is_leaving = true;
         if (member->is_in_round) {
             gang_leaving(gang, event, now_ms);
         }
         break;
-    case GANG_SILENT:
-        member->silent_ms = member->is_connected ? now_ms : member->silent_ms;
+    case GANG_EVENT_DISCONNECTED:
+        member->disconnected_ms = member->is_connected ? now_ms : member->disconnected_ms;
         member->is_connected = false;
-        gang_silent(gang, event->index, now_ms);
+        gang_disconnected(gang, event->index, now_ms);
         break;
-    case GANG_BEAT:
+    case GANG_EVENT_HEARTBEAT:
         if (member->is_in_round) {
-            gang_beat(gang, event, now_ms);
+            gang_heartbeat(gang, event, now_ms);
         }
         break;
-    case GANG_MEMORY:
-        why.cause = GANG_OUT_OF_MEMORY;
+    case GANG_EVENT_OOM_KILLED:
+        why.cause = GANG_CAUSE_MEMORY;
         if (member->is_in_round) {
-            gang_blame(gang, &why, event->words, now_ms);
+            gang_fail_round(gang, &why, event->detail, now_ms);
         }
         break;
-    case GANG_HALTED:
-        gang_halted(gang, event);
+    case GANG_EVENT_SUSPENDED:
+        gang_suspended(gang, event);
         break;
-    case GANG_FINAL:
-        why.cause = GANG_NO_RETRY;
-        gang_blame(gang, &why, event->words, now_ms);
+    case GANG_EVENT_FATAL:
+        why.cause = GANG_CAUSE_FATAL;
+        gang_fail_round(gang, &why, event->detail, now_ms);
         break;
     }
 }
 
-bool gang_tell(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     bool is_current = false;
-    if (event->index < 0 || event->index >= gang->options.workers || gang->state == GANG_OVER) {
+    if (event->index < 0 || event->index >= gang->options.workers ||
+        gang->state == GANG_STATE_FINISHED) {
         return false;
     }
-    if (event->kind == GANG_HELLO) {
+    if (event->kind == GANG_EVENT_HELLO) {
         is_current = hello(gang, event, now_ms);
     } else {
         const struct gang_member *member = &gang->members[event->index];
         is_current = member->is_known && strcmp(member->incarnation, event->incarnation) == 0;
         if (is_current) {
-            tell_known(gang, event, now_ms);
+            handle_known(gang, event, now_ms);
         }
     }
-    gang_course(gang, now_ms);
+    gang_advance(gang, now_ms);
     return is_current;
 }
 
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
     struct gang_facts facts = {.state = gang->state,
                                .round = gang->round,
-                               .counted = gang->counted,
-                               .disrupted = gang->disrupted,
-                               .last = gang->last,
+                               .counted_restarts = gang->counted_restarts,
+                               .uncounted_restarts = gang->uncounted_restarts,
+                               .last_failure = gang->last_failure,
                                .lost = gang->lost};
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];

@@ -5,12 +5,12 @@
 
 static const char *const cause_names[] = {"",    "Disruption", "Lost", "Memory",
                                           "App", "Hang",       "Final"};
-static_assert(ARRAY_LEN(cause_names) == GANG_NO_RETRY + 1, "a name for each cause");
+static_assert(ARRAY_LEN(cause_names) == GANG_CAUSE_FATAL + 1, "a name for each cause");
 
 const char *gang_cause_name(enum gang_cause cause) {
     return cause_names[cause];
 }
 
 bool gang_cause_is_counted(enum gang_cause cause) {
-    return cause == GANG_OUT_OF_MEMORY || cause == GANG_APP || cause == GANG_HUNG;
+    return cause == GANG_CAUSE_MEMORY || cause == GANG_CAUSE_APP || cause == GANG_CAUSE_HANG;
 }

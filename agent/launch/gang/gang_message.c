@@ -29,32 +29,29 @@ static const struct field {
     size_t at, size; /* size: of a text; 0: an int64_t; 1: an int; 2: a bool */
     int64_t least, most;
 } fields[] = {
-#define TEXT(member)                                                                               \
-    {                                                                                              \
-#member, offsetof(struct gang_message, member), sizeof((struct gang_message *)0)->member,  \
-            0, 0                                                                                   \
-    }
+#define TEXT(name, member)                                                                         \
+    { name, offsetof(struct gang_message, member), sizeof((struct gang_message *)0)->member, 0, 0 }
 #define LONG(name, member)                                                                         \
     { name, offsetof(struct gang_message, member), 0, 0, INT64_MAX }
-#define INTEGER(member, least, most)                                                               \
-    { #member, offsetof(struct gang_message, member), 1, least, most }
+#define INTEGER(name, member, least, most)                                                         \
+    { name, offsetof(struct gang_message, member), 1, least, most }
 #define YES(name, member)                                                                          \
     { name, offsetof(struct gang_message, member), 2, 0, 1 }
     LONG("n", number),
     LONG("a", ack),
-    TEXT(version),
-    TEXT(pod),
-    TEXT(incarnation),
-    TEXT(address),
-    TEXT(hub),
-    TEXT(words),
-    INTEGER(index, 0, GANG_MEMBERS_MAX - 1),
-    INTEGER(slots, 0, SLOTS_MAX),
-    INTEGER(port, 0, PORT_MAX),
-    INTEGER(reach, 0, PORT_MAX),
-    INTEGER(rank, -1, 1 << 20),
-    INTEGER(code, -1, 1 << 20),
-    INTEGER(seconds, 0, 1 << 20),
+    TEXT("version", version),
+    TEXT("pod", pod),
+    TEXT("incarnation", incarnation),
+    TEXT("address", address),
+    TEXT("hub", hub),
+    TEXT("words", detail),
+    INTEGER("index", index, 0, GANG_MEMBERS_MAX - 1),
+    INTEGER("slots", slots, 0, SLOTS_MAX),
+    INTEGER("port", port, 0, PORT_MAX),
+    INTEGER("reach", connectivity_port, 0, PORT_MAX),
+    INTEGER("rank", rank, -1, 1 << 20),
+    INTEGER("code", code, -1, 1 << 20),
+    INTEGER("seconds", seconds, 0, 1 << 20),
     LONG("attempt", attempt),
     LONG("seen", seen),
     LONG("last", last),
@@ -102,7 +99,7 @@ char *gang_message_write(const struct gang_message *message) {
         for (size_t i = 0; i < message->table.count; i++) {
             const struct gang_table_row *row = &message->table.rows[i];
             json_array_append_new(rows, json_pack("[i, i, i, i, s]", row->index, row->slots,
-                                                  row->port, row->reach, row->address));
+                                                  row->port, row->connectivity_port, row->address));
         }
         json_object_set_new(tree, "rows", rows);
     }
@@ -147,8 +144,10 @@ static int read_row(const json_t *tree, int after, struct gang_table_row *row, s
         strlen(address) >= sizeof row->address) {
         return error_set(err, ERROR_INVALID, "invalid row in the table of a message");
     }
-    *row = (struct gang_table_row){
-        .index = (int)index, .slots = (int)slots, .port = (int)port, .reach = (int)reach};
+    *row = (struct gang_table_row){.index = (int)index,
+                                   .slots = (int)slots,
+                                   .port = (int)port,
+                                   .connectivity_port = (int)reach};
     snprintf(row->address, sizeof row->address, "%s", address);
     return 0;
 }

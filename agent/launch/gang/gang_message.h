@@ -1,73 +1,83 @@
-/* gang_message.h: messages between the hub (in member 0's pod) and the members of a gang: WebSocket
- * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
- * others are numbered by link.h, which repeats them after a connection broke.
- *
- *   member -> hub: hello prepared failed ready exited stopped beat leaving figures reports
- *                  unreached halted
- *   hub -> member: welcome table go stop notice done                                 both: ack */
+/* gang_message.h: the messages between the hub (in the pod of member 0) and the members of a gang:
+ * WebSocket /gang, one JSON object per text message, at most 1 MiB. HELLO and WELCOME open a
+ * connection; link.h numbers all others and repeats them after a lost connection. Hub and members
+ * are always of the same version. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"
 
-enum { GANG_MESSAGE_NAME_MAX_BYTES = 63, GANG_MESSAGE_WORDS_MAX = 511 };
+enum { GANG_MESSAGE_NAME_MAX_BYTES = 63, GANG_MESSAGE_DETAIL_MAX = 511 };
 
+/* In brackets: the fields that a type uses, besides the link's numbers. */
 enum gang_message_type {
-    GANG_MESSAGE_ACK, /* nothing but the link's own numbers */
-    GANG_MESSAGE_HELLO,
-    GANG_MESSAGE_PREPARED,
-    GANG_MESSAGE_FAILED,    /* a failure that no restart helps: words */
-    GANG_MESSAGE_READY,     /* round */
-    GANG_MESSAGE_EXITED,    /* round, rank, code, is_memory, words */
-    GANG_MESSAGE_STOPPED,   /* round */
-    GANG_MESSAGE_BEAT,      /* rank, progress, is_waiting */
-    GANG_MESSAGE_LEAVING,   /* seconds */
-    GANG_MESSAGE_FIGURES,   /* line: figures.h */
-    GANG_MESSAGE_REPORTS,   /* round, rank (-1: of the command), line: lines of metric.h; before
-                          EXITED   of who said them */
-    GANG_MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
-    GANG_MESSAGE_HALTED,    /* round, rank, words: it is stopped (SIGSTOP); follows STOP */
-    GANG_MESSAGE_SPAWN, /* both ways: round, id, line; index: on which pod; from the hub: for which
-                         */
-    GANG_MESSAGE_ENDED, /* both ways: id, code, words; index likewise */
-    GANG_MESSAGE_KILL,  /* both ways: id; index likewise: its client has gone */
-    GANG_MESSAGE_WELCOME, /* attempt, hub, last */
-    GANG_MESSAGE_TABLE,   /* table, port: the master's */
-    GANG_MESSAGE_GO,      /* round */
-    GANG_MESSAGE_STOP,    /* round */
-    GANG_MESSAGE_NOTICE,  /* seconds */
-    GANG_MESSAGE_DONE,    /* code; not numbered, -1: another pod has your place */
+    /* both ways */
+    GANG_MESSAGE_ACK, /* carries only the link's numbers */
+
+    /* member to hub */
+    GANG_MESSAGE_HELLO,       /* [version pod incarnation address index slots port
+                                 connectivity_port attempt seen last hub is_prepared is_memory
+                                 round] */
+    GANG_MESSAGE_PREPARED,    /* spec.prepare has succeeded */
+    GANG_MESSAGE_FAILED,      /* a permanent failure [code detail] */
+    GANG_MESSAGE_READY,       /* ready to start the round [round] */
+    GANG_MESSAGE_EXITED,      /* a process has ended [round rank code is_memory detail] */
+    GANG_MESSAGE_STOPPED,     /* nothing of the round runs any more [round] */
+    GANG_MESSAGE_HEARTBEAT,   /* [rank progress is_waiting] */
+    GANG_MESSAGE_LEAVING,     /* this pod terminates [seconds] */
+    GANG_MESSAGE_METRICS,     /* the newest metrics [line: latest_metrics.h] */
+    GANG_MESSAGE_REPORTS,     /* metrics for spec.metrics, sent before the EXITED of the program
+                                 that reported them [round rank (-1: the command) line: one or more
+                                 lines of metric.h] */
+    GANG_MESSAGE_UNREACHABLE, /* cannot reach the pod `index` [round index detail] */
+    GANG_MESSAGE_SUSPENDED,   /* on STOP: a process is suspended (SIGSTOP) [round rank detail] */
+
+    /* From one member through the hub to another: start a command there (rsh.h). `index` is the
+     * receiver's on the way to the hub, and the sender's after it. `id` is the request's number at
+     * the member that asks. */
+    GANG_MESSAGE_SPAWN, /* [round id index line: the command line] */
+    GANG_MESSAGE_ENDED, /* the command has ended [id index code detail] */
+    GANG_MESSAGE_KILL,  /* kill the command: the client that asked for it is gone [id index] */
+
+    /* hub to member */
+    GANG_MESSAGE_WELCOME, /* [attempt hub last] */
+    GANG_MESSAGE_TABLE,   /* the round's table [round table port: a free one on member 0] */
+    GANG_MESSAGE_START,   /* start the round's processes [round] */
+    GANG_MESSAGE_STOP,    /* end all processes of the round and earlier ones [round] */
+    GANG_MESSAGE_NOTICE,  /* STOP follows within that time [seconds] */
+    GANG_MESSAGE_DONE,    /* the job has ended [code]; not numbered as the answer to a HELLO: code
+                             -1: another pod has this member's index */
     GANG_MESSAGE_TYPES
 };
 
-/* What a type does not list above is 0 or "". */
+/* Fields that a type does not use are 0, NULL or "". */
 struct gang_message {
     enum gang_message_type type;
-    int64_t number; /* of the link; 0: it is not numbered */
-    int64_t ack;    /* the last one that was received */
-    /* hello */
-    char version[GANG_MESSAGE_NAME_MAX_BYTES + 1], pod[254],
-        incarnation[GANG_MESSAGE_NAME_MAX_BYTES + 1];
-    char address[46];
-    int index, slots, port, reach;
-    int64_t attempt; /* of the member's pod; WELCOME: of the hub's */
-    int64_t seen;    /* the highest attempt of a hub that it heard of */
-    int64_t last;    /* the number of the last message that it received, of ... */
-    char hub[GANG_MESSAGE_NAME_MAX_BYTES + 1]; /* ... this one; WELCOME: whom it has reached */
+    int64_t number; /* set by link.h; 0: not numbered */
+    int64_t ack;    /* set by link.h: the number of the last message received */
+    char version[GANG_MESSAGE_NAME_MAX_BYTES + 1];     /* of Windlass */
+    char pod[254];                                     /* name */
+    char incarnation[GANG_MESSAGE_NAME_MAX_BYTES + 1]; /* gang.h */
+    char address[46];                                  /* of the pod */
+    int index, slots, port, connectivity_port;         /* gang_table.h */
+    int64_t attempt;                           /* HELLO: of the member's pod; WELCOME: the hub's */
+    int64_t seen;                              /* the highest attempt of a hub it has met */
+    int64_t last;                              /* the number of the last message received ... */
+    char hub[GANG_MESSAGE_NAME_MAX_BYTES + 1]; /* ... from this hub; WELCOME: the hub's name */
     bool is_prepared;
     int64_t round;
     int rank, code, seconds;
-    bool is_memory; /* EXITED; HELLO: that is how the pod before it ended */
+    bool is_memory; /* EXITED: OOM-killed; HELLO: its predecessor was */
     bool is_waiting;
     int64_t progress;
-    char words[GANG_MESSAGE_WORDS_MAX + 1];
+    char detail[GANG_MESSAGE_DETAIL_MAX + 1]; /* for people */
     int64_t id;
     char *line;              /* owned, UTF-8; NULL: none */
     struct gang_table table; /* owned */
 };
 
-/* Words may be any bytes; those that are not UTF-8 become "?". The caller frees. */
+/* JSON text; the caller frees. In `detail` bytes that are not UTF-8 become "?". */
 char *gang_message_write(const struct gang_message *message);
-/* INVALID: what is wrong with it. Texts that are too long are cut. */
+/* INVALID: names the wrong field. Texts that are too long are cut. */
 NODISCARD int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,
                                 struct error *err);
 void gang_message_release(struct gang_message *message);

@@ -10,14 +10,14 @@
 
 static const char *state_name(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
-    if (progress->is_over) {
+    if (progress->is_finished) {
         return progress->code == 0 ? "Succeeded" : "Failed";
     }
-    if (facts->state == GANG_RUNNING) {
+    if (facts->state == GANG_STATE_RUNNING) {
         return "Running";
     }
-    if (facts->state == GANG_STOPPING) { /* whether all start again is known only when the round has
-                                            ended */
+    if (facts->state == GANG_STATE_STOPPING) { /* whether all start again is known only when the
+                                            round has ended */
         return "Stopping";
     }
     if (progress->has_run) {
@@ -26,13 +26,13 @@ static const char *state_name(const struct gang_progress *progress) {
     return facts->registered == progress->workers ? "Preparing" : "Gathering";
 }
 
-static const char *reason_name(const struct gang_verdict *last) {
-    return last->cause == GANG_OUT_OF_MEMORY ? "OutOfMemory"
-           : last->cause == GANG_HUNG        ? "Hung"
-           : last->cause != GANG_NO_RETRY    ? "RankFailed"
-           : last->rank >= 0                 ? "RankFailed"
-           : last->code == GANG_NOT_FOUND    ? "CommandNotFound"
-                                             : "PrepareFailed";
+static const char *reason_name(const struct gang_failure *last) {
+    return last->cause == GANG_CAUSE_MEMORY    ? "OutOfMemory"
+           : last->cause == GANG_CAUSE_HANG    ? "Hung"
+           : last->cause != GANG_CAUSE_FATAL   ? "RankFailed"
+           : last->rank >= 0                   ? "RankFailed"
+           : last->code == GANG_CODE_NOT_FOUND ? "CommandNotFound"
+                                               : "PrepareFailed";
 }
 
 /* Programs use codes above 128, too, so only codes that rarely mean anything else get the name of
@@ -40,7 +40,7 @@ static const char *reason_name(const struct gang_verdict *last) {
 static const char *signal_words(int code) {
     static const struct {
         int number;
-        const char *words;
+        const char *detail;
     } signals[] = {{SIGHUP, " (128 + signal 1: hangup)"},
                    {SIGINT, " (128 + signal 2: interrupt)"},
                    {SIGQUIT, " (128 + signal 3: quit)"},
@@ -50,46 +50,47 @@ static const char *signal_words(int code) {
                    {SIGTERM, " (128 + signal 15: terminated)"}};
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
         if (code == 128 + signals[i].number) {
-            return signals[i].words;
+            return signals[i].detail;
         }
     }
     return "";
 }
 
-void gang_progress_describe(const struct gang_verdict *last,
-                            char text[static GANG_PROGRESS_WORDS]) {
+void gang_progress_describe(const struct gang_failure *last,
+                            char text[static GANG_PROGRESS_TEXT_MAX]) {
     char who[64] = "", how[96] = "";
     if (last->rank >= 0) {
         snprintf(who, sizeof who, ", rank %d", last->rank);
     }
-    if (last->cause == GANG_APP) {
+    if (last->cause == GANG_CAUSE_APP) {
         snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
                  signal_words(last->code));
-    } else if (last->cause == GANG_HUNG) {
-        snprintf(how, sizeof how, last->code < 0 ? " did not move" : " gave up");
+    } else if (last->cause == GANG_CAUSE_HANG) {
+        snprintf(how, sizeof how, last->code < 0 ? " made no progress" : " gave up");
     }
     if (last->index >= 0) {
-        snprintf(text, GANG_PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how,
-                 *last->words ? ": " : "", last->words);
+        snprintf(text, GANG_PROGRESS_TEXT_MAX, "worker %d%s%s%s%s", last->index, who, how,
+                 *last->detail ? ": " : "", last->detail);
     } else {
-        snprintf(text, GANG_PROGRESS_WORDS, "%s%s", *who ? who + 2 : "the workers", how);
+        snprintf(text, GANG_PROGRESS_TEXT_MAX, "%s%s", *who ? who + 2 : "the workers", how);
     }
 }
 
 static json_t *restarts(const struct gang_facts *facts) {
-    json_t *tree =
-        json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
-    char message[GANG_PROGRESS_WORDS];
-    if (facts->last.cause == GANG_CAUSE_NONE) {
+    json_t *tree = json_pack("{s:i, s:i}", "counted", facts->counted_restarts, "disrupted",
+                             facts->uncounted_restarts);
+    char message[GANG_PROGRESS_TEXT_MAX];
+    if (facts->last_failure.cause == GANG_CAUSE_NONE) {
         return tree;
     }
-    gang_progress_describe(&facts->last, message);
-    json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
+    gang_progress_describe(&facts->last_failure, message);
+    json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last_failure.cause));
     const struct {
         const char *name;
         int value;
-    } numbers[] = {
-        {"index", facts->last.index}, {"rank", facts->last.rank}, {"exitCode", facts->last.code}};
+    } numbers[] = {{"index", facts->last_failure.index},
+                   {"rank", facts->last_failure.rank},
+                   {"exitCode", facts->last_failure.code}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         if (numbers[i].value >= 0) {
             json_object_set_new(last, numbers[i].name, json_integer(numbers[i].value));
@@ -100,18 +101,19 @@ static json_t *restarts(const struct gang_facts *facts) {
     return tree;
 }
 
-json_t *gang_progress_tell(const struct gang_progress *progress) {
+json_t *gang_progress_json(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
                              "registered", facts->registered, "prepared", facts->prepared,
                              "restarts", restarts(facts));
-    bool waits = facts->state != GANG_RUNNING && facts->state != GANG_STOPPING;
-    if (progress->is_over && progress->code) {
-        json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
+    bool waits = facts->state != GANG_STATE_RUNNING && facts->state != GANG_STATE_STOPPING;
+    if (progress->is_finished && progress->code) {
+        json_object_set_new(tree, "reason", json_string(reason_name(&facts->last_failure)));
     }
-    if (progress->is_over ? progress->code != 0 : waits && facts->last.cause != GANG_CAUSE_NONE) {
-        char message[GANG_PROGRESS_WORDS];
-        gang_progress_describe(&facts->last, message);
+    if (progress->is_finished ? progress->code != 0
+                              : waits && facts->last_failure.cause != GANG_CAUSE_NONE) {
+        char message[GANG_PROGRESS_TEXT_MAX];
+        gang_progress_describe(&facts->last_failure, message);
         json_object_set_new(tree, "message", json_string(message));
     }
     return tree;

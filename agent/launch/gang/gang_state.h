@@ -1,82 +1,85 @@
-/* gang_state.h: the state of a gang, which gang.c (events, facts), gang_round.c (the course of
- * rounds) and gang_actions.c (what the hub is to do) share. Only these three include it. */
+/* gang_state.h: the state of a gang, shared by gang.c (events, facts), gang_round.c (the course of
+ * rounds) and gang_actions.c (the queue of actions). Private to these three. */
 #pragma once
 
 #include "agent/launch/gang/gang.h"
 
+/* What the hub knows of a member. */
 struct gang_member {
-    bool is_known, is_connected, is_prepared, is_leaving, is_lost;
-    bool is_in_round;
-    char incarnation[GANG_NAME_MAX];
-    int64_t attempt;
-    int64_t silent_ms; /* since when it is not connected */
-    int64_t runs;      /* a round of which it may run something; 0: nothing */
-    int64_t stopping;  /* the round it received STOP for; 0: none, or it has stopped */
-    int64_t stop_ms;   /* when it was sent */
-    int64_t ready;     /* the last round it said READY of */
+    bool is_known; /* it has said hello once */
+    bool is_connected, is_prepared, is_leaving, is_lost;
+    bool is_in_round; /* it is in the table of the current round */
+    char incarnation[GANG_INCARNATION_MAX];
+    int64_t attempt;         /* of its pod */
+    int64_t disconnected_ms; /* since when it is not connected */
+    int64_t running_round;   /* the round of which it may run something; 0: nothing runs */
+    int64_t stopping_round;  /* the round that it was asked to stop; 0: none, or it has stopped */
+    int64_t stop_sent_ms;    /* when it was asked */
+    int64_t ready_round;     /* the last round that it was ready for */
 };
 
 struct gang_rank {
-    int64_t beat_ms, progress;
-    bool is_waiting, is_done; /* is_done: exited with 0 */
+    int64_t heartbeat_ms; /* of its last heartbeat; -1: none yet */
+    int64_t progress;     /* of that heartbeat */
+    bool is_waiting;      /* for other ranks */
+    bool is_done;         /* exited with 0 */
 };
 
-struct gang_queued {
+struct queued_action {
     struct gang_action action;
-    int *members;
-    struct gang_queued *next;
+    int *members; /* action.members; owned */
+    struct queued_action *next;
 };
 
 struct gang {
     struct gang_options options;
     struct gang_member members[GANG_MEMBERS_MAX];
     enum gang_state state;
-    int64_t born_ms;         /* when it was first asked; -1: not yet */
-    int64_t round;           /* the last one that was armed */
-    int64_t since_ms;        /* of the state */
-    int64_t enough_since_ms; /* GATHERING: min_workers are here; -1: they are not */
-    int64_t back_until_ms;   /* BACKING_OFF */
-    int64_t notice_until_ms; /* RUNNING: STOP comes then; -1: no member is leaving */
-    int64_t settle_ms;       /* the verdict is final then, if no better one comes */
-    int64_t moved_ms;        /* RUNNING: when something moved */
-    int64_t moves;           /* of the round */
-    struct gang_rank *ranks; /* of the round */
+    int64_t since_ms;         /* of the state */
+    int64_t first_call_ms;    /* of gang_advance; -1: not yet called */
+    int64_t round;            /* the last one that was configured; 0: none */
+    int64_t quorum_since_ms;  /* GATHERING: since when min_workers are usable; -1: they are not */
+    int64_t backoff_until_ms; /* BACKOFF */
+    int64_t notice_until_ms;  /* RUNNING: STOP follows then; -1: no member is leaving */
+    int64_t progressed_ms;    /* RUNNING: when a rank made progress last */
+    int64_t progress_count;   /* how often, in this round */
+    struct gang_rank *ranks;  /* of the round */
     size_t rank_count, ranks_done;
-    struct gang_verdict verdict, last;
-    int silent;    /* the member whose silence the verdict, or the last one, is about; -1: none */
-    int fruitless; /* rounds in a row that came to nothing */
-    int counted, disrupted;
-    struct gang_queued *first, **end, *given;
-    int lost[GANG_MEMBERS_MAX];
+    struct gang_failure failure; /* of the current round, as far as it is known; cause NONE: none */
+    int64_t failure_final_ms;    /* without a better explanation by then, it is the cause */
+    struct gang_failure last_failure; /* of the round before */
+    int unresponsive;            /* the member whose silence is the current or last failure; -1 */
+    int rounds_without_progress; /* in a row; the first round counts as one */
+    int counted_restarts, uncounted_restarts;
+    struct queued_action *first, **end; /* actions for the hub */
+    struct queued_action *taken; /* the one that the hub has: borrowed memory is freed later */
+    int lost[GANG_MEMBERS_MAX];  /* gang_facts.lost */
 };
 
 /* ---- gang_round.c: the course of rounds ------------------------------------------------------ */
 
-/* Records why the round failed. The first cause that explains itself is kept; others are replaced
- * by a better one. */
-void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *words,
-                int64_t now_ms);
-/* A process of the round has ended. */
+/* Records why the current round fails. The first conclusive cause is kept; an exit, which may be
+ * the consequence of another failure, is replaced by a better explanation. detail may be NULL. */
+void gang_fail_round(struct gang *gang, const struct gang_failure *why, const char *detail,
+                     int64_t now_ms);
+/* The events of these names, of a member whose incarnation is current. */
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* A successor reports why its lost predecessor ended. */
-void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* One of its ranks is stopped. */
-void gang_halted(struct gang *gang, const struct gang_event *event);
-void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* A member of the round is leaving. */
+void gang_suspended(struct gang *gang, const struct gang_event *event);
+void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* Its connection broke. */
-void gang_silent(struct gang *gang, int index, int64_t now_ms);
-/* Whatever is due. */
-void gang_course(struct gang *gang, int64_t now_ms);
+void gang_disconnected(struct gang *gang, int index, int64_t now_ms);
+/* A HELLO with is_memory: the member that counted as lost was OOM-killed; corrects the cause. */
+void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
+/* Applies all time limits, and enters the next states. */
+void gang_advance(struct gang *gang, int64_t now_ms);
 
 /* ---- gang_actions.c: the queue of actions for the hub ---------------------------------------- */
 
-/* Queues an action for the members of the round; the caller may set its fields until the next
- * call. GANG_DONE goes to all known members. */
-struct gang_action *gang_act(struct gang *gang, enum gang_action_kind kind);
-/* Queues GANG_STOP for one member: it ends what it runs. */
-void gang_stop_one(struct gang *gang, int index, int64_t now_ms);
-/* The oldest action. False: the queue is empty. */
+/* Queues an action for the members of the round (FINISH: for all known members). The caller may
+ * set its fields until the next call. */
+struct gang_action *gang_queue_action(struct gang *gang, enum gang_action_kind kind);
+/* Queues STOP for one member, for whatever it runs. */
+void gang_queue_stop(struct gang *gang, int index, int64_t now_ms);
+/* Takes the oldest action, valid until the next call. False: the queue is empty. */
 bool gang_take_action(struct gang *gang, struct gang_action *ret_action);
 void gang_release_actions(struct gang *gang);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/hub.h"
 
-#include "agent/launch/gang/figures.h"
 #include "agent/launch/gang/gang_progress.h"
+#include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/gang/launch_job.h"
 #include "agent/launch/gang/link.h"
 #include "agent/launch/pod/port.h"
@@ -23,7 +23,7 @@ struct hub_member {
     struct hub *hub;
     struct server_peer *peer; /* NULL: not connected */
     struct link *link;
-    char incarnation[GANG_NAME_MAX], pod[254];
+    char incarnation[GANG_INCARNATION_MAX], pod[254];
     struct gang_table_row row;
 };
 
@@ -39,19 +39,19 @@ struct hub {
     pthread_mutex_t lock; /* guards `progress` */
     char *progress;
     bool has_run; /* a round was started */
-    bool is_over;
+    bool is_finished;
     int code;
     int64_t acknowledged_ms;
-    atomic_bool gives_way, is_leaving;
-    atomic_llong turned_ms;
-    struct figures figures;
+    atomic_bool has_stepped_down, is_leaving;
+    atomic_llong looped_ms;
+    struct latest_metrics latest;
     /* The reports of rank 0, and those in the command's output, which with Open MPI repeats
      * them. */
-    struct objective objective, of_command;
+    struct objective objective, command_objective;
     /* Under MPI: the first rank that failed recently, and the round whose command has failed. */
-    struct gang_message hint;
-    int hint_index;
-    int64_t hint_ms, failed_round;
+    struct gang_message rank_exit;
+    int rank_exit_index;
+    int64_t rank_exit_ms, failed_round;
 };
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -63,7 +63,8 @@ static void send_text(void *context, const char *text) {
     }
 }
 
-static void tell(struct hub *hub, const struct gang_action *action, struct gang_message *message) {
+static void send_to_members(struct hub *hub, const struct gang_action *action,
+                            struct gang_message *message) {
     for (size_t i = 0; i < action->count; i++) {
         struct hub_member *member = &hub->members[action->members[i]];
         if (member->link) {
@@ -72,7 +73,7 @@ static void tell(struct hub *hub, const struct gang_action *action, struct gang_
     }
 }
 
-static void arm(struct hub *hub, const struct gang_action *action) {
+static void send_table(struct hub *hub, const struct gang_action *action) {
     struct gang_message message = {.type = GANG_MESSAGE_TABLE, .round = action->round};
     message.port = port_find_free(hub->address, action->round);
     message.table.round = action->round;
@@ -80,20 +81,20 @@ static void arm(struct hub *hub, const struct gang_action *action) {
     for (size_t i = 0; i < action->count; i++) {
         message.table.rows[message.table.count++] = hub->members[action->members[i]].row;
     }
-    tell(hub, action, &message);
+    send_to_members(hub, action, &message);
     gang_table_release(&message.table);
-    log_event(LOG_INFO, "round %lld: %zu workers get ready", (long long)action->round,
+    log_event(LOG_INFO, "round %lld: %zu workers prepare to start", (long long)action->round,
               action->count);
 }
 
 /* Logs why there is another round, or none. */
-static void say_why(const struct hub *hub, enum log_level level, const char *what) {
+static void log_last_failure(const struct hub *hub, enum log_level level, const char *what) {
     struct gang_facts facts;
-    char why[GANG_PROGRESS_WORDS];
+    char why[GANG_PROGRESS_TEXT_MAX];
     gang_facts(hub->gang, &facts);
-    if (facts.last.cause != GANG_CAUSE_NONE) {
-        gang_progress_describe(&facts.last, why);
-        log_event(level, "%s: %s: %s", what, gang_cause_name(facts.last.cause), why);
+    if (facts.last_failure.cause != GANG_CAUSE_NONE) {
+        gang_progress_describe(&facts.last_failure, why);
+        log_event(level, "%s: %s: %s", what, gang_cause_name(facts.last_failure.cause), why);
     }
 }
 
@@ -101,44 +102,44 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
     struct gang_message message = {
         .round = action->round, .seconds = action->seconds, .code = action->code};
     switch (action->kind) {
-    case GANG_ARM:
-        say_why(hub, LOG_WARNING, "all start again");
-        arm(hub, action);
+    case GANG_ACTION_CONFIGURE:
+        log_last_failure(hub, LOG_WARNING, "all start again");
+        send_table(hub, action);
         return;
-    case GANG_START:
-        message.type = GANG_MESSAGE_GO;
+    case GANG_ACTION_START:
+        message.type = GANG_MESSAGE_START;
         hub->has_run = true;
         log_event(LOG_INFO, "round %lld: all start", (long long)action->round);
         break;
-    case GANG_STOP:
+    case GANG_ACTION_STOP:
         message.type = GANG_MESSAGE_STOP;
         log_event(LOG_INFO, "round %lld: %zu workers stop", (long long)action->round,
                   action->count);
         break;
-    case GANG_NOTICE:
+    case GANG_ACTION_NOTICE:
         message.type = GANG_MESSAGE_NOTICE;
         break;
-    case GANG_DONE:
+    case GANG_ACTION_FINISH:
         message.type = GANG_MESSAGE_DONE;
-        hub->is_over = true;
+        hub->is_finished = true;
         hub->code = action->code;
         if (action->code) {
-            say_why(hub, LOG_ERROR, "failed");
+            log_last_failure(hub, LOG_ERROR, "failed");
         } else {
             log_event(LOG_INFO, "done");
         }
         break;
-    case GANG_GIVE_WAY:
-        log_event(LOG_ERROR, "another pod has taken over: giving way");
-        atomic_store(&hub->gives_way, true);
+    case GANG_ACTION_STEP_DOWN:
+        log_event(LOG_ERROR, "another pod has taken over: this hub steps down");
+        atomic_store(&hub->has_stepped_down, true);
         return;
     }
-    tell(hub, action, &message);
+    send_to_members(hub, action, &message);
 }
 
-static void act(struct hub *hub, int64_t now_ms) {
+static void carry_out_actions(struct hub *hub, int64_t now_ms) {
     struct gang_action action;
-    while (gang_next(hub->gang, now_ms, &action)) {
+    while (gang_next_action(hub->gang, now_ms, &action)) {
         carry_out(hub, &action);
     }
 }
@@ -152,10 +153,10 @@ static const char *pod_of(const struct hub *hub, int index) {
 }
 
 /* The reports of rank 0; without any, those of the command. */
-static const struct objective *told_objective(const struct hub *hub) {
-    bool is_of_command =
-        !hub->objective.round && (hub->of_command.round || !hub->objective.other_reports);
-    return is_of_command ? &hub->of_command : &hub->objective;
+static const struct objective *shown_objective(const struct hub *hub) {
+    bool is_commands =
+        !hub->objective.round && (hub->command_objective.round || !hub->objective.other_reports);
+    return is_commands ? &hub->command_objective : &hub->objective;
 }
 
 static void write_progress(struct hub *hub) {
@@ -164,16 +165,16 @@ static void write_progress(struct hub *hub) {
     struct gang_progress progress = {.facts = &facts,
                                      .workers = hub->options.gang.workers,
                                      .has_run = hub->has_run,
-                                     .is_over = hub->is_over,
+                                     .is_finished = hub->is_finished,
                                      .code = hub->code};
-    AUTO(tree_freep) json_t *tree = gang_progress_tell(&progress);
+    AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
     json_t *lost = json_array();
     for (size_t i = 0; i < facts.lost_count; i++) {
         json_array_append_new(lost, json_string(pod_of(hub, facts.lost[i])));
     }
     json_object_set_new(tree, "lost", lost);
-    figures_tell(&hub->figures, tree);
-    objective_tell(told_objective(hub), tree);
+    latest_metrics_add_json(&hub->latest, tree);
+    objective_add_json(shown_objective(hub), tree);
     char *text = json_dumps(tree, JSON_COMPACT);
     pthread_mutex_lock(&hub->lock);
     free(hub->progress);
@@ -214,11 +215,11 @@ static void closed(void *context, struct server_peer *peer) {
     }
     member->peer = NULL;
     link_broken(member->link);
-    struct gang_event event = {.kind = GANG_SILENT,
+    struct gang_event event = {.kind = GANG_EVENT_DISCONNECTED,
                                .index = (int)(member - hub->members),
                                .incarnation = member->incarnation};
-    gang_tell(hub->gang, &event, clock_monotonic_ms());
-    if (!hub->is_over) {
+    gang_handle(hub->gang, &event, clock_monotonic_ms());
+    if (!hub->is_finished) {
         log_event(LOG_WARNING, "worker %d (%s): connection lost", event.index, member->pod);
     }
 }
@@ -227,13 +228,13 @@ static void closed(void *context, struct server_peer *peer) {
 static void refuse(struct server_peer *peer, int code, const char *why) {
     struct gang_message done = {.type = GANG_MESSAGE_DONE, .code = code};
     AUTO(text_freep) char *text = gang_message_write(&done);
-    log_event(LOG_WARNING, "refusing a worker: %s", why);
+    log_event(LOG_WARNING, "refused a worker: %s", why);
     server_send(peer, text);
     server_close(peer);
 }
 
 /* Called before the gang handles the hello, so that the gang's messages follow WELCOME. */
-static void greet(struct hub_member *member, const struct gang_message *hello) {
+static void welcome_member(struct hub_member *member, const struct gang_message *hello) {
     struct hub *hub = member->hub;
     bool is_same =
         strcmp(member->incarnation, hello->incarnation) == 0 && strcmp(hello->hub, hub->name) == 0;
@@ -248,7 +249,7 @@ static void greet(struct hub_member *member, const struct gang_message *hello) {
     member->row = (struct gang_table_row){.index = hello->index,
                                           .slots = MAX(hello->slots, 1),
                                           .port = hello->port,
-                                          .reach = hello->reach};
+                                          .connectivity_port = hello->connectivity_port};
     snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
     struct gang_message welcome = {.type = GANG_MESSAGE_WELCOME,
                                    .attempt = hub->options.gang.attempt,
@@ -259,21 +260,22 @@ static void greet(struct hub_member *member, const struct gang_message *hello) {
     link_resume(member->link, is_same ? hello->last : 0);
 }
 
-static const char out_of_memory[] = "the kernel ended it for want of memory (/dev/shm counts): "
-                                    "raise spec.resources.limits.memory";
+static const char out_of_memory[] =
+    "the kernel killed it because it ran out of memory (/dev/shm counts): "
+    "raise spec.resources.limits.memory";
 
 static void on_hello(struct hub *hub, struct server_peer *peer, const struct gang_message *hello) {
     if (strcmp(hello->version, WINDLASS_VERSION) != 0) {
-        log_event(LOG_ERROR, "%s is version %s, this is %s: one image for all of a job", hello->pod,
-                  hello->version, WINDLASS_VERSION);
+        log_event(LOG_ERROR, "%s has version %s, this hub %s: all pods of a job must use one image",
+                  hello->pod, hello->version, WINDLASS_VERSION);
     }
     if (hello->index >= hub->options.gang.workers ||
         strcmp(hello->version, WINDLASS_VERSION) != 0) {
-        refuse(peer, -1, "not of this job");
+        refuse(peer, -1, "it does not belong to this job");
         return;
     }
     struct hub_member *member = &hub->members[hello->index];
-    struct gang_event event = {.kind = GANG_HELLO,
+    struct gang_event event = {.kind = GANG_EVENT_HELLO,
                                .index = hello->index,
                                .incarnation = hello->incarnation,
                                .round = hello->round,
@@ -281,17 +283,17 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .seen = hello->seen,
                                .is_prepared = hello->is_prepared,
                                .is_memory = hello->is_memory,
-                               .words = out_of_memory};
+                               .detail = out_of_memory};
     int64_t now_ms = clock_monotonic_ms();
-    if (gang_is_early(hub->gang, &event)) {
+    if (gang_is_hello_early(hub->gang, &event)) {
         server_close(peer); /* it tries again about every second */
         return;
     }
-    if (!gang_tell(hub->gang, &event, now_ms)) {
-        act(hub, now_ms); /* the last events may have ended the job */
-        bool is_over = hub->is_over;
-        refuse(peer, is_over ? hub->code : -1,
-               is_over ? "all is over" : "another pod has its index");
+    if (!gang_handle(hub->gang, &event, now_ms)) {
+        carry_out_actions(hub, now_ms); /* the last events may have ended the job */
+        bool is_finished = hub->is_finished;
+        refuse(peer, is_finished ? hub->code : -1,
+               is_finished ? "the job has ended" : "another pod has its index");
         return;
     }
     if (member->peer) {
@@ -301,8 +303,9 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
     }
     member->peer = peer;
     server_peer_set(peer, member);
-    greet(member, hello);
-    log_event(LOG_INFO, "worker %d (%s at %s) is here", hello->index, hello->pod, hello->address);
+    welcome_member(member, hello);
+    log_event(LOG_INFO, "worker %d (%s at %s) has connected", hello->index, hello->pod,
+              hello->address);
 }
 
 /* Forwards a message between members: the index is the receiver's, and is replaced by the
@@ -316,69 +319,75 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
     } else if (message->type == GANG_MESSAGE_SPAWN) {
         struct gang_message ended = {
             .type = GANG_MESSAGE_ENDED, .index = message->index, .id = message->id, .code = 255};
-        snprintf(ended.words, sizeof ended.words, "worker %d is not there", message->index);
+        snprintf(ended.detail, sizeof ended.detail, "worker %d is not connected", message->index);
         link_send(from->link, &ended);
     }
 }
 
 /* Adds to an exit that the kernel has OOM-killed a process in the pod. */
-static void tell_memory(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
+static void handle_oom_kill(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
     struct gang_event event = *exited;
-    event.kind = GANG_MEMORY;
-    event.words = out_of_memory;
-    gang_tell(hub->gang, &event, now_ms);
+    event.kind = GANG_EVENT_OOM_KILLED;
+    event.detail = out_of_memory;
+    gang_handle(hub->gang, &event, now_ms);
 }
 
-static void tell_hint(struct hub *hub, int64_t now_ms) {
-    struct hub_member *member = &hub->members[hub->hint_index];
+static void handle_rank_exit(struct hub *hub, int64_t now_ms) {
+    struct hub_member *member = &hub->members[hub->rank_exit_index];
     bool is_trainer = hub->options.is_trainer;
-    bool is_final = is_trainer && (hub->hint.code == 1 || hub->hint.code == 2);
-    struct gang_event event = {.kind = is_final ? GANG_FINAL : GANG_EXITED,
-                               .index = hub->hint_index,
+    bool is_final = is_trainer && (hub->rank_exit.code == 1 || hub->rank_exit.code == 2);
+    struct gang_event event = {.kind = is_final ? GANG_EVENT_FATAL : GANG_EVENT_EXITED,
+                               .index = hub->rank_exit_index,
                                .incarnation = member->incarnation,
-                               .round = hub->hint.round,
-                               .rank = hub->hint.rank,
-                               .code = hub->hint.code,
-                               .gives_up = is_trainer && hub->hint.code == TRAINER_GIVES_UP,
-                               .words = hub->hint.words};
-    if (hub->hint.is_memory) {
-        tell_memory(hub, &event, now_ms);
+                               .round = hub->rank_exit.round,
+                               .rank = hub->rank_exit.rank,
+                               .code = hub->rank_exit.code,
+                               .gives_up = is_trainer && hub->rank_exit.code == TRAINER_GIVES_UP,
+                               .detail = hub->rank_exit.detail};
+    if (hub->rank_exit.is_memory) {
+        handle_oom_kill(hub, &event, now_ms);
     }
-    gang_tell(hub->gang, &event, now_ms);
+    gang_handle(hub->gang, &event, now_ms);
 }
 
 /* Under MPI a rank's end is only the reason for a failure: the command decides whether there is one
  * (`mpirun a || mpirun b`). So it is kept until the command has failed. True: the gang gets the
  * event now. */
-static bool passes(struct hub *hub, const struct hub_member *member,
-                   const struct gang_message *exited, int64_t now_ms) {
-    bool is_fresh = hub->hint.round == exited->round && now_ms - hub->hint_ms <= GANG_EXPLAIN_MS;
+static bool is_exit_due(struct hub *hub, const struct hub_member *member,
+                        const struct gang_message *exited, int64_t now_ms) {
+    bool is_fresh = hub->rank_exit.round == exited->round &&
+                    now_ms - hub->rank_exit_ms <= GANG_EXPLAIN_COMMAND_MS;
     if (hub->options.gang.processes != 0 || hub->failed_round == exited->round) {
         return true;
     }
     if (exited->rank < 0) {
         hub->failed_round = exited->code ? exited->round : 0;
         if (exited->code && is_fresh) {
-            tell_hint(hub, now_ms);
+            handle_rank_exit(hub, now_ms);
         }
         return true;
     }
     if (!is_fresh) {
-        hub->hint = *exited;
-        hub->hint.line = NULL; /* borrowed, like the table, which exits do not have */
-        hub->hint_index = member->row.index;
-        hub->hint_ms = now_ms;
+        hub->rank_exit = *exited;
+        hub->rank_exit.line = NULL; /* borrowed, like the table, which exits do not have */
+        hub->rank_exit_index = member->row.index;
+        hub->rank_exit_ms = now_ms;
     }
     return false;
 }
 
-static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
+static void handle_message(struct hub *hub, struct hub_member *member,
+                           const struct gang_message *message) {
     static const enum gang_event_kind kinds[GANG_MESSAGE_TYPES] = {
-        [GANG_MESSAGE_PREPARED] = GANG_PREPARED,  [GANG_MESSAGE_FAILED] = GANG_FINAL,
-        [GANG_MESSAGE_READY] = GANG_READY,        [GANG_MESSAGE_EXITED] = GANG_EXITED,
-        [GANG_MESSAGE_STOPPED] = GANG_STOPPED,    [GANG_MESSAGE_BEAT] = GANG_BEAT,
-        [GANG_MESSAGE_LEAVING] = GANG_LEAVING,    [GANG_MESSAGE_HALTED] = GANG_HALTED,
-        [GANG_MESSAGE_UNREACHED] = GANG_UNREACHED};
+        [GANG_MESSAGE_PREPARED] = GANG_EVENT_PREPARED,
+        [GANG_MESSAGE_FAILED] = GANG_EVENT_FATAL,
+        [GANG_MESSAGE_READY] = GANG_EVENT_READY,
+        [GANG_MESSAGE_EXITED] = GANG_EVENT_EXITED,
+        [GANG_MESSAGE_STOPPED] = GANG_EVENT_STOPPED,
+        [GANG_MESSAGE_HEARTBEAT] = GANG_EVENT_HEARTBEAT,
+        [GANG_MESSAGE_LEAVING] = GANG_EVENT_LEAVING,
+        [GANG_MESSAGE_SUSPENDED] = GANG_EVENT_SUSPENDED,
+        [GANG_MESSAGE_UNREACHABLE] = GANG_EVENT_UNREACHABLE};
     struct gang_event event = {.kind = kinds[message->type],
                                .index = member->row.index,
                                .incarnation = member->incarnation,
@@ -390,44 +399,44 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
                                .seconds = message->seconds,
                                .progress = message->progress,
                                .is_waiting = message->is_waiting,
-                               .words = message->words};
+                               .detail = message->detail};
     int64_t now_ms = clock_monotonic_ms();
     if (message->type == GANG_MESSAGE_SPAWN || message->type == GANG_MESSAGE_ENDED ||
         message->type == GANG_MESSAGE_KILL) {
         forward(hub, member, message);
         return;
     }
-    if (message->type == GANG_MESSAGE_FIGURES) {
-        figures_read(&hub->figures, message->line);
+    if (message->type == GANG_MESSAGE_METRICS) {
+        latest_metrics_read(&hub->latest, message->line);
         return;
     }
     if (message->type == GANG_MESSAGE_REPORTS) {
-        objective_read(message->rank < 0 ? &hub->of_command : &hub->objective, message->round,
-                       message->line);
+        objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
+                       message->round, message->line);
         return;
     }
-    char words[GANG_WORDS_MAX];
-    if (message->type == GANG_MESSAGE_UNREACHED) {
+    char detail[GANG_DETAIL_MAX];
+    if (message->type == GANG_MESSAGE_UNREACHABLE) {
         snprintf(
-            words, sizeof words,
+            detail, sizeof detail,
             "pod %.100s cannot reach pod %.100s at %.150s; pods of a job must reach each other "
             "on every port (a NetworkPolicy?)",
-            member->pod, pod_of(hub, message->index), message->words);
-        event.words = words;
+            member->pod, pod_of(hub, message->index), message->detail);
+        event.detail = detail;
     }
-    if (event.kind == GANG_HELLO) { /* members do not send such a message */
+    if (event.kind == GANG_EVENT_HELLO) { /* members do not send such a message */
         return;
     }
-    if (event.kind == GANG_FINAL) {
+    if (event.kind == GANG_EVENT_FATAL) {
         event.rank = -1;
     }
-    if (message->type == GANG_MESSAGE_EXITED && !passes(hub, member, message, now_ms)) {
+    if (message->type == GANG_MESSAGE_EXITED && !is_exit_due(hub, member, message, now_ms)) {
         return;
     }
     if (message->is_memory) {
-        tell_memory(hub, &event, now_ms);
+        handle_oom_kill(hub, &event, now_ms);
     }
-    gang_tell(hub->gang, &event, now_ms);
+    gang_handle(hub->gang, &event, now_ms);
 }
 
 static void received(void *context, struct server_peer *peer, const char *text, size_t size) {
@@ -442,7 +451,7 @@ static void received(void *context, struct server_peer *peer, const char *text, 
     if (!member && message.type == GANG_MESSAGE_HELLO) {
         on_hello(hub, peer, &message);
     } else if (member && member->peer == peer && link_received(member->link, &message)) {
-        act_on(hub, member, &message);
+        handle_message(hub, member, &message);
     }
     gang_message_release(&message);
 }
@@ -461,7 +470,7 @@ static void acknowledge(struct hub *hub, int64_t now_ms) {
     }
 }
 
-static bool is_alone(const struct hub *hub) {
+static bool has_no_members(const struct hub *hub) {
     for (int i = 0; i < hub->options.gang.workers; i++) {
         if (hub->members[i].peer) {
             return false;
@@ -476,20 +485,20 @@ static void *serve(void *context) {
     int64_t until_ms = INT64_MAX;
     for (;;) {
         int64_t now_ms = clock_monotonic_ms();
-        atomic_store(&hub->turned_ms, now_ms);
-        act(hub, now_ms);
+        atomic_store(&hub->looped_ms, now_ms);
+        carry_out_actions(hub, now_ms);
         acknowledge(hub, now_ms);
         write_progress(hub);
         if (atomic_load(&hub->is_leaving)) {
             until_ms = MIN(until_ms, now_ms + FAREWELL_MS);
-            if (is_alone(hub) || now_ms >= until_ms) {
+            if (has_no_members(hub) || now_ms >= until_ms) {
                 return NULL;
             }
         }
-        int64_t wait_ms = MIN(MAX(gang_wake_ms(hub->gang) - now_ms, (int64_t)0), SERVICE_MS);
+        int64_t wait_ms = MIN(MAX(gang_deadline_ms(hub->gang) - now_ms, (int64_t)0), SERVICE_MS);
         if (server_service(hub->server, (int)MIN(wait_ms, until_ms - now_ms), &err) < 0) {
-            log_event(LOG_ERROR, "the hub cannot go on: %s", err.text);
-            atomic_store(&hub->gives_way, true);
+            log_event(LOG_ERROR, "the hub failed: %s", err.text);
+            atomic_store(&hub->has_stepped_down, true);
             return NULL;
         }
     }
@@ -514,12 +523,13 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     }
     hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
     objective_init(&hub->objective, &options->objective);
-    objective_init(&hub->of_command, &options->objective);
-    if (options->before && !(objective_recall(&hub->objective, options->before) &&
-                             objective_recall(&hub->of_command, options->before))) {
+    objective_init(&hub->command_objective, &options->objective);
+    if (options->saved_objective &&
+        !(objective_restore(&hub->objective, options->saved_objective) &&
+          objective_restore(&hub->command_objective, options->saved_objective))) {
         log_event(LOG_WARNING, "cannot read the objective that the previous hub left");
     }
-    hub->options.token = hub->options.pod = hub->options.before = NULL;
+    hub->options.token = hub->options.pod = hub->options.saved_objective = NULL;
     snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
     hub->gang = gang_new(&options->gang);
     hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
@@ -530,12 +540,12 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     snprintf(hub->name, sizeof hub->name, "%s", name);
     pthread_mutex_init(&hub->lock, NULL);
     write_progress(hub);
-    atomic_store(&hub->turned_ms, clock_monotonic_ms());
+    atomic_store(&hub->looped_ms, clock_monotonic_ms());
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
         server_free(hub->server);
         gang_free(hub->gang);
         objective_release(&hub->objective);
-        objective_release(&hub->of_command);
+        objective_release(&hub->command_objective);
         free(hub->members);
         free(hub);
         return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
@@ -545,11 +555,11 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
 }
 
 int64_t hub_silent_ms(struct hub *hub) {
-    return clock_monotonic_ms() - atomic_load(&hub->turned_ms);
+    return clock_monotonic_ms() - atomic_load(&hub->looped_ms);
 }
 
-bool hub_gives_way(struct hub *hub) {
-    return atomic_load(&hub->gives_way);
+bool hub_has_stepped_down(struct hub *hub) {
+    return atomic_load(&hub->has_stepped_down);
 }
 
 void hub_free(struct hub *hub) {
@@ -565,7 +575,7 @@ void hub_free(struct hub *hub) {
     server_free(hub->server);
     gang_free(hub->gang);
     objective_release(&hub->objective);
-    objective_release(&hub->of_command);
+    objective_release(&hub->command_objective);
     pthread_mutex_destroy(&hub->lock);
     free(hub->progress);
     free(hub->members);

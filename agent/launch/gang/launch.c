@@ -69,7 +69,7 @@ static void make_links(const struct launch_job *job) {
     }
 }
 
-int launch_run(const struct launch_job *job, char **ret_words) {
+int launch_run(const struct launch_job *job, char **ret_message) {
     struct error err = {0};
     struct hub *hub = NULL;
     int code = 3;
@@ -80,9 +80,9 @@ int launch_run(const struct launch_job *job, char **ret_words) {
                                   .pod = job->worker,
                                   .gang = job->gang,
                                   .objective = job->objective,
-                                  .before = job->before,
+                                  .saved_objective = job->saved_objective,
                                   .is_trainer = job->is_trainer};
-    *ret_words = NULL;
+    *ret_message = NULL;
     catch_signals();
     make_links(job);
     if ((job->index == 0 && hub_start(&options, &hub, &err) < 0) ||
@@ -91,7 +91,7 @@ int launch_run(const struct launch_job *job, char **ret_words) {
         code = error_exit_code(&err);
     }
     if (hub) {
-        *ret_words = hub_progress(hub);
+        *ret_message = hub_progress(hub);
         hub_free(hub);
     }
     return code;

@@ -226,8 +226,8 @@ static int read_logs(struct launch_job *job, struct error *err) {
     const char *given = tree_text(job->spec, "logs.path", NULL);
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);
     bool is_beside = !given && output && !text_starts(output, "az://");
-    job->kept = given ? x_strdup(given) : is_beside ? x_printf("%s/logs", output) : NULL;
-    if (job->kept && path_make_folder(job->kept, &job->logs, err) < 0) {
+    job->logs_location = given ? x_strdup(given) : is_beside ? x_printf("%s/logs", output) : NULL;
+    if (job->logs_location && path_make_folder(job->logs_location, &job->logs, err) < 0) {
         return error_context(err, given ? "spec.logs.path" : "spec.trainer.output.path");
     }
     return 0;
@@ -267,7 +267,7 @@ static int read_metrics(struct launch_job *job, struct error *err) {
     job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;
     job->objective.interval = bounded(job->spec, "metrics.evaluationInterval", 1, 1000000, err);
     job->objective.delay = bounded(job->spec, "metrics.delayEvaluation", 0, 1000000, err);
-    job->before = getenv("WINDLASS_OBJECTIVE");
+    job->saved_objective = getenv("WINDLASS_OBJECTIVE");
     if (err->kind || job->is_trainer) {
         return err->kind ? -1 : 0;
     }
@@ -294,7 +294,7 @@ static int read_spec(struct launch_job *job, struct error *err) {
     gang->slots = bounded(spec, "slotsPerWorker", 1, 64, err);
     gang->max_restarts = bounded(spec, "restart.maxRestarts", 3, INT_MAX, err);
     gang->backoff_ms = 1000LL * bounded(spec, "restart.backoffSeconds", 5, 86400, err);
-    gang->wait_ms = 1000LL * bounded(spec, "restart.waitSeconds", 60, 86400, err);
+    gang->gather_timeout_ms = 1000LL * bounded(spec, "restart.waitSeconds", 60, 86400, err);
     gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 0, 864000, err);
     job->gpus = bounded(spec, "gpus", 0, 1024, err);
     if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
@@ -325,7 +325,7 @@ static void give_time(struct launch_job *job) {
     struct gang_options *gang = &job->gang;
     gang->notice_ms = MAX(GANG_NOTICE_MS, 1000LL * (job->grace_s - ENDING_S));
     bool is_quick = !job->is_trainer && job->grace_s <= GRACE_S;
-    gang->parting_ms = is_quick ? GANG_PARTING_MS : gang->notice_ms;
+    gang->deletion_notice_ms = is_quick ? GANG_DELETION_NOTICE_MS : gang->notice_ms;
 }
 
 /* ---- the pod -------------------------------------------------------------------------------- */
@@ -381,8 +381,8 @@ static int read_pod(struct launch_job *job, struct error *err) {
         return -1;
     }
     job->grace_s = (int)grace_s;
-    job->gang.counted = (int)counted;
-    job->gang.disrupted = (int)disrupted;
+    job->gang.counted_restarts = (int)counted;
+    job->gang.uncounted_restarts = (int)disrupted;
     if (!job->token) {
         return error_set(err, ERROR_INVALID, "the environment variable WINDLASS_TOKEN is missing");
     }
@@ -433,7 +433,7 @@ void launch_job_release(struct launch_job *job) {
     free(job->environment);
     free(job->secrets);
     free(job->logs);
-    free(job->kept);
+    free(job->logs_location);
     free(job->metrics_file);
     free(job->bin);
     free(job->run);

@@ -11,39 +11,41 @@
 enum { TRAINER_GIVES_UP = 4 };
 
 struct launch_job {
-    const char *name, *worker; /* WINDLASS_JOB, WINDLASS_WORKER: this pod's */
-    int index;                 /* WINDLASS_INDEX */
-    int64_t attempt;           /* WINDLASS_ATTEMPT: this pod's */
-    bool is_after_memory;      /* WINDLASS_BEFORE: how the pod before it ended */
-    char *token;               /* WINDLASS_TOKEN, taken out of the environment; so are ... */
-    char *key_pem;             /* ... WINDLASS_TLS_KEY; index 0 */
+    const char *name;     /* WINDLASS_JOB */
+    const char *worker;   /* WINDLASS_WORKER: this pod's name */
+    int index;            /* WINDLASS_INDEX: this pod's, from 0 */
+    int64_t attempt;      /* WINDLASS_ATTEMPT: this pod's, from 1 */
+    bool is_after_memory; /* WINDLASS_BEFORE: the pod's predecessor was OOM-killed */
+    char *token;          /* WINDLASS_TOKEN; removed from the environment, like key_pem */
+    char *key_pem;        /* WINDLASS_TLS_KEY; index 0 */
     const char *certificate_pem, *bind; /* index 0 */
     char hub[80];                       /* IP:PORT of member 0; index 0: its own */
     char sha256[65];                    /* of the hub's certificate */
-    char address[46];                   /* of this pod: POD_IP */
-    char *bin, *run;    /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
-    const char *events; /* of spot machines: WINDLASS_EVENTS (notice.h); NULL: no notices */
-    int grace_s;        /* between SIGTERM and SIGKILL: WINDLASS_GRACE, else 30 */
+    char address[46];                   /* POD_IP: of this pod */
+    char *bin, *run;    /* folders bin and run in WINDLASS_FOLDER (/windlass by default) */
+    const char *events; /* WINDLASS_EVENTS: notices of spot machines (notice.h); NULL: none */
+    int grace_s;        /* WINDLASS_GRACE: between SIGTERM and SIGKILL of the pod */
     struct gang_options gang;
     enum gang_launcher launcher;
-    bool is_torchrun;
-    bool is_trainer; /* spec.trainer: the ranks are this program's own `train`, by mpirun */
-    int gpus;
+    bool is_torchrun;          /* environment.h */
+    bool is_trainer;           /* spec.trainer: the ranks are our own trainer, started by mpirun */
+    int gpus;                  /* of a pod */
     json_t *spec;              /* WINDLASS_SPEC; owned */
-    char **command, **prepare; /* NULL-ended, variables expanded; prepare: NULL: none */
+    char **command, **prepare; /* NULL-ended, variables expanded; prepare may be empty */
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
-    char *logs;                         /* a folder; NULL: none */
-    char *kept;                         /* the same as VOLUME/path */
+    char *logs;                         /* a folder; NULL: logs are not kept */
+    char *logs_location;                /* the same as VOLUME/path */
     struct objective_options objective; /* of spec.metrics */
-    const char *before;  /* WINDLASS_OBJECTIVE: as the previous hub left it; NULL: none */
-    const char *pattern; /* NULL: no metrics are read from the output */
-    char *metrics_file;  /* a path; NULL: none */
-    /* Names, NULL-ended, borrowed from spec: the user's variables, whose $VAR are replaced, and
-     * those that only the ranks get: they are in none of our texts, and mpirun has none of them. */
+    const char *saved_objective;        /* WINDLASS_OBJECTIVE: the previous hub's; NULL: none */
+    const char *pattern;                /* of output lines with metrics; NULL: they are not read */
+    char *metrics_file;                 /* a path; NULL: none */
+    /* Names of variables, NULL-ended, borrowed from spec. environment: the user's, in which $NAME
+     * is replaced. secrets: only ranks get them; they are replaced in no text, and mpirun does not
+     * have them. */
     const char **environment, **secrets;
 };
 
-/* INVALID: a line that names the variable or the field. */
+/* INVALID: the message names the variable or the field of the spec. */
 NODISCARD int launch_job_read(struct launch_job *ret_job, struct error *err);
 void launch_job_release(struct launch_job *job);

@@ -17,7 +17,7 @@ enum {
     BUSY_MS = 20, /* poll interval while programs run, ... */
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
-    BEAT_MS = 2000,
+    HEARTBEAT_MS = 2000,
     RESERVE_S = 5,      /* part of a pod's grace period, for killing programs that do not end */
     UNKNOWN_S = 15,     /* assumed time until a machine goes away, if unknown */
     FAREWELL_MS = 1500, /* time limit for reporting the end to the hub */
@@ -29,17 +29,17 @@ static void send_text(void *context, const char *text) {
     socket_send(((struct member *)context)->socket, text);
 }
 
-static void say_leaving(struct member *member) {
-    int64_t left_s = (member->ends_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
+static void send_leaving(struct member *member) {
+    int64_t left_s = (member->leave_by_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
     struct gang_message message = {.type = GANG_MESSAGE_LEAVING,
                                    .seconds = (int)MAX(left_s, (int64_t)0),
-                                   .words = "its pod is terminating"};
-    member_say(member, &message);
+                                   .detail = "its pod is terminating"};
+    member_send(member, &message);
 }
 
 /* ---- ended programs ------------------------------------------------------------------------- */
 
-static void ended(struct member *member, const struct process_group_end *end) {
+static void handle_end(struct member *member, const struct process_group_end *end) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = end->id,
                                    .code = end->code,
@@ -49,32 +49,32 @@ static void ended(struct member *member, const struct process_group_end *end) {
         if (end->code == 0) {
             member->is_prepared = true;
             message = (struct gang_message){.type = GANG_MESSAGE_PREPARED};
-            member_say(member, &message);
-        } else if (member->ends_ms < 0) {
+            member_send(member, &message);
+        } else if (member->leave_by_ms < 0) {
             AUTO(text_freep) char *what = x_printf("spec.prepare ended with %d", end->code);
-            member_fail(member, 1, what, end->words);
+            member_fail(member, 1, what, end->detail);
         }
         return;
     }
     if (member_spawn_ended(member, end)) {
         return;
     }
-    member->figures_ms = 0; /* its last output is sent before its end */
+    member->metrics_sent_ms = 0; /* its last output is sent before its end */
     member_take_metrics(member, clock_monotonic_ms());
-    snprintf(message.words, sizeof message.words, "%s", end->words);
+    snprintf(message.detail, sizeof message.detail, "%s", end->detail);
     if (member->round) { /* otherwise the round is over */
-        member_say(member, &message);
+        member_send(member, &message);
     }
 }
 
-static void stopped(struct member *member) {
+static void check_stopped(struct member *member) {
     struct gang_message message = {.type = GANG_MESSAGE_STOPPED, .round = member->round};
     if (member->is_stopping && process_group_count(member->group) == (size_t)member->is_preparing) {
         AUTO(text_freep) char *notice = file_join(member->job->run, "notice");
         member->is_stopping = false;
         gang_table_release(&member->table);
         remove(notice);
-        member_say(member, &message);
+        member_send(member, &message);
         member->round = 0;
     }
 }
@@ -111,44 +111,45 @@ static void on_table(struct member *member, struct gang_message *message) {
         connectivity_begin(member->connectivity, &member->table, member->job->index,
                            clock_monotonic_ms());
     } else {
-        member_say(member, &(struct gang_message){.type = GANG_MESSAGE_READY});
+        member_send(member, &(struct gang_message){.type = GANG_MESSAGE_READY});
     }
 }
 
-static void look_at_neighbours(struct member *member, int64_t now_ms) {
+static void check_connectivity(struct member *member, int64_t now_ms) {
     struct gang_message message = {.type = GANG_MESSAGE_READY};
-    char words[CONNECTIVITY_WORDS_MAX] = "";
+    char detail[CONNECTIVITY_DETAIL_MAX] = "";
     enum connectivity_state state =
-        connectivity_poll(member->connectivity, now_ms, &message.index, words);
+        connectivity_poll(member->connectivity, now_ms, &message.index, detail);
     if (state == CONNECTIVITY_FAILED) {
-        message.type = GANG_MESSAGE_UNREACHED;
-        snprintf(message.words, sizeof message.words, "%s", words);
-        log_event(LOG_WARNING, "worker %d is out of reach: %s", message.index, words);
+        message.type = GANG_MESSAGE_UNREACHABLE;
+        snprintf(message.detail, sizeof message.detail, "%s", detail);
+        log_event(LOG_WARNING, "cannot reach worker %d: %s", message.index, detail);
     }
     if (state == CONNECTIVITY_DONE || state == CONNECTIVITY_FAILED) {
-        member_say(member, &message);
+        member_send(member, &message);
     }
 }
 
 /* Reports stopped processes before SIGCONT continues them. Under MPI our process is mpirun, and the
  * ranks are its children. */
-static void tell_halted(struct member *member) {
-    struct gang_message message = {.type = GANG_MESSAGE_HALTED, .rank = -1};
+static void report_suspended(struct member *member) {
+    struct gang_message message = {.type = GANG_MESSAGE_SUSPENDED, .rank = -1};
     int id = -1;
     pid_t pid = 0;
-    if (process_group_find_halted(member->group, &id, &pid)) {
+    if (process_group_find_suspended(member->group, &id, &pid)) {
         message.rank = id >= 0 && id < MEMBER_SPAWNED ? id : -1;
-        snprintf(message.words, sizeof message.words, "process %d is stopped (SIGSTOP)", (int)pid);
-        member_say(member, &message);
+        snprintf(message.detail, sizeof message.detail, "process %d is stopped (SIGSTOP)",
+                 (int)pid);
+        member_send(member, &message);
     }
 }
 
 static void on_stop(struct member *member, int64_t round) {
     struct gang_message message = {.type = GANG_MESSAGE_STOPPED, .round = round};
     if (!member->round) {
-        member_say(member, &message);
+        member_send(member, &message);
     } else if (round >= member->round) {
-        tell_halted(member);
+        report_suspended(member);
         connectivity_end(member->connectivity);
         member->is_stopping = true;
         process_group_stop(member->group, clock_monotonic_ms());
@@ -175,20 +176,20 @@ static void on_welcome(struct member *member, const struct gang_message *welcome
         link_reset(member->link);
         snprintf(member->hub_name, sizeof member->hub_name, "%s", welcome->hub);
     }
-    member->seen = MAX(member->seen, welcome->attempt);
-    member->alone_since_ms = -1;
+    member->seen_attempt = MAX(member->seen_attempt, welcome->attempt);
+    member->disconnected_since_ms = -1;
     link_resume(member->link, is_same ? welcome->last : 0);
     /* A new hub needs facts that hello does not have. */
     if (!is_same && member->is_prepared) {
-        member_say(member, &(struct gang_message){.type = GANG_MESSAGE_PREPARED});
+        member_send(member, &(struct gang_message){.type = GANG_MESSAGE_PREPARED});
     }
     if (!is_same && member->has_failed) {
         struct gang_message message = {.type = GANG_MESSAGE_FAILED, .code = member->failure_code};
-        snprintf(message.words, sizeof message.words, "%s", member->failure);
-        member_say(member, &message);
+        snprintf(message.detail, sizeof message.detail, "%s", member->failure);
+        member_send(member, &message);
     }
-    if (!is_same && member->ends_ms >= 0) {
-        say_leaving(member);
+    if (!is_same && member->leave_by_ms >= 0) {
+        send_leaving(member);
     }
 }
 
@@ -197,13 +198,13 @@ static void on_received(void *context, const char *text, size_t size) {
     struct gang_message message;
     struct error err = {0};
     if (gang_message_read(text, size, &message, &err) < 0) {
-        log_event(LOG_ERROR, "the hub: %s", err.text);
+        log_event(LOG_ERROR, "invalid message from the hub: %s", err.text);
         return;
     }
     if (message.type == GANG_MESSAGE_WELCOME) {
         on_welcome(member, &message);
     } else if (message.type == GANG_MESSAGE_DONE && message.number == 0 && message.code < 0) {
-        log_event(LOG_ERROR, "the hub has another pod in this one's place");
+        log_event(LOG_ERROR, "another pod has the index of this one");
         member->exit_code = 3;
     } else if (message.type == GANG_MESSAGE_DONE && message.number == 0) {
         on_done(member, message.code); /* the job ended before this pod connected */
@@ -212,8 +213,8 @@ static void on_received(void *context, const char *text, size_t size) {
         case GANG_MESSAGE_TABLE:
             on_table(member, &message);
             break;
-        case GANG_MESSAGE_GO:
-            member_go(member, message.round);
+        case GANG_MESSAGE_START:
+            member_start_round(member, message.round);
             break;
         case GANG_MESSAGE_STOP:
             on_stop(member, message.round);
@@ -222,7 +223,7 @@ static void on_received(void *context, const char *text, size_t size) {
             member_spawn(member, &message);
             break;
         case GANG_MESSAGE_ENDED:
-            shell_answer(member->shell, message.id, message.code, message.words);
+            agent_socket_answer(member->requests, message.id, message.code, message.detail);
             break;
         case GANG_MESSAGE_KILL:
             member_spawn_kill(member, &message);
@@ -247,9 +248,9 @@ static void on_opened(void *context) {
                                  .index = job->index,
                                  .slots = job->gang.slots,
                                  .port = member->port,
-                                 .reach = connectivity_port(member->connectivity),
+                                 .connectivity_port = connectivity_port(member->connectivity),
                                  .attempt = job->attempt,
-                                 .seen = member->seen,
+                                 .seen = member->seen_attempt,
                                  .last = link_last(member->link),
                                  .is_prepared = member->is_prepared,
                                  .is_memory = job->is_after_memory,
@@ -261,19 +262,19 @@ static void on_opened(void *context) {
     snprintf(hello.hub, sizeof hello.hub, "%s", member->hub_name);
     AUTO(text_freep) char *text = gang_message_write(&hello);
     socket_send(member->socket, text);
-    member->complaint[0] = 0;
+    member->logged_error[0] = 0;
     log_event(LOG_INFO, "connected to the hub at %s", job->hub);
 }
 
 static void on_closed(void *context, const struct error *why) {
     struct member *member = context;
     link_broken(member->link);
-    if (member->alone_since_ms < 0) {
-        member->alone_since_ms = clock_monotonic_ms();
+    if (member->disconnected_since_ms < 0) {
+        member->disconnected_since_ms = clock_monotonic_ms();
     }
-    if (strcmp(member->complaint, why->text) != 0) {
+    if (strcmp(member->logged_error, why->text) != 0) {
         log_event(LOG_WARNING, "hub: %s", why->text);
-        snprintf(member->complaint, sizeof member->complaint, "%s", why->text);
+        snprintf(member->logged_error, sizeof member->logged_error, "%s", why->text);
     }
     if (why->kind == ERROR_DENIED && strstr(why->text, "token")) {
         member->exit_code = 1;
@@ -283,10 +284,11 @@ static void on_closed(void *context, const struct error *why) {
 /* ---- the main loop -------------------------------------------------------------------------- */
 
 /* An old gang must have ended before a new one starts, even without a network. */
-static void fence(struct member *member, int64_t now_ms) {
-    if (member->round && member->alone_since_ms >= 0 &&
-        now_ms - member->alone_since_ms >= GANG_FENCE_MS) {
-        log_event(LOG_ERROR, "no hub for %d s: ending what runs here", GANG_FENCE_MS / 1000);
+static void fence_self(struct member *member, int64_t now_ms) {
+    if (member->round && member->disconnected_since_ms >= 0 &&
+        now_ms - member->disconnected_since_ms >= GANG_SELF_FENCE_MS) {
+        log_event(LOG_ERROR, "no connection to the hub for %d s: killing the programs",
+                  GANG_SELF_FENCE_MS / 1000);
         member->round = 0;
         member->is_stopping = false;
         connectivity_end(member->connectivity);
@@ -299,22 +301,22 @@ static void fence(struct member *member, int64_t now_ms) {
 static void on_event(void *context, const struct notice_event *event) {
     struct member *member = context;
     int64_t left_ms = event->left_ms > 0 ? event->left_ms : 1000 * UNKNOWN_S;
-    log_event(LOG_WARNING, "event %s: %s in %lld s", event->id, event->type,
+    log_event(LOG_WARNING, "scheduled event %s: %s in %lld s", event->id, event->type,
               (long long)event->left_ms / 1000);
-    atomic_store(&member->told_ms, clock_monotonic_ms() + left_ms);
+    atomic_store(&member->notice_leave_by_ms, clock_monotonic_ms() + left_ms);
 }
 
 static void on_events_changed(void *context, const struct error *err) {
     (void)context;
     log_event(err->kind ? LOG_WARNING : LOG_INFO, "scheduled events: %s",
-              err->kind ? err->text : "answered");
+              err->kind ? err->text : "the service answers again");
 }
 
 /* Without notices the pod still gets SIGTERM. */
 static void watch_events(struct member *member) {
     struct error err = {0};
     struct notice_options options = {.url = member->job->events,
-                                     .told = on_event,
+                                     .announced = on_event,
                                      .changed = on_events_changed,
                                      .context = member};
     if (member->job->events && notice_start(&options, &member->notice, &err) < 0) {
@@ -323,12 +325,12 @@ static void watch_events(struct member *member) {
 }
 
 /* The member has to leave, by a signal or because its machine goes away; the earlier end counts. */
-static void tell_to_leave(struct member *member, int64_t ends_ms, int64_t now_ms) {
-    bool is_news = member->ends_ms < 0;
-    member->ends_ms = is_news ? ends_ms : MIN(member->ends_ms, ends_ms);
-    if (is_news) {
-        log_event(LOG_WARNING, "told to end");
-        say_leaving(member);
+static void begin_leaving(struct member *member, int64_t leave_by_ms, int64_t now_ms) {
+    bool is_first = member->leave_by_ms < 0;
+    member->leave_by_ms = is_first ? leave_by_ms : MIN(member->leave_by_ms, leave_by_ms);
+    if (is_first) {
+        log_event(LOG_WARNING, "this pod is terminating");
+        send_leaving(member);
         if (member->is_preparing) { /* the hub decides when a round's programs end */
             process_group_stop(member->group, now_ms);
         }
@@ -337,65 +339,65 @@ static void tell_to_leave(struct member *member, int64_t ends_ms, int64_t now_ms
 
 static void leave(struct member *member, int64_t now_ms) {
     bool is_idle = !member->round && process_group_count(member->group) == 0;
-    bool is_late = now_ms >= member->ends_ms - 1000 * RESERVE_S;
-    bool hears = socket_is_open(member->socket);
-    if (is_late || (is_idle && (!hears || link_is_idle(member->link)))) {
+    bool is_late = now_ms >= member->leave_by_ms - 1000 * RESERVE_S;
+    bool has_hub = socket_is_open(member->socket);
+    if (is_late || (is_idle && (!has_hub || link_is_idle(member->link)))) {
         member->exit_code = 130;
     }
 }
 
 /* A program with output counts as moving; a rank's counters come with its metrics. */
-static void beat(struct member *member, int64_t now_ms) {
+static void send_heartbeat(struct member *member, int64_t now_ms) {
     int64_t lines = process_group_lines(member->group);
     if (!member->round || !process_group_count(member->group) ||
-        now_ms - member->beat_ms < BEAT_MS || lines == member->lines ||
+        now_ms - member->heartbeat_ms < HEARTBEAT_MS || lines == member->heartbeat_lines ||
         link_is_full(member->link)) {
         return;
     }
-    struct gang_message message = {.type = GANG_MESSAGE_BEAT,
+    struct gang_message message = {.type = GANG_MESSAGE_HEARTBEAT,
                                    .rank = gang_table_rank(&member->table, member->job->index, 0),
                                    .progress = lines};
     if (member->job->gang.processes == 1) {
         message.rank = gang_table_place(&member->table, member->job->index);
     }
-    member->beat_ms = now_ms;
-    member->lines = lines;
-    member_say(member, &message);
+    member->heartbeat_ms = now_ms;
+    member->heartbeat_lines = lines;
+    member_send(member, &message);
 }
 
-static void look_around(struct member *member, const volatile sig_atomic_t *is_interrupted) {
+static void poll_everything(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct process_group_end end;
-    member_serve(member);
+    member_serve_requests(member);
     member_take_metrics(member, now_ms);
     while (process_group_poll(member->group, now_ms, &end)) {
-        ended(member, &end);
+        handle_end(member, &end);
     }
-    look_at_neighbours(member, now_ms);
-    stopped(member);
-    fence(member, now_ms);
-    beat(member, now_ms);
+    check_connectivity(member, now_ms);
+    check_stopped(member);
+    fence_self(member, now_ms);
+    send_heartbeat(member, now_ms);
     if (now_ms - member->acknowledged_ms >= ACKNOWLEDGE_MS) {
         member->acknowledged_ms = now_ms;
         link_acknowledge(member->link);
     }
-    int64_t told_ms = atomic_load(&member->told_ms);
+    int64_t notice_leave_by_ms = atomic_load(&member->notice_leave_by_ms);
     if (*is_interrupted) {
-        tell_to_leave(member, now_ms + 1000LL * MAX(member->job->grace_s, RESERVE_S + 1), now_ms);
+        begin_leaving(member, now_ms + 1000LL * MAX(member->job->grace_s, RESERVE_S + 1), now_ms);
     }
-    if (told_ms) {
-        tell_to_leave(member, told_ms, now_ms);
+    if (notice_leave_by_ms) {
+        begin_leaving(member, notice_leave_by_ms, now_ms);
     }
-    if (member->ends_ms >= 0 && member->exit_code < 0) {
+    if (member->leave_by_ms >= 0 && member->exit_code < 0) {
         leave(member, now_ms);
     }
-    if (member->hub && hub_gives_way(member->hub)) {
+    if (member->hub && hub_has_stepped_down(member->hub)) {
         member->exit_code = 3;
     }
 }
 
-static int live(struct member *member, const volatile sig_atomic_t *is_interrupted,
-                struct error *err) {
+static int run_loop(struct member *member, const volatile sig_atomic_t *is_interrupted,
+                    struct error *err) {
     static const struct socket_events events = {
         .opened = on_opened, .received = on_received, .closed = on_closed};
     struct socket_options options = {.address = member->job->hub,
@@ -406,13 +408,13 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
                                      .context = member};
     AUTO(text_freep) char *path = file_join(member->job->run, "agent");
     AUTO(text_freep) char *metrics = file_join(member->job->run, "metrics");
-    if (shell_open(path, &member->shell, err) < 0 ||
+    if (agent_socket_open(path, &member->requests, err) < 0 ||
         metric_socket_open(metrics, &member->metrics, err) < 0) {
         return -1;
     }
-    struct error deaf = {0};
-    if (connectivity_open(member->job->address, &member->connectivity, &deaf) < 0) {
-        log_event(LOG_WARNING, "no connectivity check of this pod: %s", deaf.text);
+    struct error unavailable = {0};
+    if (connectivity_open(member->job->address, &member->connectivity, &unavailable) < 0) {
+        log_event(LOG_WARNING, "connectivity check disabled: %s", unavailable.text);
     }
     member_prepare(member);
     watch_events(member);
@@ -425,7 +427,7 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
         if (socket_service(member->socket, is_busy ? BUSY_MS : IDLE_MS, err) < 0) {
             return -1;
         }
-        look_around(member, is_interrupted);
+        poll_everything(member, is_interrupted);
     }
     return 0;
 }
@@ -436,21 +438,21 @@ int member_run(const struct launch_job *job, struct hub *hub,
     struct member member = {.job = job,
                             .hub = hub,
                             .group = process_group_new(),
-                            .seen = job->index == 0 ? job->attempt : 0,
-                            .alone_since_ms = clock_monotonic_ms(),
-                            .ends_ms = -1,
-                            .moved_rank = -1,
+                            .seen_attempt = job->index == 0 ? job->attempt : 0,
+                            .disconnected_since_ms = clock_monotonic_ms(),
+                            .leave_by_ms = -1,
+                            .active_rank = -1,
                             .exit_code = -1};
     AUTO(text_freep) char *name = digest_random(16);
     snprintf(member.incarnation, sizeof member.incarnation, "%s", name);
     member.link = link_new(send_text, &member);
     member.reports_end = &member.reports;
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
-    int result = live(&member, is_interrupted, err);
+    int result = run_loop(&member, is_interrupted, err);
     notice_stop(member.notice);
     connectivity_free(member.connectivity);
     process_group_free(member.group);
-    shell_free(member.shell);
+    agent_socket_free(member.requests);
     metric_socket_free(member.metrics);
     member_requests_free(&member);
     socket_free(member.socket);

@@ -20,32 +20,32 @@ static bool may_read_memory(void) {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
-static struct launch_world world_of(const struct member *member, int slot) {
+static struct launch_context context_of(const struct member *member, int slot) {
     const struct launch_job *job = member->job;
-    return (struct launch_world){.base = (const char *const *)environ,
-                                 .table = &member->table,
-                                 .launcher = job->launcher,
-                                 .is_torchrun = job->is_torchrun,
-                                 .is_trainer = job->is_trainer,
-                                 .is_walled = !may_read_memory(),
-                                 .index = job->index,
-                                 .slot = slot,
-                                 .gpus = job->gpus,
-                                 .master_port = member->master_port,
-                                 .job = job->name,
-                                 .worker = job->worker,
-                                 .logs = job->logs,
-                                 .kept = job->kept,
-                                 .pattern = job->pattern,
-                                 .metrics_file = job->metrics_file,
-                                 .bin = job->bin,
-                                 .run = job->run,
-                                 .environment = job->environment,
-                                 .secrets = job->secrets,
-                                 .inputs = job->inputs,
-                                 .outputs = job->outputs,
-                                 .input_count = job->input_count,
-                                 .output_count = job->output_count};
+    return (struct launch_context){.pod_environment = (const char *const *)environ,
+                                   .table = &member->table,
+                                   .launcher = job->launcher,
+                                   .is_torchrun = job->is_torchrun,
+                                   .is_trainer = job->is_trainer,
+                                   .forbids_memory_reads = !may_read_memory(),
+                                   .index = job->index,
+                                   .slot = slot,
+                                   .gpus = job->gpus,
+                                   .master_port = member->master_port,
+                                   .job = job->name,
+                                   .worker = job->worker,
+                                   .logs = job->logs,
+                                   .logs_location = job->logs_location,
+                                   .pattern = job->pattern,
+                                   .metrics_file = job->metrics_file,
+                                   .bin = job->bin,
+                                   .run = job->run,
+                                   .environment = job->environment,
+                                   .secrets = job->secrets,
+                                   .inputs = job->inputs,
+                                   .outputs = job->outputs,
+                                   .input_count = job->input_count,
+                                   .output_count = job->output_count};
 }
 
 /* True if the program's output may contain metrics. */
@@ -55,8 +55,8 @@ static bool wants_reports(const struct launch_job *job, int id) {
 
 /* If logs are kept or metrics are read, `rank` wraps the program (rank.h). Ranks that mpirun starts
  * have one each, by mpirun's launch setting. */
-static int start_kept(struct member *member, int id, char *const *words, char **variables,
-                      struct error *err) {
+static int start_wrapped(struct member *member, int id, char *const *words, char **variables,
+                         struct error *err) {
     bool reports = wants_reports(member->job, id);
     if ((!member->job->logs && !reports) || id == MEMBER_PREPARE || id >= MEMBER_SPAWNED) {
         return process_group_start(member->group, id, (const char *const *)words, variables, err);
@@ -81,9 +81,9 @@ static int start_kept(struct member *member, int id, char *const *words, char **
 
 int member_start(struct member *member, int id, int slot, char *const *words, size_t assigned,
                  struct error *err) {
-    struct launch_world world = world_of(member, slot);
+    struct launch_context context = context_of(member, slot);
     struct launch_variables variables;
-    launch_variables(&world,
+    launch_variables(&context,
                      id == MEMBER_COMMAND   ? LAUNCH_COMMAND
                      : id == MEMBER_PREPARE ? LAUNCH_PREPARE
                                             : LAUNCH_PROCESS,
@@ -93,19 +93,19 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
         AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
         launch_variable_set(&variables, name, "%s", value + 1);
     }
-    int result = start_kept(member, id, words + assigned, variables.items, err);
+    int result = start_wrapped(member, id, words + assigned, variables.items, err);
     launch_variables_release(&variables);
     return result;
 }
 
 char *member_variables(struct member *member) {
-    struct launch_world world = world_of(member, -1);
+    struct launch_context context = context_of(member, -1);
     struct launch_variables here, everywhere;
     if (!member->round) {
         return x_strdup("{}");
     }
-    launch_variables(&world, LAUNCH_PROCESS, &here);
-    launch_variables(&world, LAUNCH_COMMAND, &everywhere);
+    launch_variables(&context, LAUNCH_PROCESS, &here);
+    launch_variables(&context, LAUNCH_COMMAND, &everywhere);
     AUTO(tree_freep) json_t *tree = json_object();
     bool is_text = true;
     for (size_t i = 0; i < here.count; i++) {
@@ -133,7 +133,7 @@ void member_prepare(struct member *member) {
     }
 }
 
-void member_go(struct member *member, int64_t round) {
+void member_start_round(struct member *member, int64_t round) {
     const struct launch_job *job = member->job;
     struct error err = {0};
     if (round != member->round || !round) {
@@ -147,7 +147,7 @@ void member_go(struct member *member, int64_t round) {
                    : is_one ? gang_table_place(&member->table, job->index)
                             : gang_table_rank(&member->table, job->index, slot);
         if (member_start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
-            member_fail(member, err.kind == ERROR_INVALID ? GANG_NOT_FOUND : 1, "spec.command",
+            member_fail(member, err.kind == ERROR_INVALID ? GANG_CODE_NOT_FOUND : 1, "spec.command",
                         err.text);
             process_group_kill(member->group);
             return;

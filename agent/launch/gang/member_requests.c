@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/member_state.h"
 
-#include "agent/launch/pod/words.h"
+#include "agent/launch/pod/shell_words.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "lib/buffer.h"
 #include "lib/text/utf8.h"
@@ -13,31 +13,31 @@
 enum {
     HUB_SILENT_MAX_MS = 10000, /* the hub's loop runs twice a second */
     METRICS_MAX = 4096,        /* per poll */
-    FIGURES_MS = 1000,
+    METRICS_MS = 1000,
     REPORTS_MAX = 1 << 20, /* bytes of one request's reports; a request has at most
-                              SHELL_LINE_MAX */
+                              AGENT_SOCKET_LINE_MAX */
 };
 
 void member_spawn(struct member *member, const struct gang_message *asked) {
     struct gang_message answer = {
         .type = GANG_MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
     const char *const shell[] = {"/bin/sh", "-c", asked->line ? asked->line : "", NULL};
-    struct words words = {0};
+    struct shell_words words = {0};
     struct error err = {0};
-    bool is_plain = words_split(shell[2], &words);
+    bool is_plain = shell_words_split(shell[2], &words);
     int id = MEMBER_SPAWNED + ++member->last_spawned;
     int result = -1;
     if (asked->round != member->round || member->is_stopping || !member->round) {
-        error_set(&err, ERROR_CANCELLED, "that round is over");
+        error_set(&err, ERROR_CANCELLED, "the round has ended");
     } else {
         result = member_start(member, id, -1, is_plain ? words.items : (char *const *)shell,
                               words.assigned, &err);
     }
-    words_release(&words);
+    shell_words_release(&words);
     if (result < 0) {
-        snprintf(answer.words, sizeof answer.words, "worker %d: %.300s%s", member->job->index,
+        snprintf(answer.detail, sizeof answer.detail, "worker %d: %.300s%s", member->job->index,
                  err.text, is_plain ? "" : " (the command needs a shell)");
-        member_say(member, &answer);
+        member_send(member, &answer);
         return;
     }
     struct member_spawned *spawned = x_calloc(1, sizeof *spawned);
@@ -51,10 +51,10 @@ bool member_spawn_ended(struct member *member, const struct process_group_end *e
         if (spawned->id == end->id) {
             struct gang_message message = {.type = GANG_MESSAGE_ENDED,
                                            .index = spawned->index,
-                                           .id = spawned->asked,
+                                           .id = spawned->requested,
                                            .code = end->code};
-            snprintf(message.words, sizeof message.words, "%s", end->words);
-            member_say(member, &message);
+            snprintf(message.detail, sizeof message.detail, "%s", end->detail);
+            member_send(member, &message);
             *at = spawned->next;
             free(spawned);
             return true;
@@ -65,7 +65,7 @@ bool member_spawn_ended(struct member *member, const struct process_group_end *e
 
 void member_spawn_kill(struct member *member, const struct gang_message *message) {
     for (const struct member_spawned *one = member->spawned; one; one = one->next) {
-        if (one->index == message->index && one->asked == message->id) {
+        if (one->index == message->index && one->requested == message->id) {
             process_group_kill_one(member->group, one->id);
         }
     }
@@ -74,13 +74,13 @@ void member_spawn_kill(struct member *member, const struct gang_message *message
 /* ---- requests of this pod's programs -------------------------------------------------------- */
 
 /* Members identify each other by host. */
-static void start_elsewhere(struct member *member, const struct shell_request *request) {
+static void forward_start(struct member *member, const struct agent_request *request) {
     const struct gang_table_row *row = gang_table_find_host(&member->table, request->host);
     struct gang_message message = {.type = GANG_MESSAGE_SPAWN, .id = request->id};
     if (!row || !member->round || member->is_stopping) {
         AUTO(text_freep)
         char *words = x_printf("%.100s is not a pod of this round", request->host);
-        shell_answer(member->shell, request->id, 255, words);
+        agent_socket_answer(member->requests, request->id, 255, words);
         return;
     }
     /* A message must be UTF-8, and a changed command must not run, so invalid texts are refused. */
@@ -88,39 +88,39 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     if (whole < size) {
         AUTO(text_freep)
         char *words = x_printf("the command is not started: byte %zu is not UTF-8", whole + 1);
-        shell_answer(member->shell, request->id, 255, words);
+        agent_socket_answer(member->requests, request->id, 255, words);
         return;
     }
     message.index = row->index;
     message.line = (char *)request->text;
-    member_say(member, &message);
+    member_send(member, &message);
 }
 
 /* This thread runs, since it responds; the answer says whether the hub's does. */
-static void say_alive(struct member *member, const struct shell_request *request) {
+static void answer_alive(struct member *member, const struct agent_request *request) {
     bool hangs = member->hub && hub_silent_ms(member->hub) > HUB_SILENT_MAX_MS;
-    shell_answer(member->shell, request->id, hangs, hangs ? "the hub's loop hangs" : "");
+    agent_socket_answer(member->requests, request->id, hangs, hangs ? "the hub's loop hangs" : "");
 }
 
 /* Under MPI we do not start the ranks, and mpirun says little about why a rank ended. */
-static void rank_exited(struct member *member, const struct shell_request *request) {
+static void rank_exited(struct member *member, const struct agent_request *request) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = request->rank,
                                    .code = request->code,
                                    .is_memory = request->code &&
                                                 process_group_is_short_of_memory(member->group)};
-    snprintf(message.words, sizeof message.words, "%s", request->text);
+    snprintf(message.detail, sizeof message.detail, "%s", request->text);
     if (member->round && request->code) {
-        member_say(member, &message);
+        member_send(member, &message);
     }
-    shell_answer(member->shell, request->id, 0, "");
+    agent_socket_answer(member->requests, request->id, 0, "");
 }
 
-static void is_missing(struct member *member, const struct shell_request *request) {
+static void program_missing(struct member *member, const struct agent_request *request) {
     AUTO(text_freep) char *words = x_strdup(request->text);
-    shell_answer(member->shell, request->id, 0, "");
+    agent_socket_answer(member->requests, request->id, 0, "");
     if (member->round && !member->has_failed) {
-        member_fail(member, GANG_NOT_FOUND, "spec.command", words);
+        member_fail(member, GANG_CODE_NOT_FOUND, "spec.command", words);
     }
 }
 
@@ -138,7 +138,7 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
         char written[METRIC_TEXT_MAX];
         if (counts && metric_read(line, &metric)) {
             metric_write(&metric, written);
-            figures_add(&member->figures, &metric);
+            latest_metrics_add(&member->latest, &metric);
             if (buffer_printf(&text, &err, "%s\n", written) < 0) {
                 break; /* cannot happen: the size of a metric is limited */
             }
@@ -150,11 +150,11 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
 
 /* Accepts the reports of rank 0 and of the command's lines (-1); the hub knows whether a rank has
  * reported them itself. Reports belong to a round; if none runs they are dropped. */
-static void take_reports(struct member *member, const struct shell_request *request) {
+static void take_reports(struct member *member, const struct agent_request *request) {
     AUTO(text_freep) char *lines = read_reports(member, request->text, request->rank <= 0);
-    member->moved_rank = member->round ? MAX(request->rank, 0) : member->moved_rank;
+    member->active_rank = member->round ? MAX(request->rank, 0) : member->active_rank;
     if (!*lines || !member->round || !member->job->objective.name[0]) {
-        shell_answer(member->shell, request->id, 0, "");
+        agent_socket_answer(member->requests, request->id, 0, "");
         return;
     }
     struct member_report *report = x_calloc(1, sizeof *report);
@@ -173,8 +173,8 @@ static void send_reports(struct member *member) {
                                        .round = report->round,
                                        .rank = report->rank,
                                        .line = report->lines};
-        member_say(member, &message);
-        shell_answer(member->shell, report->id, 0, "");
+        member_send(member, &message);
+        agent_socket_answer(member->requests, report->id, 0, "");
         member->reports = report->next;
         member->reports_end = member->reports ? member->reports_end : &member->reports;
         free(report->lines);
@@ -182,39 +182,39 @@ static void send_reports(struct member *member) {
     }
 }
 
-void member_serve(struct member *member) {
-    struct shell_request request;
+void member_serve_requests(struct member *member) {
+    struct agent_request request;
     struct gang_message gone = {.type = GANG_MESSAGE_KILL};
-    while (shell_take(member->shell, &request)) {
+    while (agent_socket_take(member->requests, &request)) {
         switch (request.kind) {
-        case SHELL_START:
-            start_elsewhere(member, &request);
+        case AGENT_REQUEST_START:
+            forward_start(member, &request);
             break;
-        case SHELL_REPORT:
+        case AGENT_REQUEST_REPORT:
             take_reports(member, &request);
             break;
-        case SHELL_VARIABLES: {
+        case AGENT_REQUEST_VARIABLES: {
             AUTO(text_freep) char *variables = member_variables(member);
-            shell_answer(member->shell, request.id, variables ? 0 : 255,
-                         variables ? variables : "a variable of this rank is not UTF-8");
+            agent_socket_answer(member->requests, request.id, variables ? 0 : 255,
+                                variables ? variables : "a variable of this rank is not UTF-8");
             break;
         }
-        case SHELL_EXITED:
+        case AGENT_REQUEST_EXITED:
             rank_exited(member, &request);
             break;
-        case SHELL_MISSING:
-            is_missing(member, &request);
+        case AGENT_REQUEST_MISSING:
+            program_missing(member, &request);
             break;
         default:
-            say_alive(member, &request);
+            answer_alive(member, &request);
             break;
         }
     }
     send_reports(member);
-    while (shell_gone(member->shell, &gone.id)) {
+    while (agent_socket_take_abandoned(member->requests, &gone.id)) {
         for (size_t i = 0; i < member->table.count; i++) {
             gone.index = member->table.rows[i].index; /* of any pod at that host */
-            member_say(member, &gone);
+            member_send(member, &gone);
         }
     }
 }
@@ -224,26 +224,27 @@ void member_take_metrics(struct member *member, int64_t now_ms) {
     int rank = -1;
     for (int i = 0; i < METRICS_MAX && metric_socket_take(member->metrics, &metric); i++) {
         if (metric.rank == 0) {
-            figures_add(&member->figures, &metric);
+            latest_metrics_add(&member->latest, &metric);
         }
         rank = member->round ? metric.rank : -1;
     }
-    member->moved_rank = rank >= 0 ? rank : member->moved_rank;
-    if (now_ms - member->figures_ms < FIGURES_MS || member->moved_rank < 0 || !member->round ||
-        link_is_full(member->link)) {
+    member->active_rank = rank >= 0 ? rank : member->active_rank;
+    if (now_ms - member->metrics_sent_ms < METRICS_MS || member->active_rank < 0 ||
+        !member->round || link_is_full(member->link)) {
         return;
     }
-    member->figures_ms = now_ms;
-    struct gang_message beat = {
-        .type = GANG_MESSAGE_BEAT, .rank = member->moved_rank, .progress = ++member->moves};
-    member_say(member, &beat);
-    if (member->figures.has_any) {
-        AUTO(text_freep) char *lines = figures_write(&member->figures);
-        struct gang_message figures = {.type = GANG_MESSAGE_FIGURES, .line = lines};
-        member_say(member, &figures);
-        member->figures = (struct figures){0};
+    member->metrics_sent_ms = now_ms;
+    struct gang_message beat = {.type = GANG_MESSAGE_HEARTBEAT,
+                                .rank = member->active_rank,
+                                .progress = ++member->activity};
+    member_send(member, &beat);
+    if (member->latest.has_any) {
+        AUTO(text_freep) char *lines = latest_metrics_write(&member->latest);
+        struct gang_message latest = {.type = GANG_MESSAGE_METRICS, .line = lines};
+        member_send(member, &latest);
+        member->latest = (struct latest_metrics){0};
     }
-    member->moved_rank = -1;
+    member->active_rank = -1;
 }
 
 void member_requests_free(struct member *member) {

@@ -1,33 +1,35 @@
-/* member_state.h: the state of a member, which member.c (what the hub says, the loop),
- * member_programs.c (what runs), member_requests.c (what programs of the gang ask for) and
- * member_say.c (messages to the hub) share. Only these four include it. */
+/* member_state.h: the state of a member, shared by member.c (the hub's messages, the event loop),
+ * member_programs.c (starts programs), member_requests.c (requests of the pod's programs) and
+ * member_send.c (messages to the hub). Private to these four. */
 #pragma once
 
 #include "agent/launch/gang/connectivity.h"
-#include "agent/launch/gang/figures.h"
+#include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/gang/link.h"
 #include "agent/launch/gang/member.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/notice.h"
 #include "agent/launch/pod/process_group.h"
-#include "agent/launch/pod/shell.h"
 
 #include <stdatomic.h>
 
-enum { /* ids of processes; others are ranks, and ... */
-       MEMBER_PREPARE = -2,
-       MEMBER_COMMAND = -1,
-       MEMBER_SPAWNED = 1 << 20, /* ... from here on programs started here by other pods */
+enum {                           /* process ids in the group; 0 and above are ranks */
+       MEMBER_PREPARE = -2,      /* spec.prepare */
+       MEMBER_COMMAND = -1,      /* spec.command where it starts the ranks itself (mpirun) */
+       MEMBER_SPAWNED = 1 << 20, /* this and above: commands that another pod asked for */
 };
 
+/* A command that runs here because a program of another pod asked for it (rsh.h). */
 struct member_spawned {
-    int id, index; /* here; the pod that asked, ... */
-    int64_t asked; /* ... and its number there */
+    int id;            /* in the process group */
+    int index;         /* of the pod that asked, ... */
+    int64_t requested; /* ... and the request's id there */
     struct member_spawned *next;
 };
 
-/* What a program of this pod has reported, and waits for room on the link. */
+/* A REPORT of a program of this pod that waits for room on the link. */
 struct member_report {
-    int64_t id; /* of who asked */
+    int64_t id; /* of the request */
     int64_t round;
     int rank;
     char *lines;
@@ -36,61 +38,78 @@ struct member_report {
 
 struct member {
     const struct launch_job *job;
-    struct shell *shell;
-    struct metric_socket *metrics;
-    struct figures figures; /* not sent yet */
-    int64_t figures_ms;     /* when some were sent last */
-    int moved_rank;         /* one that has said a metric since; -1: none */
-    int64_t moves;
-    struct member_report *reports, **reports_end;
-    struct member_spawned *spawned;
-    int last_spawned;
-    struct hub *hub;
+    struct hub *hub; /* in the pod of index 0; else NULL */
+
+    /* The connection to the hub. */
     struct socket_client *socket;
     struct link *link;
-    struct process_group *group;
-    char incarnation[33];
-    char hub_name[64]; /* whom the link's numbers are about */
-    int64_t seen;      /* the highest attempt of a hub */
+    char incarnation[33];          /* a random name of this process */
+    char hub_name[64];             /* the hub's, to which the link's numbers belong; "": none yet */
+    int64_t seen_attempt;          /* the highest attempt of a hub that it has met */
+    int64_t disconnected_since_ms; /* -1: connected */
+    int64_t acknowledged_ms;       /* when the link was asked to acknowledge */
+    char logged_error[512];        /* so that the same error is logged once */
+
+    /* The round. */
     struct gang_table table;
-    int64_t round; /* of the table; 0: none */
-    int master_port, port;
+    int64_t round;                     /* of the table; 0: none */
+    int master_port, port;             /* free ports: member 0's, and this pod's */
+    struct connectivity *connectivity; /* NULL: no check */
     bool is_prepared, is_preparing, has_failed, is_stopping;
-    char failure[PROCESS_GROUP_WORDS_MAX];
+    char failure[PROCESS_GROUP_DETAIL_MAX]; /* if has_failed */
     int failure_code;
-    int64_t alone_since_ms; /* without a hub; -1: not */
-    int64_t beat_ms, acknowledged_ms, lines;
-    int64_t ends_ms; /* leaving: nothing of this pod may run after that; -1: not leaving */
-    struct connectivity *connectivity; /* NULL: no connectivity check */
-    struct notice *notice;             /* NULL: no notices for this machine */
-    atomic_llong told_ms;              /* by its thread: when it goes; 0: not told */
-    char complaint[512];
-    int exit_code; /* -1: go on */
+
+    /* The programs and their requests. */
+    struct process_group *group;
+    struct agent_socket *requests;
+    struct member_spawned *spawned;
+    int last_spawned;
+    int64_t heartbeat_ms, heartbeat_lines; /* of the last heartbeat because of output */
+
+    /* Metrics. */
+    struct metric_socket *metrics;
+    struct latest_metrics latest; /* not sent yet */
+    int64_t metrics_sent_ms;
+    int active_rank;  /* a rank that reported a metric since the last heartbeat; -1: none */
+    int64_t activity; /* counts those heartbeats */
+    struct member_report *reports, **reports_end;
+
+    /* Leaving. */
+    struct notice *notice;           /* NULL: no notices for this machine */
+    atomic_llong notice_leave_by_ms; /* set by the notice's thread; 0: no notice yet */
+    int64_t leave_by_ms;             /* nothing of this pod may run after that; -1: not leaving */
+    int exit_code;                   /* -1: continue */
 };
 
-/* Numbered, and repeated over connections; round: this one, unless the message has another. */
-void member_say(struct member *member, struct gang_message *message);
-/* What no restart would change. */
-void member_fail(struct member *member, int code, const char *what, const char *words);
+/* ---- member_send.c --------------------------------------------------------------------------- */
 
-/* words: the first `assigned` ones are variables. */
-NODISCARD int member_start(struct member *member, int id, int slot, char *const *words,
+/* Sends over the link. A message without a round gets the current one. */
+void member_send(struct member *member, struct gang_message *message);
+/* Sends FAILED: "WHAT: DETAIL", a permanent failure. */
+void member_fail(struct member *member, int code, const char *what, const char *detail);
+
+/* ---- member_programs.c ----------------------------------------------------------------------- */
+
+/* Starts arguments[assigned...]; the first `assigned` ones are NAME=VALUE for its environment. */
+NODISCARD int member_start(struct member *member, int id, int slot, char *const *arguments,
                            size_t assigned, struct error *err);
-void member_prepare(struct member *member); /* spec.prepare, if there is one */
-void member_go(struct member *member, int64_t round);
-/* What ranks that mpirun started have and its own environment has not, JSON; the caller frees.
- * NULL: one is not UTF-8. */
+void member_prepare(struct member *member);                    /* starts spec.prepare, if any */
+void member_start_round(struct member *member, int64_t round); /* starts the pod's processes */
+/* The variables that mpirun's ranks have and its own environment has not, as a JSON object; the
+ * caller frees. NULL: one is not UTF-8. */
 char *member_variables(struct member *member);
 
-/* A program of another pod wants one here. */
+/* ---- member_requests.c ----------------------------------------------------------------------- */
+
+/* Starts a command that a program of another pod asked for. */
 void member_spawn(struct member *member, const struct gang_message *asked);
-/* A program has ended: the pod that asked for it is notified. False: not one of these. */
+/* Reports the end of such a command to the pod that asked. False: the process is not one. */
 bool member_spawn_ended(struct member *member, const struct process_group_end *end);
-/* Who asked has ended, or was killed. */
+/* Kills such a command, because its client is gone. */
 void member_spawn_kill(struct member *member, const struct gang_message *message);
-/* What programs of this pod ask for. */
-void member_serve(struct member *member);
-/* Takes the metrics of its ranks: each counts as progress, and the hub gets figures once a second.
- */
+/* Handles the requests of this pod's programs (agent_socket.h). */
+void member_serve_requests(struct member *member);
+/* Receives metrics of this pod's ranks. Each counts as progress; the newest ones are sent to the
+ * hub once a second. */
 void member_take_metrics(struct member *member, int64_t now_ms);
 void member_requests_free(struct member *member);

@@ -75,7 +75,7 @@ static bool is_before(int64_t step, int64_t next) {
 }
 
 /* Goes back to the last recent report before that step. False: no recent report is before it. */
-static bool go_back_a_little(struct objective *objective, int64_t step) {
+static bool go_back_by_recent(struct objective *objective, int64_t step) {
     struct curve *curve = &objective->curve;
     int64_t report = objective->reports;
     while (objective->recent_count > 0 && !is_before(recent_at(objective, report)->step, step)) {
@@ -96,7 +96,7 @@ static bool go_back_a_little(struct objective *objective, int64_t step) {
 static void go_back(struct objective *objective, int64_t step) {
     struct curve *curve = &objective->curve;
     bool is_new = step >= 0 && objective->step >= 0 && step > objective->step;
-    if (objective->reports == 0 || is_new || go_back_a_little(objective, step)) {
+    if (objective->reports == 0 || is_new || go_back_by_recent(objective, step)) {
         return;
     }
     while (curve->count > 0 && !is_before(curve->at[curve->count - 1].step, step)) {
@@ -182,13 +182,13 @@ void objective_read(struct objective *objective, int64_t round, const char *line
 
 /* ---- as JSON -------------------------------------------------------------------------------- */
 
-static void set_number(json_t *told, const char *name, double value) {
+static void set_number(json_t *tree, const char *name, double value) {
     char text[NUMBER_MAX];
     snprintf(text, sizeof text, "%.15g", value);
-    json_object_set_new(told, name, json_string(isnan(value) ? "nan" : text));
+    json_object_set_new(tree, name, json_string(isnan(value) ? "nan" : text));
 }
 
-static json_t *tell_others(const struct objective *objective) {
+static json_t *others_json(const struct objective *objective) {
     json_t *others = json_array();
     for (size_t i = 0; i < objective->other_count; i++) {
         json_array_append_new(others, json_string(objective->others[i]));
@@ -199,7 +199,7 @@ static json_t *tell_others(const struct objective *objective) {
 
 /* Writes the recent reports, to which the next hub's first round may go back; as many as there is
  * room for. */
-static void tell_tail(const struct objective *objective, size_t at_size, json_t *told) {
+static void add_tail(const struct objective *objective, size_t at_size, json_t *tree) {
     char text[CURVE_TEXT_MAX];
     int64_t known = objective->reports - objective->recent_count;
     int64_t first = MAX(known, curve_reached(&objective->curve)) + 1;
@@ -211,58 +211,58 @@ static void tell_tail(const struct objective *objective, size_t at_size, json_t 
         }
         curve_write(&tail, text);
         if (at_size + strlen(text) <= TEXTS_MAX) {
-            json_object_set_new(told, "tail", json_string(text));
+            json_object_set_new(tree, "tail", json_string(text));
             return;
         }
     }
 }
 
-void objective_tell(const struct objective *objective, json_t *progress) {
+void objective_add_json(const struct objective *objective, json_t *progress) {
     char at[CURVE_TEXT_MAX];
     if (objective->reports == 0) {
         if (objective->other_reports > 0) {
-            json_object_set_new(progress, "objective", tell_others(objective));
+            json_object_set_new(progress, "objective", others_json(objective));
         }
         return;
     }
-    json_t *told = json_pack("{s:I}", "reports", (json_int_t)objective->reports);
+    json_t *tree = json_pack("{s:I}", "reports", (json_int_t)objective->reports);
     if (objective->step >= 0) {
-        json_object_set_new(told, "step", json_integer(objective->step));
+        json_object_set_new(tree, "step", json_integer(objective->step));
     }
-    set_number(told, "last", objective->last);
+    set_number(tree, "last", objective->last);
     if (objective->numbers > 0) {
-        set_number(told, "best", objective->best);
-        set_number(told, "mean", objective->mean);
+        set_number(tree, "best", objective->best);
+        set_number(tree, "mean", objective->mean);
         if (objective->numbers < objective->reports) {
-            json_object_set_new(told, "numbers", json_integer(objective->numbers));
+            json_object_set_new(tree, "numbers", json_integer(objective->numbers));
         }
     }
     curve_write(&objective->curve, at);
-    json_object_set_new(told, "at", json_string(at));
-    tell_tail(objective, strlen(at), told);
-    json_object_set_new(progress, "objective", told);
+    json_object_set_new(tree, "at", json_string(at));
+    add_tail(objective, strlen(at), tree);
+    json_object_set_new(progress, "objective", tree);
 }
 
 /* ---- state of an earlier hub ---------------------------------------------------------------- */
 
 /* NAN: missing, or not a number. */
-static double number_of(const json_t *told, const char *name) {
-    const char *text = tree_text(told, name, "");
+static double number_of(const json_t *tree, const char *name) {
+    const char *text = tree_text(tree, name, "");
     char *end = NULL;
     double number = strtod(text, &end);
     bool is_one = end != text && !*end && isfinite(number) && fabs(number) <= number_max;
     return is_one ? number : (double)NAN;
 }
 
-static void recall_others(struct objective *objective, const json_t *told) {
-    const json_t *others = json_object_get(told, "others");
+static void restore_others(struct objective *objective, const json_t *tree) {
+    const json_t *others = json_object_get(tree, "others");
     for (size_t i = 0; i < json_array_size(others); i++) {
         const char *name = json_string_value(json_array_get(others, i));
         if (name && metric_is_name(name)) {
             note_other(objective, name);
         }
     }
-    int64_t reports = tree_integer(told, "otherReports", 0);
+    int64_t reports = tree_integer(tree, "otherReports", 0);
     objective->other_reports = MAX(objective->other_reports, MIN(reports, INT64_MAX / 2));
 }
 
@@ -273,8 +273,8 @@ static int64_t guess_numbers(const struct objective *objective, const struct cur
     return isnan(point->best) ? 0 : MAX(point->reports - others, 1);
 }
 
-/* The recent reports follow the figures and the curve. */
-static void recall_recent(struct objective *objective, const char *text) {
+/* Call it when the numbers and the curve are restored. */
+static void restore_recent(struct objective *objective, const char *text) {
     AUTO(curve_release) struct curve tail = curve_read(text);
     struct objective_state state = state_of(objective);
     bool is_whole = tail.count > 0 && curve_reached(&tail) == objective->reports - 1 &&
@@ -293,30 +293,30 @@ static void recall_recent(struct objective *objective, const char *text) {
     }
 }
 
-bool objective_recall(struct objective *objective, const char *json) {
+bool objective_restore(struct objective *objective, const char *json) {
     struct error ignored = {0};
-    AUTO(tree_freep) json_t *told = NULL;
-    if (tree_parse(json, strlen(json), JSON_MAX, &told, &ignored) < 0 || !json_is_object(told)) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (tree_parse(json, strlen(json), JSON_MAX, &tree, &ignored) < 0 || !json_is_object(tree)) {
         return false;
     }
-    int64_t reports = tree_integer(told, "reports", -1), step = tree_integer(told, "step", -1);
-    AUTO(curve_release) struct curve curve = curve_read(tree_text(told, "at", ""));
+    int64_t reports = tree_integer(tree, "reports", -1), step = tree_integer(tree, "step", -1);
+    AUTO(curve_release) struct curve curve = curve_read(tree_text(tree, "at", ""));
     if (reports < curve_reached(&curve) || reports > INT64_MAX / 2 || step < -1) {
         return false;
     }
-    recall_others(objective, told);
-    double best = number_of(told, "best"), mean = number_of(told, "mean");
+    restore_others(objective, tree);
+    double best = number_of(tree, "best"), mean = number_of(tree, "mean");
     bool has_both = !isnan(best) && !isnan(mean);
-    int64_t numbers = tree_integer(told, "numbers", reports);
+    int64_t numbers = tree_integer(tree, "numbers", reports);
     objective->reports = reports;
     objective->numbers = has_both ? MIN(MAX(numbers, 1), reports) : 0;
     objective->step = step;
-    objective->last = number_of(told, "last");
+    objective->last = number_of(tree, "last");
     objective->best = has_both ? best : (double)NAN;
     objective->mean = has_both ? mean : (double)NAN;
     curve_release(&objective->curve);
     objective->curve = curve;
     curve = (struct curve){0};
-    recall_recent(objective, tree_text(told, "tail", ""));
+    restore_recent(objective, tree_text(tree, "tail", ""));
     return true;
 }

@@ -1,24 +1,28 @@
-/* objective.h: what a job is tuned for (spec.metrics): all reports of one metric, of whatever
- * number, as a few figures and a curve (lib/curve.h). Pure; fed report by report by the hub.
+/* objective.h: the reports of the metric that a job is tuned for (spec.metrics), kept as a few
+ * numbers and a learning curve (lib/curve.h), however many there are. The hub adds report by
+ * report. Pure.
  *
- * As JSON, in GET /progress, the hub's termination message, status.objective and WINDLASS_OBJECTIVE
- * alike:
+ * As JSON, in GET /progress, the termination message, status.objective and WINDLASS_OBJECTIVE:
+ *
  *   {"reports": 30, "step": 2900, "last": "0.9", "best": "0.91", "mean": "0.8", "at": CURVE}
- * step is absent where it was not told, best and mean where no report was a number. For the next
- * hub alone, so not in a status: "numbers", of how many reports mean is where that is not all, and
- * "tail", the reports behind the curve's last point but the very last, as a curve has them. As long
- * as there is no report of it, of the other metrics:
+ *
+ * step is missing if the last report had none; best and mean are missing if no report was a number.
+ * Two members are for the next hub alone and not in a status: "numbers" (how many reports were
+ * numbers, if not all), and "tail" (the reports after the curve's last point, except the last one,
+ * in the form of a curve). Before the first report of the objective, the names of other metrics are
+ * shown, so that a misspelt name can be found:
+ *
  *   {"reports": 0, "others": ["acc", "loss"], "otherReports": 30}
  *
- * A value that is not a number (nan, inf, beyond 1e300) counts as a report and changes neither best
- * nor mean.
+ * A value that is not a number (nan, inf, beyond 1e300) counts as a report, but changes neither
+ * best nor mean.
  *
- * A gang that starts again says some things twice. So the first report of another round: with a
- * step it drops the reports at and behind that, and the count goes on from the one before (all
- * stays where the step is a new one); without one the count begins anew. A report of an earlier
- * round comes too late and is passed over. Where more than OBJECTIVE_RECENT_MAX reports are said
- * again, or more than the tail that the hub before has told, it goes back to a point of the curve,
- * and what was between that and the step is not counted. */
+ * A training that restarts from a checkpoint reports some steps twice. So the first report of a new
+ * round with step S removes all reports of step S and later, and the count goes on from there; if
+ * it has no step, the count begins again. Reports of an earlier round that arrive late are ignored.
+ * Exact removal needs the reports: the last OBJECTIVE_RECENT_MAX, or after a change of the hub the
+ * tail that the previous hub wrote. Further back the state returns to a point of the curve, and the
+ * reports between that point and S are not counted. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
@@ -33,7 +37,7 @@ struct objective_options {
     int64_t interval, delay; /* curve.h */
 };
 
-/* As it was behind one report. */
+/* The state after one report. */
 struct objective_state {
     int64_t numbers, step;
     double best, mean;
@@ -41,26 +45,29 @@ struct objective_state {
 
 struct objective {
     struct objective_options options;
-    int64_t round;
-    int64_t reports, numbers; /* numbers: of these */
-    int64_t step;             /* of the last one; -1: it was not told */
-    double last, best, mean;  /* NAN: there is none */
+    int64_t round;           /* of the last report */
+    int64_t reports;         /* so far */
+    int64_t numbers;         /* of these, reports that were numbers */
+    int64_t step;            /* of the last report; -1: it had none */
+    double last, best, mean; /* NAN: none */
     struct curve curve;
-    int64_t numbers_at[CURVE_POINTS_MAX]; /* of its points */
-    /* Of the last so many reports, the k-th at k % OBJECTIVE_RECENT_MAX; owned, NULL: of none. */
+    int64_t numbers_at[CURVE_POINTS_MAX]; /* `numbers` at the curve's points */
+    /* The states after the last recent_count reports: the k-th report's is at k %
+     * OBJECTIVE_RECENT_MAX. Owned; NULL: no reports yet. */
     struct objective_state *recent;
     int64_t recent_count;
-    int64_t other_reports;
-    size_t other_count;
+    int64_t other_reports; /* of other metrics */
+    size_t other_count;    /* names in others */
     char others[OBJECTIVE_OTHERS_MAX][METRIC_NAME_MAX + 1];
 };
 
 void objective_init(struct objective *objective, const struct objective_options *options);
 void objective_release(struct objective *objective);
-/* Goes on from what the hub before it has told. False: that is none, and nothing is changed. */
-bool objective_recall(struct objective *objective, const char *json);
+/* Continues from the JSON text of the previous hub. False: the text is invalid, and the objective
+ * is unchanged. */
+bool objective_restore(struct objective *objective, const char *json);
 void objective_add(struct objective *objective, int64_t round, const struct metric *metric);
-/* Lines of metric.h; what is none is passed over. */
+/* Adds the reports in lines of metric.h; other lines are ignored. */
 void objective_read(struct objective *objective, int64_t round, const char *lines);
-/* As "objective" of it; nothing where there was no report at all. */
-void objective_tell(const struct objective *objective, json_t *progress);
+/* Sets "objective" of the answer to GET /progress, if there was any report. */
+void objective_add_json(const struct objective *objective, json_t *progress);

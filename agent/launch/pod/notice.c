@@ -84,7 +84,7 @@ static int take_answer(struct notice *notice, const struct http_answer *answer, 
         notice_read(answer->body, answer->size, notice->machine, clock_wall_ms(), &event, err);
     if (found > 0 && !notice->is_told) {
         notice->is_told = true;
-        notice->options.told(notice->options.context, &event);
+        notice->options.announced(notice->options.context, &event);
     }
     return found < 0 ? -1 : 0;
 }

@@ -72,7 +72,7 @@ int notice_read(const char *text, size_t size, const char *machine, int64_t now_
     }
     const json_t *events = json_object_get(tree, "Events");
     if (!json_is_array(events) || json_array_size(events) > EVENTS_MAX) {
-        return error_set(err, ERROR_INVALID, "no list of events");
+        return error_set(err, ERROR_INVALID, "not a list of events");
     }
     const json_t *first = NULL, *event;
     int64_t first_ms = INT64_MAX;

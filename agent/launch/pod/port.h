@@ -1,10 +1,11 @@
-/* port.h: ports of this machine for the user's programs. */
+/* port.h: finds free ports of this machine for the user's programs. */
 #pragma once
 
 #include "lib/error.h"
 
 /* A port from 20000 to 32767 that is free at the address now: below the ephemeral range, so that no
- * outgoing connection takes it meanwhile. seed: where the search begins. 0: none is free. */
+ * outgoing connection takes it meanwhile. seed: decides which port is tried first. 0: none is
+ * free. */
 int port_find_free(const char *address, int64_t seed);
-/* The address of "IP:PORT". */
+/* The address part of "IP:PORT". INVALID. */
 NODISCARD int port_host(const char *text, char ret_address[static 46], struct error *err);

@@ -225,7 +225,7 @@ static char state_of(pid_t pid) {
     return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
-pid_t process_find_halted(const struct process *process) {
+pid_t process_find_suspended(const struct process *process) {
     DIR *folder = opendir("/proc");
     pid_t found = 0;
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {

@@ -1,7 +1,7 @@
-/* process.h: one life of a user's program (a scorer, a rank): its own process group, pipes for its
- * stdin, stdout and stderr, a known environment, and an end that takes its children along. One
- * thread, which must live as long as the program: the kernel kills it when the thread that started
- * it ends. */
+/* process.h: runs one program of the user (a scorer, a rank): with a process group and an
+ * environment of its own, and pipes for its stdin, stdout and stderr. Its end takes its descendants
+ * along. One thread, which must live as long as the program: the kernel kills the program when the
+ * thread that started it ends. */
 #pragma once
 
 #include "lib/error.h"
@@ -11,20 +11,21 @@
 struct process {
     pid_t pid;           /* 0: none */
     int fd;              /* a pidfd */
-    int in, out, errors; /* its stdin, stdout, stderr: our ends, non-blocking; -1: closed */
-    char mark[80];       /* the variable by which its children are known */
+    int in, out, errors; /* our ends of its stdin, stdout, stderr; non-blocking; -1: closed */
+    char mark[80];       /* a variable in its environment by which descendants are found */
 };
 
-/* words: NULL-ended, the first is looked for in the PATH of `variables` unless it has a slash. From
- * here on this process adopts orphans (PR_SET_CHILD_SUBREAPER). INVALID: no such program, or it
- * cannot be run. */
+/* words (the program and its arguments) and variables ("NAME=VALUE"): NULL-ended. A program without
+ * a slash is looked up in the PATH of `variables`. Makes this process the reaper of orphans
+ * (PR_SET_CHILD_SUBREAPER). INVALID: the program does not exist or cannot be run. */
 NODISCARD int process_start(const char *const *words, char **variables, struct process *ret_process,
                             struct error *err);
-/* Kills what is left of it (the group, and children that have left the group) and closes the pipes.
+/* Kills what is left of it (its group, and descendants outside the group) and closes the pipes.
  * Safe for a process that has ended or never started. */
 void process_kill(struct process *process);
-/* A process of it that is stopped (SIGSTOP, a tty's); 0: none. */
-pid_t process_find_halted(const struct process *process);
-/* Kills the leader and its group alone, and waits for the leader: its status as of waitpid, 0 when
- * there is none any more. The pipes stay open, for the end of its output. */
+/* The pid of a suspended process (SIGSTOP, SIGTTIN) among it and its descendants; 0: none. */
+pid_t process_find_suspended(const struct process *process);
+/* Kills the program and its group, but no descendant outside the group, and waits for the program.
+ * Returns its wait status as waitpid does; 0: it was already gone. The pipes stay open, so that the
+ * rest of its output can be read. */
 int process_end(struct process *process);

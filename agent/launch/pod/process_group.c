@@ -172,7 +172,7 @@ static void end_one(struct process_group *group, struct child *child,
     *ret_end = (struct process_group_end){.id = child->id,
                                           .is_memory = oom_kills() > child->killed_before};
     ret_end->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    output_tail_line(&child->tail, ret_end->words);
+    output_tail_line(&child->tail, ret_end->detail);
     free_child(group, child);
 }
 
@@ -212,10 +212,10 @@ bool process_group_poll(struct process_group *group, int64_t now_ms,
     return false;
 }
 
-bool process_group_find_halted(const struct process_group *group, int *ret_id, pid_t *ret_pid) {
+bool process_group_find_suspended(const struct process_group *group, int *ret_id, pid_t *ret_pid) {
     for (const struct child *child = group->children; child; child = child->next) {
         *ret_id = child->id;
-        *ret_pid = process_find_halted(&child->process);
+        *ret_pid = process_find_suspended(&child->process);
         if (*ret_pid > 0) {
             return true;
         }

@@ -1,6 +1,7 @@
 /* process_group.h: the processes of a pod: starts them, passes on their output line by line,
- * reports their exits with the end of their output, and stops them all. One thread, which must live
- * as long as they do; only process_group_free waits. */
+ * reports their exits with the end of their output, and stops them all. Only process_group_free
+ * blocks. One thread, which must live as long as the processes: the kernel kills them when the
+ * thread that started them ends. */
 #pragma once
 
 #include "lib/error.h"
@@ -8,41 +9,42 @@
 #include <sys/types.h>
 
 enum {
-    PROCESS_GROUP_TERM_MS = 10000, /* between SIGTERM and SIGKILL */
-    PROCESS_GROUP_WORDS_MAX = 512, /* bytes of the end of its output (output_tail.h) */
+    PROCESS_GROUP_TERM_MS = 10000,  /* between SIGTERM and SIGKILL */
+    PROCESS_GROUP_DETAIL_MAX = 512, /* bytes of process_group_end.detail, NUL included */
 };
 
 struct process_group;
 
 struct process_group_end {
-    int id;
-    int code;       /* 128 + signal */
-    bool is_memory; /* the kernel has OOM-killed in this container since the process started */
-    char words[PROCESS_GROUP_WORDS_MAX];
+    int id;         /* as process_group_start got it */
+    int code;       /* the exit code, or 128 + signal */
+    bool is_memory; /* the kernel OOM-killed a process of this container since it was started */
+    char detail[PROCESS_GROUP_DETAIL_MAX]; /* the end of its output (output_tail.h) */
 };
 
 struct process_group *process_group_new(void);
 /* Kills what runs and waits for it. NULL is fine. */
 void process_group_free(struct process_group *group);
 
-/* words and variables: NULL-ended. INVALID: the program does not exist or cannot be run. */
+/* Starts a program. id: the caller's. words (the program and its arguments) and variables
+ * ("NAME=VALUE"): NULL-ended. INVALID: the program does not exist or cannot be run. */
 NODISCARD int process_group_start(struct process_group *group, int id, const char *const *words,
                                   char **variables, struct error *err);
-/* Passes on output and reaps orphans. True: a process has ended; call it again. */
+/* Passes on output and reaps orphans. True: a process has ended (*ret_end); call it again. */
 bool process_group_poll(struct process_group *group, int64_t now_ms,
                         struct process_group_end *ret_end);
-/* True: a process, or a child of it, is stopped (SIGSTOP): its id, and the pid of the one that is
- * stopped. */
-bool process_group_find_halted(const struct process_group *group, int *ret_id, pid_t *ret_pid);
-/* The kernel has OOM-killed in this container since the oldest running process started. */
+/* Finds a suspended process (SIGSTOP): the id of the process started here, and the pid of the one
+ * that is suspended, which may be a descendant. False: there is none. */
+bool process_group_find_suspended(const struct process_group *group, int *ret_id, pid_t *ret_pid);
+/* True if the kernel OOM-killed in this container since the oldest running process started. */
 bool process_group_is_short_of_memory(const struct process_group *group);
-/* SIGTERM now, SIGKILL after PROCESS_GROUP_TERM_MS (by process_group_poll), also to their orphans.
- */
+/* Sends SIGTERM to all processes and their orphans; process_group_poll sends SIGKILL after
+ * PROCESS_GROUP_TERM_MS. */
 void process_group_stop(struct process_group *group, int64_t now_ms);
-/* SIGKILL to one process and its children. */
+/* Sends SIGKILL to one process and its descendants. */
 void process_group_kill_one(struct process_group *group, int id);
-/* SIGKILL to all, now. */
+/* Sends SIGKILL to all. */
 void process_group_kill(struct process_group *group);
 size_t process_group_count(const struct process_group *group); /* processes that have not ended */
-/* Lines passed on so far. */
+/* The number of output lines passed on so far. */
 int64_t process_group_lines(const struct process_group *group);

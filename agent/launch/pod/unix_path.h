@@ -5,9 +5,9 @@
 
 #include <sys/un.h>
 
-/* A socket's path has at most 107 bytes; that of a longer one (`windlass run` keeps pods below
- * folders of the user's) goes by its folder, which must be open until the address was used:
- * *ret_folder, the caller's to close; untouched where none is needed. INVALID: the name itself is
- * too long. */
+/* The kernel accepts paths of at most 107 bytes, and `windlass run` keeps pods below folders of the
+ * user, which may be deeper. For a longer path the folder is opened, and the address goes through
+ * /proc/self/fd: *ret_folder must stay open until the address was used; the caller closes it. It is
+ * untouched if the path is short. INVALID: the file name alone is too long. */
 NODISCARD int unix_path_address(const char *path, struct sockaddr_un *ret_address, int *ret_folder,
                                 struct error *err);

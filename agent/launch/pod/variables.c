@@ -30,8 +30,8 @@ static int put(struct expansion *expansion, const char *text, size_t size, struc
     struct error full = {0};
     return buffer_append(&expansion->out, text, size, &full) == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "with its variables it is longer than %d bytes",
-                           EXPAND_MAX);
+               : error_set(err, ERROR_INVALID,
+                           "longer than %d bytes after its variables are replaced", EXPAND_MAX);
 }
 
 static int expand(struct expansion *expansion, const char *text, int depth, struct error *err) {
@@ -53,7 +53,8 @@ static int expand(struct expansion *expansion, const char *text, int depth, stru
         AUTO(text_freep) char *value = x_strdup(found); /* the next lookup may change it */
         end = size ? end : at + 1 + is_dollar;
         if (value && ++expansion->replaced > EXPAND_COUNT_MAX) {
-            return error_set(err, ERROR_INVALID, "it has more than %d variables in variables",
+            return error_set(err, ERROR_INVALID,
+                             "more than %d variables are to be replaced; does one refer to itself?",
                              EXPAND_COUNT_MAX);
         }
         if (value ? expand(expansion, value, depth + 1, err) < 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/metric_socket.h"
 
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/unix_path.h"
 
 #include <errno.h>
@@ -64,8 +64,9 @@ int metric_report(const char *name, double value, int64_t step, struct error *er
     if (!metric_is_name(name) || !metric_read(text, &metric)) {
         return error_set(err, ERROR_INVALID, "%.80s is not a valid metric name", name);
     }
-    struct shell_request request = {.kind = SHELL_REPORT, .rank = metric.rank, .text = text};
-    return shell_ask(path, &request, &code, &words, err);
+    struct agent_request request = {
+        .kind = AGENT_REQUEST_REPORT, .rank = metric.rank, .text = text};
+    return agent_socket_ask(path, &request, &code, &words, err);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------ */

@@ -1,10 +1,13 @@
-/* metric_socket.h: metrics (metric.h) from the ranks to the agent of their pod. A rank that sends
- * one makes progress (hangSeconds); GET /progress shows the newest of rank 0 (figures.h).
+/* metric_socket.h: sends metrics (metric.h) from the ranks to the agent of their pod. Each one
+ * counts as progress of its rank (hangSeconds), and GET /progress shows the newest of rank 0
+ * (latest_metrics.h). There are two ways:
  *
- * There are two ways. metric_send is a datagram to the unix socket $WINDLASS_METRICS: it never
- * waits and may be lost, so it is for what is only shown. metric_report is a request with an answer
- * (shell.h, $WINDLASS_SOCKET): none is lost, and a program that is too fast waits. It is for what
- * counts for spec.metrics (objective.h). `windlass-agent metric` reports. */
+ * metric_send sends a datagram to the unix socket $WINDLASS_METRICS. It never waits, and the metric
+ * may be lost: for what is only shown.
+ *
+ * metric_report sends a request and waits for the answer (agent_socket.h, $WINDLASS_SOCKET). No
+ * metric is lost, and a program that is too fast waits: for spec.metrics (objective.h).
+ * `windlass-agent metric` uses it. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
@@ -12,19 +15,19 @@
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
-/* For this rank, as MPI, torchrun or windlass number it. Never waits: without room in the socket,
- * or without an agent, the metric is dropped. Any thread. */
+/* Sends a metric of this rank, whose number comes from the variables of MPI, torchrun or Windlass.
+ * Never waits: if the socket is full or there is no agent, the metric is dropped. Any thread. */
 void metric_send(const char *name, double value, int64_t step);
-/* The same, but waits until the agent has it. Without an agent nothing happens. INVALID: not a
- * metric's name or step; UNAVAILABLE: the agent has ended. */
+/* The same, but waits until the agent has it. Does nothing outside a pod of a DistTrain. INVALID:
+ * not a valid name or step; UNAVAILABLE: the agent has ended. */
 NODISCARD int metric_report(const char *name, double value, int64_t step, struct error *err);
 
 /* ---- the agent's side ----------------------------------------------------------------------- */
 
 struct metric_socket;
-/* Listens at that path; replaces what was there. */
+/* Listens for datagrams at that path; replaces a file that is there. */
 NODISCARD int metric_socket_open(const char *path, struct metric_socket **ret_socket,
                                  struct error *err);
 void metric_socket_free(struct metric_socket *socket); /* NULL is fine */
-/* The next metric received; invalid datagrams are skipped. False: none is waiting. */
+/* Takes the next metric; invalid datagrams are skipped. False: none is waiting. */
 bool metric_socket_take(struct metric_socket *socket, struct metric *ret_metric);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/rank.h"
 
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/output_tail.h"
-#include "agent/launch/pod/shell.h"
 #include "agent/launch/rank/reporter.h"
 #include "agent/store/spool.h"
 #include "lib/tree.h"
@@ -76,19 +76,19 @@ static int find_number(void) {
 
 /* Variables that are already set are kept. */
 static int get_variables(struct error *err) {
-    struct shell_request request = {.kind = SHELL_VARIABLES};
+    struct agent_request request = {.kind = AGENT_REQUEST_VARIABLES};
     AUTO(text_freep) char *words = NULL;
     AUTO(tree_freep) json_t *tree = NULL;
     const char *name;
     json_t *value;
     int code = 0;
-    if (shell_ask(agent(), &request, &code, &words, err) < 0) {
+    if (agent_socket_ask(agent(), &request, &code, &words, err) < 0) {
         return -1;
     }
     if (code != 0) {
         return error_set(err, ERROR_UNAVAILABLE, "%s", words);
     }
-    if (tree_parse(words, strlen(words), SHELL_ANSWER_MAX, &tree, err) < 0) {
+    if (tree_parse(words, strlen(words), AGENT_SOCKET_ANSWER_MAX, &tree, err) < 0) {
         return -1;
     }
     json_object_foreach(tree, name, value) {
@@ -268,20 +268,20 @@ static bool pass_on(struct rank *rank, struct stream *stream) {
     write_all(stream->to, data, (size_t)got);
     keep(rank, stream, data, (size_t)got);
     if (stream == &rank->streams[0]) {
-        reporter_hear(rank->reporter, data, (size_t)got);
+        reporter_add_output(rank->reporter, data, (size_t)got);
     }
     return true;
 }
 
 static int await(struct rank *rank) {
-    int status = 0, wait_ms = reporter_has_file(rank->reporter) ? REPORTER_LOOK_MS : -1;
+    int status = 0, wait_ms = reporter_has_file(rank->reporter) ? REPORTER_POLL_MS : -1;
     for (bool is_over = false; !is_over;) {
         struct pollfd fds[] = {{.fd = rank->streams[0].from, .events = POLLIN},
                                {.fd = rank->streams[1].from, .events = POLLIN},
                                {.fd = rank->fd, .events = POLLIN}};
         poll(fds, ARRAY_LEN(fds), wait_ms);
         is_over = fds[2].revents != 0;
-        reporter_look(rank->reporter);
+        reporter_read_file(rank->reporter);
         pass_on(rank, &rank->streams[0]);
         pass_on(rank, &rank->streams[1]);
     }
@@ -303,13 +303,14 @@ static int await(struct rank *rank) {
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-static void tell(const struct rank *rank, enum shell_kind kind, int code, const char *text) {
-    struct shell_request request = {
+static void tell(const struct rank *rank, enum agent_request_kind kind, int code,
+                 const char *text) {
+    struct agent_request request = {
         .kind = kind, .rank = MAX(rank->number, 0), .code = code, .text = text};
     AUTO(text_freep) char *words = NULL;
     struct error err = {0};
-    if (agent() && shell_ask(agent(), &request, &code, &words, &err) < 0) {
-        complain(rank, "how it ended", &err);
+    if (agent() && agent_socket_ask(agent(), &request, &code, &words, &err) < 0) {
+        complain(rank, "its exit is not reported", &err);
     }
 }
 
@@ -360,7 +361,7 @@ static int run(struct rank *rank, char **words) {
     if (start(rank, words, &err) < 0) {
         complain(rank, "it did not start", &err);
         if (err.kind == ERROR_INVALID) {
-            tell(rank, SHELL_MISSING, 0, err.text);
+            tell(rank, AGENT_REQUEST_MISSING, 0, err.text);
         }
         return NOT_FOUND;
     }
@@ -369,7 +370,7 @@ static int run(struct rank *rank, char **words) {
     if (rank->number >= 0 && code != 0 && !was_told_to_end()) {
         char last[OUTPUT_TAIL_LINE_MAX];
         output_tail_line(&rank->tail, last);
-        tell(rank, SHELL_EXITED, code, last);
+        tell(rank, AGENT_REQUEST_EXITED, code, last);
     }
     /* A thread that waits for a dead store ends with this process. */
     if (spool_free(rank->spool, LOG_END_MS) == 0) {
@@ -404,7 +405,7 @@ int rank_main(int argc, char **argv) {
     sigdelset(&all, SIGTSTP);
     sigprocmask(SIG_BLOCK, &all, &rank.before);
     if (!has_log && agent() && get_variables(&err) < 0) {
-        complain(&rank, "its variables", &err);
+        complain(&rank, "cannot get its variables", &err);
         return 3;
     }
     if (!agent() || (!has_log && rank.number < 0)) { /* not a rank of ours */

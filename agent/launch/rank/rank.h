@@ -1,17 +1,19 @@
-/* rank.h: the program that wraps a rank, `rank [--log NAME [--reports]] PROGRAM ARGUMENTS...`, and
- * passes on its output unchanged.
+/* rank.h: the program `rank`, which wraps a rank: `rank [--log NAME [--reports]] PROGRAM
+ * ARGUMENTS...` runs PROGRAM and passes on its output unchanged.
  *
- * For ranks that MPI starts in this pod (OMPI_MCA_orte_fork_agent: the MPI daemon runs it in the
- * rank's place) it adds the variables that mpirun's environment lacks (secrets, those of this pod;
- * it gets them from the agent), keeps their output in LOGS/rank.003/stdout and stderr
- * (agent/store/spool.h), and reports their exit to the agent before MPI learns of it, unless their
- * process group received a signal to end. With --log the agent itself runs it, only to keep the
- * output. For rank 0, and with --reports for what the agent runs, it reports the metrics in the
- * output (reporter.h).
+ * Without --log it wraps a rank that MPI starts in this pod (Open MPI's orte_fork_agent). It then
+ *   - adds the variables that mpirun's environment lacks (secrets, and those that differ between
+ *     pods), which it gets from the agent of the pod;
+ *   - stores the output in LOGS/rank.003/stdout and stderr (agent/store/spool.h);
+ *   - reports the exit to the agent before MPI learns of it, unless the process group received a
+ *     signal to end.
+ * With --log the agent runs it, only to store the output under that name. It reports the metrics in
+ * the output (reporter.h) of rank 0, and with --reports of any program.
  *
- * The rank is in its process group, which daemons and agents signal; it dies with the wrapper. If
- * its own stdout is a terminal, as with Open MPI, the rank gets a terminal too, since programs
- * buffer by lines or by blocks accordingly. It exits with the rank's code or signal. */
+ * The rank is in the wrapper's process group, to which daemons and agents send signals; it dies
+ * with the wrapper. If the wrapper's stdout is a terminal, as under Open MPI, the rank gets a
+ * terminal, too, because programs choose their buffering by that. The wrapper ends with the rank's
+ * exit code or signal. */
 #pragma once
 
 int rank_main(int argc, char **argv);

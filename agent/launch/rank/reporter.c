@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/reporter.h"
 
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/rank/metric_line.h"
 #include "lib/buffer.h"
 #include "lib/time/clock.h"
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    FOUND_MAX = 192 << 10, /* bytes of a request; shell.h takes 256 KiB */
+    FOUND_MAX = 192 << 10, /* bytes of a request; agent_socket.h takes 256 KiB */
     READ_MAX = 16 << 10,
     MARK_MAX = 64
 };
@@ -88,17 +88,17 @@ struct reporter *reporter_new(int rank, struct error *err) {
 /* ---- sending reports ------------------------------------------------------------------------ */
 
 static void tell(struct reporter *reporter) {
-    struct shell_request request = {
-        .kind = SHELL_REPORT, .rank = reporter->rank, .text = reporter->found.data};
+    struct agent_request request = {
+        .kind = AGENT_REQUEST_REPORT, .rank = reporter->rank, .text = reporter->found.data};
     AUTO(text_freep) char *words = NULL;
     struct error err = {0};
     int code = 0;
     if (reporter->found.size == 0) {
         return;
     }
-    if (shell_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) < 0 &&
+    if (agent_socket_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) < 0 &&
         !reporter->has_failed) {
-        fprintf(stderr, "windlass-shim: a metric is lost: %s\n", err.text);
+        fprintf(stderr, "windlass-shim: metric lost: %s\n", err.text);
         reporter->has_failed = true;
     }
     buffer_clear(&reporter->found);
@@ -150,7 +150,7 @@ static void cut(struct reporter *reporter, struct cutter *cutter, const char *da
     }
 }
 
-void reporter_hear(struct reporter *reporter, const char *data, size_t size) {
+void reporter_add_output(struct reporter *reporter, const char *data, size_t size) {
     if (reporter && reporter->pattern) {
         cut(reporter, &reporter->output, data, size);
         tell(reporter);
@@ -197,10 +197,10 @@ static void look(struct reporter *reporter) {
     keep_mark(reporter, fd);
 }
 
-void reporter_look(struct reporter *reporter) {
+void reporter_read_file(struct reporter *reporter) {
     int64_t now_ms = clock_monotonic_ms();
     if (reporter_has_file(reporter) &&
-        (reporter->looked_ms == 0 || now_ms - reporter->looked_ms >= REPORTER_LOOK_MS)) {
+        (reporter->looked_ms == 0 || now_ms - reporter->looked_ms >= REPORTER_POLL_MS)) {
         look(reporter);
         reporter->looked_ms = clock_monotonic_ms();
     }

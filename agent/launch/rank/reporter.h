@@ -1,26 +1,25 @@
-/* reporter.h: forwards a program's metrics to the agent of its pod: lines of its standard output
- * that match $WINDLASS_PATTERN, and lines appended to its JSON-lines file $WINDLASS_METRICS_FILE
- * (spec.metrics; metric_line.h). For rank.h. Calls wait until the agent has the metrics: none is
- * lost, and a program that is too fast waits. Lines appended to the file less than REPORTER_LOOK_MS
- * before the whole group is killed are not read. */
+/* reporter.h: finds a program's metrics and reports them to the agent of its pod: lines of its
+ * standard output that match $WINDLASS_PATTERN, and lines appended to its JSON-lines file
+ * $WINDLASS_METRICS_FILE (spec.metrics; metric_line.h). Used by `rank` (rank.h). Calls block until
+ * the agent has the metrics, so none is lost, and a program that is too fast waits. Exception:
+ * lines appended to the file in the last REPORTER_POLL_MS before the whole group is killed. */
 #pragma once
 
 #include "lib/error.h"
 
-enum { REPORTER_LOOK_MS = 200 /* between two looks at the file */ };
+enum { REPORTER_POLL_MS = 200 /* between two reads of the file */ };
 
 struct reporter;
 
-/* rank: -1: the command of a launcher, which may print its ranks' lines again. NULL: no metrics are
- * wanted, or, with *err set, they cannot be read. Lines already in the file are an earlier
- * program's and are skipped. */
+/* rank: -1: the command that starts the ranks, which may print its ranks' lines again. Lines that
+ * are already in the file are skipped: an earlier program wrote them. NULL: no metrics are wanted
+ * or, with *err set, they cannot be read. */
 struct reporter *reporter_new(int rank, struct error *err);
-/* Bytes of standard output. NULL is fine, here and below. */
-void reporter_hear(struct reporter *reporter, const char *data, size_t size);
-/* Whether there is a file to read. */
+/* Searches a piece of standard output. A NULL reporter is fine, here and below. */
+void reporter_add_output(struct reporter *reporter, const char *data, size_t size);
 bool reporter_has_file(const struct reporter *reporter);
-/* Reads the file, at most every REPORTER_LOOK_MS, since it is on a volume. A file that was
- * truncated or replaced is read from its start. A volume that hangs blocks the caller. */
-void reporter_look(struct reporter *reporter);
-/* The program has ended: reports what is left of both, including a last line without a newline. */
+/* Reads the new lines of the file, at most every REPORTER_POLL_MS, because it is on a volume. A
+ * file that was truncated or replaced is read from its start. Blocks while the volume hangs. */
+void reporter_read_file(struct reporter *reporter);
+/* Reports the rest of both, including a last line without a newline, and frees. */
 void reporter_free(struct reporter *reporter);

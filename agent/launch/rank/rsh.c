@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/rsh.h"
 
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "lib/buffer.h"
 
 #include <stdio.h>
@@ -53,17 +53,17 @@ int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line
     }
     if (!host || !*host || at >= argc) {
         return error_set(err, ERROR_INVALID,
-                         "%s: a host and a command are expected: ssh [options] HOST COMMAND...",
+                         "%s: host or command missing, expected ssh [options] HOST COMMAND...",
                          host && *host ? host : "remote shell");
     }
     const char *user = strrchr(host, '@');
     AUTO(buffer_release) struct buffer line;
-    buffer_init(&line, SHELL_LINE_MAX);
+    buffer_init(&line, AGENT_SOCKET_LINE_MAX);
     for (int i = at; i < argc; i++) {
         struct error full = {0};
         if (buffer_printf(&line, &full, "%s%s", i > at ? " " : "", argv[i]) < 0) {
             return error_set(err, ERROR_INVALID, "the command for %s is longer than %d bytes", host,
-                             SHELL_LINE_MAX);
+                             AGENT_SOCKET_LINE_MAX);
         }
     }
     *ret_host = user ? user + 1 : host;
@@ -73,13 +73,13 @@ int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line
 
 int rsh_main(int argc, char **argv) {
     struct error err = {0};
-    struct shell_request request = {.kind = SHELL_START};
+    struct agent_request request = {.kind = AGENT_REQUEST_START};
     AUTO(text_freep) char *line = NULL;
     AUTO(text_freep) char *words = NULL;
     int code = 255;
     if (rsh_read(argc, argv, &request.host, &line, &err) == 0) {
         request.text = line;
-        if (shell_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) == 0) {
+        if (agent_socket_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) == 0) {
             if (code != 0 && *words) {
                 fprintf(stderr, "%s: %s\n", request.host, words);
             }

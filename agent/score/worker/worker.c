@@ -283,7 +283,7 @@ static void on_notice_changed(void *context, const struct error *err) {
 static void watch_events(struct worker *worker) {
     struct error err = {0};
     struct notice_options options = {.url = worker->job->events,
-                                     .told = on_notice,
+                                     .announced = on_notice,
                                      .changed = on_notice_changed,
                                      .context = worker};
     if (worker->job->events && notice_start(&options, &worker->notice, &err) < 0) {

@@ -172,7 +172,7 @@ rank_stopped() {
     local stopped
     start "stopped-$round" 2 <<<'restart: {maxRestarts: 1, backoffSeconds: 0, hangSeconds: 4}'
     some_step && stopped=$(pid_of 1) && kill -STOP "$stopped"
-    ends 0 "1 0" Hang && sum_is_right && [ "$(said .restarts.last.message)" = "worker 1, rank 1 did not move: process $stopped is stopped (SIGSTOP)" ]
+    ends 0 "1 0" Hang && sum_is_right && [ "$(said .restarts.last.message)" = "worker 1, rank 1 made no progress: process $stopped is stopped (SIGSTOP)" ]
 }
 # (Its pod runs on: only its silence shows it.)
 worker_stopped() {
@@ -191,7 +191,7 @@ confined() { # FOLDER COMMAND...: in a separate cgroup, which it sees as in a co
 memory() {
     local within="confined $cgroup-$round"
     start "memory-$round" 2 <<<"$restart"$'\nenvironment: {FAULT: "memory 1"}'
-    ends 0 "1 0" Memory && sum_is_right && said .restarts.last.message | grep -q '^worker 1, rank 1: the kernel ended it for want of memory'
+    ends 0 "1 0" Memory && sum_is_right && said .restarts.last.message | grep -q '^worker 1, rank 1: the kernel killed it because it ran out of memory'
 }
 memory_twice() {
     local within="confined $cgroup-$round-b"

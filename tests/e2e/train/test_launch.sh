@@ -366,8 +366,8 @@ extra=(WINDLASS_BEFORE=OutOfMemory)
 pod 1 3
 extra=()
 check "it is killed, too" until_true 60 has_started 3
-of_memory() { [ "$(progress | jq -c '.restarts | [.counted, .disrupted, .last.cause, .last.message]')" = '[1,1,"Memory","worker 1: the kernel ended it for want of memory (/dev/shm counts): raise spec.resources.limits.memory"]' ]; }
-check "for want of memory with all in it, says its successor: that counts" of_memory
+of_memory() { [ "$(progress | jq -c '.restarts | [.counted, .disrupted, .last.cause, .last.message]')" = '[1,1,"Memory","worker 1: the kernel killed it because it ran out of memory (/dev/shm counts): raise spec.resources.limits.memory"]' ]; }
+check "a pod that was OOM-killed as a whole: its successor reports it, and it counts" of_memory
 kill -TERM "${pid[pods-2-1]}"
 ends 2
 check "a pod that is told to end ends, 130" [ "$code" = 130 ]

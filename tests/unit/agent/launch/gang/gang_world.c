@@ -22,33 +22,33 @@ int64_t world_dice(struct world *world, int64_t sides) {
 /* ---- expectations of the model -------------------------------------------------------------- */
 
 static bool is_conclusive(enum gang_cause cause) {
-    return cause != GANG_APP;
+    return cause != GANG_CAUSE_APP;
 }
 
-static void blame(struct world *world, enum gang_cause cause, int index, int rank, int code) {
-    if (world->is_armed && world->log_count < LOG) {
+static void fail_round(struct world *world, enum gang_cause cause, int index, int rank, int code) {
+    if (world->is_configured && world->log_count < LOG) {
         world->log[world->log_count++] =
-            (struct blamed){cause, index, rank, code, false, world->now_ms};
+            (struct known_failure){cause, index, rank, code, false, world->now_ms};
     }
-    world->is_final |= cause == GANG_NO_RETRY && !world->is_armed;
+    world->is_fatal |= cause == GANG_CAUSE_FATAL && !world->is_configured;
     if (world->grace_ms >= 0) {
         world->grace_ms = world->now_ms;
     }
 }
 
-static void blame_silent(struct world *world, int index) {
+static void fail_by_silence(struct world *world, int index) {
     size_t before = world->log_count;
-    blame(world, GANG_LOST, index, -1, -1);
+    fail_round(world, GANG_CAUSE_LOST, index, -1, -1);
     if (world->log_count > before) {
         world->log[before].is_silent = true;
     }
 }
 
 /* Invariant 12: what ended the round. NULL: nothing has happened. */
-static const struct blamed *expected(const struct world *world) {
-    const struct blamed *best = NULL;
+static const struct known_failure *expected(const struct world *world) {
+    const struct known_failure *best = NULL;
     for (size_t i = 0; i < world->log_count; i++) {
-        const struct blamed *one = &world->log[i];
+        const struct known_failure *one = &world->log[i];
         if (is_conclusive(one->cause)) {
             return one;
         }
@@ -77,34 +77,35 @@ static void pass(struct world *world) {
     for (int i = 0; i < world->options.workers; i++) {
         struct view *view = &world->views[i];
         bool is_silent = view->is_known && !view->is_connected &&
-                         world->now_ms - view->silent_ms >= GANG_LOST_MS;
-        bool is_slow = view->stop_ms >= 0 && world->now_ms - view->stop_ms >= GANG_STOP_MS;
+                         world->now_ms - view->disconnected_ms >= GANG_LOST_MS;
+        bool is_slow =
+            view->stop_sent_ms >= 0 && world->now_ms - view->stop_sent_ms >= GANG_STOP_TIMEOUT_MS;
         if (view->is_known && !view->is_lost && (is_silent || is_slow)) {
             view->is_lost = true;
             if (view->is_in_table) {
-                blame_silent(world, i);
+                fail_by_silence(world, i);
             }
         }
     }
     for (int i = 0; i < world->options.workers; i++) {
         struct view *view = &world->views[i];
-        if (world->is_armed && !world->is_started && !world->is_stopped && view->is_in_table &&
-            view->is_connected && view->ready != world->round &&
-            world->now_ms - view->armed_ms >= GANG_ARM_MS) {
+        if (world->is_configured && !world->is_started && !world->is_stopped && view->is_in_table &&
+            view->is_connected && view->ready_round != world->round &&
+            world->now_ms - view->configured_ms >= GANG_READY_TIMEOUT_MS) {
             view->is_lost = true;
-            blame(world, GANG_LOST, i, -1, -1);
+            fail_round(world, GANG_CAUSE_LOST, i, -1, -1);
         }
     }
     int64_t patience_ms = world->options.hang_ms * (world->moves ? 1 : 3);
     if (world->is_started && !world->is_stopped && world->options.hang_ms &&
-        world->now_ms - world->moved_ms >= patience_ms) {
-        blame(world, GANG_HUNG, -2, -2, -1); /* -2: any rank, and its pod */
+        world->now_ms - world->progressed_ms >= patience_ms) {
+        fail_round(world, GANG_CAUSE_HANG, -2, -2, -1); /* -2: any rank, and its pod */
     }
     if (world->is_started && !world->is_stopped &&
-        world->now_ms - world->started_ms >= GANG_FRUITFUL_MS) {
+        world->now_ms - world->started_ms >= GANG_STABLE_MS) {
         world->moves = MAX(world->moves, 2);
     }
-    if (world->is_armed || usable(world) < world->options.min_workers ||
+    if (world->is_configured || usable(world) < world->options.min_workers ||
         !is_usable(&world->views[0]) || world->now_ms < world->not_before_ms) {
         world->enough_ms = -1;
     } else if (world->enough_ms < 0) {
@@ -128,8 +129,8 @@ void world_post(struct world *world, struct mail *mail, const struct gang_event 
     }
 }
 
-static void on_arm(struct world *world, const struct gang_action *action) {
-    CHECK(!world->is_armed); /* 1 */
+static void on_configure(struct world *world, const struct gang_action *action) {
+    CHECK(!world->is_configured); /* 1 */
     CHECK(action->round > world->round &&
           action->round >> GANG_ROUND_BITS == world->options.attempt); /* 3 */
     CHECK(world->now_ms >= world->not_before_ms);                      /* 13 */
@@ -137,9 +138,9 @@ static void on_arm(struct world *world, const struct gang_action *action) {
     CHECK((int)action->count == usable(world)); /* 8 */
     CHECK((int)action->count == world->options.workers ||
           (world->enough_ms >= 0 &&
-           world->now_ms - world->enough_ms >= world->options.wait_ms)); /* 8 */
+           world->now_ms - world->enough_ms >= world->options.gather_timeout_ms)); /* 8 */
     counts[SMALLER] += (int)action->count < world->options.workers;
-    world->is_armed = true;
+    world->is_configured = true;
     world->is_started = world->is_stopped = false;
     world->round = action->round;
     world->log_count = 0;
@@ -154,32 +155,33 @@ static void on_arm(struct world *world, const struct gang_action *action) {
         CHECK(i == 0 || action->members[i] > action->members[i - 1]);
         view->is_in_table = true;
         view->may_run = action->round;
-        view->armed_ms = world->now_ms;
+        view->configured_ms = world->now_ms;
     }
 }
 
 static void on_start(struct world *world, const struct gang_action *action) {
-    CHECK(world->is_armed && !world->is_started && !world->is_stopped); /* 1 */
+    CHECK(world->is_configured && !world->is_started && !world->is_stopped); /* 1 */
     CHECK(action->round == world->round && (int)action->count == world->table_count);
     CHECK(world->log_count == 0); /* 16 */
     for (int i = 0; i < world->options.workers; i++) {
         const struct pod *pod = &world->pods[i];
         const struct view *view = &world->views[i];
         if (view->is_in_table) {
-            CHECK(view->ready == world->round && view->is_connected && !view->is_leaving); /* 2 */
+            CHECK(view->ready_round == world->round && view->is_connected &&
+                  !view->is_leaving); /* 2 */
         }
         CHECK(!pod->is_up || !pod->runs || view->is_lost); /* 1 */
         CHECK(!view->is_in_table || pod->serial != view->serial || !pod->is_up ||
-              pod->armed == world->round);
+              pod->configured_round == world->round);
     }
     world->is_started = true;
-    world->started_ms = world->moved_ms = world->now_ms;
+    world->started_ms = world->progressed_ms = world->now_ms;
     counts[STARTS]++;
 }
 
 static void on_stop(struct world *world, const struct gang_action *action) {
     CHECK(action->count > 0);
-    if (action->round == world->round && world->is_armed && !world->is_stopped &&
+    if (action->round == world->round && world->is_configured && !world->is_stopped &&
         world->views[action->members[0]].is_in_table) {
         CHECK(expected(world) != NULL); /* 16 */
         CHECK(world->grace_ms < 0 || world->now_ms >= world->grace_ms);
@@ -189,7 +191,7 @@ static void on_stop(struct world *world, const struct gang_action *action) {
     counts[STOPS]++;
     for (size_t i = 0; i < action->count; i++) {
         struct view *view = &world->views[action->members[i]];
-        view->stop_ms = view->may_run ? world->now_ms : -1;
+        view->stop_sent_ms = view->may_run ? world->now_ms : -1;
     }
 }
 
@@ -197,15 +199,15 @@ static void on_end(struct world *world, const struct gang_action *action) {
     CHECK(!world->is_over); /* 4 */
     world->is_over = true;
     world->code = action->code;
-    if (action->kind == GANG_GIVE_WAY) {
+    if (action->kind == GANG_ACTION_STEP_DOWN) {
         CHECK(world->has_later_hub); /* 11 */
-        counts[GIVEN_WAY]++;
+        counts[STEPPED_DOWN]++;
     } else if (action->code == 0) {
         CHECK(world->was_zero && world->is_started && !world->is_stopped); /* 9 */
-        counts[DONES]++;
+        counts[SUCCESSES]++;
     } else {
         counts[FAILURES]++;
-        CHECK(world->is_final || world->is_stopped); /* 10 */
+        CHECK(world->is_fatal || world->is_stopped); /* 10 */
     }
 }
 
@@ -226,24 +228,25 @@ static void check_lost(struct world *world, const struct gang_facts *facts) {
 
 /* The end of a round: its cause, and what follows. */
 static void conclude(struct world *world, const struct gang_facts *facts) {
-    static const enum reached reached[] = {[GANG_DISRUPTION] = DISRUPTIONS,
-                                           [GANG_LOST] = LOSSES,
-                                           [GANG_OUT_OF_MEMORY] = MEMORIES,
-                                           [GANG_APP] = APPS,
-                                           [GANG_HUNG] = HANGS,
-                                           [GANG_NO_RETRY] = FAILURES};
-    const struct blamed *why = expected(world);
+    static const enum reached reached[] = {[GANG_CAUSE_DISRUPTION] = DISRUPTIONS,
+                                           [GANG_CAUSE_LOST] = LOSSES,
+                                           [GANG_CAUSE_MEMORY] = MEMORIES,
+                                           [GANG_CAUSE_APP] = APPS,
+                                           [GANG_CAUSE_HANG] = HANGS,
+                                           [GANG_CAUSE_FATAL] = FAILURES};
+    const struct known_failure *why = expected(world);
     CHECK(why != NULL);
     if (!why) {
         return;
     }
-    bool is_counted =
-        why->cause == GANG_APP || why->cause == GANG_OUT_OF_MEMORY || why->cause == GANG_HUNG;
-    CHECK_INT(facts->last.cause, why->cause); /* 12 */
-    CHECK(facts->last.index == why->index ||
-          (why->index == -2 && (facts->last.index >= 0) == (facts->last.rank >= 0)));
-    CHECK(why->rank == -2 || facts->last.rank == why->rank);
-    CHECK_INT(facts->last.code, why->code);
+    bool is_counted = why->cause == GANG_CAUSE_APP || why->cause == GANG_CAUSE_MEMORY ||
+                      why->cause == GANG_CAUSE_HANG;
+    CHECK_INT(facts->last_failure.cause, why->cause); /* 12 */
+    CHECK(
+        facts->last_failure.index == why->index ||
+        (why->index == -2 && (facts->last_failure.index >= 0) == (facts->last_failure.rank >= 0)));
+    CHECK(why->rank == -2 || facts->last_failure.rank == why->rank);
+    CHECK_INT(facts->last_failure.code, why->code);
     for (int i = 0; i < world->options.workers; i++) { /* 6 */
         const struct view *view = &world->views[i];
         CHECK(!view->is_in_table || view->is_lost || !view->may_run);
@@ -252,43 +255,48 @@ static void conclude(struct world *world, const struct gang_facts *facts) {
               view->is_connected);
     }
     CHECK(is_conclusive(why->cause) ||
-          world->now_ms - why->at_ms >= (why->rank < 0 ? GANG_EXPLAIN_MS : GANG_SETTLE_MS));
+          world->now_ms - why->at_ms >=
+              (why->rank < 0 ? GANG_EXPLAIN_COMMAND_MS : GANG_EXPLAIN_RANK_MS));
     counts[EXPLAINED] += why != world->log && world->log_count > 1;
     counts[reached[why->cause]]++;
-    counts[COMMANDS] += why->cause == GANG_APP && why->rank < 0;
-    world->fruitless = world->moves > 1 ? 1 : world->fruitless + 1;
-    world->is_armed = false;
+    counts[COMMANDS] += why->cause == GANG_CAUSE_APP && why->rank < 0;
+    world->rounds_without_progress = world->moves > 1 ? 1 : world->rounds_without_progress + 1;
+    world->is_configured = false;
     for (int i = 0; i < world->options.workers; i++) {
         world->views[i].is_in_table = false;
     }
-    world->lost_index = why->is_silent && why->cause == GANG_LOST ? why->index : -1;
-    bool is_last = why->cause == GANG_NO_RETRY ||
-                   (is_counted && world->counted >= world->options.max_restarts);
-    CHECK_INT(facts->state == GANG_OVER, is_last); /* 10 */
+    world->lost_index = why->is_silent && why->cause == GANG_CAUSE_LOST ? why->index : -1;
+    bool is_last = why->cause == GANG_CAUSE_FATAL ||
+                   (is_counted && world->counted_restarts >= world->options.max_restarts);
+    CHECK_INT(facts->state == GANG_STATE_FINISHED, is_last); /* 10 */
     if (is_last) {
         return;
     }
-    world->counted += is_counted;
-    world->disrupted += !is_counted;
-    int64_t pause_ms = is_counted ? world->options.backoff_ms : world->fruitless > 1 ? 1000 : 0;
-    for (int i = is_counted ? 1 : 2; i < world->fruitless; i++) {
+    world->counted_restarts += is_counted;
+    world->uncounted_restarts += !is_counted;
+    int64_t pause_ms = is_counted                           ? world->options.backoff_ms
+                       : world->rounds_without_progress > 1 ? 1000
+                                                            : 0;
+    for (int i = is_counted ? 1 : 2; i < world->rounds_without_progress; i++) {
         pause_ms = MIN(pause_ms * 2, (int64_t)GANG_BACKOFF_MAX_MS);
     }
     world->not_before_ms = world->now_ms + MIN(pause_ms, (int64_t)GANG_BACKOFF_MAX_MS);
-    CHECK(facts->state != GANG_BACKING_OFF || gang_wake_ms(world->gang) <= world->not_before_ms);
-    CHECK_INT(facts->counted, world->counted); /* 5 */
-    CHECK_INT(facts->disrupted, world->disrupted);
+    CHECK(facts->state != GANG_STATE_BACKOFF ||
+          gang_deadline_ms(world->gang) <= world->not_before_ms);
+    CHECK_INT(facts->counted_restarts, world->counted_restarts); /* 5 */
+    CHECK_INT(facts->uncounted_restarts, world->uncounted_restarts);
 }
 
 /* Invariant 7: a gang that waits, waits for a pod or until a time. */
 static void check_wake(struct world *world, const struct gang_facts *facts) {
-    world->wake_ms = gang_wake_ms(world->gang);
+    world->wake_ms = gang_deadline_ms(world->gang);
     CHECK(world->wake_ms > world->now_ms);
     bool waits_for_pod =
-        facts->state == GANG_GATHERING &&
+        facts->state == GANG_STATE_GATHERING &&
         (usable(world) < world->options.min_workers || !is_usable(&world->views[0]));
-    bool is_healthy = facts->state == GANG_RUNNING && !world->options.hang_ms;
-    CHECK(world->wake_ms < INT64_MAX || waits_for_pod || is_healthy || facts->state == GANG_OVER);
+    bool is_healthy = facts->state == GANG_STATE_RUNNING && !world->options.hang_ms;
+    CHECK(world->wake_ms < INT64_MAX || waits_for_pod || is_healthy ||
+          facts->state == GANG_STATE_FINISHED);
 }
 
 static void deliver(struct world *world, const struct gang_action *action) {
@@ -302,24 +310,24 @@ void world_pump(struct world *world) {
     struct gang_action action;
     struct gang_facts facts;
     pass(world);
-    while (gang_next(world->gang, world->now_ms, &action)) {
+    while (gang_next_action(world->gang, world->now_ms, &action)) {
         CHECK(!world->is_over); /* 4 */
         if (getenv("GANG_TRACE")) {
             printf("# %lld action %d: round %llx, %zu members, code %d\n", (long long)world->now_ms,
                    (int)action.kind, (unsigned long long)action.round, action.count, action.code);
         }
         gang_facts(world->gang, &facts);
-        if (action.kind == GANG_ARM && world->is_armed) {
+        if (action.kind == GANG_ACTION_CONFIGURE && world->is_configured) {
             conclude(world, &facts);
             pass(world);
         }
-        if (action.kind == GANG_ARM) {
-            on_arm(world, &action);
-        } else if (action.kind == GANG_START) {
+        if (action.kind == GANG_ACTION_CONFIGURE) {
+            on_configure(world, &action);
+        } else if (action.kind == GANG_ACTION_START) {
             on_start(world, &action);
-        } else if (action.kind == GANG_STOP) {
+        } else if (action.kind == GANG_ACTION_STOP) {
             on_stop(world, &action);
-        } else if (action.kind == GANG_NOTICE) {
+        } else if (action.kind == GANG_ACTION_NOTICE) {
             CHECK(world->is_started && !world->is_stopped && ++world->notices == 1); /* 15 */
             CHECK(world->grace_ms > world->now_ms && action.seconds > 0);
             counts[NOTICES]++;
@@ -329,17 +337,18 @@ void world_pump(struct world *world) {
         deliver(world, &action);
     }
     gang_facts(world->gang, &facts);
-    if (world->is_armed && world->is_stopped && !world->has_later_hub &&
-        (facts.state < GANG_ARMING || facts.state > GANG_STOPPING)) {
+    if (world->is_configured && world->is_stopped && !world->has_later_hub &&
+        (facts.state < GANG_STATE_CONFIGURING || facts.state > GANG_STATE_STOPPING)) {
         conclude(world, &facts);
         pass(world);
     }
     /* 16: a failed round is stopped immediately. */
-    CHECK(!world->is_armed || world->is_stopped || world->is_over || !expected(world) ||
+    CHECK(!world->is_configured || world->is_stopped || world->is_over || !expected(world) ||
           (world->is_started && world->grace_ms > world->now_ms));
     CHECK(!world->has_later_hub || world->is_over); /* 11 */
-    CHECK(world->is_armed || world->is_over || facts.state == GANG_OVER ||
-          (facts.counted == world->counted && facts.disrupted == world->disrupted)); /* 19 */
+    CHECK(world->is_configured || world->is_over || facts.state == GANG_STATE_FINISHED ||
+          (facts.counted_restarts == world->counted_restarts &&
+           facts.uncounted_restarts == world->uncounted_restarts)); /* 19 */
     check_lost(world, &facts);
     check_wake(world, &facts);
 }
@@ -348,17 +357,18 @@ void world_pump(struct world *world) {
 
 /* 19 */
 static void view_memory(struct world *world, int index) {
-    const struct blamed *why = expected(world);
-    bool is_lost = world->is_armed && why && why->cause == GANG_LOST && why->index == index;
+    const struct known_failure *why = expected(world);
+    bool is_lost =
+        world->is_configured && why && why->cause == GANG_CAUSE_LOST && why->index == index;
     counts[LOST_BEFORE] += is_lost && !why->is_silent;
     if (is_lost && why->is_silent) {
-        world->log[why - world->log].cause = GANG_OUT_OF_MEMORY;
+        world->log[why - world->log].cause = GANG_CAUSE_MEMORY;
         counts[LATE_MEMORIES]++;
-    } else if (!world->is_armed && world->lost_index == index) {
+    } else if (!world->is_configured && world->lost_index == index) {
         world->lost_index = -1;
-        world->disrupted--;
-        world->is_final |= world->counted >= world->options.max_restarts;
-        world->counted += !world->is_final;
+        world->uncounted_restarts--;
+        world->is_fatal |= world->counted_restarts >= world->options.max_restarts;
+        world->counted_restarts += !world->is_fatal;
         counts[LATE_MEMORIES]++;
     }
 }
@@ -372,12 +382,13 @@ static void view_hello(struct world *world, const struct gang_event *event, int 
         *view = (struct view){.is_known = true,
                               .serial = serial,
                               .attempt = event->attempt,
-                              .stop_ms = -1,
-                              .armed_ms = view->armed_ms,
+                              .stop_sent_ms = -1,
+                              .configured_ms = view->configured_ms,
                               .is_in_table = was_in_table && !world->is_stopped};
         view->may_run = view->is_in_table ? world->round : 0;
         if (was_in_table) {
-            blame(world, is_memory ? GANG_OUT_OF_MEMORY : GANG_DISRUPTION, event->index, -1, -1);
+            fail_round(world, is_memory ? GANG_CAUSE_MEMORY : GANG_CAUSE_DISRUPTION, event->index,
+                       -1, -1);
         }
     }
     if (is_memory) {
@@ -387,33 +398,33 @@ static void view_hello(struct world *world, const struct gang_event *event, int 
     view->is_lost = false;
     view->is_prepared = event->is_prepared;
     if (view->is_in_table && view->may_run == world->round) {
-        if (event->round != world->round && is_same && view->ready == world->round &&
-            view->stop_ms < 0) {
-            blame(world, GANG_LOST, event->index, -1, -1);
+        if (event->round != world->round && is_same && view->ready_round == world->round &&
+            view->stop_sent_ms < 0) {
+            fail_round(world, GANG_CAUSE_LOST, event->index, -1, -1);
         }
-        view->stop_ms = view->stop_ms >= 0 ? world->now_ms : -1;
+        view->stop_sent_ms = view->stop_sent_ms >= 0 ? world->now_ms : -1;
     } else if (event->round) {
         view->may_run = MAX(event->round, view->may_run);
-        view->stop_ms = world->now_ms; /* it gets STOP immediately */
+        view->stop_sent_ms = world->now_ms; /* it gets STOP immediately */
     } else {
         view->may_run = 0;
-        view->stop_ms = -1;
+        view->stop_sent_ms = -1;
     }
 }
 
 static void view_exited(struct world *world, const struct gang_event *event) {
-    if (event->round != world->round || !world->is_armed || !world->is_started) {
+    if (event->round != world->round || !world->is_configured || !world->is_started) {
         return;
     }
     if (event->code) {
-        blame(world, GANG_APP, event->index, event->rank, event->code);
+        fail_round(world, GANG_CAUSE_APP, event->index, event->rank, event->code);
     } else if (world->is_stopped) {
         return;
     } else if (world->options.processes == 0) {
         world->was_zero |= event->rank < 0 && event->index == 0;
     } else if (event->rank >= 0 && !world->rank_done[event->rank]) {
         world->rank_done[event->rank] = true;
-        world->moved_ms = world->now_ms;
+        world->progressed_ms = world->now_ms;
         world->was_zero = ++world->done_ranks == world->table_count * world->options.processes;
     }
 }
@@ -427,11 +438,12 @@ static void view_leaving(struct world *world, const struct gang_event *event) {
     }
     do_all &= world->table_count > 1; /* a single one may be evicted, and continues elsewhere */
     notice_ms = notice_ms ? notice_ms : GANG_NOTICE_MS;
-    notice_ms = do_all && world->options.parting_ms ? world->options.parting_ms : notice_ms;
-    counts[PARTINGS] += do_all;
+    notice_ms =
+        do_all && world->options.deletion_notice_ms ? world->options.deletion_notice_ms : notice_ms;
+    counts[DELETIONS] += do_all;
     int64_t grace_ms = world->now_ms + MIN(event->seconds * (int64_t)1000, notice_ms);
     bool is_healthy = world->is_started && !world->is_stopped && (!expected(world) || was_ms >= 0);
-    blame(world, GANG_DISRUPTION, event->index, -1, -1);
+    fail_round(world, GANG_CAUSE_DISRUPTION, event->index, -1, -1);
     if (is_healthy) {
         world->grace_ms = was_ms < 0 ? grace_ms : MIN(was_ms, grace_ms);
     }
@@ -441,78 +453,78 @@ static void view_beat(struct world *world, const struct gang_event *event) {
     if (world->is_started && !world->is_stopped &&
         world->rank_progress[event->rank] != event->progress) {
         world->rank_progress[event->rank] = event->progress;
-        world->moved_ms = world->now_ms;
+        world->progressed_ms = world->now_ms;
         world->moves++;
     }
 }
 
 /* It names the hung rank, and changes nothing else. */
 static void view_halted(struct world *world, const struct gang_event *event) {
-    const struct blamed *why = expected(world);
-    if (why && why->cause == GANG_HUNG && world->is_armed && world->is_stopped &&
+    const struct known_failure *why = expected(world);
+    if (why && why->cause == GANG_CAUSE_HANG && world->is_configured && world->is_stopped &&
         event->round == world->round) {
-        struct blamed *hung = &world->log[why - world->log];
+        struct known_failure *hung = &world->log[why - world->log];
         hung->index = event->index;
         hung->rank = event->rank;
-        counts[HALTED]++;
+        counts[SUSPENDED]++;
     }
 }
 
 static void view_known(struct world *world, const struct gang_event *event) {
     struct view *view = &world->views[event->index];
     switch (event->kind) {
-    case GANG_PREPARED:
+    case GANG_EVENT_PREPARED:
         view->is_prepared = true;
         break;
-    case GANG_READY:
-        view->ready = event->round == world->round ? event->round : view->ready;
+    case GANG_EVENT_READY:
+        view->ready_round = event->round == world->round ? event->round : view->ready_round;
         break;
-    case GANG_UNREACHED:
+    case GANG_EVENT_UNREACHABLE:
         if (view->is_in_table && event->round == world->round) {
-            blame(world, GANG_LOST, event->index, -1, -1);
-            counts[UNREACHED]++;
+            fail_round(world, GANG_CAUSE_LOST, event->index, -1, -1);
+            counts[UNREACHABLE]++;
         }
         break;
-    case GANG_EXITED:
+    case GANG_EVENT_EXITED:
         view_exited(world, event);
         break;
-    case GANG_STOPPED:
+    case GANG_EVENT_STOPPED:
         if (event->round >= view->may_run) {
             view->may_run = 0;
-            view->stop_ms = -1;
+            view->stop_sent_ms = -1;
             view->is_lost = false;
         }
         break;
-    case GANG_LEAVING:
+    case GANG_EVENT_LEAVING:
         view->is_leaving = true;
         if (view->is_in_table) {
             view_leaving(world, event);
         }
         break;
-    case GANG_SILENT:
-        view->silent_ms = view->is_connected ? world->now_ms : view->silent_ms;
+    case GANG_EVENT_DISCONNECTED:
+        view->disconnected_ms = view->is_connected ? world->now_ms : view->disconnected_ms;
         view->is_connected = false;
         if (view->is_in_table && view->is_leaving && world->grace_ms >= 0) {
             world->grace_ms = world->now_ms;
         }
         break;
-    case GANG_BEAT:
+    case GANG_EVENT_HEARTBEAT:
         if (view->is_in_table) {
             view_beat(world, event);
         }
         break;
-    case GANG_MEMORY:
+    case GANG_EVENT_OOM_KILLED:
         if (view->is_in_table) {
-            blame(world, GANG_OUT_OF_MEMORY, event->index, event->rank, event->code);
+            fail_round(world, GANG_CAUSE_MEMORY, event->index, event->rank, event->code);
         }
         break;
-    case GANG_HALTED:
+    case GANG_EVENT_SUSPENDED:
         view_halted(world, event);
         break;
-    case GANG_FINAL:
-        blame(world, GANG_NO_RETRY, event->index, event->rank, event->code);
+    case GANG_EVENT_FATAL:
+        fail_round(world, GANG_CAUSE_FATAL, event->index, event->rank, event->code);
         break;
-    case GANG_HELLO:
+    case GANG_EVENT_HELLO:
         break;
     }
 }
@@ -532,17 +544,17 @@ void world_tell(struct world *world, struct gang_event event, int serial) {
                (long long)world->now_ms, (int)event.kind, event.index, serial,
                (unsigned long long)event.round, event.rank, event.code);
     }
-    if (event.kind == GANG_HELLO) {
+    if (event.kind == GANG_EVENT_HELLO) {
         is_current = !view->is_known || is_known || event.attempt >= view->attempt;
         world->has_later_hub |= event.seen > world->options.attempt;
         counts[REFUSED] += !is_current;
     }
-    if (event.kind == GANG_HELLO && is_current && !world->has_later_hub) {
+    if (event.kind == GANG_EVENT_HELLO && is_current && !world->has_later_hub) {
         view_hello(world, &event, serial);
-    } else if (is_known && event.kind != GANG_HELLO) {
+    } else if (is_known && event.kind != GANG_EVENT_HELLO) {
         view_known(world, &event);
     }
-    bool told = gang_tell(world->gang, &event, world->now_ms);
+    bool told = gang_handle(world->gang, &event, world->now_ms);
     CHECK_INT(told, is_current || world->has_later_hub); /* 14 */
     world_pump(world);
 }

@@ -1,30 +1,31 @@
 /* gang_world.h: the true state of a gang's pods and the state that the hub knows; every action is
  * checked against both (gang_world.c). test_gang_model.c decides what happens to the pods.
  *
- *  1 one round at a time: at START no member that is not lost has anything of another round
- *  2 START when every member of the table said READY for this round, and none leaves
- *  3 a round's number only grows, and has the hub's attempt in it
- *  4 DONE or GIVE_WAY once, nothing after it
- *  5 a round that ends is counted only for App, Memory and Hang, and by one
- *  6 between STOP and the next ARM all have STOPPED, or are lost, or replaced
- *  7 a wake is due unless a pod is awaited, and never for a moment that has passed; before it
- *    nothing happens without an event
- *  8 a table has prepared, connected members with member 0, all of them unless `wait_ms` are over
- *  9 success: only what ended with 0 before any STOP
- * 10 failure: only a final cause, or the last restart was used up
- * 11 GIVE_WAY if and only if a higher attempt was heard of
- * 12 a round's cause is the first one that explains itself, else a rank's exit, else the command's;
- *    the hung rank is the one that was found to be stuck, if any was
- * 13 no ARM before the pause of the cause is over
- * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
- * 15 NOTICE when a member of a running round leaves with notice, once a round
- * 16 STOP in the same moment in which a round fails; a leaving member has its grace until then, and
- *    all of them the time that they have when all leave
- * 17 an exit alone is judged when nothing can explain it any more, and not before
- * 18 lost members are reported; if most of them are lost: member 0
- * 19 a member that ended with its pod for lack of memory is counted so, whether its successor comes
- *    before or after it was considered lost; but not if the round had failed before by the member's
- *    own message */
+ *  1 There is one round at a time: at START no member that is not lost runs anything of another.
+ *  2 START comes when every member of the table is READY for this round and none is leaving.
+ *  3 A round's number only grows, and contains the hub's attempt.
+ *  4 FINISH or STEP_DOWN comes once, and nothing after it.
+ *  5 A round that ends counts one restart, and only for App, Memory and Hang.
+ *  6 Between STOP and the next CONFIGURE every member has STOPPED, is lost, or was replaced.
+ *  7 There is a deadline unless the gang waits for a pod; it is never in the past, and nothing
+ *    happens before it without an event.
+ *  8 A table has prepared, connected members, member 0 among them, and fewer than all only after
+ *    gather_timeout_ms.
+ *  9 A job succeeds only by exits with 0 before any STOP.
+ * 10 A job fails only by a fatal cause, or when its last restart was used up.
+ * 11 STEP_DOWN comes if and only if a member has met a higher attempt.
+ * 12 A round's cause is the first conclusive one, else a rank's exit, else the command's. The hung
+ *    rank is the one that was found suspended, if any was.
+ * 13 No CONFIGURE comes before the backoff is over.
+ * 14 A HELLO of a lower pod attempt is refused, and no other (except after the end).
+ * 15 NOTICE comes when a member of a running round leaves with notice, once a round.
+ * 16 STOP comes in the same moment in which a round fails. A leaving member has its time until
+ *    then; all have the shorter time when all leave.
+ * 17 An exit alone is the cause when nothing can explain it any more, and not before.
+ * 18 Lost members are reported; if most of them are lost, member 0 is.
+ * 19 A member that was OOM-killed with its pod counts as Memory, whether its successor comes before
+ *    or after it counted as lost; but not if the round had already failed by the member's own
+ *    message. */
 #pragma once
 
 #include "agent/launch/gang/gang.h"
@@ -48,7 +49,7 @@ struct pod {
     int serial;
     int64_t cut_ms;                                             /* when is_linked became false */
     int64_t attempt, relink_ms, prepared_ms, ends_ms, comes_ms; /* -1: never */
-    int64_t armed, runs;                                        /* rounds */
+    int64_t configured_round, runs;                             /* rounds */
     struct mail up, down;
 };
 
@@ -56,10 +57,10 @@ struct pod {
 struct view {
     bool is_known, is_connected, is_prepared, is_leaving, is_lost, is_in_table;
     int serial;
-    int64_t attempt, silent_ms, may_run, stop_ms, ready, armed_ms;
+    int64_t attempt, disconnected_ms, may_run, stop_sent_ms, ready_round, configured_ms;
 };
 
-struct blamed {
+struct known_failure {
     enum gang_cause cause;
     int index, rank, code;
     bool is_silent; /* LOST */
@@ -73,14 +74,15 @@ struct world {
     int64_t now_ms;
     struct pod pods[PODS];
     struct view views[PODS];
-    bool is_peace, is_over, has_later_hub, was_zero, is_final;
-    bool is_armed, is_started, is_stopped; /* the current round */
-    int64_t round, started_ms, moved_ms, moves, enough_ms, not_before_ms, grace_ms;
-    int done_ranks, table_count, fruitless, counted, disrupted, notices;
+    bool is_peace, is_over, has_later_hub, was_zero, is_fatal;
+    bool is_configured, is_started, is_stopped; /* the current round */
+    int64_t round, started_ms, progressed_ms, moves, enough_ms, not_before_ms, grace_ms;
+    int done_ranks, table_count, rounds_without_progress, counted_restarts, uncounted_restarts,
+        notices;
     int lost_index; /* the last round ended for the loss of that member; -1: for another cause */
     bool rank_done[PODS * 4];
     int64_t rank_progress[PODS * 4];
-    struct blamed log[LOG];
+    struct known_failure log[LOG];
     size_t log_count;
     int code;
     int64_t wake_ms;
@@ -89,9 +91,9 @@ struct world {
 enum reached {
     STARTS,
     STOPS,
-    DONES,
+    SUCCESSES,
     FAILURES,
-    GIVEN_WAY,
+    STEPPED_DOWN,
     NOTICES,
     REFUSED,
     LOSSES,
@@ -103,10 +105,10 @@ enum reached {
     EXPLAINED,
     SMALLER,
     CUT_OFF,
-    HALTED,
+    SUSPENDED,
     LATE_MEMORIES,
-    UNREACHED,
-    PARTINGS,
+    UNREACHABLE,
+    DELETIONS,
     LOST_BEFORE, /* for another cause, and then ended for lack of memory */
     REACHED
 };

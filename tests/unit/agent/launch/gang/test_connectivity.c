@@ -18,9 +18,9 @@ static void open_pods(const char *address) {
         struct error err = {0};
         CHECK_OK(connectivity_open(address, &pods[i], &err), &err);
         rows[i] = (struct gang_table_row){
-            .index = 2 * i, .slots = 1, .reach = connectivity_port(pods[i])};
+            .index = 2 * i, .slots = 1, .connectivity_port = connectivity_port(pods[i])};
         snprintf(rows[i].address, sizeof rows[i].address, "%s", address);
-        CHECK(rows[i].reach > 0);
+        CHECK(rows[i].connectivity_port > 0);
     }
 }
 
@@ -36,7 +36,7 @@ static enum connectivity_state settle(int pod, int64_t now_ms, int *ret_index, c
     enum connectivity_state state = CONNECTIVITY_BUSY;
     for (int look = 0; look < 200 && state == CONNECTIVITY_BUSY; look++) {
         for (int i = 0; i < PODS; i++) {
-            char ignored[CONNECTIVITY_WORDS_MAX];
+            char ignored[CONNECTIVITY_DETAIL_MAX];
             int nobody;
             if (i == pod) {
                 state = connectivity_poll(pods[i], now_ms, ret_index, words);
@@ -52,7 +52,7 @@ static enum connectivity_state settle(int pod, int64_t now_ms, int *ret_index, c
 static void test_all(void) {
     static const char *const addresses[] = {"127.0.0.1", "::1"};
     for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
-        char words[CONNECTIVITY_WORDS_MAX];
+        char words[CONNECTIVITY_DETAIL_MAX];
         int index = -1;
         open_pods(addresses[i]);
         for (int pod = 0; pod < PODS && !test_failures; pod++) {
@@ -67,7 +67,7 @@ static void test_all(void) {
 
 /* The last pod does not listen: its neighbour retries until the time limit, and names it. */
 static void test_one_is_deaf(void) {
-    char words[CONNECTIVITY_WORDS_MAX], wanted[CONNECTIVITY_WORDS_MAX];
+    char words[CONNECTIVITY_DETAIL_MAX], wanted[CONNECTIVITY_DETAIL_MAX];
     int index = -1;
     open_pods("127.0.0.1");
     connectivity_free(pods[2]);
@@ -77,20 +77,21 @@ static void test_one_is_deaf(void) {
     CHECK_INT(settle(1, 1000 + CONNECTIVITY_MS - 1, &index, words), CONNECTIVITY_BUSY);
     CHECK_INT(settle(1, 1000 + CONNECTIVITY_MS, &index, words), CONNECTIVITY_FAILED);
     CHECK_INT(index, 4);
-    snprintf(wanted, sizeof wanted, "127.0.0.1:%d: connect: Connection refused", rows[2].reach);
+    snprintf(wanted, sizeof wanted, "127.0.0.1:%d: connect: Connection refused",
+             rows[2].connectivity_port);
     CHECK_STR(words, wanted);
     CHECK(!connectivity_is_busy(pods[1]));
     connectivity_begin(pods[0], &table, 0,
                        1000); /* pods that are not its neighbour reach all they try */
     CHECK_INT(settle(0, 1000, &index, words), CONNECTIVITY_DONE);
-    rows[2].reach = 0; /* it could not listen */
+    rows[2].connectivity_port = 0; /* it could not listen */
     connectivity_begin(pods[1], &table, 2, 1000);
     CHECK_INT(settle(1, 1000, &index, words), CONNECTIVITY_DONE);
     free_pods();
 }
 
 static void test_nobody(void) {
-    char words[CONNECTIVITY_WORDS_MAX];
+    char words[CONNECTIVITY_DETAIL_MAX];
     int index = -1;
     open_pods("127.0.0.1");
     struct gang_table one = {.round = 1, .count = 1, .rows = rows};

@@ -64,14 +64,14 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void golden(const char *name, const struct launch_world *world, enum launch_role role) {
+static void golden(const char *name, const struct launch_context *context, enum launch_role role) {
     struct error err = {0};
     struct launch_variables variables;
     AUTO(buffer_release) struct buffer text;
     AUTO(text_freep) char *path = x_printf("tests/data/launch/%s.txt", name);
     AUTO(text_freep) char *wanted = NULL;
     buffer_init(&text, 1 << 20);
-    launch_variables(world, role, &variables);
+    launch_variables(context, role, &variables);
     qsort(variables.items, variables.count, sizeof *variables.items, by_name);
     for (size_t i = 0; i < variables.count; i++) {
         CHECK_OK(buffer_printf(&text, &err, "%s\n", variables.items[i]), &err);
@@ -98,46 +98,47 @@ static void environments(void) {
     static const char *const secrets[] = {"WANDB_API_KEY", NULL};
     static const struct launch_path inputs[] = {{"TRAIN", "/windlass/volumes/in/imagenet"}};
     static const struct launch_path outputs[] = {{"MODEL", "/windlass/volumes/out/models"}};
-    struct launch_world world = {.base = base,
-                                 .table = &table,
-                                 .launcher = GANG_LAUNCHER_MPI,
-                                 .index = 3,
-                                 .slot = -1,
-                                 .gpus = 4,
-                                 .master_port = 29500,
-                                 .job = "imagenet",
-                                 .worker = "imagenet-3-1",
-                                 .logs = "/windlass/volumes/out/logs",
-                                 .bin = "/windlass/bin",
-                                 .run = "/windlass/run",
-                                 .secrets = secrets,
-                                 .inputs = inputs,
-                                 .outputs = outputs,
-                                 .input_count = 1,
-                                 .output_count = 1};
-    golden("mpi-rank", &world, LAUNCH_PROCESS);
-    world.index = 0;
-    golden("mpi-command", &world, LAUNCH_COMMAND);
-    world.launcher = GANG_LAUNCHER_TORCHRUN;
-    world.is_torchrun = true;
-    world.index = 1;
-    golden("torchrun", &world, LAUNCH_PROCESS);
-    world.is_torchrun = false;
-    world.slot = 1;
-    world.logs = NULL;
-    golden("torch-process", &world, LAUNCH_PROCESS);
-    world.launcher = GANG_LAUNCHER_NONE;
-    world.slot = -1;
-    golden("none", &world, LAUNCH_PROCESS);
-    world.table = NULL;
-    world.index = 3;
-    golden("prepare", &world, LAUNCH_PREPARE);
+    struct launch_context context = {.pod_environment = base,
+                                     .table = &table,
+                                     .launcher = GANG_LAUNCHER_MPI,
+                                     .index = 3,
+                                     .slot = -1,
+                                     .gpus = 4,
+                                     .master_port = 29500,
+                                     .job = "imagenet",
+                                     .worker = "imagenet-3-1",
+                                     .logs = "/windlass/volumes/out/logs",
+                                     .bin = "/windlass/bin",
+                                     .run = "/windlass/run",
+                                     .secrets = secrets,
+                                     .inputs = inputs,
+                                     .outputs = outputs,
+                                     .input_count = 1,
+                                     .output_count = 1};
+    golden("mpi-rank", &context, LAUNCH_PROCESS);
+    context.index = 0;
+    golden("mpi-command", &context, LAUNCH_COMMAND);
+    context.launcher = GANG_LAUNCHER_TORCHRUN;
+    context.is_torchrun = true;
+    context.index = 1;
+    golden("torchrun", &context, LAUNCH_PROCESS);
+    context.is_torchrun = false;
+    context.slot = 1;
+    context.logs = NULL;
+    golden("torch-process", &context, LAUNCH_PROCESS);
+    context.launcher = GANG_LAUNCHER_NONE;
+    context.slot = -1;
+    golden("none", &context, LAUNCH_PROCESS);
+    context.table = NULL;
+    context.index = 3;
+    golden("prepare", &context, LAUNCH_PREPARE);
 }
 
-static const char *of(const struct launch_world *world, enum launch_role role, const char *name) {
+static const char *of(const struct launch_context *context, enum launch_role role,
+                      const char *name) {
     static char text[256];
     struct launch_variables variables;
-    launch_variables(world, role, &variables);
+    launch_variables(context, role, &variables);
     const char *value = launch_variable(&variables, name);
     snprintf(text, sizeof text, "%s", value ? value : "(none)");
     launch_variables_release(&variables);
@@ -158,39 +159,40 @@ static void variables_in_variables(void) {
     static const char *const secrets[] = {"KEY", NULL};
     static const char *const names[] = {"TIMELINE", "NAME", "INDEX", "AGAIN", "ABSENT", NULL};
     static const struct launch_path outputs[] = {{"MODEL", "/out"}};
-    struct launch_world world = {.base = base,
-                                 .table = &table,
-                                 .launcher = GANG_LAUNCHER_MPI,
-                                 .index = 3,
-                                 .slot = -1,
-                                 .job = "j",
-                                 .worker = "j-3",
-                                 .bin = "/windlass/bin",
-                                 .run = "/windlass/run",
-                                 .secrets = secrets,
-                                 .environment = names,
-                                 .outputs = outputs,
-                                 .output_count = 1};
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "TIMELINE"), "/out/$KEY$HOME$UNKNOWN-2.json");
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "NAME"), "$KEY$HOME$UNKNOWN");
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "AGAIN"), "$AGAIN:x");
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "OTHER"), "$NAME"); /* from the image, not from the spec */
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "ABSENT"), "(none)");
-    CHECK_STR(of(&world, LAUNCH_PROCESS, "KEY"), "hidden");
-    CHECK_STR(of(&world, LAUNCH_COMMAND, "KEY"), "(none)");
-    CHECK_STR(of(&world, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
+    struct launch_context context = {.pod_environment = base,
+                                     .table = &table,
+                                     .launcher = GANG_LAUNCHER_MPI,
+                                     .index = 3,
+                                     .slot = -1,
+                                     .job = "j",
+                                     .worker = "j-3",
+                                     .bin = "/windlass/bin",
+                                     .run = "/windlass/run",
+                                     .secrets = secrets,
+                                     .environment = names,
+                                     .outputs = outputs,
+                                     .output_count = 1};
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "TIMELINE"), "/out/$KEY$HOME$UNKNOWN-2.json");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "NAME"), "$KEY$HOME$UNKNOWN");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "AGAIN"), "$AGAIN:x");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "OTHER"),
+              "$NAME"); /* from the image, not from the spec */
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "ABSENT"), "(none)");
+    CHECK_STR(of(&context, LAUNCH_PROCESS, "KEY"), "hidden");
+    CHECK_STR(of(&context, LAUNCH_COMMAND, "KEY"), "(none)");
+    CHECK_STR(of(&context, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
 }
 
 /* Member 0's environment before any process of it is chosen. */
-static struct launch_world world_of_mpi(const char *const *base) {
-    return (struct launch_world){.base = base,
-                                 .table = &table,
-                                 .launcher = GANG_LAUNCHER_MPI,
-                                 .slot = -1,
-                                 .job = "j",
-                                 .worker = "j-0",
-                                 .bin = "/windlass/bin",
-                                 .run = "/windlass/run"};
+static struct launch_context world_of_mpi(const char *const *base) {
+    return (struct launch_context){.pod_environment = base,
+                                   .table = &table,
+                                   .launcher = GANG_LAUNCHER_MPI,
+                                   .slot = -1,
+                                   .job = "j",
+                                   .worker = "j-0",
+                                   .bin = "/windlass/bin",
+                                   .run = "/windlass/run"};
 }
 
 /* If processes may not read each other's memory, Open MPI does not try; a user's value wins. */
@@ -199,12 +201,12 @@ static void what_seccomp_forbids(void) {
     static const char *const none[] = {NULL};
     static const char *const own[] = {"OMPI_MCA_btl_vader_single_copy_mechanism=cma", NULL};
     for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
-        struct launch_world world = world_of_mpi(none);
-        CHECK_STR(of(&world, (enum launch_role)role, name), "(none)");
-        world.is_walled = true;
-        CHECK_STR(of(&world, (enum launch_role)role, name), "none");
-        world.base = own;
-        CHECK_STR(of(&world, (enum launch_role)role, name), "cma");
+        struct launch_context context = world_of_mpi(none);
+        CHECK_STR(of(&context, (enum launch_role)role, name), "(none)");
+        context.forbids_memory_reads = true;
+        CHECK_STR(of(&context, (enum launch_role)role, name), "none");
+        context.pod_environment = own;
+        CHECK_STR(of(&context, (enum launch_role)role, name), "cma");
     }
 }
 
@@ -215,28 +217,28 @@ static void what_is_ours(void) {
                                        "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
                                        "data=/data",         NULL};
     static const char *const names[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES"};
-    struct launch_world world = world_of_mpi(base);
+    struct launch_context context = world_of_mpi(base);
     for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-            world.is_trainer = false;
-            CHECK_STR(of(&world, (enum launch_role)role, names[i]), "(none)");
-            world.is_trainer = true;
-            CHECK_STR(of(&world, (enum launch_role)role, names[i]), strchr(base[i], '=') + 1);
+            context.is_trainer = false;
+            CHECK_STR(of(&context, (enum launch_role)role, names[i]), "(none)");
+            context.is_trainer = true;
+            CHECK_STR(of(&context, (enum launch_role)role, names[i]), strchr(base[i], '=') + 1);
         }
-        CHECK_STR(of(&world, (enum launch_role)role, "WINDLASS_TOKEN"), "(none)");
-        CHECK_STR(of(&world, (enum launch_role)role, "data"), "/data");
+        CHECK_STR(of(&context, (enum launch_role)role, "WINDLASS_TOKEN"), "(none)");
+        CHECK_STR(of(&context, (enum launch_role)role, "data"), "/data");
     }
 }
 
 /* mpirun passes its variables to all ranks: none of them may belong to one pod. */
 static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
-    struct launch_world world = world_of_mpi(base);
+    struct launch_context context = world_of_mpi(base);
     struct launch_variables here, there;
-    launch_variables(&world, LAUNCH_COMMAND, &here);
-    world.index = 1;
-    world.worker = "j-1";
-    launch_variables(&world, LAUNCH_COMMAND, &there);
+    launch_variables(&context, LAUNCH_COMMAND, &here);
+    context.index = 1;
+    context.worker = "j-1";
+    launch_variables(&context, LAUNCH_COMMAND, &there);
     CHECK_INT(here.count, there.count);
     for (size_t i = 0; i < here.count; i++) {
         CHECK_STR(here.items[i], there.items[i]);

@@ -11,21 +11,21 @@ static bool tell(struct gang *gang, enum gang_event_kind kind, int index, int64_
     struct gang_event event = {.kind = kind,
                                .index = index,
                                .incarnation = attempt == 1 ? "first" : "second",
-                               .round = kind == GANG_HELLO ? 0 : facts.round,
+                               .round = kind == GANG_EVENT_HELLO ? 0 : facts.round,
                                .attempt = attempt,
                                .seen = 1,
                                .is_prepared = true,
                                .rank = -1,
                                .code = -1,
                                .seconds = 28};
-    return gang_tell(gang, &event, now_ms);
+    return gang_handle(gang, &event, now_ms);
 }
 
 /* The last of all due actions; -1: none. */
 static int last_action(struct gang *gang, int64_t now_ms) {
     struct gang_action action;
     int last = -1;
-    while (gang_next(gang, now_ms, &action)) {
+    while (gang_next_action(gang, now_ms, &action)) {
         last = (int)action.kind;
     }
     return last;
@@ -33,20 +33,20 @@ static int last_action(struct gang *gang, int64_t now_ms) {
 
 static bool is_early(const struct gang *gang) {
     struct gang_event hello = {
-        .kind = GANG_HELLO, .index = 1, .incarnation = "second", .attempt = 2, .seen = 1};
-    return gang_is_early(gang, &hello);
+        .kind = GANG_EVENT_HELLO, .index = 1, .incarnation = "second", .attempt = 2, .seen = 1};
+    return gang_is_hello_early(gang, &hello);
 }
 
 static struct gang *run(const struct gang_options *options) {
     struct gang *gang = gang_new(options);
     for (int i = 0; i < options->workers; i++) {
-        CHECK(tell(gang, GANG_HELLO, i, 1, 0));
+        CHECK(tell(gang, GANG_EVENT_HELLO, i, 1, 0));
     }
-    CHECK_INT(last_action(gang, 0), GANG_ARM);
+    CHECK_INT(last_action(gang, 0), GANG_ACTION_CONFIGURE);
     for (int i = 0; i < options->workers; i++) {
-        CHECK(tell(gang, GANG_READY, i, 1, 0));
+        CHECK(tell(gang, GANG_EVENT_READY, i, 1, 0));
     }
-    CHECK_INT(last_action(gang, 0), GANG_START);
+    CHECK_INT(last_action(gang, 0), GANG_ACTION_START);
     return gang;
 }
 
@@ -61,63 +61,70 @@ static struct gang *running(void) {
 static void test_successor_waits(void) {
     struct gang *gang = running();
     CHECK(!is_early(gang)); /* no pod leaves: it disappeared without a message */
-    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
-    CHECK_INT(last_action(gang, 100), GANG_NOTICE);
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 1, 1, 100));
+    CHECK_INT(last_action(gang, 100), GANG_ACTION_NOTICE);
     CHECK(is_early(gang));
     CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS - 1), -1);
-    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_ACTION_STOP);
     CHECK(is_early(gang)); /* its programs have heard SIGTERM */
-    CHECK(tell(gang, GANG_STOPPED, 1, 1, 21000));
+    CHECK(tell(gang, GANG_EVENT_STOPPED, 1, 1, 21000));
     CHECK(!is_early(gang));
-    CHECK(tell(gang, GANG_HELLO, 1, 2, 21000));
-    CHECK(tell(gang, GANG_STOPPED, 0, 1, 21000));
-    CHECK_INT(last_action(gang, 21000), GANG_ARM);
+    CHECK(tell(gang, GANG_EVENT_HELLO, 1, 2, 21000));
+    CHECK(tell(gang, GANG_EVENT_STOPPED, 0, 1, 21000));
+    CHECK_INT(last_action(gang, 21000), GANG_ACTION_CONFIGURE);
     gang_free(gang);
 }
 
 /* The gang does not wait for a pod that no longer answers. */
 static void test_successor_of_a_dead_one(void) {
     struct gang *gang = running();
-    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 1, 1, 100));
     CHECK(is_early(gang));
-    CHECK(tell(gang, GANG_SILENT, 1, 1, 200));
+    CHECK(tell(gang, GANG_EVENT_DISCONNECTED, 1, 1, 200));
     CHECK(!is_early(gang));
     gang_free(gang);
     gang = running();
-    CHECK(tell(gang, GANG_LEAVING, 1, 1, 0));
-    CHECK_INT(last_action(gang, GANG_NOTICE_MS), GANG_STOP);
-    CHECK_INT(last_action(gang, GANG_NOTICE_MS + GANG_STOP_MS), -1);
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 1, 1, 0));
+    CHECK_INT(last_action(gang, GANG_NOTICE_MS), GANG_ACTION_STOP);
+    CHECK_INT(last_action(gang, GANG_NOTICE_MS + GANG_STOP_TIMEOUT_MS), -1);
     CHECK(!is_early(gang)); /* it has not answered STOP: lost */
     gang_free(gang);
 }
 
 /* A pod may be evicted, and its successor continues from its checkpoint. */
 static void test_one_alone_leaves(void) {
-    static const struct gang_options options = {
-        .workers = 1, .min_workers = 1, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
+    static const struct gang_options options = {.workers = 1,
+                                                .min_workers = 1,
+                                                .slots = 1,
+                                                .attempt = 1,
+                                                .deletion_notice_ms = GANG_DELETION_NOTICE_MS};
     struct gang *gang = run(&options);
-    CHECK(tell(gang, GANG_LEAVING, 0, 1, 100));
-    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS - 1), GANG_NOTICE);
-    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 0, 1, 100));
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS - 1), GANG_ACTION_NOTICE);
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_ACTION_STOP);
     gang_free(gang);
 }
 
 /* The job is over: a program that ignores the notice keeps its GPUs for a shorter time. */
 static void test_all_leave(void) {
-    static const struct gang_options options = {
-        .workers = 2, .min_workers = 2, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
+    static const struct gang_options options = {.workers = 2,
+                                                .min_workers = 2,
+                                                .slots = 1,
+                                                .attempt = 1,
+                                                .deletion_notice_ms = GANG_DELETION_NOTICE_MS};
     struct gang *gang = run(&options);
-    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
-    CHECK_INT(last_action(gang, 100), GANG_NOTICE);
-    CHECK_INT(last_action(gang, 100 + GANG_PARTING_MS), -1); /* a single one has its full time */
-    CHECK(tell(gang, GANG_LEAVING, 0, 1, 6000));
-    CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS - 1), -1);
-    CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS), GANG_STOP);
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 1, 1, 100));
+    CHECK_INT(last_action(gang, 100), GANG_ACTION_NOTICE);
+    CHECK_INT(last_action(gang, 100 + GANG_DELETION_NOTICE_MS),
+              -1); /* a single one has its full time */
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 0, 1, 6000));
+    CHECK_INT(last_action(gang, 6000 + GANG_DELETION_NOTICE_MS - 1), -1);
+    CHECK_INT(last_action(gang, 6000 + GANG_DELETION_NOTICE_MS), GANG_ACTION_STOP);
     gang_free(gang);
     gang = run(&options);
-    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
-    CHECK(tell(gang, GANG_LEAVING, 0, 1, 19000)); /* the first one's time ends earlier */
-    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 1, 1, 100));
+    CHECK(tell(gang, GANG_EVENT_LEAVING, 0, 1, 19000)); /* the first one's time ends earlier */
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_ACTION_STOP);
     gang_free(gang);
 }
 
@@ -125,7 +132,7 @@ static void test_all_leave(void) {
 
 static void tell_one(struct gang *gang, struct gang_event event, int64_t now_ms) {
     event.incarnation = "a";
-    CHECK(gang_tell(gang, &event, now_ms));
+    CHECK(gang_handle(gang, &event, now_ms));
 }
 
 static struct gang *arming_with(int64_t hang_ms) {
@@ -139,9 +146,11 @@ static struct gang *arming_with(int64_t hang_ms) {
     struct gang_action action;
     int64_t round = 3 << GANG_ROUND_BITS | 1;
     for (int i = 0; i < 2; i++) {
-        tell_one(gang, (struct gang_event){.kind = GANG_HELLO, .index = i, .is_prepared = true}, 1);
+        tell_one(gang,
+                 (struct gang_event){.kind = GANG_EVENT_HELLO, .index = i, .is_prepared = true}, 1);
     }
-    CHECK(gang_next(gang, 1, &action) && action.kind == GANG_ARM && action.round == round);
+    CHECK(gang_next_action(gang, 1, &action) && action.kind == GANG_ACTION_CONFIGURE &&
+          action.round == round);
     return gang;
 }
 
@@ -154,15 +163,17 @@ static struct gang *started(int64_t hang_ms) {
     struct gang_action action;
     int64_t round = 3 << GANG_ROUND_BITS | 1;
     for (int i = 0; i < 2; i++) {
-        tell_one(gang, (struct gang_event){.kind = GANG_READY, .index = i, .round = round}, 2);
+        tell_one(gang, (struct gang_event){.kind = GANG_EVENT_READY, .index = i, .round = round},
+                 2);
     }
-    CHECK(gang_next(gang, 2, &action) && action.kind == GANG_START && action.count == 2);
+    CHECK(gang_next_action(gang, 2, &action) && action.kind == GANG_ACTION_START &&
+          action.count == 2);
     return gang;
 }
 
 static void beat_one(struct gang *gang, int rank, bool is_waiting, int64_t now_ms) {
     tell_one(gang,
-             (struct gang_event){.kind = GANG_BEAT,
+             (struct gang_event){.kind = GANG_EVENT_HEARTBEAT,
                                  .index = rank / 2,
                                  .rank = rank,
                                  .progress = 7,
@@ -182,19 +193,20 @@ static void a_hang_has_a_rank(void) {
                     beat_one(gang, rank, rank != 2, now_ms);
                 }
             }
-            CHECK(!gang_next(gang, now_ms, &action));
+            CHECK(!gang_next_action(gang, now_ms, &action));
         }
-        CHECK_INT(gang_wake_ms(gang), 31000); /* from the first step's end: four moved */
-        CHECK(gang_next(gang, 31000, &action) && action.kind == GANG_STOP);
+        CHECK_INT(gang_deadline_ms(gang), 31000); /* from the first step's end: four moved */
+        CHECK(gang_next_action(gang, 31000, &action) && action.kind == GANG_ACTION_STOP);
         for (int i = 0; i < 2; i++) {
-            tell_one(gang,
-                     (struct gang_event){.kind = GANG_STOPPED, .index = i, .round = action.round},
-                     31001);
+            tell_one(
+                gang,
+                (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = i, .round = action.round},
+                31001);
         }
         gang_facts(gang, &facts);
-        CHECK_INT(facts.last.cause, GANG_HUNG);
-        CHECK_INT(facts.last.rank, wanted);
-        CHECK_INT(facts.counted, 1);
+        CHECK_INT(facts.last_failure.cause, GANG_CAUSE_HANG);
+        CHECK_INT(facts.last_failure.rank, wanted);
+        CHECK_INT(facts.counted_restarts, 1);
         gang_free(gang);
     }
 }
@@ -206,24 +218,25 @@ static void a_command_waits_for_an_explanation(void) {
     struct gang_facts facts;
     int64_t round = 3 << GANG_ROUND_BITS | 1;
     struct gang_event exit = {
-        .kind = GANG_EXITED, .round = round, .rank = -1, .code = 205, .words = "mpirun: oh"};
+        .kind = GANG_EVENT_EXITED, .round = round, .rank = -1, .code = 205, .detail = "mpirun: oh"};
     tell_one(gang, exit, 1000);
-    CHECK(gang_next(gang, 1000, &action) && action.kind == GANG_STOP);
+    CHECK(gang_next_action(gang, 1000, &action) && action.kind == GANG_ACTION_STOP);
     for (int i = 0; i < 2; i++) {
-        tell_one(gang, (struct gang_event){.kind = GANG_STOPPED, .index = i, .round = round}, 1100);
+        tell_one(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = i, .round = round},
+                 1100);
     }
-    CHECK_INT(gang_wake_ms(gang), 1000 + GANG_EXPLAIN_MS);
+    CHECK_INT(gang_deadline_ms(gang), 1000 + GANG_EXPLAIN_COMMAND_MS);
     tell_one(gang,
-             (struct gang_event){.kind = GANG_MEMORY,
+             (struct gang_event){.kind = GANG_EVENT_OOM_KILLED,
                                  .index = 1,
                                  .rank = 3,
                                  .code = 137,
-                                 .words = "killed: resources.limits.memory"},
+                                 .detail = "killed: resources.limits.memory"},
              5000);
     gang_facts(gang, &facts);
-    CHECK_STR(gang_cause_name(facts.last.cause), "Memory");
-    CHECK_INT(facts.last.index, 1);
-    CHECK_STR(facts.last.words, "killed: resources.limits.memory");
+    CHECK_STR(gang_cause_name(facts.last_failure.cause), "Memory");
+    CHECK_INT(facts.last_failure.index, 1);
+    CHECK_STR(facts.last_failure.detail, "killed: resources.limits.memory");
     gang_free(gang);
 }
 
@@ -231,9 +244,9 @@ static void a_command_waits_for_an_explanation(void) {
  * a stopped rank, which is named. */
 static void who_gives_up_tells_of_a_hang(void) {
     static const struct gang_event explanations[] = {
-        {.kind = GANG_STOPPED}, /* none */
-        {.kind = GANG_MEMORY, .index = 1, .rank = 3, .code = 137, .words = "memory"},
-        {.kind = GANG_HALTED, .index = 1, .rank = -1, .words = "process 7 is stopped"}};
+        {.kind = GANG_EVENT_STOPPED}, /* none */
+        {.kind = GANG_EVENT_OOM_KILLED, .index = 1, .rank = 3, .code = 137, .detail = "memory"},
+        {.kind = GANG_EVENT_SUSPENDED, .index = 1, .rank = -1, .detail = "process 7 is stopped"}};
     static const char *const wanted[] = {"Hang 0 0 4 silent", "Memory 1 3 137 memory",
                                          "Hang 1 -1 -1 process 7 is stopped"};
     for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
@@ -241,24 +254,30 @@ static void who_gives_up_tells_of_a_hang(void) {
         struct gang_action action;
         struct gang_facts facts;
         int64_t round = 3 << GANG_ROUND_BITS | 1;
-        struct gang_event event = {
-            .kind = GANG_EXITED, .round = round, .code = 4, .gives_up = true, .words = "silent"};
+        struct gang_event event = {.kind = GANG_EVENT_EXITED,
+                                   .round = round,
+                                   .code = 4,
+                                   .gives_up = true,
+                                   .detail = "silent"};
         tell_one(gang, event, 1000);
-        CHECK(gang_next(gang, 1000 + GANG_SETTLE_MS, &action) && action.kind == GANG_STOP);
+        CHECK(gang_next_action(gang, 1000 + GANG_EXPLAIN_RANK_MS, &action) &&
+              action.kind == GANG_ACTION_STOP);
         event = explanations[i];
         event.round = round;
         tell_one(gang, event, 1500);
         for (int member = 0; member < 2; member++) {
-            event = (struct gang_event){.kind = GANG_STOPPED, .index = member, .round = round};
+            event =
+                (struct gang_event){.kind = GANG_EVENT_STOPPED, .index = member, .round = round};
             tell_one(gang, event, 1600);
         }
-        gang_next(gang, 60000, &action);
+        gang_next_action(gang, 60000, &action);
         gang_facts(gang, &facts);
         AUTO(text_freep)
-        char *told = x_printf("%s %d %d %d %s", gang_cause_name(facts.last.cause), facts.last.index,
-                              facts.last.rank, facts.last.code, facts.last.words);
+        char *told = x_printf("%s %d %d %d %s", gang_cause_name(facts.last_failure.cause),
+                              facts.last_failure.index, facts.last_failure.rank,
+                              facts.last_failure.code, facts.last_failure.detail);
         CHECK_STR(told, wanted[i]);
-        CHECK_INT(facts.counted, 1);
+        CHECK_INT(facts.counted_restarts, 1);
         gang_free(gang);
     }
 }
@@ -267,15 +286,16 @@ static void who_gives_up_tells_of_a_hang(void) {
 static void who_comes_back_empty_is_lost(void) {
     struct gang *gang = started(0);
     struct gang_action action;
-    struct gang_event hello = {.kind = GANG_HELLO, .index = 1, .is_prepared = true};
-    tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 50000);
-    CHECK(!gang_next(gang, 50000, &action));
+    struct gang_event hello = {.kind = GANG_EVENT_HELLO, .index = 1, .is_prepared = true};
+    tell_one(gang, (struct gang_event){.kind = GANG_EVENT_DISCONNECTED, .index = 1}, 50000);
+    CHECK(!gang_next_action(gang, 50000, &action));
     hello.round = 3 << GANG_ROUND_BITS | 1;
     tell_one(gang, hello, 50000);
-    CHECK(!gang_next(gang, 50000, &action)); /* the gang goes on */
+    CHECK(!gang_next_action(gang, 50000, &action)); /* the gang goes on */
     hello.round = 0;
     tell_one(gang, hello, 50000);
-    CHECK(gang_next(gang, 50000, &action) && action.kind == GANG_STOP && action.count == 2);
+    CHECK(gang_next_action(gang, 50000, &action) && action.kind == GANG_ACTION_STOP &&
+          action.count == 2);
     gang_free(gang);
 }
 
@@ -285,32 +305,33 @@ static void who_died_of_memory_is_counted(void) {
         struct gang *gang = started(0);
         struct gang_action action;
         struct gang_facts facts;
-        struct gang_event hello = {.kind = GANG_HELLO,
+        struct gang_event hello = {.kind = GANG_EVENT_HELLO,
                                    .index = 1,
                                    .is_memory = true,
                                    .incarnation = "b",
-                                   .words = "raise the limit"};
-        struct gang_event stopped = {.kind = GANG_STOPPED, .round = 3 << GANG_ROUND_BITS | 1};
-        tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 1000);
+                                   .detail = "raise the limit"};
+        struct gang_event stopped = {.kind = GANG_EVENT_STOPPED, .round = 3 << GANG_ROUND_BITS | 1};
+        tell_one(gang, (struct gang_event){.kind = GANG_EVENT_DISCONNECTED, .index = 1}, 1000);
         if (after_ms > GANG_LOST_MS) { /* it counts as lost meanwhile */
-            CHECK(gang_next(gang, 16000, &action) && action.kind == GANG_STOP);
+            CHECK(gang_next_action(gang, 16000, &action) && action.kind == GANG_ACTION_STOP);
             tell_one(gang, stopped, 16001);
             gang_facts(gang, &facts);
-            CHECK(facts.last.cause == GANG_LOST && facts.counted == 0 && facts.disrupted == 1);
+            CHECK(facts.last_failure.cause == GANG_CAUSE_LOST && facts.counted_restarts == 0 &&
+                  facts.uncounted_restarts == 1);
         }
         for (int i = 0; i < 2; i++) { /* and reconnects after a cut */
-            CHECK(gang_tell(gang, &hello, 1000 + after_ms + i));
+            CHECK(gang_handle(gang, &hello, 1000 + after_ms + i));
         }
         tell_one(gang, stopped, 1002 + after_ms);
         stopped.index = 1;
         stopped.incarnation = "b";
-        gang_tell(gang, &stopped, 1002 + after_ms);
+        gang_handle(gang, &stopped, 1002 + after_ms);
         gang_facts(gang, &facts);
-        CHECK_INT(facts.last.cause, GANG_OUT_OF_MEMORY);
-        CHECK_INT(facts.last.index, 1);
-        CHECK_STR(facts.last.words, "raise the limit");
-        CHECK_INT(facts.counted, 1);
-        CHECK_INT(facts.disrupted, 0);
+        CHECK_INT(facts.last_failure.cause, GANG_CAUSE_MEMORY);
+        CHECK_INT(facts.last_failure.index, 1);
+        CHECK_STR(facts.last_failure.detail, "raise the limit");
+        CHECK_INT(facts.counted_restarts, 1);
+        CHECK_INT(facts.uncounted_restarts, 0);
         gang_free(gang);
     }
 }
@@ -322,19 +343,20 @@ static void who_was_out_of_reach_did_not_die_of_memory(void) {
     struct gang_facts facts;
     int64_t round = 3 << GANG_ROUND_BITS | 1;
     struct gang_event hello = {
-        .kind = GANG_HELLO, .index = 1, .is_memory = true, .incarnation = "b"};
+        .kind = GANG_EVENT_HELLO, .index = 1, .is_memory = true, .incarnation = "b"};
     tell_one(gang,
              (struct gang_event){
-                 .kind = GANG_UNREACHED, .index = 1, .round = round, .words = "no route"},
+                 .kind = GANG_EVENT_UNREACHABLE, .index = 1, .round = round, .detail = "no route"},
              2);
-    CHECK(gang_next(gang, 2, &action) && action.kind == GANG_STOP);
-    tell_one(gang, (struct gang_event){.kind = GANG_STOPPED, .round = round}, 3);
-    CHECK(gang_tell(gang, &hello, 1000)); /* while the first pod's end is waited for, or after it */
+    CHECK(gang_next_action(gang, 2, &action) && action.kind == GANG_ACTION_STOP);
+    tell_one(gang, (struct gang_event){.kind = GANG_EVENT_STOPPED, .round = round}, 3);
+    CHECK(
+        gang_handle(gang, &hello, 1000)); /* while the first pod's end is waited for, or after it */
     gang_facts(gang, &facts);
-    CHECK_INT(facts.last.cause, GANG_LOST);
-    CHECK_STR(facts.last.words, "no route");
-    CHECK_INT(facts.counted, 0);
-    CHECK_INT(facts.disrupted, 1);
+    CHECK_INT(facts.last_failure.cause, GANG_CAUSE_LOST);
+    CHECK_STR(facts.last_failure.detail, "no route");
+    CHECK_INT(facts.counted_restarts, 0);
+    CHECK_INT(facts.uncounted_restarts, 1);
     gang_free(gang);
 }
 

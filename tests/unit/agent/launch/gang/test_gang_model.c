@@ -18,9 +18,9 @@ static void hello(struct world *world, int index) {
     pod->is_linked = true;
     pod->relink_ms = -1;
     world_tell(world,
-               (struct gang_event){.kind = GANG_HELLO,
+               (struct gang_event){.kind = GANG_EVENT_HELLO,
                                    .index = index,
-                                   .round = pod->armed,
+                                   .round = pod->configured_round,
                                    .attempt = pod->attempt,
                                    .seen = world->options.attempt,
                                    .is_prepared = pod->is_prepared,
@@ -34,7 +34,8 @@ static void cut(struct world *world, int index, int64_t for_ms) {
         pod->is_linked = false;
         pod->cut_ms = world->now_ms;
         pod->relink_ms = world->now_ms + for_ms;
-        world_tell(world, (struct gang_event){.kind = GANG_SILENT, .index = index}, pod->serial);
+        world_tell(world, (struct gang_event){.kind = GANG_EVENT_DISCONNECTED, .index = index},
+                   pod->serial);
     }
 }
 
@@ -54,21 +55,21 @@ static void come(struct world *world, int index) {
 static void new_hub(struct world *world) {
     struct gang_facts facts;
     gang_facts(world->gang, &facts);
-    world->options.counted = facts.counted;
-    world->options.disrupted = facts.disrupted;
+    world->options.counted_restarts = facts.counted_restarts;
+    world->options.uncounted_restarts = facts.uncounted_restarts;
     world->options.attempt++;
     gang_free(world->gang);
     world->gang = gang_new(&world->options);
-    world->is_armed = world->is_started = world->is_stopped = false;
+    world->is_configured = world->is_started = world->is_stopped = false;
     world->round = world->not_before_ms = 0;
     world->lost_index = -1;
-    world->fruitless = 0;
+    world->rounds_without_progress = 0;
     world->grace_ms = world->enough_ms = -1;
     world->log_count = 0;
     world->wake_ms = 0;
     for (int i = 0; i < world->options.workers; i++) {
         struct pod *pod = &world->pods[i];
-        world->views[i] = (struct view){.stop_ms = -1};
+        world->views[i] = (struct view){.stop_sent_ms = -1};
         pod->up.count = pod->down.count = 0;
         pod->relink_ms = -1;
         pod->cut_ms = pod->is_linked ? world->now_ms : pod->cut_ms;
@@ -84,7 +85,7 @@ static void end_pod(struct world *world, int index) {
     struct pod *pod = &world->pods[index];
     cut(world, index, INT32_MAX);
     pod->is_up = false;
-    pod->runs = pod->armed = 0;
+    pod->runs = pod->configured_round = 0;
     pod->ends_ms = pod->relink_ms = -1;
     pod->comes_ms = world->now_ms + world_dice(world, world_dice(world, 4) ? 5000 : 40000);
     if (index == 0) {
@@ -94,24 +95,24 @@ static void end_pod(struct world *world, int index) {
 
 static void receive(struct world *world, int index, const struct gang_action *action) {
     struct pod *pod = &world->pods[index];
-    struct gang_event answer = {.kind = GANG_READY, .index = index, .round = action->round};
-    if (action->kind == GANG_ARM) {
-        pod->armed = action->round;
+    struct gang_event answer = {.kind = GANG_EVENT_READY, .index = index, .round = action->round};
+    if (action->kind == GANG_ACTION_CONFIGURE) {
+        pod->configured_round = action->round;
         pod->runs = 0;
         if (world_dice(world, 15) == 0) {
-            answer.kind = GANG_UNREACHED;
+            answer.kind = GANG_EVENT_UNREACHABLE;
         }
         world_post(world, &pod->up, &answer, NULL);
-    } else if (action->kind == GANG_START) {
-        pod->runs = pod->armed == action->round ? action->round : pod->runs;
-    } else if (action->kind == GANG_STOP && pod->armed <= action->round) {
+    } else if (action->kind == GANG_ACTION_START) {
+        pod->runs = pod->configured_round == action->round ? action->round : pod->runs;
+    } else if (action->kind == GANG_ACTION_STOP && pod->configured_round <= action->round) {
         if (pod->runs == action->round && world_dice(world, 3) == 0) {
-            answer.kind = GANG_HALTED;
+            answer.kind = GANG_EVENT_SUSPENDED;
             answer.rank = (int)world_dice(world, MAX(world->table_count, 1));
             world_post(world, &pod->up, &answer, NULL);
         }
-        pod->armed = pod->runs = 0;
-        answer.kind = GANG_STOPPED;
+        pod->configured_round = pod->runs = 0;
+        answer.kind = GANG_EVENT_STOPPED;
         world_post(world, &pod->up, &answer, NULL);
     }
 }
@@ -140,11 +141,11 @@ static void end_well(struct world *world) {
             continue;
         }
         for (int k = 0; k < world->options.processes; k++, place++) {
-            say(world, i, (struct gang_event){.kind = GANG_EXITED, .rank = place});
+            say(world, i, (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = place});
         }
     }
     if (world->options.processes == 0) {
-        say(world, 0, (struct gang_event){.kind = GANG_EXITED, .rank = -1});
+        say(world, 0, (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = -1});
     }
 }
 
@@ -152,20 +153,22 @@ static void fail(struct world *world, int index) {
     int rank = (int)world_dice(world, world->table_count);
     int64_t way = world_dice(world, 4);
     if (way == 0) {
-        say(world, index, (struct gang_event){.kind = GANG_MEMORY, .rank = rank, .code = 137});
+        say(world, index,
+            (struct gang_event){.kind = GANG_EVENT_OOM_KILLED, .rank = rank, .code = 137});
     }
     if (way <= 2) {
-        say(world, index, (struct gang_event){.kind = GANG_EXITED, .rank = rank, .code = 137});
+        say(world, index,
+            (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = rank, .code = 137});
     }
     if (world->options.processes == 0) {
-        say(world, 0, (struct gang_event){.kind = GANG_EXITED, .rank = -1, .code = 205});
+        say(world, 0, (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = -1, .code = 205});
     }
 }
 
 static void beat(struct world *world) {
     for (int rank = 0; rank < world->table_count; rank++) {
         world_tell(world,
-                   (struct gang_event){.kind = GANG_BEAT,
+                   (struct gang_event){.kind = GANG_EVENT_HEARTBEAT,
                                        .rank = rank,
                                        .progress = world->now_ms,
                                        .is_waiting = world_dice(world, 2) == 0},
@@ -177,7 +180,7 @@ static void harm(struct world *world) {
     int index = (int)world_dice(world, world->options.workers);
     struct pod *pod = &world->pods[index];
     int seconds = (int)world_dice(world, 30) - 5;
-    struct gang_event event = {.kind = GANG_LEAVING, .index = index, .rank = -1, .code = -1};
+    struct gang_event event = {.kind = GANG_EVENT_LEAVING, .index = index, .rank = -1, .code = -1};
     if (!pod->is_up) {
         return;
     }
@@ -212,7 +215,7 @@ static void harm(struct world *world) {
         pod->is_mute |= pod->is_prepared && world_dice(world, 3) == 0;
         break;
     case 7:
-        event.kind = GANG_FINAL;
+        event.kind = GANG_EVENT_FATAL;
         if (world_dice(world, 20) == 0) {
             say(world, index, event);
         }
@@ -221,15 +224,16 @@ static void harm(struct world *world) {
         if (!world->views[index].is_known) {
             break;
         }
-        event.kind =
-            world_dice(world, 2) ? GANG_HELLO : (enum gang_event_kind)world_dice(world, GANG_FINAL);
+        event.kind = world_dice(world, 2)
+                         ? GANG_EVENT_HELLO
+                         : (enum gang_event_kind)world_dice(world, GANG_EVENT_FATAL);
         event.attempt = pod->attempt - 1;
         event.round = world->round;
         world_tell(world, event, pod->serial - 1);
         break;
     case 9:
         if (world_dice(world, 60) == 0) {
-            event.kind = GANG_HELLO;
+            event.kind = GANG_EVENT_HELLO;
             event.attempt = pod->attempt;
             event.seen = world->options.attempt + 1;
             world_tell(world, event, pod->serial);
@@ -273,11 +277,11 @@ static void live(struct world *world, int index) {
     }
     if (!pod->is_prepared && world->now_ms >= pod->prepared_ms) {
         pod->is_prepared = true;
-        say(world, index, (struct gang_event){.kind = GANG_PREPARED});
+        say(world, index, (struct gang_event){.kind = GANG_EVENT_PREPARED});
     }
     if (!pod->is_linked) {
-        bool is_alone = world->now_ms - pod->cut_ms >= GANG_FENCE_MS;
-        pod->armed = is_alone ? 0 : pod->armed; /* it has fenced itself */
+        bool is_alone = world->now_ms - pod->cut_ms >= GANG_SELF_FENCE_MS;
+        pod->configured_round = is_alone ? 0 : pod->configured_round; /* it has fenced itself */
         pod->runs = is_alone ? 0 : pod->runs;
         if (pod->relink_ms >= 0 && world->now_ms >= pod->relink_ms) {
             hello(world, index);
@@ -300,7 +304,7 @@ static void step(struct world *world, bool is_hanging) {
     /* 7: nothing is due before the announced time. */
     struct gang_action action;
     int64_t early_ms = MIN(world->now_ms, world->wake_ms) - 1;
-    CHECK(early_ms < before || !gang_next(world->gang, early_ms, &action));
+    CHECK(early_ms < before || !gang_next_action(world->gang, early_ms, &action));
     world_pump(world);
     for (int i = 0; i < world->options.workers && !world->is_over; i++) {
         live(world, i);
@@ -312,16 +316,17 @@ static void step(struct world *world, bool is_hanging) {
 }
 
 static void begin(struct world *world) {
-    world->options = (struct gang_options){.workers = 1 + (int)world_dice(world, PODS),
-                                           .slots = 4,
-                                           .processes = (int)world_dice(world, 3),
-                                           .max_restarts = (int)world_dice(world, 6),
-                                           .backoff_ms = world_dice(world, 2) * 5000,
-                                           .wait_ms = world_dice(world, 20000),
-                                           .hang_ms = world_dice(world, 3) ? 0 : 4000,
-                                           .notice_ms = world_dice(world, 2) * 12000,
-                                           .parting_ms = world_dice(world, 2) * GANG_PARTING_MS,
-                                           .attempt = 1 + world_dice(world, 3)};
+    world->options =
+        (struct gang_options){.workers = 1 + (int)world_dice(world, PODS),
+                              .slots = 4,
+                              .processes = (int)world_dice(world, 3),
+                              .max_restarts = (int)world_dice(world, 6),
+                              .backoff_ms = world_dice(world, 2) * 5000,
+                              .gather_timeout_ms = world_dice(world, 20000),
+                              .hang_ms = world_dice(world, 3) ? 0 : 4000,
+                              .notice_ms = world_dice(world, 2) * 12000,
+                              .deletion_notice_ms = world_dice(world, 2) * GANG_DELETION_NOTICE_MS,
+                              .attempt = 1 + world_dice(world, 3)};
     world->options.min_workers = world->options.workers;
     if (world_dice(world, 2)) {
         world->options.min_workers = 1 + (int)world_dice(world, world->options.workers);
@@ -331,7 +336,7 @@ static void begin(struct world *world) {
     world->lost_index = -1;
     world->enough_ms = world->grace_ms = -1;
     for (int i = 0; i < world->options.workers; i++) {
-        world->views[i].stop_ms = -1;
+        world->views[i].stop_sent_ms = -1;
         world->pods[i].comes_ms = i ? world->now_ms + world_dice(world, 20000) : 0;
         world->pods[i].attempt = (int64_t)1;
     }

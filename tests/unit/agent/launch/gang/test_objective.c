@@ -20,7 +20,7 @@ static void add(struct objective *objective, int64_t round, double value, int64_
 
 static void check(const struct objective *objective, const char *wanted) {
     AUTO(tree_freep) json_t *progress = json_object();
-    objective_tell(objective, progress);
+    objective_add_json(objective, progress);
     AUTO(text_freep) char *text = tree_canonical(progress);
     CHECK_STR(text, wanted);
 }
@@ -110,7 +110,7 @@ static void add_from(struct objective *objective, int64_t round, int64_t from, i
 
 static char *told_of(const struct objective *objective) {
     AUTO(tree_freep) json_t *progress = json_object();
-    objective_tell(objective, progress);
+    objective_add_json(objective, progress);
     return tree_canonical(json_object_get(progress, "objective"));
 }
 
@@ -185,7 +185,7 @@ static void the_next_hub_knows_the_tail(void) {
             add(&objective, 1, value, begins[i] + k);
         }
         AUTO(text_freep) char *told = told_of(&objective);
-        CHECK(objective_recall(&next, told));
+        CHECK(objective_restore(&next, told));
         AUTO(text_freep) char *same = told_of(&next);
         CHECK_STR(same, told);
         add(&next, 1 << 20, 0, begins[i] + 26);
@@ -212,13 +212,13 @@ static void the_next_hub(void) {
         add(&objective, 1 << 20, i % 7, 10 * i);
     }
     AUTO(tree_freep) json_t *progress = json_object();
-    objective_tell(&objective, progress);
+    objective_add_json(&objective, progress);
     AUTO(text_freep) char *told = tree_canonical(json_object_get(progress, "objective"));
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        CHECK(!objective_recall(&next, wrong[i]));
+        CHECK(!objective_restore(&next, wrong[i]));
     }
     check(&next, "{}");
-    CHECK(objective_recall(&next, told));
+    CHECK(objective_restore(&next, told));
     AUTO(text_freep) char *same = x_printf("{\"objective\":%s}", told);
     check(&next, same);
     /* Reports up to 200 arrived, and it continues from 150: after the 15th report. */
@@ -226,7 +226,7 @@ static void the_next_hub(void) {
     CHECK_INT(next.reports, 16);
     CHECK_INT(next.curve.count, 16);
     CHECK(next.best == 100 && fabs(next.mean - (42 + 0 + 100) / 16.0) < 1e-8);
-    CHECK(objective_recall(&next, "{\"reports\":0,\"others\":[\"acc\",7],\"otherReports\":30}"));
+    CHECK(objective_restore(&next, "{\"reports\":0,\"others\":[\"acc\",7],\"otherReports\":30}"));
     check(&next, "{\"objective\":{\"otherReports\":30,\"others\":[\"acc\"],\"reports\":0}}");
     objective_release(&next);
     objective_release(&objective);
@@ -240,14 +240,15 @@ static void has_a_bound(void) {
     for (int i = 0; i < 10000; i++) {
         add(&objective, 1, -1.23456789e-300 / (i + 1), INT64_MAX - 10000 + i);
     }
-    char words[GANG_WORDS_MAX];
+    char words[GANG_DETAIL_MAX];
     memset(words, '"', sizeof words - 1);
     words[sizeof words - 1] = 0;
-    struct gang_facts facts = {.state = GANG_OVER, .last = {GANG_APP, 2, 5, 7, ""}};
-    snprintf(facts.last.words, sizeof facts.last.words, "%s", words);
-    struct gang_progress progress = {.facts = &facts, .workers = 3, .is_over = true, .code = 1};
-    AUTO(tree_freep) json_t *tree = gang_progress_tell(&progress);
-    objective_tell(&objective, tree);
+    struct gang_facts facts = {.state = GANG_STATE_FINISHED,
+                               .last_failure = {GANG_CAUSE_APP, 2, 5, 7, ""}};
+    snprintf(facts.last_failure.detail, sizeof facts.last_failure.detail, "%s", words);
+    struct gang_progress progress = {.facts = &facts, .workers = 3, .is_finished = true, .code = 1};
+    AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
+    objective_add_json(&objective, tree);
     json_object_set_new(tree, "lost", json_pack("[s]", "digits-7"));
     AUTO(text_freep) char *all = json_dumps(tree, JSON_COMPACT);
     AUTO(text_freep) char *cut = gang_progress_cut(all, 4096);

@@ -115,14 +115,14 @@ static void server_stop(struct server *server) {
 /* ---- the listener --------------------------------------------------------------------------- */
 
 struct heard {
-    atomic_int told, failures, recoveries;
+    atomic_int announced, failures, recoveries;
     struct notice_event event; /* the event after `told` */
 };
 
-static void on_told(void *context, const struct notice_event *event) {
+static void on_announced(void *context, const struct notice_event *event) {
     struct heard *heard = context;
     heard->event = *event;
-    atomic_fetch_add(&heard->told, 1);
+    atomic_fetch_add(&heard->announced, 1);
 }
 
 static void on_changed(void *context, const struct error *err) {
@@ -136,8 +136,11 @@ static struct notice *start(const struct server *server, struct heard *heard) {
     AUTO(text_freep)
     char *url = x_printf("http://127.0.0.1:%d/metadata/scheduledevents?api-version=2020-07-01",
                          server->port);
-    struct notice_options options = {
-        .url = url, .every_ms = 20, .told = on_told, .changed = on_changed, .context = heard};
+    struct notice_options options = {.url = url,
+                                     .every_ms = 20,
+                                     .announced = on_announced,
+                                     .changed = on_changed,
+                                     .context = heard};
     CHECK_OK(notice_start(&options, &notice, &err), &err);
     return notice;
 }
@@ -161,15 +164,15 @@ static void a_preemption_is_told_once(void) {
     server_start(&server);
     struct notice *notice = start(&server, &heard);
     CHECK(comes(&server.asked, 3));
-    CHECK_INT(heard.told, 0);
+    CHECK_INT(heard.announced, 0);
     CHECK_INT(server.asked_name, 1);
     int64_t from_ms = clock_monotonic_ms();
     server.events = preempt;
-    CHECK(comes(&heard.told, 1));
+    CHECK(comes(&heard.announced, 1));
     CHECK(clock_monotonic_ms() - from_ms < 5000);
     poll(NULL, 0, 100);
     notice_stop(notice);
-    CHECK_INT(heard.told, 1);
+    CHECK_INT(heard.announced, 1);
     CHECK_INT(heard.failures, 0);
     CHECK_STR(heard.event.type, "Preempt");
     CHECK_STR(heard.event.id, "602d9444-d2cd");
@@ -188,9 +191,9 @@ static void a_server_in_trouble_is_asked_again(void) {
         struct notice *notice = start(&server, &heard);
         CHECK(comes(&heard.failures, 1));
         poll(NULL, 0, 50);
-        CHECK_INT(heard.told, 0);
+        CHECK_INT(heard.announced, 0);
         server.manner = FINE;
-        CHECK(comes(&heard.told, 1));
+        CHECK(comes(&heard.announced, 1));
         CHECK_INT(heard.failures, 1); /* reported once, however often it fails */
         CHECK_INT(heard.recoveries, 1);
         notice_stop(notice);
@@ -226,7 +229,7 @@ static void what_is_no_address_is_refused(void) {
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct error err = {0};
         struct notice *notice = NULL;
-        struct notice_options options = {.url = urls[i], .told = on_told};
+        struct notice_options options = {.url = urls[i], .announced = on_announced};
         CHECK(notice_start(&options, &notice, &err) < 0);
         CHECK_INT(err.kind, ERROR_INVALID);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Figures: texts that are metrics and texts that are not, over the socket, and in a status. */
-#include "agent/launch/gang/figures.h"
+#include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "tests/test.h"
 
@@ -65,30 +65,30 @@ static void over_a_socket(void) {
     rmdir(folder);
 }
 
-static void add(struct figures *figures, const char *text) {
+static void add(struct latest_metrics *latest, const char *text) {
     struct metric metric;
     CHECK(metric_read(text, &metric));
-    figures_add(figures, &metric);
+    latest_metrics_add(latest, &metric);
 }
 
 static void what_a_status_gets(void) {
-    struct figures figures = {0}, there = {0};
+    struct latest_metrics latest = {0}, there = {0};
     AUTO(tree_freep) json_t *none = json_object();
     AUTO(tree_freep) json_t *progress = json_object();
-    figures_tell(&figures, none);
+    latest_metrics_add_json(&latest, none);
     CHECK_INT(json_object_size(none), 0);
-    add(&figures, "0 loss 0.5 10");
-    add(&figures, "0 accuracy 0.8725 10");
-    add(&figures, "0 epoch 3 10");
-    add(&figures, "0 epoch -1 10");
-    add(&figures, "0 samplesPerSecond 4123.456789 11");
-    add(&figures, "0 checkpoint 1150 11");
-    add(&figures, "0 unknown 1 12");
-    add(&figures, "0 loss 0.25 11");
-    AUTO(text_freep) char *lines = figures_write(&figures);
-    figures_read(&there, lines);
-    figures_read(&there, "nonsense\n\n");
-    figures_tell(&there, progress);
+    add(&latest, "0 loss 0.5 10");
+    add(&latest, "0 accuracy 0.8725 10");
+    add(&latest, "0 epoch 3 10");
+    add(&latest, "0 epoch -1 10");
+    add(&latest, "0 samplesPerSecond 4123.456789 11");
+    add(&latest, "0 checkpoint 1150 11");
+    add(&latest, "0 unknown 1 12");
+    add(&latest, "0 loss 0.25 11");
+    AUTO(text_freep) char *lines = latest_metrics_write(&latest);
+    latest_metrics_read(&there, lines);
+    latest_metrics_read(&there, "nonsense\n\n");
+    latest_metrics_add_json(&there, progress);
     AUTO(text_freep) char *text = tree_canonical(progress);
     CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"checkpoint\":{\"step\":1150},\"epoch\":3,\"loss\":"
                     "\"0.25\",\"samplesPerSecond\":\"4123.46\",\"step\":11}");

@@ -2,7 +2,7 @@
 /* Requests of programs in a pod to its agent, over a real socket, and the program that wraps a
  * rank: every byte comes through once, into a pipe and a terminal; its end, its log, its
  * environment and its reports. */
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/rank/rank.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
@@ -32,19 +32,19 @@ struct heard {
     char text[600];
 };
 
-static void serve(struct shell *shell, struct heard *heard) {
-    struct shell_request request;
-    while (shell_take(shell, &request)) {
-        heard->alive += request.kind == SHELL_ALIVE;
-        heard->variables += request.kind == SHELL_VARIABLES;
-        heard->exited += request.kind == SHELL_EXITED;
-        heard->missing += request.kind == SHELL_MISSING;
+static void serve(struct agent_socket *shell, struct heard *heard) {
+    struct agent_request request;
+    while (agent_socket_take(shell, &request)) {
+        heard->alive += request.kind == AGENT_REQUEST_ALIVE;
+        heard->variables += request.kind == AGENT_REQUEST_VARIABLES;
+        heard->exited += request.kind == AGENT_REQUEST_EXITED;
+        heard->missing += request.kind == AGENT_REQUEST_MISSING;
         heard->rank = request.rank;
         heard->code = request.code;
         snprintf(heard->text, sizeof heard->text, "%s", request.text);
-        bool is_variables = request.kind == SHELL_VARIABLES;
-        shell_answer(shell, request.id, 0,
-                     is_variables ? "{\"HUSH\": \"qu\\niet\", \"MINE\": \"no\"}" : "");
+        bool is_variables = request.kind == AGENT_REQUEST_VARIABLES;
+        agent_socket_answer(shell, request.id, 0,
+                            is_variables ? "{\"HUSH\": \"qu\\niet\", \"MINE\": \"no\"}" : "");
     }
 }
 
@@ -60,7 +60,7 @@ static pid_t fork_main(int (*run)(void *context), void *context, int out) {
     return pid;
 }
 
-static void await(struct shell *shell, pid_t pid, int from, struct heard *heard) {
+static void await(struct agent_socket *shell, pid_t pid, int from, struct heard *heard) {
     struct error err = {0};
     char data[16 << 10];
     int64_t until_ms = clock_monotonic_ms() + 30000;
@@ -90,14 +90,17 @@ static int ask_all(void *context) {
     char *words = NULL;
     int code = -1;
     (void)context;
-    struct shell_request request = {.kind = SHELL_ALIVE};
-    bool is_right = shell_ask(path, &request, &code, &words, &err) == 0 && code == 0 && !*words;
+    struct agent_request request = {.kind = AGENT_REQUEST_ALIVE};
+    bool is_right =
+        agent_socket_ask(path, &request, &code, &words, &err) == 0 && code == 0 && !*words;
     free(TAKE(words));
-    request.kind = SHELL_VARIABLES;
-    is_right = is_right && shell_ask(path, &request, &code, &words, &err) == 0 && *words == '{';
+    request.kind = AGENT_REQUEST_VARIABLES;
+    is_right =
+        is_right && agent_socket_ask(path, &request, &code, &words, &err) == 0 && *words == '{';
     free(TAKE(words));
-    request = (struct shell_request){.kind = SHELL_EXITED, .rank = 7, .code = 137, .text = "a | b"};
-    is_right = is_right && shell_ask(path, &request, &code, &words, &err) == 0;
+    request = (struct agent_request){
+        .kind = AGENT_REQUEST_EXITED, .rank = 7, .code = 137, .text = "a | b"};
+    is_right = is_right && agent_socket_ask(path, &request, &code, &words, &err) == 0;
     free(words);
     return is_right ? 0 : 1;
 }
@@ -105,10 +108,10 @@ static int ask_all(void *context) {
 static void what_is_asked_is_heard(void) {
     struct error err = {0};
     struct heard heard = {0};
-    struct shell *shell = NULL;
+    struct agent_socket *shell = NULL;
     int pipes[2];
     buffer_init(&heard.out, 1 << 10);
-    CHECK_OK(shell_open(path, &shell, &err), &err);
+    CHECK_OK(agent_socket_open(path, &shell, &err), &err);
     CHECK_INT(pipe(pipes), 0);
     await(shell, fork_main(ask_all, NULL, 2), pipes[0], &heard);
     CHECK_INT(heard.status, 0);
@@ -116,11 +119,11 @@ static void what_is_asked_is_heard(void) {
     CHECK_INT(heard.rank, 7);
     CHECK_INT(heard.code, 137);
     CHECK_STR(heard.text, "a | b");
-    shell_free(shell);
-    struct shell_request request = {.kind = SHELL_ALIVE};
+    agent_socket_free(shell);
+    struct agent_request request = {.kind = AGENT_REQUEST_ALIVE};
     char *words = NULL;
     int code = 0;
-    CHECK(shell_ask(path, &request, &code, &words, &err) < 0); /* no listener */
+    CHECK(agent_socket_ask(path, &request, &code, &words, &err) < 0); /* no listener */
     close(pipes[0]);
     close(pipes[1]);
     buffer_release(&heard.out);
@@ -140,21 +143,21 @@ static void nonsense_is_refused(void) {
                                         "exited -1 2\n",
                                         "exited 1 256\n"};
     struct error err = {0};
-    struct shell *shell = NULL;
-    CHECK_OK(shell_open(path, &shell, &err), &err);
+    struct agent_socket *shell = NULL;
+    CHECK_OK(agent_socket_open(path, &shell, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        struct shell_request request;
+        struct agent_request request;
         char answer[256] = "";
         snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
         AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK_INT(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
         CHECK_INT(write(fd, lines[i], strlen(lines[i]) + 1), strlen(lines[i]) + 1);
-        CHECK(!shell_take(shell, &request));
+        CHECK(!agent_socket_take(shell, &request));
         CHECK(read(fd, answer, sizeof answer - 1) > 0);
         CHECK(text_starts(answer, "255\n"));
     }
-    shell_free(shell);
+    agent_socket_free(shell);
 }
 
 /* ---- the program around a rank -------------------------------------------------------------- */
@@ -188,11 +191,11 @@ static int run_rank(void *context) {
 
 static void run(const struct job *job, struct heard *heard) {
     struct error err = {0};
-    struct shell *shell = NULL;
+    struct agent_socket *shell = NULL;
     int ends[2];
     *heard = (struct heard){.is_slow = job->is_read_slowly};
     buffer_init(&heard->out, 16 << 20);
-    CHECK_OK(shell_open(path, &shell, &err), &err);
+    CHECK_OK(agent_socket_open(path, &shell, &err), &err);
     if (job->is_in_terminal) {
         ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         CHECK(ends[0] >= 0 && grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0);
@@ -204,7 +207,7 @@ static void run(const struct job *job, struct heard *heard) {
     await(shell, fork_main(run_rank, (void *)job, ends[1]), ends[0], heard);
     close(ends[0]);
     close(ends[1]);
-    shell_free(shell);
+    agent_socket_free(shell);
 }
 
 static void read_log(const char *name, struct buffer *text) {
@@ -314,10 +317,10 @@ static void it_dies_with_what_stands_before_it(void) {
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         struct job job = {.words = words};
         struct error err = {0};
-        struct shell *shell = NULL;
+        struct agent_socket *shell = NULL;
         char said[32] = "";
         int ends[2];
-        CHECK_OK(shell_open(path, &shell, &err), &err);
+        CHECK_OK(agent_socket_open(path, &shell, &err), &err);
         CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
         pid_t pid = fork_main(run_rank, &job, ends[1]);
         CHECK(read(ends[0], said, sizeof said - 1) > 0);
@@ -334,7 +337,7 @@ static void it_dies_with_what_stands_before_it(void) {
         CHECK(rank > 1 && kill(rank, 0) < 0 && errno == ESRCH);
         close(ends[0]);
         close(ends[1]);
-        shell_free(shell);
+        agent_socket_free(shell);
     }
 }
 

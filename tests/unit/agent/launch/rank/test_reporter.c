@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file of metrics beside a program: new lines are reported once, whatever happens to it, and it
  * is not opened more often than necessary. */
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/rank/reporter.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
@@ -18,7 +18,7 @@
 static char *folder, *path, *metrics;
 
 struct agent {
-    struct shell *shell;
+    struct agent_socket *shell;
     pthread_t thread;
     atomic_bool is_over;
     char heard[512]; /* all lines */
@@ -27,11 +27,11 @@ struct agent {
 static void *serve(void *context) {
     struct agent *agent = context;
     while (!atomic_load(&agent->is_over)) {
-        struct shell_request request;
-        while (shell_take(agent->shell, &request)) {
+        struct agent_request request;
+        while (agent_socket_take(agent->shell, &request)) {
             size_t size = strlen(agent->heard);
             snprintf(agent->heard + size, sizeof agent->heard - size, "%s", request.text);
-            shell_answer(agent->shell, request.id, 0, "");
+            agent_socket_answer(agent->shell, request.id, 0, "");
         }
         poll(NULL, 0, 1);
     }
@@ -41,7 +41,7 @@ static void *serve(void *context) {
 static void begin(struct agent *agent) {
     struct error err = {0};
     *agent = (struct agent){0};
-    CHECK_OK(shell_open(path, &agent->shell, &err), &err);
+    CHECK_OK(agent_socket_open(path, &agent->shell, &err), &err);
     CHECK_INT(pthread_create(&agent->thread, NULL, serve, agent), 0);
 }
 
@@ -49,7 +49,7 @@ static void end(struct agent *agent, const char *wanted) {
     atomic_store(&agent->is_over, true);
     pthread_join(agent->thread, NULL);
     CHECK_STR(agent->heard, wanted);
-    shell_free(agent->shell);
+    agent_socket_free(agent->shell);
     unlink(metrics);
 }
 
@@ -71,8 +71,8 @@ static struct reporter *open_reporter(void) {
 }
 
 static void look(struct reporter *reporter) {
-    poll(NULL, 0, REPORTER_LOOK_MS + 20);
-    reporter_look(reporter);
+    poll(NULL, 0, REPORTER_POLL_MS + 20);
+    reporter_read_file(reporter);
 }
 
 static void what_is_new_is_told_once(void) {
@@ -124,13 +124,13 @@ static void it_is_opened_now_and_then(void) {
     AUTO(fd_closep) int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     CHECK(inotify_add_watch(watch, metrics, IN_CLOSE_NOWRITE) >= 0);
     int64_t start_ms = clock_monotonic_ms(), calls = 0, most, opened = 0;
-    for (; clock_monotonic_ms() < start_ms + 3 * REPORTER_LOOK_MS; calls++) {
-        reporter_look(reporter);
+    for (; clock_monotonic_ms() < start_ms + 3 * REPORTER_POLL_MS; calls++) {
+        reporter_read_file(reporter);
         ssize_t got = read(watch, events, sizeof events);
         opened += MAX(got, 0) / (ssize_t)sizeof(struct inotify_event);
         poll(NULL, 0, 5);
     }
-    most = (clock_monotonic_ms() - start_ms) / REPORTER_LOOK_MS + 1;
+    most = (clock_monotonic_ms() - start_ms) / REPORTER_POLL_MS + 1;
     CHECK(opened >= 1 && opened <= most);
     CHECK(calls > 0);
     reporter_free(reporter);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The arguments that launchers give to the program that replaces ssh: tests/data/launch/rsh-*.json.
  * Those with "run": false are of launchers that have not been run here; their number is printed. */
-#include "agent/launch/pod/words.h"
+#include "agent/launch/pod/shell_words.h"
 #include "agent/launch/rank/rsh.h"
 #include "lib/file.h"
 #include "lib/tree.h"
@@ -19,7 +19,7 @@ static void vector(const char *path, int *not_run) {
     AUTO(tree_freep) json_t *tree = NULL;
     const char *host = NULL;
     char *argv[ARGUMENTS_MAX + 1] = {0};
-    struct words words;
+    struct shell_words words;
     size_t size = 0;
     CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
     CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
@@ -33,10 +33,10 @@ static void vector(const char *path, int *not_run) {
     CHECK_STR(host, tree_text(tree, "host", ""));
     CHECK_STR(line, tree_text(tree, "line", ""));
     /* None of them needs a shell: an image may not have one. */
-    CHECK(words_split(line, &words));
+    CHECK(shell_words_split(line, &words));
     if (words.count) {
         CHECK(words.count + 3 >= count - 1 && words.assigned == 0);
-        words_release(&words);
+        shell_words_release(&words);
     }
     *not_run += !tree_bool(tree, "run", false);
 }
@@ -85,12 +85,12 @@ static void options(void) {
 static void refusals(void) {
     static const struct {
         const char *words[6], *error;
-    } rows[] = {{{"ssh"}, "a host and a command"},
-                {{"ssh", "h"}, "h: a host and a command"},
+    } rows[] = {{{"ssh"}, "host or command missing"},
+                {{"ssh", "h"}, "h: host or command missing"},
                 {{"ssh", "-l"}, "-l needs a value"},
                 {{"ssh", "-z", "h", "a"}, "-z is not an option"},
                 {{"ssh", "--what", "h", "a"}, "not an option"},
-                {{"ssh", "", "a"}, "a host and a command"}};
+                {{"ssh", "", "a"}, "host or command missing"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         char *line = NULL;

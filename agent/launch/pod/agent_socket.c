@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/agent_socket.h"
 
 #include "agent/launch/pod/unix_path.h"
 #include "lib/buffer.h"
@@ -20,7 +20,7 @@ enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
 /* A client sends KIND, its words separated by spaces, newline, text, NUL; it receives CODE,
  * newline, words, and the end of the stream. */
 static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing", "report"};
-static_assert(ARRAY_LEN(kinds) == SHELL_KINDS, "a name for each kind");
+static_assert(ARRAY_LEN(kinds) == AGENT_REQUEST_KINDS, "a name for each kind");
 
 struct client {
     int fd;
@@ -30,7 +30,7 @@ struct client {
     struct client *next;
 };
 
-struct shell {
+struct agent_socket {
     int fd;
     char *path;
     struct client *clients;
@@ -38,7 +38,7 @@ struct shell {
     int64_t last_id;
 };
 
-int shell_open(const char *path, struct shell **ret_shell, struct error *err) {
+int agent_socket_open(const char *path, struct agent_socket **ret_socket, struct error *err) {
     struct sockaddr_un address;
     AUTO(fd_closep) int folder = -1;
     if (unix_path_address(path, &address, &folder, err) < 0) {
@@ -52,47 +52,47 @@ int shell_open(const char *path, struct shell **ret_shell, struct error *err) {
         fd_closep(&fd);
         return error_from_errno(err, why, "%s", path);
     }
-    struct shell *shell = x_calloc(1, sizeof *shell);
-    shell->fd = fd;
-    shell->path = x_strdup(path);
-    *ret_shell = shell;
+    struct agent_socket *socket = x_calloc(1, sizeof *socket);
+    socket->fd = fd;
+    socket->path = x_strdup(path);
+    *ret_socket = socket;
     return 0;
 }
 
-static void drop(struct shell *shell, struct client **at) {
+static void drop(struct agent_socket *socket, struct client **at) {
     struct client *client = *at;
     *at = client->next;
     fd_closep(&client->fd);
     buffer_release(&client->said);
     free(client);
-    shell->count--;
+    socket->count--;
 }
 
-void shell_free(struct shell *shell) {
-    if (shell) {
-        while (shell->clients) {
-            drop(shell, &shell->clients);
+void agent_socket_free(struct agent_socket *socket) {
+    if (socket) {
+        while (socket->clients) {
+            drop(socket, &socket->clients);
         }
-        unlink(shell->path);
-        fd_closep(&shell->fd);
-        free(shell->path);
-        free(shell);
+        unlink(socket->path);
+        fd_closep(&socket->fd);
+        free(socket->path);
+        free(socket);
     }
 }
 
-static void accept_all(struct shell *shell) {
-    while (shell->count < CLIENTS_MAX) {
-        int fd = accept4(shell->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+static void accept_all(struct agent_socket *socket) {
+    while (socket->count < CLIENTS_MAX) {
+        int fd = accept4(socket->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
             return;
         }
         struct client *client = x_calloc(1, sizeof *client);
         client->fd = fd;
-        client->id = ++shell->last_id;
-        buffer_init(&client->said, SHELL_LINE_MAX + HEAD_MAX + 2);
-        client->next = shell->clients;
-        shell->clients = client;
-        shell->count++;
+        client->id = ++socket->last_id;
+        buffer_init(&client->said, AGENT_SOCKET_LINE_MAX + HEAD_MAX + 2);
+        client->next = socket->clients;
+        socket->clients = client;
+        socket->count++;
     }
 }
 
@@ -115,83 +115,83 @@ static bool listen_to(struct client *client) {
 }
 
 /* Parses the head line and splits it in place. False: invalid. */
-static bool read_head(char *head, struct shell_request *request) {
+static bool read_head(char *head, struct agent_request *request) {
     char *space = strchr(head, ' ');
     int used = 0;
     if (space) {
         *space++ = 0;
     }
-    for (request->kind = 0; request->kind < SHELL_KINDS; request->kind++) {
+    for (request->kind = 0; request->kind < AGENT_REQUEST_KINDS; request->kind++) {
         if (strcmp(head, kinds[request->kind]) == 0) {
             break;
         }
     }
     switch (request->kind) {
-    case SHELL_START:
+    case AGENT_REQUEST_START:
         request->host = space;
         return space != NULL;
-    case SHELL_REPORT:
+    case AGENT_REQUEST_REPORT:
         return space && sscanf(space, "%d%n", &request->rank, &used) == 1 && !space[used] &&
                request->rank >= -1;
-    case SHELL_EXITED:
+    case AGENT_REQUEST_EXITED:
         return space && sscanf(space, "%d %d%n", &request->rank, &request->code, &used) == 2 &&
                !space[used] && request->rank >= 0 && request->code >= 0 && request->code < 256;
     default:
-        return request->kind < SHELL_KINDS && !space;
+        return request->kind < AGENT_REQUEST_KINDS && !space;
     }
 }
 
-bool shell_take(struct shell *shell, struct shell_request *ret_request) {
-    accept_all(shell);
-    for (struct client *client = shell->clients; client; client = client->next) {
+bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_request) {
+    accept_all(socket);
+    for (struct client *client = socket->clients; client; client = client->next) {
         if (client->is_taken || !listen_to(client) || !client->said.size ||
             client->said.data[client->said.size - 1]) {
             continue;
         }
         char *newline = strchr(client->said.data, '\n');
-        struct shell_request request = {.id = client->id};
+        struct agent_request request = {.id = client->id};
         client->is_taken = true;
         if (newline) {
             *newline = 0;
             request.text = newline + 1;
         }
         if (!newline || !read_head(client->said.data, &request)) {
-            shell_answer(shell, client->id, 255, "unknown request");
-            return shell_take(shell, ret_request);
+            agent_socket_answer(socket, client->id, 255, "unknown request");
+            return agent_socket_take(socket, ret_request);
         }
-        client->is_start = request.kind == SHELL_START;
+        client->is_start = request.kind == AGENT_REQUEST_START;
         *ret_request = request;
         return true;
     }
     return false;
 }
 
-bool shell_gone(struct shell *shell, int64_t *ret_id) {
-    for (struct client **at = &shell->clients; *at; at = &(*at)->next) {
+bool agent_socket_take_abandoned(struct agent_socket *socket, int64_t *ret_id) {
+    for (struct client **at = &socket->clients; *at; at = &(*at)->next) {
         bool was_start = (*at)->is_start;
         if (!listen_to(*at)) {
             *ret_id = (*at)->id;
-            drop(shell, at);
+            drop(socket, at);
             if (was_start) {
                 return true;
             }
-            return shell_gone(shell, ret_id);
+            return agent_socket_take_abandoned(socket, ret_id);
         }
     }
     return false;
 }
 
-void shell_answer(struct shell *shell, int64_t id, int code, const char *words) {
-    for (struct client **at = &shell->clients; *at; at = &(*at)->next) {
+void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, const char *words) {
+    for (struct client **at = &socket->clients; *at; at = &(*at)->next) {
         if ((*at)->id == id) {
-            bool fits = strlen(words) < SHELL_ANSWER_MAX;
+            bool fits = strlen(words) < AGENT_SOCKET_ANSWER_MAX;
             AUTO(text_freep)
             char *text =
                 fits ? x_printf("%d\n%s", code, words)
-                     : x_printf("255\nthe answer is longer than %d bytes", SHELL_ANSWER_MAX);
+                     : x_printf("255\nthe answer is longer than %d bytes", AGENT_SOCKET_ANSWER_MAX);
             ssize_t ignored = send((*at)->fd, text, strlen(text), MSG_NOSIGNAL);
             (void)ignored; /* the client has disconnected */
-            drop(shell, at);
+            drop(socket, at);
             return;
         }
     }
@@ -203,7 +203,7 @@ static int say_all(int fd, const char *data, size_t size, struct error *err) {
     while (size > 0) {
         ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) {
-            return error_from_errno(err, errno, "the agent of this pod");
+            return error_from_errno(err, errno, "cannot reach the agent of this pod");
         }
         data += MAX(sent, 0);
         size -= (size_t)MAX(sent, 0);
@@ -232,22 +232,22 @@ static int hear_all(int fd, struct buffer *answer, struct error *err) {
     }
 }
 
-int shell_ask(const char *path, const struct shell_request *request, int *ret_code,
-              char **ret_words, struct error *err) {
+int agent_socket_ask(const char *path, const struct agent_request *request, int *ret_code,
+                     char **ret_words, struct error *err) {
     struct sockaddr_un address;
-    bool is_start = request->kind == SHELL_START;
-    bool waits = is_start || request->kind == SHELL_REPORT;
-    int patience_ms = request->kind == SHELL_ALIVE ? SHELL_ALIVE_MS : SHELL_PATIENCE_MS;
+    bool is_start = request->kind == AGENT_REQUEST_START;
+    bool waits = is_start || request->kind == AGENT_REQUEST_REPORT;
+    int patience_ms = request->kind == AGENT_REQUEST_ALIVE ? AGENT_SOCKET_ALIVE_TIMEOUT_MS
+                                                           : AGENT_SOCKET_TIMEOUT_MS;
     struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: no limit */
     char numbers[32] = "";
     if (!path) {
         return error_set(err, ERROR_INVALID,
-                         "WINDLASS_SOCKET is missing: this has a meaning in pods of a DistTrain "
-                         "alone");
+                         "WINDLASS_SOCKET is missing: this works only in pods of a DistTrain");
     }
-    if (request->kind == SHELL_EXITED) {
+    if (request->kind == AGENT_REQUEST_EXITED) {
         snprintf(numbers, sizeof numbers, "%d %d", request->rank, request->code);
-    } else if (request->kind == SHELL_REPORT) {
+    } else if (request->kind == AGENT_REQUEST_REPORT) {
         snprintf(numbers, sizeof numbers, "%d", request->rank);
     }
     const char *words = is_start ? request->host : numbers;
@@ -257,14 +257,14 @@ int shell_ask(const char *path, const struct shell_request *request, int *ret_co
     AUTO(fd_closep) int folder = -1;
     AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     AUTO(buffer_release) struct buffer answer;
-    buffer_init(&answer, SHELL_ANSWER_MAX + 64);
+    buffer_init(&answer, AGENT_SOCKET_ANSWER_MAX + 64);
     if (unix_path_address(path, &address, &folder, err) < 0) {
         return -1;
     }
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
         connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
-        return error_from_errno(err, errno, "the agent of this pod");
+        return error_from_errno(err, errno, "cannot reach the agent of this pod");
     }
     if (say_all(fd, said, strlen(said) + 1, err) < 0 || hear_all(fd, &answer, err) < 0) {
         return -1;

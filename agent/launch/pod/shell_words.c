@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/pod/words.h"
+#include "agent/launch/pod/shell_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static bool read_word(struct reader *reader) {
     return true;
 }
 
-static void add(struct words *words, const char *text, size_t size) {
+static void add(struct shell_words *words, const char *text, size_t size) {
     words->items = x_realloc_array(words->items, words->count + 2, sizeof *words->items);
     words->items[words->count++] = x_strndup(text, size);
     words->items[words->count] = NULL;
@@ -108,10 +108,10 @@ static bool is_for_shells(const char *word) {
     return *word == 0;
 }
 
-bool words_split(const char *line, struct words *ret_words) {
+bool shell_words_split(const char *line, struct shell_words *ret_words) {
     size_t size = strlen(line);
-    struct words words = {0};
-    if (size > WORDS_LINE_MAX) {
+    struct shell_words words = {0};
+    if (size > SHELL_WORDS_LINE_MAX) {
         return false;
     }
     AUTO(text_freep) char *room = x_malloc(size + 1);
@@ -122,17 +122,17 @@ bool words_split(const char *line, struct words *ret_words) {
         add(&words, reader.word, reader.size);
     }
     if (!is_plain || words.assigned == words.count || is_for_shells(words.items[words.assigned])) {
-        words_release(&words);
+        shell_words_release(&words);
         return false;
     }
     *ret_words = words;
     return true;
 }
 
-void words_release(struct words *words) {
+void shell_words_release(struct shell_words *words) {
     for (size_t i = 0; i < words->count; i++) {
         free(words->items[i]);
     }
     free(words->items);
-    *words = (struct words){0};
+    *words = (struct shell_words){0};
 }

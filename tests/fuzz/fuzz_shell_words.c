@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A command line into words: the words, quoted, give the same words again. */
-#include "agent/launch/pod/words.h"
+#include "agent/launch/pod/shell_words.h"
 
 #include "lib/buffer.h"
 
@@ -27,15 +27,15 @@ static void quote(struct buffer *line, const char *word, bool is_assigned) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     AUTO(text_freep) char *line = x_strndup((const char *)data, size);
     AUTO(buffer_release) struct buffer quoted;
-    struct words words, again;
+    struct shell_words words, again;
     buffer_init(&quoted, 1 << 20);
-    if (size > 100000 || !words_split(line, &words)) {
+    if (size > 100000 || !shell_words_split(line, &words)) {
         return 0;
     }
     for (size_t i = 0; i < words.count; i++) {
         quote(&quoted, words.items[i], i < words.assigned);
     }
-    if (!words_split(quoted.data, &again) || again.count != words.count ||
+    if (!shell_words_split(quoted.data, &again) || again.count != words.count ||
         again.assigned != words.assigned) {
         abort();
     }
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             abort();
         }
     }
-    words_release(&again);
-    words_release(&words);
+    shell_words_release(&again);
+    shell_words_release(&words);
     return 0;
 }

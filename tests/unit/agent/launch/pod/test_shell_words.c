@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Command lines into words: those of real launchers, and random lines compared with the words of
  * this machine's shell (SOAK_SEED, SOAK_ROUNDS); variables in texts. */
+#include "agent/launch/pod/shell_words.h"
 #include "agent/launch/pod/variables.h"
-#include "agent/launch/pod/words.h"
 #include "lib/file.h"
 #include "tests/seed.h"
 #include "tests/test.h"
@@ -14,8 +14,8 @@ enum { OUTPUT_MAX = 64 << 20 };
 
 /* "a|b|c" of the words, or "shell". */
 static char *split(const char *line) {
-    struct words words;
-    if (!words_split(line, &words)) {
+    struct shell_words words;
+    if (!shell_words_split(line, &words)) {
         return x_strdup("shell");
     }
     char *text = x_printf("%zu", words.assigned);
@@ -25,7 +25,7 @@ static char *split(const char *line) {
         text = longer;
     }
     CHECK(words.items[words.count] == NULL);
-    words_release(&words);
+    shell_words_release(&words);
     return text;
 }
 
@@ -101,8 +101,8 @@ static void as_a_shell_has_them(void) {
     int64_t plain = 0;
     for (int64_t i = 0; i < rounds; i++) {
         AUTO(text_freep) char *line = random_line(&state);
-        struct words words;
-        if (!words_split(line, &words)) {
+        struct shell_words words;
+        if (!shell_words_split(line, &words)) {
             continue;
         }
         if (strcmp(words.items[0], "p") == 0) {
@@ -114,7 +114,7 @@ static void as_a_shell_has_them(void) {
             }
             fputs("\n", wanted);
         }
-        words_release(&words);
+        shell_words_release(&words);
     }
     fclose(lines_file);
     fclose(wanted);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/gang/latest_metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = LATEST_METRICS_COUNT * METRIC_TEXT_MAX };
+
+static const struct {
+    const char *name;
+    bool is_integer;
+} kinds[LATEST_METRICS_COUNT] = {{"epoch", true},
+                                 {"loss", false},
+                                 {"accuracy", false},
+                                 {"samplesPerSecond", false},
+                                 {"checkpoint", true}};
+
+bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric) {
+    for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
+        bool is_whole = metric->value >= 0 && metric->value < 1e15;
+        if (strcmp(metric->name, kinds[i].name) == 0 && (is_whole || !kinds[i].is_integer)) {
+            latest->values[i] = metric->value;
+            latest->has[i] = latest->has_any = true;
+            latest->has_step |= metric->step >= 0;
+            latest->step = metric->step >= 0 ? metric->step : latest->step;
+            return true;
+        }
+    }
+    return false;
+}
+
+void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress) {
+    if (latest->has_step) {
+        json_object_set_new(progress, "step", json_integer(latest->step));
+    }
+    for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
+        char text[32];
+        json_int_t whole =
+            latest->has[i] && kinds[i].is_integer ? (json_int_t)latest->values[i] : 0;
+        snprintf(text, sizeof text, "%.6g", latest->values[i]);
+        if (!latest->has[i]) {
+            continue;
+        }
+        if (strcmp(kinds[i].name, "checkpoint") == 0) {
+            json_object_set_new(progress, kinds[i].name, json_pack("{s:I}", "step", whole));
+        } else {
+            json_object_set_new(progress, kinds[i].name,
+                                kinds[i].is_integer ? json_integer(whole) : json_string(text));
+        }
+    }
+}
+
+char *latest_metrics_write(const struct latest_metrics *latest) {
+    char lines[TEXT_MAX] = "";
+    size_t size = 0;
+    for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
+        struct metric metric = {.value = latest->values[i],
+                                .step = latest->has_step ? latest->step : -1};
+        char text[METRIC_TEXT_MAX];
+        if (latest->has[i]) {
+            snprintf(metric.name, sizeof metric.name, "%s", kinds[i].name);
+            metric_write(&metric, text);
+            size += (size_t)snprintf(lines + size, sizeof lines - size, "%s\n", text);
+        }
+    }
+    return x_strdup(lines);
+}
+
+void latest_metrics_read(struct latest_metrics *latest, const char *lines) {
+    for (const char *at = lines; at && *at;) {
+        size_t size = strcspn(at, "\n");
+        AUTO(text_freep) char *line = x_strndup(at, size);
+        struct metric metric;
+        if (metric_read(line, &metric)) {
+            latest_metrics_add(latest, &metric);
+        }
+        at += size + (at[size] == '\n');
+    }
+}

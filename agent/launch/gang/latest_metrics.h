@@ -1,0 +1,23 @@
+/* latest_metrics.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
+ * accuracy, samplesPerSecond and checkpoint (its value is a step), and the newest step. Pure. */
+#pragma once
+
+#include "agent/launch/rank/metric.h"
+#include "lib/tree.h"
+
+enum { LATEST_METRICS_COUNT = 5 };
+
+struct latest_metrics { /* {0}: none */
+    int64_t step;       /* if has_step */
+    double values[LATEST_METRICS_COUNT];
+    bool has[LATEST_METRICS_COUNT], has_any, has_step;
+};
+
+/* False: it is not one of the five, and was ignored. */
+bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric);
+/* Adds them to the answer to GET /progress (operator/kinds/disttrain/status.h). */
+void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress);
+/* As lines of metric.h, for a message from a member to the hub; the caller frees. */
+char *latest_metrics_write(const struct latest_metrics *latest);
+/* Adds the metrics of such lines; others are ignored. */
+void latest_metrics_read(struct latest_metrics *latest, const char *lines);

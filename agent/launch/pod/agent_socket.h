@@ -1,0 +1,59 @@
+/* agent_socket.h: the unix socket by which programs in a pod ask the pod's agent for something:
+ * start a command on another pod (rsh.h), answer a liveness probe, give a rank its variables, take
+ * note of a rank's exit (rank.h) or of metrics (metric_socket.h). Only the agent's user may open
+ * it. One thread; the agent's side never blocks. */
+#pragma once
+
+#include "lib/error.h"
+
+enum {
+    AGENT_SOCKET_LINE_MAX = 256 << 10,   /* bytes of a request's text */
+    AGENT_SOCKET_ANSWER_MAX = 128 << 10, /* bytes; instead of a longer answer an error is sent */
+    /* How long a client waits for an answer to ALIVE, and to other requests. START waits until the
+     * program has ended, and REPORT until there is room: both without a limit. */
+    AGENT_SOCKET_ALIVE_TIMEOUT_MS = 4000,
+    AGENT_SOCKET_TIMEOUT_MS = 60000,
+};
+
+enum agent_request_kind {
+    AGENT_REQUEST_START,     /* start a command. text: its command line; host: the pod's address */
+    AGENT_REQUEST_ALIVE,     /* does the agent's event loop run? */
+    AGENT_REQUEST_VARIABLES, /* the variables that a rank has and mpirun has not: a JSON object */
+    AGENT_REQUEST_EXITED,    /* a rank has ended. rank, code; text: the end of its output */
+    AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
+    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command); text: lines of metric.h */
+    AGENT_REQUEST_KINDS
+};
+
+struct agent_request {
+    int64_t id; /* to answer it */
+    enum agent_request_kind kind;
+    const char *host, *text; /* borrowed until the next call */
+    int rank, code;
+};
+
+/* ---- the agent's side ------------------------------------------------------------------------ */
+
+struct agent_socket;
+
+/* Listens at that path; replaces a file that is there. INVALID: the path is too long. */
+NODISCARD int agent_socket_open(const char *path, struct agent_socket **ret_socket,
+                                struct error *err);
+/* Closes the connections of waiting clients without an answer. NULL is fine. */
+void agent_socket_free(struct agent_socket *socket);
+
+/* Takes the next complete request; each needs an answer. False: there is none now. */
+bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_request);
+/* Takes the id of a START whose client has disconnected. False: there is none now. */
+bool agent_socket_take_abandoned(struct agent_socket *socket, int64_t *ret_id);
+/* Answers a request; nothing happens if its client has disconnected. code: START: the program's
+ * exit code; else 0, or an error that `text` explains. */
+void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, const char *text);
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+/* Sends a request (its id is ignored) and waits for the answer. *ret_text: the caller frees. path:
+ * $WINDLASS_SOCKET. INVALID: path is NULL; UNAVAILABLE: the agent has ended; TIMEOUT: it does not
+ * answer. */
+NODISCARD int agent_socket_ask(const char *path, const struct agent_request *request, int *ret_code,
+                               char **ret_text, struct error *err);
