@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/object.h"
 
+#include "lib/time/clock.h"
+
 const json_t *object_condition(const json_t *status, const char *type) {
     return tree_find(json_object_get(status, "conditions"), "type", type);
 }
@@ -12,4 +14,17 @@ const json_t *object_agent(const json_t *list) {
 
 bool object_is_owned_by(const json_t *object, const char *uid) {
     return tree_find(tree_get(object, "metadata.ownerReferences"), "uid", uid) != NULL;
+}
+
+const json_t *object_succeeded(const json_t *status) {
+    return object_condition(status, "Succeeded");
+}
+
+const char *object_state(const json_t *status) {
+    return tree_text(object_succeeded(status), "reason", "Pending");
+}
+
+int64_t object_age_ms(const json_t *object, int64_t now_ms) {
+    int64_t created_ms = clock_parse(tree_text(object, "metadata.creationTimestamp", ""));
+    return created_ms < 0 ? 0 : now_ms - created_ms;
 }

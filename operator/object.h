@@ -12,5 +12,13 @@ const json_t *object_condition(const json_t *status, const char *type);
  * entry where none has that name; NULL when the list is empty. */
 const json_t *object_agent(const json_t *list);
 
+/* The condition Succeeded of a job's status; NULL when it has none. */
+const json_t *object_succeeded(const json_t *status);
+/* Its reason, which is the job's state: "Running"; "Pending" when there is none. */
+const char *object_state(const json_t *status);
+
+/* How long ago the object was created; 0 when its creationTimestamp is missing. */
+int64_t object_age_ms(const json_t *object, int64_t now_ms);
+
 /* True when uid is among the object's ownerReferences. */
 bool object_is_owned_by(const json_t *object, const char *uid);

@@ -4,12 +4,12 @@
 #include "lib/log.h"
 #include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/pages.h"
+#include "operator/commands/health_server.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/kinds.h"
+#include "operator/kube/elector.h"
 #include "operator/kube/kube.h"
-#include "operator/kube/lease.h"
 #include "operator/operator_metrics.h"
 
 #include <errno.h>
@@ -48,9 +48,9 @@ struct replica {
     struct kind_set *kinds;
     int signal_fd;
     bool is_stopped;
-    struct pages *pages;
+    struct health_server *health;
     struct cluster *cluster;
-    struct lease *lease;                             /* NULL: no election */
+    struct elector *elector;                         /* NULL: no election */
     struct controller *controller;                   /* NULL while another replica leads */
     json_t *told;                                    /* job -> its last logged error */
     char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as last logged */
@@ -129,24 +129,25 @@ static int start(struct replica *replica, struct error *err) {
         .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
         .namespace = replica->namespace};
     if (kind_set_new(NULL, &replica->jobs, &replica->kinds, err) < 0 ||
-        open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
+        open_signals(replica, err) < 0 ||
+        health_server_open(replica->listen, &replica->health, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
         return -1;
     }
     replica->is_usage = false;
     const struct config *config = kube_config(replica->cluster);
-    AUTO(text_freep) char *address = pages_address(replica->pages);
+    AUTO(text_freep) char *address = health_server_address(replica->health);
     log_pairs(LOG_INFO, "windlass controller starts", "version", WINDLASS_VERSION, "cluster",
               config->name, "namespace", replica->namespace ? replica->namespace : "(all)", "pages",
               address, NULL);
     if (replica->no_election) {
         return 0;
     }
-    struct lease_options lease = {.namespace = replica->lease_namespace ? replica->lease_namespace
-                                                                        : config->namespace,
-                                  .name = replica->lease_name};
-    return lease_open(&lease, kube_client(replica->cluster), kube_loop(replica->cluster),
-                      &replica->lease, err);
+    struct elector_options candidate = {
+        .namespace = replica->lease_namespace ? replica->lease_namespace : config->namespace,
+        .name = replica->lease_name};
+    return elector_open(&candidate, kube_client(replica->cluster), kube_loop(replica->cluster),
+                        &replica->elector, err);
 }
 
 /* Logs an error once for each job, and again when it changes. */
@@ -177,13 +178,14 @@ static int lead(struct replica *replica, struct error *err) {
     log_pairs(LOG_INFO, "leading", NULL);
     replica->lead_ms = clock_monotonic_ms();
     operator_metrics_leader(true);
-    pages_set_state(replica->pages, false, "leads, but has not seen the whole cluster yet");
+    health_server_set_state(replica->health, false,
+                            "leads, but has not seen the whole cluster yet");
     return controller_new(replica->cluster, kind_set_kinds(replica->kinds), report, replica,
                           &replica->controller, err);
 }
 
 static void tell_holder(struct replica *replica) {
-    const char *holder = replica->lease ? lease_holder(replica->lease) : "";
+    const char *holder = replica->elector ? elector_holder(replica->elector) : "";
     if (*holder && strcmp(holder, replica->holder) != 0) {
         log_pairs(LOG_INFO, "the lease is held", "by", holder, NULL);
         snprintf(replica->holder, sizeof replica->holder, "%s", holder);
@@ -222,14 +224,14 @@ static void log_after(const struct replica *replica, const char *what) {
 /* Logs changes of the errors that separate us from the cluster. */
 static void check_cluster_problems(struct replica *replica) {
     tell_holder(replica);
-    const struct error *trouble = kube_trouble(replica->cluster);
-    if (!trouble && replica->lease) {
-        trouble = lease_trouble(replica->lease);
+    const struct error *trouble = kube_error(replica->cluster);
+    if (!trouble && replica->elector) {
+        trouble = elector_error(replica->elector);
     }
     tell_trouble(replica, trouble ? trouble->text : "");
     if (replica->controller && !replica->is_ready && kube_is_answered(replica->cluster)) {
         log_after(replica, "ready");
-        pages_set_state(replica->pages, true, "leads");
+        health_server_set_state(replica->health, true, "leads");
         replica->is_ready = true;
     }
     if (replica->controller && !replica->is_listed && kube_is_listed(replica->cluster)) {
@@ -260,16 +262,16 @@ static int wait_for_work(struct replica *replica, struct error *err) {
     if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR) {
         return error_from_errno(err, errno, "cannot wait");
     }
-    pages_beat(replica->pages);
+    health_server_beat(replica->health);
     return 0;
 }
 
 /* Runs until a signal arrives (0), or until the lease or the cluster is lost (-1). */
 static int run(struct replica *replica, struct error *err) {
     struct cluster *cluster = replica->cluster;
-    if (replica->lease) {
+    if (replica->elector) {
         log_pairs(LOG_INFO, "standing by", NULL);
-        pages_set_state(replica->pages, true, "stands by");
+        health_server_set_state(replica->health, true, "stands by");
     } else if (lead(replica, err) < 0) {
         return -1;
     }
@@ -282,13 +284,14 @@ static int run(struct replica *replica, struct error *err) {
         if (result < 0) {
             return -1;
         }
-        enum lease_state state = replica->lease ? lease_state(replica->lease) : LEASE_HELD;
-        if (state == LEASE_LOST) {
+        enum elector_state state =
+            replica->elector ? elector_state(replica->elector) : ELECTOR_LEADER;
+        if (state == ELECTOR_LOST) {
             return error_set(err, ERROR_UNAVAILABLE, "the lease is lost%s%s",
-                             *lease_holder(replica->lease) ? ", its holder is " : "",
-                             lease_holder(replica->lease));
+                             *elector_holder(replica->elector) ? ", its holder is " : "",
+                             elector_holder(replica->elector));
         }
-        if (state == LEASE_HELD && !replica->controller && lead(replica, err) < 0) {
+        if (state == ELECTOR_LEADER && !replica->controller && lead(replica, err) < 0) {
             return -1;
         }
         check_cluster_problems(replica);
@@ -306,19 +309,19 @@ static void finish(struct replica *replica) {
            (now_ms = clock_monotonic_ms()) < end_ms &&
            cluster->ops->wait(cluster, (int)(end_ms - now_ms), NULL, NULL, &ignored) == 0) {
     }
-    if (replica->lease && controller_pending(replica->controller) == 0) {
-        lease_give_back(replica->lease, GIVE_BACK_MS);
+    if (replica->elector && controller_pending(replica->controller) == 0) {
+        elector_step_down(replica->elector, GIVE_BACK_MS);
     }
 }
 
 static void release(struct replica *replica) {
     operator_metrics_leader(false);
-    lease_free(replica->lease);
+    elector_free(replica->elector);
     controller_free(replica->controller);
     if (replica->cluster) {
         replica->cluster->ops->free(replica->cluster);
     }
-    pages_free(replica->pages);
+    health_server_free(replica->health);
     json_decref(replica->told);
     kind_set_free(replica->kinds);
     fd_closep(&replica->signal_fd);

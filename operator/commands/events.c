@@ -5,7 +5,7 @@
 #include "operator/commands/cli_command.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/kinds.h"
-#include "operator/show/table.h"
+#include "operator/show/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +61,13 @@ static bool is_of_job(const json_t *event, const char *job) {
 
 static void print(json_t *const *events, size_t count) {
     static const char *const head[] = {"AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"};
-    struct table *table = table_new();
-    table_add(table, head, ARRAY_LEN(head));
+    struct text_table *table = text_table_new();
+    text_table_add(table, head, ARRAY_LEN(head));
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++) {
         const json_t *event = events[i];
         char age[32];
-        table_age(now_ms - milliseconds_of(event), age);
+        text_table_age(now_ms - milliseconds_of(event), age);
         int64_t times = tree_integer(event, "count", 1);
         AUTO(text_freep)
         char *when = times > 1 ? x_printf("%s (x%lld)", age, (long long)times) : x_strdup(age);
@@ -75,11 +75,11 @@ static void print(json_t *const *events, size_t count) {
         const char *const cells[] = {when, tree_text(event, "type", ""),
                                      tree_text(event, "reason", ""), object,
                                      tree_text(event, "message", "")};
-        table_add(table, cells, ARRAY_LEN(cells));
+        text_table_add(table, cells, ARRAY_LEN(cells));
     }
-    AUTO(text_freep) char *text = table_text(table, "", table_width());
+    AUTO(text_freep) char *text = text_table_format(table, "", text_table_width());
     fputs(text, stdout);
-    table_free(table);
+    text_table_free(table);
 }
 
 static int show(struct remote *remote, const char *name, struct error *err) {

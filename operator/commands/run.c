@@ -17,7 +17,7 @@
 #include "operator/local/local.h"
 #include "operator/resource.h"
 #include "operator/show/ending.h"
-#include "operator/show/progress.h"
+#include "operator/show/progress_line.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -42,7 +42,7 @@ struct run {
     const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
     int64_t workers, gpus;
-    struct gpus *machine_gpus; /* if the kind can use them */
+    struct local_gpus *machine_gpus; /* if the kind can use them */
     bool keep, restart, restart_by_old_name, once;
     bool is_usage; /* the user can correct the error: exit code 2 */
     const struct kind_row *row;
@@ -58,7 +58,7 @@ struct run {
     int signal_fd;
     struct cluster *cluster;
     struct controller *controller;
-    struct progress progress;
+    struct progress_line progress;
     bool is_series;                    /* it makes runs, until Ctrl-C */
     struct run_series series;          /* how they are shown */
     struct error failure;              /* of the controller, permanent */
@@ -290,8 +290,8 @@ static int start(struct run *run, struct error *err) {
     json_t *spec = json_object_get(run->object, "spec");
     run->workers = local->fit(spec, run->workers, processors);
     if (local->fit_gpus) {
-        run->machine_gpus = gpus_find();
-        has_gpus = local->fit_gpus(spec, run->gpus, gpus_count(run->machine_gpus), run->name);
+        run->machine_gpus = local_gpus_find();
+        has_gpus = local->fit_gpus(spec, run->gpus, local_gpus_count(run->machine_gpus), run->name);
     }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers),
@@ -303,7 +303,7 @@ static int start(struct run *run, struct error *err) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
-    progress_init(&run->progress, run->name, run->unit, run->row->numbers, run->start_ms);
+    progress_line_init(&run->progress, run->name, run->unit, run->row->numbers, run->start_ms);
     run->series.ending = (struct ending){.unit = run->unit,
                                          .folders = run->folders,
                                          .state_folder = run->state_folder,
@@ -372,7 +372,7 @@ static void take_signals(struct run *run) {
             continue;
         }
         size_t pods = local_pod_count(run->cluster);
-        progress_clear(&run->progress);
+        progress_line_clear(&run->progress);
         run_series_clear(&run->series);
         fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
                 pods, pods == 1 ? "" : "es");
@@ -416,7 +416,7 @@ static void read_status(struct run *run) {
         run_series_show(&run->series, run->cluster, controller_cache(run->controller),
                         find_job(run), clock_monotonic_ms());
     } else if (!run->signals) {
-        progress_show(&run->progress, status, clock_monotonic_ms());
+        progress_line_show(&run->progress, status, clock_monotonic_ms());
     }
 }
 
@@ -461,7 +461,7 @@ static void note_failed_index(struct run *run) {
 }
 
 static int finish(struct run *run) {
-    progress_clear(&run->progress);
+    progress_line_clear(&run->progress);
     run_series_clear(&run->series);
     note_failed_index(run);
     const char *failed = run->made.failed_pod ? run->made.failed_pod : run->failed_pod[0];
@@ -498,7 +498,7 @@ static void release(struct run *run) {
     if (run->cluster) {
         run->cluster->ops->free(run->cluster); /* kills running pods */
     }
-    gpus_free(run->machine_gpus);
+    local_gpus_free(run->machine_gpus);
     if (run->state_folder && !run->keep) {
         struct error ignored = {0};
         AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");
@@ -534,7 +534,7 @@ int run_command(int argc, char **argv) {
         find_volumes(&run, &err) < 0 ||
         (run.restart && run.row->local.restart(run.object, run.folders, &err) < 0) ||
         start(&run, &err) < 0 || watch(&run, &err) < 0) {
-        progress_clear(&run.progress);
+        progress_line_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);
         exit_code = run.is_usage ? 2 : error_exit_code(&err);
     } else {

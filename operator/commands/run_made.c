@@ -3,7 +3,7 @@
 
 #include "lib/file.h"
 #include "operator/local/local.h"
-#include "operator/show/table.h"
+#include "operator/show/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ void run_made_update(struct run_made *made, const struct cluster *cluster,
     if (kind->page) {
         write_page(made, kind, job, all, folder);
     }
-    if (kind->table && kind->table(job, all, table_width(), &table, &ignored) == 0) {
+    if (kind->table && kind->table(job, all, text_table_width(), &table, &ignored) == 0) {
         free(made->table);
         made->table = table;
     }

@@ -3,13 +3,14 @@
 
 #include "lib/time/clock.h"
 #include "operator/local/local.h"
+#include "operator/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void run_series_clear(struct run_series *series) {
-    progress_clear(&series->progress);
+    progress_line_clear(&series->progress);
 }
 
 void run_series_release(struct run_series *series) {
@@ -39,14 +40,15 @@ static void show_run(struct run_series *series, const json_t *run, int64_t now_m
         run_series_clear(series);
         free(series->shown);
         series->shown = x_strdup(name);
-        progress_init(&series->progress, series->shown, series->ending.unit, series->read, now_ms);
+        progress_line_init(&series->progress, series->shown, series->ending.unit, series->read,
+                           now_ms);
     }
-    progress_show(&series->progress, json_object_get(run, "status"), now_ms);
+    progress_line_show(&series->progress, json_object_get(run, "status"), now_ms);
 }
 
 /* Prints the reason for waiting once for each due time. */
 static void tell_waiting(struct run_series *series, const json_t *job) {
-    const json_t *condition = progress_condition(json_object_get(job, "status"));
+    const json_t *condition = object_succeeded(json_object_get(job, "status"));
     const char *reason = tree_text(condition, "reason", "");
     const char *message = tree_text(condition, "message", "");
     static const char *const passing[] = {"", "Pending", "Running"};

@@ -6,12 +6,12 @@
 #include "operator/cluster.h"
 #include "operator/control/cache.h"
 #include "operator/show/ending.h"
-#include "operator/show/progress.h"
+#include "operator/show/progress_line.h"
 
 struct run_series {
     struct ending ending; /* of every run: all fields but name, spec, status and times */
-    struct progress progress;
-    progress_reader *read; /* the kind's; NULL: progress_read_items */
+    struct progress_line progress;
+    progress_reader *read; /* the kind's; NULL: progress_line_read_items */
     json_t *told;          /* names of the runs whose end was printed */
     char *shown;           /* the run that `progress` shows */
     char *waits;           /* the reason for waiting that was printed last */

@@ -3,13 +3,14 @@
 
 #include "lib/time/clock.h"
 #include "operator/commands/cli_command.h"
+#include "operator/commands/pod_table.h"
 #include "operator/commands/remote.h"
-#include "operator/commands/status_pods.h"
 #include "operator/kinds/kinds.h"
 #include "operator/kube/watch.h"
+#include "operator/object.h"
 #include "operator/show/ending.h"
-#include "operator/show/progress.h"
-#include "operator/show/table.h"
+#include "operator/show/progress_line.h"
+#include "operator/show/text_table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static char *left_cell(const json_t *status) {
     int64_t left_s = tree_integer(status, "secondsLeft", -1);
     char text[32] = "";
     if (left_s >= 0) {
-        table_age(left_s * 1000, text);
+        text_table_age(left_s * 1000, text);
     }
     return x_strdup(text);
 }
@@ -69,7 +70,7 @@ enum cell {
 };
 
 /* The namespace column is omitted when all rows have the same one. */
-static void add_row(struct table *table, const json_t *job, bool all, int64_t now_ms) {
+static void add_row(struct text_table *table, const json_t *job, bool all, int64_t now_ms) {
     const json_t *status = json_object_get(job, "status");
     AUTO(text_freep) char *bar = progress_cell(status);
     AUTO(text_freep) char *left = left_cell(status);
@@ -78,26 +79,26 @@ static void add_row(struct table *table, const json_t *job, bool all, int64_t no
     AUTO(text_freep) char *done = done_cell(job);
     AUTO(text_freep) char *speed = rate ? x_printf("%s/s", rate) : NULL;
     char age[32];
-    table_age(status_age_ms(job, now_ms), age);
+    text_table_age(object_age_ms(job, now_ms), age);
     const char *const cells[] = {
         [AT_NAMESPACE] = tree_text(job, "metadata.namespace", ""),
         [AT_NAME] = tree_text(job, "metadata.name", ""),
-        [AT_STATE] = progress_state(status),
+        [AT_STATE] = object_state(status),
         [AT_BAR] = bar,
         [AT_DONE] = done,
         [AT_RATE] = speed,
         [AT_LEFT] = left,
         [AT_AGE] = age,
-        [AT_MESSAGE] = tree_text(progress_condition(status), "message", ""),
+        [AT_MESSAGE] = tree_text(object_succeeded(status), "message", ""),
     };
     size_t first = all ? AT_NAMESPACE : AT_NAME;
-    table_add(table, cells + first, ARRAY_LEN(cells) - first);
+    text_table_add(table, cells + first, ARRAY_LEN(cells) - first);
 }
 
-static void add_head(struct table *table, bool all) {
+static void add_head(struct text_table *table, bool all) {
     static const char *const head[] = {"NAMESPACE", "NAME", "STATE", "PROGRESS", "DONE",
                                        "RATE",      "LEFT", "AGE",   "MESSAGE"};
-    table_add(table, head + (all ? 0 : 1), ARRAY_LEN(head) - (all ? 0 : 1));
+    text_table_add(table, head + (all ? 0 : 1), ARRAY_LEN(head) - (all ? 0 : 1));
 }
 
 static bool has_changed(json_t *versions, const json_t *job) {
@@ -112,12 +113,12 @@ static bool has_changed(json_t *versions, const json_t *job) {
 }
 
 /* Prints the rows and empties the table. */
-static void print_table(struct table **table) {
-    AUTO(text_freep) char *text = table_text(*table, "", table_width());
+static void print_table(struct text_table **table) {
+    AUTO(text_freep) char *text = text_table_format(*table, "", text_table_width());
     fputs(text, stdout);
     fflush(stdout);
-    table_free(*table);
-    *table = table_new();
+    text_table_free(*table);
+    *table = text_table_new();
 }
 
 /* Names the kinds that the user may not list, with the server's message, which has the verb; the
@@ -173,7 +174,7 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct err
 
 struct follower {
     bool all, has_news;
-    struct table *table;
+    struct text_table *table;
     json_t *versions;
     bool told[KINDS_MAX]; /* kinds for which the denial was printed */
 };
@@ -210,7 +211,7 @@ static int check_watches(struct watch *const *watches, size_t count, bool *told,
                          struct error *err) {
     size_t denied = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct error *trouble = watch_trouble(watches[i]);
+        const struct error *trouble = watch_error(watches[i]);
         bool is_denied = trouble && trouble->kind == ERROR_DENIED;
         denied += is_denied;
         if (trouble && i == 0 && (is_denied || trouble->kind == ERROR_NOT_FOUND)) {
@@ -221,7 +222,7 @@ static int check_watches(struct watch *const *watches, size_t count, bool *told,
         }
     }
     for (size_t i = 0; i < count && denied < count; i++) {
-        const struct error *trouble = watch_trouble(watches[i]);
+        const struct error *trouble = watch_error(watches[i]);
         if (trouble && trouble->kind == ERROR_DENIED) {
             tell_denied_once(i, "followed", trouble, told);
         }
@@ -269,7 +270,7 @@ static int wait_a_while(struct remote *remote, struct error *err) {
 static int show_list(struct remote *remote, const struct request *request, struct error *err) {
     AUTO(tree_freep) json_t *versions = json_object();
     struct follower follower = {
-        .all = request->where.all, .versions = versions, .table = table_new()};
+        .all = request->where.all, .versions = versions, .table = text_table_new()};
     int result = list_once(remote, &follower, err);
     if (result == 0 && (request->watch || json_object_size(versions) > 0)) {
         print_table(&follower.table);
@@ -277,7 +278,7 @@ static int show_list(struct remote *remote, const struct request *request, struc
     if (result == 0 && request->watch) {
         result = follow_list(remote, &follower, err);
     }
-    table_free(follower.table);
+    text_table_free(follower.table);
     return result;
 }
 
@@ -290,13 +291,13 @@ static void print_runs(const json_t *status) {
     if (json_array_size(runs) == 0) {
         return;
     }
-    struct table *table = table_new();
-    table_add(table, head, ARRAY_LEN(head));
+    struct text_table *table = text_table_new();
+    text_table_add(table, head, ARRAY_LEN(head));
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i);
         char took[32] = "";
         if (json_object_get(run, "seconds")) {
-            table_age(1000 * tree_integer(run, "seconds", 0), took);
+            text_table_age(1000 * tree_integer(run, "seconds", 0), took);
         }
         AUTO(text_freep)
         char *done = tree_get(run, "items")
@@ -309,11 +310,11 @@ static void print_runs(const json_t *status) {
                                      done,
                                      took,
                                      tree_text(run, "output", tree_text(run, "message", ""))};
-        table_add(table, cells, ARRAY_LEN(cells));
+        text_table_add(table, cells, ARRAY_LEN(cells));
     }
-    AUTO(text_freep) char *text = table_text(table, "  ", table_width());
+    AUTO(text_freep) char *text = text_table_format(table, "  ", text_table_width());
     printf("\n%s", text);
-    table_free(table);
+    text_table_free(table);
 }
 
 static void print_outputs(const json_t *status) {
@@ -346,7 +347,7 @@ static int print_made(struct remote *remote, const json_t *job, struct error *er
         return 0;
     }
     if (read_made(remote, job, &made, &why) < 0 ||
-        kind->table(job, made, table_width(), &text, &why) < 0) {
+        kind->table(job, made, text_table_width(), &text, &why) < 0) {
         if (why.kind != ERROR_DENIED) {
             *err = why;
             return -1;
@@ -393,19 +394,19 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     const json_t *status = json_object_get(job, "status");
     int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
     int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
-    struct progress progress = {.name = name,
-                                .unit = kinds_of(job)->unit(job),
-                                .read = kinds_of(job)->numbers,
-                                .start_ms = start_ms};
+    struct progress_line progress = {.name = name,
+                                     .unit = kinds_of(job)->unit(job),
+                                     .read = kinds_of(job)->numbers,
+                                     .start_ms = start_ms};
     char line[512], age[32];
-    progress_line(&progress, status, end_ms < 0 ? clock_wall_ms() : end_ms, line);
-    table_age(status_age_ms(job, clock_wall_ms()), age);
+    progress_line_format(&progress, status, end_ms < 0 ? clock_wall_ms() : end_ms, line);
+    text_table_age(object_age_ms(job, clock_wall_ms()), age);
     printf("%s\n  %s\n  created %s ago\n", line,
-           tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);
+           tree_text(object_succeeded(status), "message", "no controller has seen it yet"), age);
     print_outputs(status);
     ending_print_said(stdout, status);
     print_runs(status);
-    status_pods_print(pods, name);
+    pod_table_print(pods, name);
     fflush(stdout);
     if (!pods) {
         tell_denied("Pod", "shown", &why);
@@ -420,16 +421,16 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
 /* Follows the job until its end. Errors are retried, unless only a person can fix them. */
 static int follow_job(struct remote *remote, const struct request *request, json_t **ret_job,
                       struct error *err) {
-    struct progress progress;
+    struct progress_line progress;
     AUTO(tree_freep) json_t *job = NULL;
     if (remote_job(remote, request->name, &job, err) < 0) {
         return -1;
     }
-    int64_t start_ms = clock_monotonic_ms() - status_age_ms(job, clock_wall_ms());
-    progress_init(&progress, request->name, kinds_of(job)->unit(job), kinds_of(job)->numbers,
-                  start_ms);
+    int64_t start_ms = clock_monotonic_ms() - object_age_ms(job, clock_wall_ms());
+    progress_line_init(&progress, request->name, kinds_of(job)->unit(job), kinds_of(job)->numbers,
+                       start_ms);
     while (!ending_is_final(json_object_get(job, "status"))) {
-        progress_show(&progress, json_object_get(job, "status"), clock_monotonic_ms());
+        progress_line_show(&progress, json_object_get(job, "status"), clock_monotonic_ms());
         struct error failure = {0};
         json_t *next = NULL;
         if (wait_a_while(remote, err) < 0) {
@@ -439,12 +440,12 @@ static int follow_job(struct remote *remote, const struct request *request, json
             json_decref(job);
             job = next;
         } else if (failure.kind == ERROR_NOT_FOUND || failure.kind == ERROR_DENIED) {
-            progress_clear(&progress);
+            progress_line_clear(&progress);
             *err = failure;
             return -1;
         }
     }
-    progress_clear(&progress);
+    progress_line_clear(&progress);
     *ret_job = TAKE(job);
     return 0;
 }
@@ -458,7 +459,7 @@ static int show_job(struct remote *remote, const struct request *request, int *r
         (request->output ? print_page(remote, job, err) : print_job(remote, job, err)) < 0) {
         return -1;
     }
-    const json_t *condition = progress_condition(json_object_get(job, "status"));
+    const json_t *condition = object_succeeded(json_object_get(job, "status"));
     *ret_code = request->watch && strcmp(tree_text(condition, "status", ""), "True") != 0;
     return 0;
 }

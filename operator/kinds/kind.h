@@ -12,7 +12,7 @@
 #include "operator/kinds/job/spec.h"
 #include "operator/schema.h"
 #include "operator/show/ending.h"
-#include "operator/show/progress.h"
+#include "operator/show/progress_line.h"
 
 /* `windlass run`: the job as processes of this machine. */
 struct kind_local {
@@ -78,7 +78,7 @@ struct kind_row {
                 json_t **ret_pods, struct error *err);
     /* The unit of a job's counters: "frames", "trials". */
     const char *(*unit)(const json_t *object);
-    /* The numbers of a status, for a line and a bar. NULL: progress_read_items. */
+    /* The numbers of a status, for a line and a bar. NULL: progress_line_read_items. */
     progress_reader *numbers;
     /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);

@@ -27,7 +27,7 @@ struct client_call {
 struct client {
     const struct config *config;
     struct loop *loop;
-    struct credential *credential;
+    struct kube_credential *credential;
     struct client_call *calls;
     struct loop_timer flush; /* sends waiting calls */
     bool is_doubtful;        /* a call timed out: open connections may be dead */
@@ -96,7 +96,7 @@ int client_open(const struct config *config, struct loop *loop, struct client **
         tls_certificate_sha256(config->authorities_pem, sha256, err) < 0) {
         return error_context(err, "%s: certificate-authority", config->name);
     }
-    if (credential_new(config, loop, on_credential, client, &client->credential, err) < 0) {
+    if (kube_credential_new(config, loop, on_credential, client, &client->credential, err) < 0) {
         return -1;
     }
     *ret_client = TAKE(client);
@@ -128,7 +128,7 @@ void client_free(struct client *client) {
         call_free(client->calls);
     }
     loop_unset(client->loop, &client->flush);
-    credential_free(client->credential);
+    kube_credential_free(client->credential);
     free(client);
 }
 
@@ -200,7 +200,7 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
         return;
     }
     if (http->status == 401 && !call->is_repeated &&
-        credential_refused(client->credential, call->credential_number)) {
+        kube_credential_refused(client->credential, call->credential_number)) {
         call->is_repeated = true;
         loop_set(client->loop, &client->flush, 0);
         return;
@@ -235,7 +235,7 @@ static const char *accept_of(const struct client_call *call) {
                : "Accept: application/json";
 }
 
-static int send_call(struct client_call *call, const struct credential_view *credential,
+static int send_call(struct client_call *call, const struct kube_credential_view *credential,
                      struct error *err) {
     struct client *client = call->client;
     const struct config *config = client->config;
@@ -281,10 +281,11 @@ static void flush(void *context) {
     struct client *client = context;
     struct client_call *call;
     while ((call = find_waiting(client))) {
-        struct credential_view credential = {0};
+        struct kube_credential_view credential = {0};
         struct client_answer answer = {0};
         struct error err = {0};
-        enum credential_state state = credential_get(client->credential, &credential, &err);
+        enum kube_credential_state state =
+            kube_credential_get(client->credential, &credential, &err);
         if (state == CREDENTIAL_PENDING) {
             return;
         }

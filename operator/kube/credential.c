@@ -16,15 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct credential {
+struct kube_credential {
     const struct config *config;
     struct loop *loop;
     void (*changed)(void *context);
     void *context;
-    struct credential_said said; /* from the plug-in or the token file */
-    unsigned number;             /* counts the credentials so far; 0: none yet */
-    bool is_stale;               /* it was refused */
-    int64_t read_ms;             /* of the token file */
+    struct kube_credential_said said; /* from the plug-in or the token file */
+    unsigned number;                  /* counts the credentials so far; 0: none yet */
+    bool is_stale;                    /* it was refused */
+    int64_t read_ms;                  /* of the token file */
     /* the plug-in */
     pid_t pid; /* 0: does not run */
     int pid_fd, pipe;
@@ -39,11 +39,11 @@ struct credential {
 static const char *const versions[] = {"client.authentication.k8s.io/v1",
                                        "client.authentication.k8s.io/v1beta1"};
 
-void credential_said_release(struct credential_said *said) {
+void kube_credential_said_release(struct kube_credential_said *said) {
     free(said->token);
     free(said->certificate_pem);
     free(said->key_pem);
-    *said = (struct credential_said){0};
+    *said = (struct kube_credential_said){0};
 }
 
 static char *copy_text(const json_t *tree, const char *path) {
@@ -51,8 +51,8 @@ static char *copy_text(const json_t *tree, const char *path) {
     return *text ? x_strdup(text) : NULL;
 }
 
-int credential_read(const json_t *exec, const char *text, size_t size,
-                    struct credential_said *ret_said, struct error *err) {
+int kube_credential_read(const json_t *exec, const char *text, size_t size,
+                         struct kube_credential_said *ret_said, struct error *err) {
     AUTO(tree_freep) json_t *tree = NULL;
     struct error ignored = {0};
     if (tree_parse(text, size, CREDENTIAL_PLUGIN_MAX, &tree, &ignored) < 0 ||
@@ -63,11 +63,11 @@ int credential_read(const json_t *exec, const char *text, size_t size,
     if (strcmp(tree_text(tree, "apiVersion", ""), wanted) != 0) {
         return error_set(err, ERROR_INVALID, "answered in another apiVersion than %s", wanted);
     }
-    AUTO(credential_said_release)
-    struct credential_said said = {.token = copy_text(tree, "status.token"),
-                                   .certificate_pem =
-                                       copy_text(tree, "status.clientCertificateData"),
-                                   .key_pem = copy_text(tree, "status.clientKeyData")};
+    AUTO(kube_credential_said_release)
+    struct kube_credential_said said = {.token = copy_text(tree, "status.token"),
+                                        .certificate_pem =
+                                            copy_text(tree, "status.clientCertificateData"),
+                                        .key_pem = copy_text(tree, "status.clientKeyData")};
     if (!said.certificate_pem != !said.key_pem) {
         return error_set(err, ERROR_INVALID, "gave a certificate without its key, or a key alone");
     }
@@ -76,11 +76,11 @@ int credential_read(const json_t *exec, const char *text, size_t size,
     }
     said.expires_ms = MAX(clock_parse(tree_text(tree, "status.expirationTimestamp", "")), 0);
     *ret_said = said;
-    said = (struct credential_said){0};
+    said = (struct kube_credential_said){0};
     return 0;
 }
 
-char *credential_exec_info(const struct config *config) {
+char *kube_credential_exec_info(const struct config *config) {
     AUTO(tree_freep)
     json_t *info =
         json_pack("{s:s, s:s, s:{s:b}}", "apiVersion", tree_text(config->exec, "apiVersion", ""),
@@ -120,18 +120,19 @@ static int check_exec(const struct config *config, struct error *err) {
     return 0;
 }
 
-int credential_new(const struct config *config, struct loop *loop, void (*changed)(void *context),
-                   void *context, struct credential **ret_credential, struct error *err) {
+int kube_credential_new(const struct config *config, struct loop *loop,
+                        void (*changed)(void *context), void *context,
+                        struct kube_credential **ret_credential, struct error *err) {
     if (config->exec && check_exec(config, err) < 0) {
         return -1;
     }
-    struct credential *credential = x_calloc(1, sizeof *credential);
-    *credential = (struct credential){.config = config,
-                                      .loop = loop,
-                                      .changed = changed,
-                                      .context = context,
-                                      .pid_fd = -1,
-                                      .pipe = -1};
+    struct kube_credential *credential = x_calloc(1, sizeof *credential);
+    *credential = (struct kube_credential){.config = config,
+                                           .loop = loop,
+                                           .changed = changed,
+                                           .context = context,
+                                           .pid_fd = -1,
+                                           .pipe = -1};
     buffer_init(&credential->output, CREDENTIAL_PLUGIN_MAX);
     *ret_credential = credential;
     return 0;
@@ -139,7 +140,7 @@ int credential_new(const struct config *config, struct loop *loop, void (*change
 
 /* ---- the plug-in ---- */
 
-static void end_plugin(struct credential *credential, int *ret_status) {
+static void end_plugin(struct kube_credential *credential, int *ret_status) {
     *ret_status = -1;
     loop_unset(credential->loop, &credential->deadline);
     if (credential->pipe >= 0) {
@@ -158,23 +159,23 @@ static void end_plugin(struct credential *credential, int *ret_status) {
     fd_closep(&credential->pid_fd);
 }
 
-void credential_free(struct credential *credential) {
+void kube_credential_free(struct kube_credential *credential) {
     if (!credential) {
         return;
     }
     int status;
     end_plugin(credential, &status);
-    credential_said_release(&credential->said);
+    kube_credential_said_release(&credential->said);
     buffer_release(&credential->output);
     free(credential);
 }
 
-void credential_freep(struct credential **credential) {
-    credential_free(*credential);
+void kube_credential_freep(struct kube_credential **credential) {
+    kube_credential_free(*credential);
     *credential = NULL;
 }
 
-static int fail(struct credential *credential, struct error *err) {
+static int fail(struct kube_credential *credential, struct error *err) {
     error_context(err, "%s: exec plug-in %s", credential->config->name,
                   tree_text(credential->config->exec, "command", ""));
     credential->failure = *err;
@@ -183,7 +184,7 @@ static int fail(struct credential *credential, struct error *err) {
 }
 
 static void read_output(void *context) {
-    struct credential *credential = context;
+    struct kube_credential *credential = context;
     char chunk[16384];
     for (;;) {
         ssize_t got = read(credential->pipe, chunk, sizeof chunk);
@@ -202,15 +203,15 @@ static void read_output(void *context) {
     }
 }
 
-static void take_said(struct credential *credential, int status, struct error *err) {
-    struct credential_said said = {0};
+static void take_said(struct kube_credential *credential, int status, struct error *err) {
+    struct kube_credential_said said = {0};
     if (status != 0) {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         error_set(err, ERROR_DENIED, "ended with code %d", code);
-    } else if (credential_read(credential->config->exec,
-                               credential->output.data ? credential->output.data : "",
-                               credential->output.size, &said, err) == 0) {
-        credential_said_release(&credential->said);
+    } else if (kube_credential_read(credential->config->exec,
+                                    credential->output.data ? credential->output.data : "",
+                                    credential->output.size, &said, err) == 0) {
+        kube_credential_said_release(&credential->said);
         credential->said = said;
         credential->number++;
         credential->is_stale = false;
@@ -222,7 +223,7 @@ static void take_said(struct credential *credential, int status, struct error *e
 }
 
 static void on_end(void *context) {
-    struct credential *credential = context;
+    struct kube_credential *credential = context;
     struct error err = {0};
     int status;
     if (credential->pipe >= 0) {
@@ -238,7 +239,7 @@ static void on_end(void *context) {
 }
 
 static void on_deadline(void *context) {
-    struct credential *credential = context;
+    struct kube_credential *credential = context;
     struct error err = {0};
     int status;
     end_plugin(credential, &status);
@@ -251,7 +252,7 @@ static void on_deadline(void *context) {
 /* Our environment with the plug-in's variables over it: an array of borrowed and owned texts in one
  * json list, so that one release frees all. */
 static char **make_environment(const struct config *config, json_t *texts) {
-    AUTO(text_freep) char *info = credential_exec_info(config);
+    AUTO(text_freep) char *info = kube_credential_exec_info(config);
     const json_t *own = json_object_get(config->exec, "env");
     json_array_append_new(texts, json_sprintf("KUBERNETES_EXEC_INFO=%s", info));
     size_t i, count = 0;
@@ -321,7 +322,7 @@ static int spawn(const struct config *config, int out, pid_t *ret_pid) {
     return problem;
 }
 
-static int start_plugin(struct credential *credential, struct error *err) {
+static int start_plugin(struct kube_credential *credential, struct error *err) {
     const json_t *exec = credential->config->exec;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) {
@@ -357,7 +358,8 @@ static int start_plugin(struct credential *credential, struct error *err) {
     return 0;
 }
 
-static enum credential_state get_from_plugin(struct credential *credential, struct error *err) {
+static enum kube_credential_state get_from_plugin(struct kube_credential *credential,
+                                                  struct error *err) {
     bool is_old = credential->renew_ms && clock_wall_ms() >= credential->renew_ms;
     if (credential->number && !credential->is_stale && !is_old) {
         return CREDENTIAL_READY;
@@ -376,7 +378,8 @@ static enum credential_state get_from_plugin(struct credential *credential, stru
 
 /* ---- token files ---- */
 
-static enum credential_state get_from_file(struct credential *credential, struct error *err) {
+static enum kube_credential_state get_from_file(struct kube_credential *credential,
+                                                struct error *err) {
     int64_t now_ms = clock_monotonic_ms();
     bool is_old = now_ms >= credential->read_ms + CREDENTIAL_FILE_AGE_MS;
     if (credential->number && !credential->is_stale && !is_old) {
@@ -402,19 +405,20 @@ static enum credential_state get_from_file(struct credential *credential, struct
     return CREDENTIAL_READY;
 }
 
-enum credential_state credential_get(struct credential *credential,
-                                     struct credential_view *ret_view, struct error *err) {
+enum kube_credential_state kube_credential_get(struct kube_credential *credential,
+                                               struct kube_credential_view *ret_view,
+                                               struct error *err) {
     const struct config *config = credential->config;
-    enum credential_state state = CREDENTIAL_READY;
+    enum kube_credential_state state = CREDENTIAL_READY;
     if (config->exec) {
         state = get_from_plugin(credential, err);
     } else if (config->token_file) {
         state = get_from_file(credential, err);
     }
     if (state == CREDENTIAL_READY) {
-        const struct credential_said *said = &credential->said;
+        const struct kube_credential_said *said = &credential->said;
         bool is_own = said->certificate_pem != NULL;
-        *ret_view = (struct credential_view){
+        *ret_view = (struct kube_credential_view){
             .token = said->token ? said->token : config->token,
             .certificate_pem = is_own ? said->certificate_pem : config->client_certificate_pem,
             .key_pem = is_own ? said->key_pem : config->client_key_pem,
@@ -423,7 +427,7 @@ enum credential_state credential_get(struct credential *credential,
     return state;
 }
 
-bool credential_refused(struct credential *credential, unsigned number) {
+bool kube_credential_refused(struct kube_credential *credential, unsigned number) {
     if (!credential->config->exec && !credential->config->token_file) {
         return false;
     }

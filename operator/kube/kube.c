@@ -303,11 +303,11 @@ struct loop *kube_loop(struct cluster *cluster) {
     return kube_of(cluster)->loop;
 }
 
-const struct error *kube_trouble(const struct cluster *cluster) {
+const struct error *kube_error(const struct cluster *cluster) {
     const struct kube *kube = kube_of(cluster);
     const struct error *trouble = NULL;
     for (size_t i = 0; i < kube->watch_count && !trouble; i++) {
-        trouble = watch_trouble(kube->watches[i]);
+        trouble = watch_error(kube->watches[i]);
     }
     return trouble;
 }

@@ -31,7 +31,7 @@ struct client *kube_client(struct cluster *cluster);
 struct loop *kube_loop(struct cluster *cluster);
 
 /* Why a watch is behind at the moment; NULL: no watch is behind. Borrowed, until the next wait. */
-const struct error *kube_trouble(const struct cluster *cluster);
+const struct error *kube_error(const struct cluster *cluster);
 /* Whether the server has answered every watch, which shows that address, credentials and
  * permissions are right; and whether every watch has completed a list. */
 bool kube_is_answered(const struct cluster *cluster);

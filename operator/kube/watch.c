@@ -315,7 +315,7 @@ void watch_free(struct watch *watch) {
     free(watch);
 }
 
-const struct error *watch_trouble(const struct watch *watch) {
+const struct error *watch_error(const struct watch *watch) {
     return watch->trouble.kind ? &watch->trouble : NULL;
 }
 

@@ -35,6 +35,6 @@ void watch_free(struct watch *watch);
 
 /* Why the watch is behind at the moment; NULL: no error. Before the first list is complete the
  * watch is behind, possibly without an error. Borrowed. */
-const struct error *watch_trouble(const struct watch *watch);
+const struct error *watch_error(const struct watch *watch);
 bool watch_is_answered(const struct watch *watch); /* the first page of a list has arrived */
 bool watch_is_listed(const struct watch *watch);   /* a list is complete */

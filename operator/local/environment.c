@@ -41,7 +41,7 @@ static void append(char ***list, char *text) {
     (*list)[count + 1] = NULL;
 }
 
-static char **find(const struct environment *environment, const char *name, size_t length) {
+static char **find(const struct local_environment *environment, const char *name, size_t length) {
     for (char **at = environment->variables; at && *at; at++) {
         if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') {
             return at;
@@ -50,7 +50,8 @@ static char **find(const struct environment *environment, const char *name, size
     return NULL;
 }
 
-void environment_set(struct environment *environment, const char *name, const char *value) {
+void local_environment_set(struct local_environment *environment, const char *name,
+                           const char *value) {
     char *text = x_printf("%s=%s", name, value);
     char **at = find(environment, name, strlen(name));
     if (at) {
@@ -61,7 +62,7 @@ void environment_set(struct environment *environment, const char *name, const ch
     }
 }
 
-void environment_release(struct environment *environment) {
+void local_environment_release(struct local_environment *environment) {
     char **lists[] = {environment->words, environment->variables};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         for (char **at = lists[i]; at && *at; at++) {
@@ -69,11 +70,11 @@ void environment_release(struct environment *environment) {
         }
         free(lists[i]);
     }
-    *environment = (struct environment){0};
+    *environment = (struct local_environment){0};
 }
 
 /* As in Kubernetes, an unknown $(NAME) and a single $ stay unchanged. */
-static int expand(const struct environment *environment, const char *text, char **ret_text,
+static int expand(const struct local_environment *environment, const char *text, char **ret_text,
                   struct error *err) {
     AUTO(buffer_release) struct buffer out;
     buffer_init(&out, TEXT_MAX);
@@ -106,8 +107,9 @@ static int expand(const struct environment *environment, const char *text, char 
 }
 
 /* The caller frees. */
-static int value_of(const struct environment *environment, const json_t *variable,
-                    const struct environment_source *source, char **ret_value, struct error *err) {
+static int value_of(const struct local_environment *environment, const json_t *variable,
+                    const struct local_environment_source *source, char **ret_value,
+                    struct error *err) {
     const char *name = tree_text(variable, "name", "");
     const char *secret = tree_text(variable, "valueFrom.secretKeyRef.name", NULL);
     const char *field = tree_text(variable, "valueFrom.fieldRef.fieldPath", NULL);
@@ -136,8 +138,8 @@ static int value_of(const struct environment *environment, const json_t *variabl
     return expand(environment, tree_text(variable, "value", ""), ret_value, err);
 }
 
-static int add_variables(struct environment *environment, const json_t *container,
-                         const struct environment_source *source, struct error *err) {
+static int add_variables(struct local_environment *environment, const json_t *container,
+                         const struct local_environment_source *source, struct error *err) {
     size_t i;
     json_t *variable;
     json_array_foreach(json_object_get(container, "env"), i, variable) {
@@ -150,19 +152,20 @@ static int add_variables(struct environment *environment, const json_t *containe
                                  ? source->folder(source->context, name)
                                  : NULL;
         if (folder) {
-            environment_set(environment, name, folder);
+            local_environment_set(environment, name, folder);
             continue;
         }
         AUTO(text_freep) char *value = NULL;
         if (value_of(environment, variable, source, &value, err) < 0) {
             return -1;
         }
-        environment_set(environment, name, value);
+        local_environment_set(environment, name, value);
     }
     return 0;
 }
 
-static int add_words(struct environment *environment, const json_t *container, struct error *err) {
+static int add_words(struct local_environment *environment, const json_t *container,
+                     struct error *err) {
     static const char *const lists[] = {"command", "args"};
     if (json_array_size(json_object_get(container, "command")) == 0) {
         append(&environment->words, x_strdup("windlass-agent")); /* the image's entry point */
@@ -183,7 +186,7 @@ static int add_words(struct environment *environment, const json_t *container, s
 }
 
 /* Adds variables that the container does not define itself; $(NAME) cannot refer to them. */
-static void inherit(struct environment *environment) {
+static void inherit(struct local_environment *environment) {
     for (char **at = environ; *at; at++) {
         size_t length = strcspn(*at, "=");
         bool wanted = false;
@@ -200,11 +203,11 @@ static void inherit(struct environment *environment) {
     }
 }
 
-int environment_build(const json_t *container, const struct environment_source *source,
-                      struct environment *ret_environment, struct error *err) {
-    struct environment made = {0};
+int local_environment_build(const json_t *container, const struct local_environment_source *source,
+                            struct local_environment *ret_environment, struct error *err) {
+    struct local_environment made = {0};
     if (add_variables(&made, container, source, err) < 0 || add_words(&made, container, err) < 0) {
-        environment_release(&made);
+        local_environment_release(&made);
         return -1;
     }
     inherit(&made);

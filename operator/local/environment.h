@@ -6,7 +6,7 @@
 #include "lib/tree.h"
 
 /* The sources of values. Each function returns a borrowed text or NULL. */
-struct environment_source {
+struct local_environment_source {
     const char *(*secret)(void *context, const char *name, const char *key);
     const char *(*field)(void *context, const char *path); /* fieldRef.fieldPath */
     const char *(*folder)(void *context, const char *volume_name);
@@ -14,7 +14,7 @@ struct environment_source {
 };
 
 /* Both arrays end with NULL. */
-struct environment {
+struct local_environment {
     char **words;     /* command, then args; "windlass-agent" when the container has no command */
     char **variables; /* "NAME=value", each name once */
 };
@@ -23,8 +23,10 @@ struct environment {
  * on this machine (PATH, HOME, language, libraries, sanitizers). A variable with the name of a
  * volume that the container mounts is set to that volume's folder on this machine, whatever its
  * value in the container. */
-NODISCARD int environment_build(const json_t *container, const struct environment_source *source,
-                                struct environment *ret_environment, struct error *err);
-void environment_release(struct environment *environment);
+NODISCARD int local_environment_build(const json_t *container,
+                                      const struct local_environment_source *source,
+                                      struct local_environment *ret_environment, struct error *err);
+void local_environment_release(struct local_environment *environment);
 /* Adds or replaces a variable. */
-void environment_set(struct environment *environment, const char *name, const char *value);
+void local_environment_set(struct local_environment *environment, const char *name,
+                           const char *value);

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gpus {
+struct local_gpus {
     size_t count;
     char *names[GPUS_MAX]; /* an index or an id, as in CUDA_VISIBLE_DEVICES */
     const void *holders[GPUS_MAX];
 };
 
-static void add(struct gpus *gpus, const char *name, size_t size) {
+static void add(struct local_gpus *gpus, const char *name, size_t size) {
     if (gpus->count < GPUS_MAX && size) {
         gpus->names[gpus->count++] = x_strndup(name, size);
     }
 }
 
 /* Follows CUDA: GPUs after a negative index are invisible. */
-static void read_list(struct gpus *gpus, const char *list) {
+static void read_list(struct local_gpus *gpus, const char *list) {
     for (const char *at = list; *at && *at != '-'; at += *at == ',') {
         size_t size = strcspn(at, ",");
         add(gpus, at, size);
@@ -28,7 +28,7 @@ static void read_list(struct gpus *gpus, const char *list) {
 }
 
 /* /dev/nvidia0, but not /dev/nvidiactl. Only their number matters, not their order. */
-static void look(struct gpus *gpus) {
+static void look(struct local_gpus *gpus) {
     static const char start[] = "/dev/nvidia";
     glob_t found = {0};
     if (glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0) {
@@ -44,8 +44,8 @@ static void look(struct gpus *gpus) {
     globfree(&found);
 }
 
-struct gpus *gpus_find(void) {
-    struct gpus *gpus = x_calloc(1, sizeof *gpus);
+struct local_gpus *local_gpus_find(void) {
+    struct local_gpus *gpus = x_calloc(1, sizeof *gpus);
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (visible) {
         read_list(gpus, visible);
@@ -55,18 +55,18 @@ struct gpus *gpus_find(void) {
     return gpus;
 }
 
-void gpus_free(struct gpus *gpus) {
+void local_gpus_free(struct local_gpus *gpus) {
     for (size_t i = 0; gpus && i < gpus->count; i++) {
         free(gpus->names[i]);
     }
     free(gpus);
 }
 
-size_t gpus_count(const struct gpus *gpus) {
+size_t local_gpus_count(const struct local_gpus *gpus) {
     return gpus ? gpus->count : 0;
 }
 
-char *gpus_take(struct gpus *gpus, size_t count, const void *holder) {
+char *local_gpus_take(struct local_gpus *gpus, size_t count, const void *holder) {
     size_t left = 0, size = 1;
     for (size_t i = 0; i < gpus->count; i++) {
         left += gpus->holders[i] == NULL;
@@ -87,8 +87,8 @@ char *gpus_take(struct gpus *gpus, size_t count, const void *holder) {
     return list;
 }
 
-void gpus_give(struct gpus *gpus, const void *holder) {
-    for (size_t i = 0; i < gpus_count(gpus); i++) {
+void local_gpus_give(struct local_gpus *gpus, const void *holder) {
+    for (size_t i = 0; i < local_gpus_count(gpus); i++) {
         if (gpus->holders[i] == holder) {
             gpus->holders[i] = NULL;
         }

@@ -7,15 +7,15 @@
 
 enum { GPUS_MAX = 64 };
 
-struct gpus;
+struct local_gpus;
 
 /* The GPUs in CUDA_VISIBLE_DEVICES, or those of NVIDIA's driver (/dev/nvidia0, ...). The set is
  * empty when there are none or their number is unknown. */
-struct gpus *gpus_find(void);
-void gpus_free(struct gpus *gpus);
-size_t gpus_count(const struct gpus *gpus); /* 0 for NULL */
+struct local_gpus *local_gpus_find(void);
+void local_gpus_free(struct local_gpus *gpus);
+size_t local_gpus_count(const struct local_gpus *gpus); /* 0 for NULL */
 
-/* Reserves count free GPUs for the holder, until gpus_give: "0,1". NULL: too few are free, or count
- * is 0. The caller frees the text. */
-char *gpus_take(struct gpus *gpus, size_t count, const void *holder);
-void gpus_give(struct gpus *gpus, const void *holder); /* all of the holder's, if any */
+/* Reserves count free GPUs for the holder, until local_gpus_give: "0,1". NULL: too few are free, or
+ * count is 0. The caller frees the text. */
+char *local_gpus_take(struct local_gpus *gpus, size_t count, const void *holder);
+void local_gpus_give(struct local_gpus *gpus, const void *holder); /* all of the holder's, if any */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct running {
-    struct pod *pod;
+    struct local_pod *pod;
     json_t *object; /* as it was at the start; identifies it */
 };
 
@@ -42,9 +42,9 @@ struct result {
 
 struct local {
     struct cluster base;
-    struct objects *objects;
+    struct local_objects *objects;
     json_t *watches; /* kind -> label or null */
-    struct pod_settings settings;
+    struct local_pod_settings settings;
     struct running *running;
     size_t running_count;
     struct reservation *reservations;
@@ -65,13 +65,13 @@ static struct local *local_of(struct cluster *cluster) {
 static void arm(struct local *local) {
     uint64_t one = 1, old;
     ssize_t ignored = read(local->event_fd, &old, sizeof old);
-    if (local->has_pending || local->result_count || objects_have_events(local->objects)) {
+    if (local->has_pending || local->result_count || local_objects_have_events(local->objects)) {
         ignored = write(local->event_fd, &one, sizeof one);
     }
     (void)ignored;
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < local->running_count; i++) {
-        next_ms = MIN(next_ms, pod_kill_at_ms(local->running[i].pod));
+        next_ms = MIN(next_ms, local_pod_kill_at_ms(local->running[i].pod));
     }
     struct itimerspec at = {0}; /* zero disarms */
     if (next_ms != INT64_MAX) {
@@ -83,7 +83,7 @@ static void arm(struct local *local) {
 static const char *find_secret(void *context, const char *namespace, const char *name,
                                const char *key) {
     const struct local *local = context;
-    const json_t *secret = objects_find(local->objects, "Secret", namespace, name);
+    const json_t *secret = local_objects_find(local->objects, "Secret", namespace, name);
     return json_string_value(json_object_get(json_object_get(secret, "stringData"), key));
 }
 
@@ -136,7 +136,7 @@ static int place_service(struct local *local, json_t **service, struct error *er
     json_object_set_new(first, "port", json_integer(port));
     json_object_set_new(first, "targetPort", json_integer(port));
     AUTO(tree_freep) json_t *change = json_pack("{s:O}", "spec", spec);
-    *service = objects_amend(local->objects, *service, change);
+    *service = local_objects_amend(local->objects, *service, change);
     return 0;
 }
 
@@ -167,20 +167,20 @@ static json_t *admissible(const json_t *object, const json_t *old, struct error 
 
 static int apply(struct local *local, const json_t *object, json_t **ret_stored,
                  struct error *err) {
-    const json_t *old = objects_find_like(local->objects, object);
+    const json_t *old = local_objects_find_like(local->objects, object);
     AUTO(tree_freep) json_t *wanted = admissible(object, old, err);
     json_t *stored = NULL;
-    if (!wanted || objects_apply(local->objects, wanted, &stored, err) < 0) {
+    if (!wanted || local_objects_apply(local->objects, wanted, &stored, err) < 0) {
         return -1;
     }
     const char *kind = tree_text(stored, "kind", "");
     if (!old && strcmp(kind, "Pod") == 0) {
         AUTO(tree_freep) json_t *status = json_pack("{s:{s:s}}", "status", "phase", "Pending");
-        stored = objects_amend(local->objects, stored, status);
+        stored = local_objects_amend(local->objects, stored, status);
         local->has_pending = true;
     }
     if (strcmp(kind, "Service") == 0 && place_service(local, &stored, err) < 0) {
-        objects_remove(local->objects, wanted);
+        local_objects_remove(local->objects, wanted);
         return -1;
     }
     *ret_stored = stored;
@@ -194,7 +194,7 @@ static int create(struct local *local, const json_t *object, json_t **ret_stored
         *ret_stored = (json_t *)object;
         return 0;
     }
-    if (objects_find_like(local->objects, object)) {
+    if (local_objects_find_like(local->objects, object)) {
         return error_set(err, ERROR_CONFLICT, "%s %s: exists already",
                          tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
     }
@@ -203,7 +203,7 @@ static int create(struct local *local, const json_t *object, json_t **ret_stored
 
 static struct running *find_running(struct local *local, const char *uid) {
     for (size_t i = 0; i < local->running_count; i++) {
-        if (strcmp(pod_uid(local->running[i].pod), uid) == 0) {
+        if (strcmp(local_pod_uid(local->running[i].pod), uid) == 0) {
             return &local->running[i];
         }
     }
@@ -216,21 +216,22 @@ static void delete_one(struct local *local, const json_t *object) {
     struct running *running = find_running(local, uid);
     if (!running) {
         give_back_port(local, uid);
-        objects_remove(local->objects, object);
+        local_objects_remove(local->objects, object);
     } else if (!tree_get(object, "metadata.deletionTimestamp")) {
         char now[21];
         clock_format(clock_wall_ms(), now);
         AUTO(tree_freep)
         json_t *change = json_pack("{s:{s:s}}", "metadata", "deletionTimestamp", now);
-        objects_amend(local->objects, object, change);
-        pod_stop(running->pod, clock_monotonic_ms());
+        local_objects_amend(local->objects, object, change);
+        local_pod_stop(running->pod, clock_monotonic_ms());
     }
 }
 
 /* An object's owner is always older than the object, so there are no cycles. */
 static void delete_with_owned(struct local *local, const json_t *object) {
     AUTO(tree_freep)
-    json_t *owned = objects_select(local->objects, NULL, tree_text(object, "metadata.uid", ""));
+    json_t *owned =
+        local_objects_select(local->objects, NULL, tree_text(object, "metadata.uid", ""));
     delete_one(local, object);
     size_t i;
     json_t *child;
@@ -240,7 +241,7 @@ static void delete_with_owned(struct local *local, const json_t *object) {
 }
 
 static void delete (struct local *local, const json_t *object) {
-    AUTO(tree_freep) json_t *stored = json_incref(objects_find_like(local->objects, object));
+    AUTO(tree_freep) json_t *stored = json_incref(local_objects_find_like(local->objects, object));
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (stored && (!uid || strcmp(uid, tree_text(stored, "metadata.uid", "")) == 0)) {
         delete_with_owned(local, stored);
@@ -262,7 +263,7 @@ static void local_write(struct cluster *cluster, enum cluster_verb verb, const j
         failed = apply(local, object, &stored, &result.err);
         break;
     case CLUSTER_STATUS:
-        failed = objects_set_status(local->objects, object, &stored, &result.err);
+        failed = local_objects_set_status(local->objects, object, &stored, &result.err);
         break;
     case CLUSTER_DELETE:
         delete (local, object);
@@ -317,43 +318,44 @@ static int local_watch(struct cluster *cluster, const char *api_version, const c
     json_object_set_new(local->watches, kind, label ? json_string(label) : json_null());
     AUTO(tree_freep)
     json_t *mark = json_pack("{s:s, s:s}", "apiVersion", api_version, "kind", kind);
-    AUTO(tree_freep) json_t *existing = objects_select(local->objects, kind, /* owner_uid= */ NULL);
-    objects_tell(local->objects, CLUSTER_LISTING, mark);
+    AUTO(tree_freep)
+    json_t *existing = local_objects_select(local->objects, kind, /* owner_uid= */ NULL);
+    local_objects_report(local->objects, CLUSTER_LISTING, mark);
     size_t i;
     json_t *object;
     json_array_foreach(existing, i, object) {
-        objects_tell(local->objects, CLUSTER_APPLIED, object);
+        local_objects_report(local->objects, CLUSTER_APPLIED, object);
     }
-    objects_tell(local->objects, CLUSTER_LISTED, mark);
+    local_objects_report(local->objects, CLUSTER_LISTED, mark);
     arm(local);
     return 0;
 }
 
 static void set_pod_status(struct local *local, const json_t *object, json_t *status) {
     AUTO(tree_freep) json_t *change = json_pack("{s:o}", "status", status);
-    if (objects_find_like(local->objects, object)) {
-        objects_amend(local->objects, object, change);
+    if (local_objects_find_like(local->objects, object)) {
+        local_objects_amend(local->objects, object, change);
     }
 }
 
 static void start_pod(struct local *local, json_t *object) {
     struct error err = {0};
-    struct pod *pod = NULL;
-    if (pod_start(object, &local->settings, &pod, &err) < 0) {
-        set_pod_status(local, object, pod_status_not_started(object, &err));
+    struct local_pod *pod = NULL;
+    if (local_pod_start(object, &local->settings, &pod, &err) < 0) {
+        set_pod_status(local, object, local_pod_status_not_started(object, &err));
         return;
     }
     struct epoll_event readable = {.events = EPOLLIN};
-    if (epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, pod_fd(pod), &readable) < 0) {
+    if (epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, local_pod_fd(pod), &readable) < 0) {
         error_from_errno(&err, errno, "cannot watch a process");
-        pod_free(pod);
-        set_pod_status(local, object, pod_status_not_started(object, &err));
+        local_pod_free(pod);
+        set_pod_status(local, object, local_pod_status_not_started(object, &err));
         return;
     }
     local->running =
         x_realloc_array(local->running, local->running_count + 1, sizeof *local->running);
     local->running[local->running_count++] = (struct running){pod, json_incref(object)};
-    set_pod_status(local, object, pod_status(pod));
+    set_pod_status(local, object, local_pod_status(pod));
 }
 
 static void start_pods(struct local *local) {
@@ -361,7 +363,8 @@ static void start_pods(struct local *local) {
         return;
     }
     local->has_pending = false;
-    AUTO(tree_freep) json_t *pods = objects_select(local->objects, "Pod", /* owner_uid= */ NULL);
+    AUTO(tree_freep)
+    json_t *pods = local_objects_select(local->objects, "Pod", /* owner_uid= */ NULL);
     size_t i;
     json_t *object;
     json_array_foreach(pods, i, object) {
@@ -375,19 +378,19 @@ static void start_pods(struct local *local) {
 static void end_orphans(const struct local *local) {
     pid_t *pods = x_calloc(local->running_count + 1, sizeof *pods);
     for (size_t i = 0; i < local->running_count; i++) {
-        pods[i] = pod_pid(local->running[i].pod);
+        pods[i] = local_pod_pid(local->running[i].pod);
     }
     orphans_end(pods, local->running_count);
     free(pods);
 }
 
 static void tell_ended(struct local *local, struct running *ended) {
-    set_pod_status(local, ended->object, pod_status(ended->pod));
-    const json_t *object = objects_find_like(local->objects, ended->object);
+    set_pod_status(local, ended->object, local_pod_status(ended->pod));
+    const json_t *object = local_objects_find_like(local->objects, ended->object);
     if (tree_get(object, "metadata.deletionTimestamp")) {
-        objects_remove(local->objects, object);
+        local_objects_remove(local->objects, object);
     }
-    pod_free(ended->pod);
+    local_pod_free(ended->pod);
     json_decref(ended->object);
 }
 
@@ -396,11 +399,11 @@ static void collect_pods(struct local *local) {
     size_t count = 0;
     for (size_t i = local->running_count; i-- > 0;) {
         struct running one = local->running[i];
-        if (pod_has_ended(one.pod)) {
+        if (local_pod_has_ended(one.pod)) {
             ended[count++] = one;
             local->running[i] = local->running[--local->running_count];
-        } else if (pod_kill_at_ms(one.pod) <= clock_monotonic_ms()) {
-            pod_kill(one.pod);
+        } else if (local_pod_kill_at_ms(one.pod) <= clock_monotonic_ms()) {
+            local_pod_kill(one.pod);
         }
     }
     if (count) { /* before the end of a pod is reported: no round meets processes of an earlier one
@@ -425,7 +428,7 @@ static int local_wait(struct cluster *cluster, int timeout_ms, cluster_listener 
     tell_results(local);
     enum cluster_event event;
     json_t *object;
-    while (objects_next_event(local->objects, &event, &object)) {
+    while (local_objects_next_event(local->objects, &event, &object)) {
         if (is_watched(local, object)) {
             listener(context, event, object);
         }
@@ -443,7 +446,7 @@ static void local_free(struct cluster *cluster) {
     struct local *local = local_of(cluster);
     local_kill_all(cluster); /* all at once, before waiting for each */
     for (size_t i = 0; i < local->running_count; i++) {
-        pod_free(local->running[i].pod);
+        local_pod_free(local->running[i].pod);
         json_decref(local->running[i].object);
     }
     orphans_end(NULL, 0);
@@ -456,7 +459,7 @@ static void local_free(struct cluster *cluster) {
         json_decref(local->results[i].stored);
     }
     free(local->results);
-    objects_free(local->objects);
+    local_objects_free(local->objects);
     json_decref(local->watches);
     fd_closep(&local->epoll_fd);
     fd_closep(&local->event_fd);
@@ -477,7 +480,7 @@ static const struct cluster_ops local_ops = {
 const json_t *local_find(const struct cluster *cluster, const char *kind, const char *namespace,
                          const char *name) {
     assert(cluster->ops == &local_ops);
-    return objects_find(((const struct local *)cluster)->objects, kind, namespace, name);
+    return local_objects_find(((const struct local *)cluster)->objects, kind, namespace, name);
 }
 
 size_t local_pod_count(const struct cluster *cluster) {
@@ -489,7 +492,7 @@ void local_kill_all(struct cluster *cluster) {
     assert(cluster->ops == &local_ops);
     struct local *local = local_of(cluster);
     for (size_t i = 0; i < local->running_count; i++) {
-        pod_kill(local->running[i].pod);
+        local_pod_kill(local->running[i].pod);
     }
 }
 
@@ -534,14 +537,14 @@ int local_open(const struct local_options *options, struct cluster **ret_cluster
     orphans_adopt();
     struct local *local = x_calloc(1, sizeof *local);
     local->base.ops = &local_ops;
-    local->objects = objects_new();
+    local->objects = local_objects_new();
     local->watches = json_object();
-    local->settings = (struct pod_settings){.places = options->places,
-                                            .program_folder = program_folder,
-                                            .threads = options->threads,
-                                            .gpus = options->gpus,
-                                            .secret = find_secret,
-                                            .secret_context = local};
+    local->settings = (struct local_pod_settings){.places = options->places,
+                                                  .program_folder = program_folder,
+                                                  .threads = options->threads,
+                                                  .gpus = options->gpus,
+                                                  .secret = find_secret,
+                                                  .secret_context = local};
     local->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     local->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     local->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -8,7 +8,7 @@
 struct local_options {
     struct volume_places places; /* borrowed; state_folder must exist */
     int threads;                 /* processor threads of every pod */
-    struct gpus *gpus;           /* gpus.h; borrowed; NULL: every pod sees all */
+    struct local_gpus *gpus;     /* gpus.h; borrowed; NULL: every pod sees all */
     const char *program_folder;  /* the folder of windlass-agent; NULL: next to this program */
 };
 

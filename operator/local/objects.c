@@ -8,21 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct objects {
+struct local_objects {
     json_t *table;  /* "Kind namespace/name" -> object */
     json_t *events; /* array of {"event": n, "object": {}}, oldest first */
     size_t told;    /* events before this index were reported */
     int64_t version;
 };
 
-struct objects *objects_new(void) {
-    struct objects *objects = x_calloc(1, sizeof *objects);
+struct local_objects *local_objects_new(void) {
+    struct local_objects *objects = x_calloc(1, sizeof *objects);
     objects->table = json_object();
     objects->events = json_array();
     return objects;
 }
 
-void objects_free(struct objects *objects) {
+void local_objects_free(struct local_objects *objects) {
     if (!objects) {
         return;
     }
@@ -40,35 +40,36 @@ static char *key_of_object(const json_t *object) {
                   tree_text(object, "metadata.name", ""));
 }
 
-json_t *objects_find(const struct objects *objects, const char *kind, const char *namespace,
-                     const char *name) {
+json_t *local_objects_find(const struct local_objects *objects, const char *kind,
+                           const char *namespace, const char *name) {
     AUTO(text_freep) char *key = key_of(kind, namespace, name);
     return json_object_get(objects->table, key);
 }
 
-json_t *objects_find_like(const struct objects *objects, const json_t *like) {
+json_t *local_objects_find_like(const struct local_objects *objects, const json_t *like) {
     AUTO(text_freep) char *key = key_of_object(like);
     return json_object_get(objects->table, key);
 }
 
-void objects_tell(struct objects *objects, enum cluster_event event, const json_t *object) {
+void local_objects_report(struct local_objects *objects, enum cluster_event event,
+                          const json_t *object) {
     json_array_append_new(objects->events,
                           json_pack("{s:i, s:O}", "event", (int)event, "object", (json_t *)object));
 }
 
-bool objects_have_events(const struct objects *objects) {
+bool local_objects_have_events(const struct local_objects *objects) {
     return objects->told < json_array_size(objects->events);
 }
 
-bool objects_next_event(struct objects *objects, enum cluster_event *ret_event,
-                        json_t **ret_object) {
-    if (!objects_have_events(objects)) {
+bool local_objects_next_event(struct local_objects *objects, enum cluster_event *ret_event,
+                              json_t **ret_object) {
+    if (!local_objects_have_events(objects)) {
         return false;
     }
     json_t *entry = json_array_get(objects->events, objects->told++);
     *ret_event = (enum cluster_event)json_integer_value(json_object_get(entry, "event"));
     *ret_object = json_incref(json_object_get(entry, "object"));
-    if (!objects_have_events(objects)) {
+    if (!local_objects_have_events(objects)) {
         json_array_clear(objects->events);
         objects->told = 0;
     }
@@ -90,13 +91,13 @@ static void merge(json_t *into, const json_t *from) {
 }
 
 /* Takes the object over. */
-static json_t *store(struct objects *objects, json_t *object) {
+static json_t *store(struct local_objects *objects, json_t *object) {
     AUTO(text_freep) char *version = x_printf("%lld", (long long)++objects->version);
     json_object_set_new(json_object_get(object, "metadata"), "resourceVersion",
                         json_string(version));
     AUTO(text_freep) char *key = key_of_object(object);
     json_object_set_new(objects->table, key, object);
-    objects_tell(objects, CLUSTER_APPLIED, object);
+    local_objects_report(objects, CLUSTER_APPLIED, object);
     return object;
 }
 
@@ -122,7 +123,7 @@ static int check(const json_t *object, struct error *err) {
     return 0;
 }
 
-static bool uid_exists(const struct objects *objects, const char *uid) {
+static bool uid_exists(const struct local_objects *objects, const char *uid) {
     const char *key;
     json_t *object;
     json_object_foreach(objects->table, key, object) {
@@ -133,7 +134,8 @@ static bool uid_exists(const struct objects *objects, const char *uid) {
     return false;
 }
 
-static int check_owners(const struct objects *objects, const json_t *object, struct error *err) {
+static int check_owners(const struct local_objects *objects, const json_t *object,
+                        struct error *err) {
     size_t i;
     json_t *owner;
     json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
@@ -146,7 +148,7 @@ static int check_owners(const struct objects *objects, const json_t *object, str
     return 0;
 }
 
-static json_t *create(struct objects *objects, const json_t *object) {
+static json_t *create(struct local_objects *objects, const json_t *object) {
     json_t *made = json_deep_copy(object);
     json_object_del(made, "status");
     json_t *metadata = json_object_get(made, "metadata");
@@ -165,7 +167,7 @@ static json_t *create(struct objects *objects, const json_t *object) {
     return store(objects, made);
 }
 
-static json_t *change(struct objects *objects, json_t *old, const json_t *object) {
+static json_t *change(struct local_objects *objects, json_t *old, const json_t *object) {
     AUTO(tree_freep) json_t *wanted = json_deep_copy(object);
     json_object_del(wanted, "status");
     static const char *const ours[] = {"uid", "resourceVersion", "generation", "creationTimestamp"};
@@ -184,12 +186,12 @@ static json_t *change(struct objects *objects, json_t *old, const json_t *object
     return store(objects, TAKE(made));
 }
 
-int objects_apply(struct objects *objects, const json_t *object, json_t **ret_object,
-                  struct error *err) {
+int local_objects_apply(struct local_objects *objects, const json_t *object, json_t **ret_object,
+                        struct error *err) {
     if (check(object, err) < 0 || check_owners(objects, object, err) < 0) {
         return -1;
     }
-    json_t *old = objects_find_like(objects, object);
+    json_t *old = local_objects_find_like(objects, object);
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (uid && (!old || strcmp(uid, tree_text(old, "metadata.uid", "")) != 0)) {
         return error_set(err, ERROR_CONFLICT, "%s %s: the object with uid %s is gone",
@@ -200,17 +202,19 @@ int objects_apply(struct objects *objects, const json_t *object, json_t **ret_ob
     return 0;
 }
 
-json_t *objects_amend(struct objects *objects, const json_t *object, const json_t *amendment) {
-    json_t *made = json_deep_copy(objects_find_like(objects, object));
+json_t *local_objects_amend(struct local_objects *objects, const json_t *object,
+                            const json_t *amendment) {
+    json_t *made = json_deep_copy(local_objects_find_like(objects, object));
     merge(made, amendment);
     return store(objects, made);
 }
 
-int objects_set_status(struct objects *objects, const json_t *object, json_t **ret_object,
-                       struct error *err) {
+int local_objects_set_status(struct local_objects *objects, const json_t *object,
+                             json_t **ret_object, struct error *err) {
     const char *kind = tree_text(object, "kind", ""),
                *name = tree_text(object, "metadata.name", "");
-    json_t *old = objects_find_like(objects, object), *status = json_object_get(object, "status");
+    json_t *old = local_objects_find_like(objects, object),
+           *status = json_object_get(object, "status");
     if (!old) {
         return error_set(err, ERROR_NOT_FOUND, "%s %s: not found", kind, name);
     }
@@ -230,16 +234,17 @@ int objects_set_status(struct objects *objects, const json_t *object, json_t **r
     return 0;
 }
 
-void objects_remove(struct objects *objects, const json_t *object) {
+void local_objects_remove(struct local_objects *objects, const json_t *object) {
     AUTO(text_freep) char *key = key_of_object(object);
     AUTO(tree_freep) json_t *old = json_incref(json_object_get(objects->table, key));
     if (old) {
         json_object_del(objects->table, key);
-        objects_tell(objects, CLUSTER_DELETED, old);
+        local_objects_report(objects, CLUSTER_DELETED, old);
     }
 }
 
-json_t *objects_select(const struct objects *objects, const char *kind, const char *owner_uid) {
+json_t *local_objects_select(const struct local_objects *objects, const char *kind,
+                             const char *owner_uid) {
     json_t *selected = json_array();
     const char *key;
     json_t *object;

@@ -22,13 +22,13 @@
 
 enum { MESSAGE_MAX = 4096, LOG_MESSAGE_MAX = 2048, GRACE_DEFAULT_S = 30, GRACE_MAX_S = 3600 };
 
-struct pod {
+struct local_pod {
     char *uid, *container_name, *message_path, *log_path;
     bool falls_back_to_log; /* terminationMessagePolicy: FallbackToLogsOnError */
     pid_t pid;
     int fd; /* pidfd */
     int64_t grace_ms, kill_at_ms;
-    struct gpus *gpus; /* of which the pod may hold some; NULL: none */
+    struct local_gpus *gpus; /* of which the pod may hold some; NULL: none */
     char started_at[21], finished_at[21];
     bool ended;
     int wait_status;
@@ -36,14 +36,14 @@ struct pod {
 
 /* The child's data, prepared before the fork, because after it only system calls are safe. */
 struct launch {
-    struct environment environment;
+    struct local_environment environment;
     char *program; /* a path, or a name to search in PATH */
     char *folder, *log_path, *message_path;
     rlim_t memory_max; /* bytes; RLIM_INFINITY: none */
 };
 
 static void launch_release(struct launch *launch) {
-    environment_release(&launch->environment);
+    local_environment_release(&launch->environment);
     free(launch->program);
     free(launch->folder);
     free(launch->log_path);
@@ -52,13 +52,13 @@ static void launch_release(struct launch *launch) {
 
 struct lookup {
     const json_t *object;
-    const struct pod_settings *settings;
+    const struct local_pod_settings *settings;
     json_t *folders; /* volume name -> folder on this machine */
 };
 
 static const char *find_secret(void *context, const char *name, const char *key) {
     const struct lookup *lookup = context;
-    const struct pod_settings *settings = lookup->settings;
+    const struct local_pod_settings *settings = lookup->settings;
     return settings->secret(settings->secret_context,
                             tree_text(lookup->object, "metadata.namespace", "default"), name, key);
 }
@@ -80,8 +80,8 @@ static const char *find_folder(void *context, const char *volume_name) {
     return json_string_value(json_object_get(lookup->folders, volume_name));
 }
 
-static int find_folders(const json_t *object, const struct pod_settings *settings, json_t *folders,
-                        struct error *err) {
+static int find_folders(const json_t *object, const struct local_pod_settings *settings,
+                        json_t *folders, struct error *err) {
     size_t i;
     json_t *volume;
     json_array_foreach(tree_get(object, "spec.volumes"), i, volume) {
@@ -135,7 +135,7 @@ static int prepare_limits(const json_t *container, struct launch *launch, struct
 
 /* Reserves GPUs if they are divided among pods and enough are free; otherwise the pod sees all GPUs
  * of this machine. */
-static void take_gpus(struct pod *pod, const json_t *container, struct gpus *gpus,
+static void take_gpus(struct local_pod *pod, const json_t *container, struct local_gpus *gpus,
                       struct launch *launch) {
     const char *count = json_string_value(
         json_object_get(tree_get(container, "resources.limits"), "nvidia.com/gpu"));
@@ -143,14 +143,14 @@ static void take_gpus(struct pod *pod, const json_t *container, struct gpus *gpu
         return;
     }
     pod->gpus = gpus;
-    AUTO(text_freep) char *list = gpus_take(gpus, (size_t)strtoul(count, NULL, 10), pod);
+    AUTO(text_freep) char *list = local_gpus_take(gpus, (size_t)strtoul(count, NULL, 10), pod);
     if (list) {
-        environment_set(&launch->environment, "CUDA_VISIBLE_DEVICES", list);
+        local_environment_set(&launch->environment, "CUDA_VISIBLE_DEVICES", list);
     }
 }
 
-static int prepare(const json_t *object, const struct pod_settings *settings, struct launch *launch,
-                   struct error *err) {
+static int prepare(const json_t *object, const struct local_pod_settings *settings,
+                   struct launch *launch, struct error *err) {
     const char *name = tree_text(object, "metadata.name", "");
     const char *state = settings->places.state_folder;
     const json_t *container = tree_get(object, "spec.containers[0]");
@@ -159,8 +159,8 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
         return -1;
     }
     struct lookup lookup = {object, settings, folders};
-    struct environment_source source = {find_secret, find_field, find_folder, &lookup};
-    if (environment_build(container, &source, &launch->environment, err) < 0 ||
+    struct local_environment_source source = {find_secret, find_field, find_folder, &lookup};
+    if (local_environment_build(container, &source, &launch->environment, err) < 0 ||
         prepare_limits(container, launch, err) < 0) {
         return -1;
     }
@@ -168,19 +168,19 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     launch->log_path = x_printf("%s/%s.log", state, name);
     launch->message_path = x_printf("%s/termination-log", launch->folder);
     AUTO(text_freep) char *threads = x_printf("%d", settings->threads);
-    environment_set(&launch->environment, "WINDLASS_THREADS", threads);
-    environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
-    environment_set(&launch->environment, "HOSTNAME", name);
+    local_environment_set(&launch->environment, "WINDLASS_THREADS", threads);
+    local_environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
+    local_environment_set(&launch->environment, "HOSTNAME", name);
     /* For a gang's pod: its own temporary files, and its time after SIGTERM. */
     AUTO(text_freep) char *grace = x_printf("%d", LOCAL_GRACE_S);
-    environment_set(&launch->environment, "WINDLASS_FOLDER", launch->folder);
-    environment_set(&launch->environment, "WINDLASS_GRACE", grace);
+    local_environment_set(&launch->environment, "WINDLASS_FOLDER", launch->folder);
+    local_environment_set(&launch->environment, "WINDLASS_GRACE", grace);
     /* Like a pod's /tmp: it is removed with the pod, whatever kills the pod. */
-    environment_set(&launch->environment, "TMPDIR", launch->folder);
+    local_environment_set(&launch->environment, "TMPDIR", launch->folder);
     /* A replacement for the address where Azure announces the removal of spot machines. */
     const char *events = getenv("WINDLASS_EVENTS");
     if (events && tree_find(json_object_get(container, "env"), "name", "WINDLASS_EVENTS")) {
-        environment_set(&launch->environment, "WINDLASS_EVENTS", events);
+        local_environment_set(&launch->environment, "WINDLASS_EVENTS", events);
     }
     /* Here the agent does the work of the shim in a container of the user's image. */
     const char *program = launch->environment.words[0];
@@ -222,7 +222,7 @@ static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe
     _exit(127);
 }
 
-static int spawn(const struct launch *launch, struct pod *pod, struct error *err) {
+static int spawn(const struct launch *launch, struct local_pod *pod, struct error *err) {
     int pipe_fds[2];
     if (pipe2(pipe_fds, O_CLOEXEC) < 0) {
         return error_from_errno(err, errno, "cannot make a pipe");
@@ -256,10 +256,10 @@ static int spawn(const struct launch *launch, struct pod *pod, struct error *err
     return 0;
 }
 
-int pod_start(const json_t *object, const struct pod_settings *settings, struct pod **ret_pod,
-              struct error *err) {
+int local_pod_start(const json_t *object, const struct local_pod_settings *settings,
+                    struct local_pod **ret_pod, struct error *err) {
     struct launch launch = {0};
-    struct pod *pod = x_calloc(1, sizeof *pod);
+    struct local_pod *pod = x_calloc(1, sizeof *pod);
     pod->fd = -1;
     pod->uid = x_strdup(tree_text(object, "metadata.uid", ""));
     pod->container_name = x_strdup(tree_text(object, "spec.containers[0].name", "main"));
@@ -278,7 +278,7 @@ int pod_start(const json_t *object, const struct pod_settings *settings, struct 
     pod->log_path = TAKE(launch.log_path);
     launch_release(&launch);
     if (result < 0) {
-        pod_free(pod);
+        local_pod_free(pod);
         return -1;
     }
     clock_format(clock_wall_ms(), pod->started_at);
@@ -286,15 +286,15 @@ int pod_start(const json_t *object, const struct pod_settings *settings, struct 
     return 0;
 }
 
-void pod_free(struct pod *pod) {
+void local_pod_free(struct local_pod *pod) {
     if (!pod) {
         return;
     }
     if (pod->pid && !pod->ended) {
-        pod_kill(pod);
+        local_pod_kill(pod);
         waitpid(pod->pid, NULL, 0);
     }
-    gpus_give(pod->gpus, pod);
+    local_gpus_give(pod->gpus, pod);
     fd_closep(&pod->fd);
     free(pod->uid);
     free(pod->container_name);
@@ -303,37 +303,37 @@ void pod_free(struct pod *pod) {
     free(pod);
 }
 
-const char *pod_uid(const struct pod *pod) {
+const char *local_pod_uid(const struct local_pod *pod) {
     return pod->uid;
 }
 
-pid_t pod_pid(const struct pod *pod) {
+pid_t local_pod_pid(const struct local_pod *pod) {
     return pod->pid;
 }
 
-int pod_fd(const struct pod *pod) {
+int local_pod_fd(const struct local_pod *pod) {
     return pod->fd;
 }
 
-int64_t pod_kill_at_ms(const struct pod *pod) {
+int64_t local_pod_kill_at_ms(const struct local_pod *pod) {
     return pod->kill_at_ms;
 }
 
-void pod_stop(struct pod *pod, int64_t now_ms) {
+void local_pod_stop(struct local_pod *pod, int64_t now_ms) {
     if (!pod->ended && pod->kill_at_ms == INT64_MAX) {
         pod->kill_at_ms = now_ms + pod->grace_ms;
         kill(-pod->pid, SIGTERM);
     }
 }
 
-void pod_kill(struct pod *pod) {
+void local_pod_kill(struct local_pod *pod) {
     if (!pod->ended) {
         kill(-pod->pid, SIGKILL);
         pod->kill_at_ms = INT64_MAX;
     }
 }
 
-bool pod_has_ended(struct pod *pod) {
+bool local_pod_has_ended(struct local_pod *pod) {
     siginfo_t info = {0};
     /* First only look: while the leader is a zombie, its group's number cannot be reused. */
     if (!pod->ended && waitid(P_PIDFD, (id_t)pod->fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -358,7 +358,7 @@ static size_t read_end(const char *path, char *text, size_t room) {
 }
 
 /* The termination message, as text that JSON can hold. NULL when there is none. */
-static json_t *read_message(const struct pod *pod, int exit_code) {
+static json_t *read_message(const struct local_pod *pod, int exit_code) {
     char text[MESSAGE_MAX];
     size_t size = read_end(pod->message_path, text, sizeof text);
     if (size == 0 && exit_code && pod->falls_back_to_log) {
@@ -377,7 +377,7 @@ static json_t *read_message(const struct pod *pod, int exit_code) {
     return message ? message : json_stringn(text, size);
 }
 
-static json_t *terminated(const struct pod *pod) {
+static json_t *terminated(const struct local_pod *pod) {
     int exit_code = WIFEXITED(pod->wait_status) ? WEXITSTATUS(pod->wait_status)
                                                 : 128 + WTERMSIG(pod->wait_status);
     json_t *state = json_pack("{s:i, s:s, s:s, s:s}", "exitCode", exit_code, "reason",
@@ -402,7 +402,7 @@ static json_t *make_status(const char *phase, const char *started_at, const char
                      "name", container_name, "ready", running, "restartCount", 0, "state", state);
 }
 
-json_t *pod_status(const struct pod *pod) {
+json_t *local_pod_status(const struct local_pod *pod) {
     if (!pod->ended) {
         return make_status("Running", pod->started_at, pod->container_name,
                            json_pack("{s:{s:s}}", "running", "startedAt", pod->started_at));
@@ -412,7 +412,7 @@ json_t *pod_status(const struct pod *pod) {
                        terminated(pod));
 }
 
-json_t *pod_status_not_started(const json_t *object, const struct error *err) {
+json_t *local_pod_status_not_started(const json_t *object, const struct error *err) {
     char now[21];
     clock_format(clock_wall_ms(), now);
     return make_status("Failed", now, tree_text(object, "spec.containers[0].name", "main"),

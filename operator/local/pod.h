@@ -8,41 +8,41 @@
 /* For a gang's pod, between SIGTERM and SIGKILL: after Ctrl-C half a minute would be too long. */
 enum { LOCAL_GRACE_S = 10 };
 
-struct pod_settings {
+struct local_pod_settings {
     struct volume_places places;
     const char *program_folder; /* the folder of windlass-agent */
     int threads;                /* WINDLASS_THREADS of every pod */
-    struct gpus *gpus;          /* divided among the pods; borrowed; NULL: every pod sees all */
+    struct local_gpus *gpus;    /* divided among the pods; borrowed; NULL: every pod sees all */
     /* A key of a Secret of the pod's namespace; borrowed, NULL when there is none. */
     const char *(*secret)(void *context, const char *namespace, const char *name, const char *key);
     void *secret_context;
 };
 
-struct pod;
+struct local_pod;
 
 /* Starts the process and waits until the program runs. STATE/NAME.log: standard output and error.
  * STATE/pods/NAME: the working folder. When the program cannot be started, the error is the reason.
  * The memory limit (resources.limits.memory) is RLIMIT_DATA: it limits the private memory that the
  * process requests, not the memory that it touches; mapped folders and files do not count. */
-NODISCARD int pod_start(const json_t *object, const struct pod_settings *settings,
-                        struct pod **ret_pod, struct error *err);
+NODISCARD int local_pod_start(const json_t *object, const struct local_pod_settings *settings,
+                              struct local_pod **ret_pod, struct error *err);
 /* Kills it if it still runs. */
-void pod_free(struct pod *pod);
+void local_pod_free(struct local_pod *pod);
 
-const char *pod_uid(const struct pod *pod); /* metadata.uid */
-pid_t pod_pid(const struct pod *pod);
-int pod_fd(const struct pod *pod); /* readable when the process has ended */
+const char *local_pod_uid(const struct local_pod *pod); /* metadata.uid */
+pid_t local_pod_pid(const struct local_pod *pod);
+int local_pod_fd(const struct local_pod *pod); /* readable when the process has ended */
 
-/* Sends SIGTERM to the whole group, and SIGKILL when it still exists at pod_kill_at_ms. */
-void pod_stop(struct pod *pod, int64_t now_ms);
-void pod_kill(struct pod *pod);
+/* Sends SIGTERM to the whole group, and SIGKILL when it still exists at local_pod_kill_at_ms. */
+void local_pod_stop(struct local_pod *pod, int64_t now_ms);
+void local_pod_kill(struct local_pod *pod);
 /* On clock_monotonic_ms; INT64_MAX: the pod is not being stopped. */
-int64_t pod_kill_at_ms(const struct pod *pod);
+int64_t local_pod_kill_at_ms(const struct local_pod *pod);
 
 /* True when the process has ended (it is reaped, and its group is gone). */
-bool pod_has_ended(struct pod *pod);
+bool local_pod_has_ended(struct local_pod *pod);
 
 /* The Pod's status in Kubernetes' form; owned by the caller. */
-json_t *pod_status(const struct pod *pod);
+json_t *local_pod_status(const struct local_pod *pod);
 /* The status of a pod that could not be started. */
-json_t *pod_status_not_started(const json_t *object, const struct error *err);
+json_t *local_pod_status_not_started(const json_t *object, const struct error *err);

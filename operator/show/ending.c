@@ -2,7 +2,8 @@
 #include "operator/show/ending.h"
 
 #include "lib/file.h"
-#include "operator/show/progress.h"
+#include "operator/object.h"
+#include "operator/show/progress_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 enum { TAIL_BYTES = 4096, TAIL_LINES = 10 };
 
 static bool condition_is(const json_t *status, const char *wanted) {
-    return strcmp(tree_text(progress_condition(status), "status", ""), wanted) == 0;
+    return strcmp(tree_text(object_succeeded(status), "status", ""), wanted) == 0;
 }
 
 bool ending_is_final(const json_t *status) {
@@ -73,7 +74,7 @@ void ending_print_said(FILE *to, const json_t *status) {
 
 static void print_success(const struct ending *ending) {
     printf("%s succeeded in %.1f s: %s\n", ending->name, (double)MAX(ending->elapsed_ms, 1) / 1000,
-           tree_text(progress_condition(ending->status), "message", ""));
+           tree_text(object_succeeded(ending->status), "message", ""));
     ending_print_made(ending);
     ending_print_path(ending, "logs", ending->state_folder);
     fflush(stdout);
@@ -134,7 +135,7 @@ static const struct advice {
 };
 
 static int print_failure(const struct ending *ending) {
-    const json_t *condition = progress_condition(ending->status);
+    const json_t *condition = object_succeeded(ending->status);
     const char *reason = tree_text(condition, "reason", "");
     const struct advice *advice = advices;
     while (advice->reason && strcmp(advice->reason, reason) != 0) {

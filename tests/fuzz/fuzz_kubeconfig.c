@@ -19,12 +19,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             !config->client_certificate_pem != !config->client_key_pem) {
             abort();
         }
-        AUTO(text_freep) char *info = config->exec ? credential_exec_info(config) : NULL;
+        AUTO(text_freep) char *info = config->exec ? kube_credential_exec_info(config) : NULL;
     }
     struct error said_err = {0};
     AUTO(tree_freep) json_t *exec = json_pack("{s:s}", "apiVersion", "v1");
-    AUTO(credential_said_release) struct credential_said said = {0};
-    if (credential_read(exec, text, strlen(text), &said, &said_err) == 0 && !said.token &&
+    AUTO(kube_credential_said_release) struct kube_credential_said said = {0};
+    if (kube_credential_read(exec, text, strlen(text), &said, &said_err) == 0 && !said.token &&
         !said.certificate_pem) {
         abort();
     }

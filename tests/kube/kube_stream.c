@@ -266,7 +266,7 @@ static void test_a_restart_lists_anew(void) {
     server("restart");
     CHECK(THINGS_UNTIL(&things, 40000, things.listed > 1));
     CHECK_INT(json_object_size(things.seen), 20);
-    CHECK(!kube_trouble(things.cluster));
+    CHECK(!kube_error(things.cluster));
     write_many(&things, CLUSTER_APPLY, "restart", 20, 2, &tally);
     CHECK(THINGS_UNTIL(&things, 10000, all_have(&things, 2)));
     remove_all(&things);
@@ -285,9 +285,9 @@ static void test_a_server_that_is_away(void) {
     server("kill");
     AUTO(tree_freep) json_t *object = thing_new("away", 1);
     things.cluster->ops->write(things.cluster, CLUSTER_APPLY, object, count_write, &tally);
-    CHECK(THINGS_UNTIL(&things, 5000, kube_trouble(things.cluster)));
+    CHECK(THINGS_UNTIL(&things, 5000, kube_error(things.cluster)));
     server("restart");
-    CHECK(THINGS_UNTIL(&things, 40000, tally.done && !kube_trouble(things.cluster)));
+    CHECK(THINGS_UNTIL(&things, 40000, tally.done && !kube_error(things.cluster)));
     if (tally.failed[ERROR_UNAVAILABLE]) { /* it was away for longer than one write tries */
         write_many(&things, CLUSTER_APPLY, "away", 1, 1, &tally);
     }
@@ -332,10 +332,10 @@ static void test_a_kind_that_is_absent(void) {
     CHECK_OK(things.cluster->ops->watch(things.cluster, THINGS_API, "Nothing", NULL, true, &err),
              &err);
     CHECK(THINGS_UNTIL(&things, 10000, kube_is_listed(things.cluster)));
-    CHECK(!kube_trouble(things.cluster));
+    CHECK(!kube_error(things.cluster));
     CHECK_OK(things.cluster->ops->watch(things.cluster, THINGS_API, "Neither", NULL, false, &err),
              &err);
-    CHECK(THINGS_UNTIL(&things, 10000, kube_trouble(things.cluster) != NULL));
+    CHECK(THINGS_UNTIL(&things, 10000, kube_error(things.cluster) != NULL));
     CHECK(!kube_is_listed(things.cluster));
     things_close(&things);
 }

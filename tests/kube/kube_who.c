@@ -2,7 +2,7 @@
 /* Authentication and leader election, against a real API server: bearer tokens, token files that
  * are rotated, exec plug-ins, and a Lease for which separate processes compete.
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig, token and pki/ */
-#include "operator/kube/lease.h"
+#include "operator/kube/elector.h"
 #include "tests/kube/things.h"
 
 #include <errno.h>
@@ -161,9 +161,9 @@ static void ask_to_leave(int number) {
     is_asked_to_leave = 1;
 }
 
-static void say(void *context, enum lease_state state) {
+static void say(void *context, enum elector_state state) {
     int fd = *(int *)context;
-    char letter = state == LEASE_HELD ? 'H' : 'L';
+    char letter = state == ELECTOR_LEADER ? 'H' : 'L';
     if (write(fd, &letter, 1) != 1) {
         _exit(1);
     }
@@ -174,18 +174,19 @@ static void be_replica(int fd) {
     struct error err = {0};
     struct kube_options options = {.config.kubeconfig = straight};
     struct cluster *cluster = NULL;
-    struct lease *lease = NULL;
-    struct lease_options lease_options = {
+    struct elector *lease = NULL;
+    struct elector_options elector_options = {
         .namespace = "default", .name = "leader", .changed = say, .context = &fd};
     signal(SIGTERM, ask_to_leave);
     if (kube_open(&options, &cluster, &err) < 0 ||
-        lease_open(&lease_options, kube_client(cluster), kube_loop(cluster), &lease, &err) < 0) {
+        elector_open(&elector_options, kube_client(cluster), kube_loop(cluster), &lease, &err) <
+            0) {
         _exit(1);
     }
     while (!is_asked_to_leave && cluster->ops->wait(cluster, 200, NULL, NULL, &err) == 0) {
     }
-    lease_give_back(lease, 2000);
-    lease_free(lease);
+    elector_step_down(lease, 2000);
+    elector_free(lease);
     cluster->ops->free(cluster);
     _exit(0);
 }

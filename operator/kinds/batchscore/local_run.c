@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ void batchscore_print_success(const struct ending *ending) {
         printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
                ending->unit, seconds, (double)done / seconds, ending->unit);
     } else {
-        const json_t *condition = progress_condition(ending->status);
+        const json_t *condition = object_succeeded(ending->status);
         AUTO(text_freep)
         char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
         printf("%s succeeded: %s\n  %-8s after `%s %s/.windlass`\n", ending->name,

@@ -4,7 +4,8 @@
 #include "operator/kinds/sweep/spec.h"
 #include "operator/kinds/sweep/trial.h"
 #include "operator/kinds/sweep/trial_row.h"
-#include "operator/show/progress.h"
+#include "operator/object.h"
+#include "operator/show/progress_line.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static int compare_sources(const void *one, const void *other) {
 
 /* Why a trial ended without completing; the caller frees it. */
 static char *message_of(const json_t *trial, const struct trial_row *row) {
-    const json_t *condition = progress_condition(json_object_get(trial, "status"));
+    const json_t *condition = object_succeeded(json_object_get(trial, "status"));
     const char *text = row->state == TRIAL_FAILED    ? row->failure
                        : row->state == TRIAL_STOPPED ? tree_text(condition, "message", NULL)
                                                      : NULL;
@@ -114,8 +115,8 @@ int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view 
     const json_t *status = json_object_get(sweep, "status");
     view->facts = (struct sweep_facts){
         .name = view->spec.name,
-        .state = progress_state(status),
-        .message = tree_text(progress_condition(status), "message", ""),
+        .state = object_state(status),
+        .message = tree_text(object_succeeded(status), "message", ""),
         .metric = view->spec.metric,
         .is_minimized = view->spec.goal == GOAL_MINIMIZE,
         .parameters = view->parameters,

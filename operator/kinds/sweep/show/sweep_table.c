@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/show/sweep_charts.h"
-#include "operator/show/table.h"
+#include "operator/show/text_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,10 +37,10 @@ static char *join_values(const struct sweep_facts *facts, const struct sweep_tri
 
 char *sweep_table(const struct sweep_facts *facts, int width) {
     const struct sweep_trial *best = sweep_best(facts);
-    struct table *table = table_new();
+    struct text_table *table = text_table_new();
     const char *const head[] = {"", "TRIAL", "STATE", "REPORTS", "", facts->metric, "VALUES"};
     int64_t most = 0;
-    table_add(table, head, ARRAY_LEN(head));
+    text_table_add(table, head, ARRAY_LEN(head));
     for (size_t i = 0; i < facts->trial_count; i++) {
         most = MAX(most, facts->trials[i].reports);
     }
@@ -61,9 +61,9 @@ char *sweep_table(const struct sweep_facts *facts, int width) {
                                      reports,
                                      value,
                                      values};
-        table_add(table, cells, ARRAY_LEN(cells));
+        text_table_add(table, cells, ARRAY_LEN(cells));
     }
-    char *text = table_text(table, "", width);
-    table_free(table);
+    char *text = text_table_format(table, "", width);
+    text_table_free(table);
     return text;
 }

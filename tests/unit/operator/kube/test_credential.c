@@ -50,8 +50,8 @@ static void test_what_a_plugin_may_say(void) {
     AUTO(tree_freep) json_t *exec = json_pack("{s:s}", "apiVersion", V1);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        AUTO(credential_said_release) struct credential_said said = {0};
-        int result = credential_read(exec, rows[i].text, strlen(rows[i].text), &said, &err);
+        AUTO(kube_credential_said_release) struct kube_credential_said said = {0};
+        int result = kube_credential_read(exec, rows[i].text, strlen(rows[i].text), &said, &err);
         CHECK_INT(result, rows[i].sentence ? -1 : 0);
         CHECK(!rows[i].sentence || strstr(err.text, rows[i].sentence));
         CHECK(!strstr(err.text, "secret"));
@@ -67,12 +67,12 @@ static void test_what_a_plugin_is_told(void) {
     char server[] = "https://h", authorities[] = "CA", server_name[] = "n";
     struct config config = {
         .server = server, .authorities_pem = authorities, .server_name = server_name, .exec = exec};
-    AUTO(text_freep) char *all = credential_exec_info(&config);
+    AUTO(text_freep) char *all = kube_credential_exec_info(&config);
     CHECK_STR(all, "{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"spec\":{\"cluster\":{"
                    "\"certificate-authority-data\":\"Q0E=\",\"insecure-skip-tls-verify\":false,"
                    "\"server\":\"https://h\",\"tls-server-name\":\"n\"},\"interactive\":false}}");
     json_object_del(exec, "provideClusterInfo");
-    AUTO(text_freep) char *little = credential_exec_info(&config);
+    AUTO(text_freep) char *little = kube_credential_exec_info(&config);
     CHECK_STR(little, "{\"apiVersion\":\"" V1
                       "\",\"kind\":\"ExecCredential\",\"spec\":{\"interactive\":false}}");
 }
@@ -80,44 +80,44 @@ static void test_what_a_plugin_is_told(void) {
 static void test_token_files(void) {
     struct error err = {0};
     AUTO(loop_freep) struct loop *loop = NULL;
-    AUTO(credential_freep) struct credential *credential = NULL;
-    struct credential_view view = {0};
+    AUTO(kube_credential_freep) struct kube_credential *credential = NULL;
+    struct kube_credential_view view = {0};
     char name[] = "pod";
     struct config config = {.name = name};
     config.token_file = file_join(folder, "token");
     CHECK_OK(loop_open(&loop, &err), &err);
-    CHECK_OK(credential_new(&config, loop, note_change, NULL, &credential, &err), &err);
-    CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_FAILED);
+    CHECK_OK(kube_credential_new(&config, loop, note_change, NULL, &credential, &err), &err);
+    CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_FAILED);
     CHECK(strstr(err.text, "cannot open"));
     error_clear(&err);
     free(write_to("token", "first\n", 0600));
-    CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
+    CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_READY);
     CHECK_STR(view.token, "first");
     unsigned number = view.number;
     free(write_to("token", "second", 0600));
-    CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
+    CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_READY);
     CHECK_STR(view.token, "first"); /* within the minute */
-    CHECK(credential_refused(credential, number));
-    CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
+    CHECK(kube_credential_refused(credential, number));
+    CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_READY);
     CHECK_STR(view.token, "second");
     /* A late refusal of the first does not affect the second. */
     number = view.number;
-    CHECK(credential_refused(credential, number - 1));
-    CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
+    CHECK(kube_credential_refused(credential, number - 1));
+    CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_READY);
     CHECK_INT(view.number, number);
     free(config.token_file);
 }
 
 /* Runs the credential until it is ready or has failed. */
-static enum credential_state settle(struct loop *loop, struct credential *credential,
-                                    struct credential_view *view, struct error *err) {
-    enum credential_state state = credential_get(credential, view, err);
+static enum kube_credential_state settle(struct loop *loop, struct kube_credential *credential,
+                                         struct kube_credential_view *view, struct error *err) {
+    enum kube_credential_state state = kube_credential_get(credential, view, err);
     int64_t end_ms = clock_monotonic_ms() + 10000;
     while (state == CREDENTIAL_PENDING && clock_monotonic_ms() < end_ms) {
         int before = changes;
         struct error loop_err = {0};
         CHECK(loop_wait(loop, 5000, &loop_err) >= 0);
-        state = changes > before ? credential_get(credential, view, err) : state;
+        state = changes > before ? kube_credential_get(credential, view, err) : state;
     }
     return state;
 }
@@ -145,7 +145,7 @@ static void test_plugins(void) {
     AUTO(text_freep) char *count = file_join(folder, "count");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        struct credential_view view = {0};
+        struct kube_credential_view view = {0};
         char name[] = "context c";
         AUTO(tree_freep)
         json_t *exec =
@@ -155,14 +155,14 @@ static void test_plugins(void) {
         struct config config = {.name = name, .exec = exec};
         AUTO(loop_freep) struct loop *loop = NULL;
         CHECK_OK(loop_open(&loop, &err), &err);
-        AUTO(credential_freep) struct credential *credential = NULL;
-        CHECK_OK(credential_new(&config, loop, note_change, NULL, &credential, &err), &err);
-        enum credential_state state = settle(loop, credential, &view, &err);
+        AUTO(kube_credential_freep) struct kube_credential *credential = NULL;
+        CHECK_OK(kube_credential_new(&config, loop, note_change, NULL, &credential, &err), &err);
+        enum kube_credential_state state = settle(loop, credential, &view, &err);
         CHECK_INT(state, rows[i].token ? CREDENTIAL_READY : CREDENTIAL_FAILED);
         if (rows[i].token) {
             CHECK_STR(view.token, rows[i].token);
-            CHECK_INT(credential_get(credential, &view, &err), CREDENTIAL_READY);
-            CHECK(credential_refused(credential, view.number)); /* runs it once more */
+            CHECK_INT(kube_credential_get(credential, &view, &err), CREDENTIAL_READY);
+            CHECK(kube_credential_refused(credential, view.number)); /* runs it once more */
             CHECK_INT(settle(loop, credential, &view, &err), CREDENTIAL_READY);
         } else {
             CHECK(strstr(err.text, rows[i].sentence));
@@ -189,8 +189,8 @@ static void test_plugins_that_are_refused(void) {
         json_t *exec = json_pack("{s:s, s:s, s:s}", "apiVersion", rows[i].version,
                                  "interactiveMode", rows[i].mode, "command", "true");
         struct config config = {.name = name, .exec = exec};
-        AUTO(credential_freep) struct credential *credential = NULL;
-        CHECK_INT(credential_new(&config, NULL, note_change, NULL, &credential, &err), -1);
+        AUTO(kube_credential_freep) struct kube_credential *credential = NULL;
+        CHECK_INT(kube_credential_new(&config, NULL, note_change, NULL, &credential, &err), -1);
         CHECK(strstr(err.text, rows[i].sentence));
     }
 }

@@ -31,7 +31,8 @@ static void fixture_hear(void *context, enum cluster_event event, const json_t *
     }
 }
 
-static void fixture_open_with_gpus(struct fixture *fixture, struct gpus *gpus, struct error *err) {
+static void fixture_open_with_gpus(struct fixture *fixture, struct local_gpus *gpus,
+                                   struct error *err) {
     *fixture = (struct fixture){.folder = "/tmp/windlass-local-XXXXXX", .seen = json_object()};
     CHECK(mkdtemp(fixture->folder));
     fixture->manifest_folder = file_join(fixture->folder, "manifest");

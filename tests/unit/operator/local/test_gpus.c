@@ -10,21 +10,23 @@
 static void test_they_are_taken_and_given_back(void) {
     int a, b, c;
     setenv("CUDA_VISIBLE_DEVICES", "3,GPU-1f,0", 1);
-    struct gpus *gpus = gpus_find();
-    CHECK_INT(gpus_count(gpus), 3);
-    AUTO(text_freep) char *first = gpus_take(gpus, 2, &a), *second = gpus_take(gpus, 1, &b);
+    struct local_gpus *gpus = local_gpus_find();
+    CHECK_INT(local_gpus_count(gpus), 3);
+    AUTO(text_freep)
+    char *first = local_gpus_take(gpus, 2, &a), *second = local_gpus_take(gpus, 1, &b);
     CHECK_STR(first, "3,GPU-1f");
     CHECK_STR(second, "0");
-    CHECK(!gpus_take(gpus, 1, &c) && !gpus_take(gpus, 0, &c));
-    gpus_give(gpus, &a);
-    gpus_give(gpus, &c);
-    CHECK(!gpus_take(gpus, 3, &c));
-    AUTO(text_freep) char *third = gpus_take(gpus, 1, &c), *fourth = gpus_take(gpus, 1, &a);
+    CHECK(!local_gpus_take(gpus, 1, &c) && !local_gpus_take(gpus, 0, &c));
+    local_gpus_give(gpus, &a);
+    local_gpus_give(gpus, &c);
+    CHECK(!local_gpus_take(gpus, 3, &c));
+    AUTO(text_freep)
+    char *third = local_gpus_take(gpus, 1, &c), *fourth = local_gpus_take(gpus, 1, &a);
     CHECK_STR(third, "3");
     CHECK_STR(fourth, "GPU-1f");
-    gpus_free(gpus);
-    gpus_free(NULL);
-    CHECK_INT(gpus_count(NULL), 0);
+    local_gpus_free(gpus);
+    local_gpus_free(NULL);
+    CHECK_INT(local_gpus_count(NULL), 0);
 }
 
 /* Indices after a negative one are ignored, as in CUDA. */
@@ -35,9 +37,9 @@ static void test_the_list_is_read_as_cuda_reads_it(void) {
     } rows[] = {{"", 0}, {"-1", 0}, {"0,-1,1", 1}, {"7", 1}, {",,", 0}, {"0,1,2,3", 4}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         setenv("CUDA_VISIBLE_DEVICES", rows[i].list, 1);
-        struct gpus *gpus = gpus_find();
-        CHECK_INT(gpus_count(gpus), (int64_t)rows[i].count);
-        gpus_free(gpus);
+        struct local_gpus *gpus = local_gpus_find();
+        CHECK_INT(local_gpus_count(gpus), (int64_t)rows[i].count);
+        local_gpus_free(gpus);
     }
 }
 
@@ -72,7 +74,7 @@ static void test_pods_have_their_own(void) {
     struct fixture fixture;
     struct error err = {0};
     setenv("CUDA_VISIBLE_DEVICES", "5,6,7", 1);
-    struct gpus *gpus = gpus_find();
+    struct local_gpus *gpus = local_gpus_find();
     fixture_open_with_gpus(&fixture, gpus, &err);
     fixture_apply(&fixture, pod_with_gpus("one", "1"));
     fixture_apply(&fixture, pod_with_gpus("two", "2"));
@@ -83,9 +85,10 @@ static void test_pods_have_their_own(void) {
     fixture_apply(&fixture, fixture_pod("plain", "echo sees $CUDA_VISIBLE_DEVICES; sleep 600"));
     CHECK(sees(&fixture, "plain", "5,6,7"));
     fixture_close(&fixture);
-    AUTO(text_freep) char *all = gpus_take(gpus, 3, &err); /* ended pods have returned theirs */
+    AUTO(text_freep)
+    char *all = local_gpus_take(gpus, 3, &err); /* ended pods have returned theirs */
     CHECK_STR(all, "5,6,7");
-    gpus_free(gpus);
+    local_gpus_free(gpus);
 }
 
 int main(void) {

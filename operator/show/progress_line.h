@@ -1,4 +1,4 @@
-/* progress.h: a job's status as one line that is redrawn on a terminal, or as occasional lines
+/* progress_line.h: a job's status as one line that is redrawn on a terminal, or as occasional lines
  * elsewhere. It is written to standard error, so that standard output has only the results. The
  * cursor is never hidden and only this line is modified, so the terminal is intact however the
  * process dies. */
@@ -20,11 +20,11 @@ struct progress_numbers {
 /* Reads the numbers of a kind's status. */
 typedef void progress_reader(const json_t *status, struct progress_numbers *numbers);
 /* status.items, miniBatches.retried, itemsPerSecond and secondsLeft. */
-progress_reader progress_read_items;
+progress_reader progress_line_read_items;
 
-struct progress {
+struct progress_line {
     const char *name, *unit; /* of the job; "frames", "files", "samples" */
-    progress_reader *read;   /* NULL: progress_read_items */
+    progress_reader *read;   /* NULL: progress_line_read_items */
     bool is_terminal;
     bool is_drawn;    /* the last line of the terminal shows a bar */
     int64_t start_ms; /* -1: not known */
@@ -34,23 +34,19 @@ struct progress {
     char state[64];
 };
 
-void progress_init(struct progress *progress, const char *name, const char *unit,
-                   progress_reader *read, int64_t now_ms);
+void progress_line_init(struct progress_line *progress, const char *name, const char *unit,
+                        progress_reader *read, int64_t now_ms);
 /* Shows the status if it has news: at most 10 times a second on a terminal; elsewhere when the
  * state changes, or after 5 s or 10 %. */
-void progress_show(struct progress *progress, const json_t *status, int64_t now_ms);
+void progress_line_show(struct progress_line *progress, const json_t *status, int64_t now_ms);
 /* Erases the bar, so that other text can be written. */
-void progress_clear(struct progress *progress);
+void progress_line_clear(struct progress_line *progress);
 
 /* The bar as a line of at most `columns` columns; parts that do not fit are left out. */
-void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
-                  int columns, char text[static 512]);
+void progress_line_bar(const struct progress_line *progress, const json_t *status, int64_t now_ms,
+                       int columns, char text[static 512]);
 /* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang "job:
  * Gathering: 3 of 4 workers, 0:02 elapsed", with its progress if it reports any; of a Sweep "job:
  * Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
-void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
-                   char text[static 512]);
-/* The condition Succeeded; NULL when there is none. Borrowed. */
-const json_t *progress_condition(const json_t *status);
-/* Its reason: "Running"; "Pending" when there is none. Borrowed. */
-const char *progress_state(const json_t *status);
+void progress_line_format(const struct progress_line *progress, const json_t *status,
+                          int64_t now_ms, char text[static 512]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/show/progress.h"
+#include "operator/show/progress_line.h"
 
 #include "operator/object.h"
 
@@ -11,18 +11,10 @@
 
 enum { REDRAW_MS = 100, LINE_EVERY_MS = 5000, BAR_MIN = 10, BAR_MAX = 40, COLUMNS_MAX = 250 };
 
-const json_t *progress_condition(const json_t *status) {
-    return object_condition(status, "Succeeded");
-}
-
-const char *progress_state(const json_t *status) {
-    return tree_text(progress_condition(status), "reason", "Pending");
-}
-
-void progress_init(struct progress *progress, const char *name, const char *unit,
-                   progress_reader *read, int64_t now_ms) {
+void progress_line_init(struct progress_line *progress, const char *name, const char *unit,
+                        progress_reader *read, int64_t now_ms) {
     const char *terminal = getenv("TERM");
-    *progress = (struct progress){
+    *progress = (struct progress_line){
         .name = name,
         .unit = unit,
         .read = read,
@@ -52,7 +44,7 @@ static void format_time(int64_t seconds, char text[static 24]) {
     }
 }
 
-void progress_read_items(const json_t *status, struct progress_numbers *numbers) {
+void progress_line_read_items(const json_t *status, struct progress_numbers *numbers) {
     numbers->total = tree_integer(status, "items.total", 0);
     numbers->done = tree_integer(status, "items.done", 0);
     numbers->failed = tree_integer(status, "items.failed", 0);
@@ -65,17 +57,18 @@ void progress_read_items(const json_t *status, struct progress_numbers *numbers)
     }
 }
 
-static struct progress_numbers read_numbers(const struct progress *progress, const json_t *status) {
+static struct progress_numbers read_numbers(const struct progress_line *progress,
+                                            const json_t *status) {
     struct progress_numbers numbers = {.left_s = -1};
-    (progress->read ? progress->read : progress_read_items)(status, &numbers);
+    (progress->read ? progress->read : progress_line_read_items)(status, &numbers);
     return numbers;
 }
 
-void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
-                   char text[static 512]) {
+void progress_line_format(const struct progress_line *progress, const json_t *status,
+                          int64_t now_ms, char text[static 512]) {
     struct progress_numbers numbers = read_numbers(progress, status);
     text[0] = 0;
-    add(text, "%s: %s", progress->name, progress_state(status));
+    add(text, "%s: %s", progress->name, object_state(status));
     if (numbers.total > 0) {
         add(text, ": %lld of %lld %s (%lld %%)", numbers.done, numbers.total, progress->unit,
             numbers.done * 100 / numbers.total);
@@ -127,7 +120,7 @@ enum part {
 };
 
 /* In order of importance. */
-static void fill_parts(const struct progress *progress, const struct progress_numbers *numbers,
+static void fill_parts(const struct progress_line *progress, const struct progress_numbers *numbers,
                        int64_t now_ms, char parts[static PART_COUNT][512]) {
     if (numbers->total > 0) {
         add(parts[PART_COUNT_DONE], "  %lld/%lld %s", numbers->done, numbers->total,
@@ -163,13 +156,13 @@ static void fill_parts(const struct progress *progress, const struct progress_nu
     }
 }
 
-void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
-                  int columns, char text[static 512]) {
+void progress_line_bar(const struct progress_line *progress, const json_t *status, int64_t now_ms,
+                       int columns, char text[static 512]) {
     struct progress_numbers numbers = read_numbers(progress, status);
     char parts[PART_COUNT][512] = {{0}};
     fill_parts(progress, &numbers, now_ms, parts);
     text[0] = 0;
-    add(text, "%-8s", progress_state(status));
+    add(text, "%-8s", object_state(status));
     /* The last columns stay empty: some terminals wrap when they are written, and ^C is printed
      * there. */
     int room = MAX(0, MIN(columns, COLUMNS_MAX) - 3);
@@ -207,9 +200,9 @@ static void put(const char *text) {
     (void)ignored; /* an error of standard error cannot be reported */
 }
 
-static void show_on_terminal(struct progress *progress, const json_t *status, int64_t now_ms) {
+static void show_on_terminal(struct progress_line *progress, const json_t *status, int64_t now_ms) {
     char text[512], line[sizeof text + 16];
-    progress_bar(progress, status, now_ms, terminal_columns(), text);
+    progress_line_bar(progress, status, now_ms, terminal_columns(), text);
     if (now_ms - progress->drawn_ms < REDRAW_MS ||
         (progress->is_drawn && strcmp(text, progress->last) == 0)) {
         return;
@@ -221,21 +214,21 @@ static void show_on_terminal(struct progress *progress, const json_t *status, in
     progress->drawn_ms = now_ms;
 }
 
-static void show_as_lines(struct progress *progress, const json_t *status, int64_t now_ms) {
+static void show_as_lines(struct progress_line *progress, const json_t *status, int64_t now_ms) {
     char text[512], news[512], line[sizeof text + 1];
-    struct progress timeless = *progress; /* elapsed time alone is not news */
+    struct progress_line timeless = *progress; /* elapsed time alone is not news */
     timeless.start_ms = -1;
-    const char *state = progress_state(status);
+    const char *state = object_state(status);
     struct progress_numbers numbers = read_numbers(progress, status);
     int64_t total = numbers.total, done = numbers.done;
-    progress_line(&timeless, status, now_ms, news);
+    progress_line_format(&timeless, status, now_ms, news);
     bool is_new_state = strcmp(state, progress->state) != 0;
     bool is_due = now_ms - progress->drawn_ms >= LINE_EVERY_MS ||
                   (total > 0 && done - progress->told_done >= (total + 9) / 10);
     if (strcmp(news, progress->last) == 0 || (!is_new_state && !is_due)) {
         return;
     }
-    progress_line(progress, status, now_ms, text);
+    progress_line_format(progress, status, now_ms, text);
     snprintf(line, sizeof line, "%s\n", text);
     put(line);
     snprintf(progress->last, sizeof progress->last, "%s", news);
@@ -244,7 +237,7 @@ static void show_as_lines(struct progress *progress, const json_t *status, int64
     progress->drawn_ms = now_ms;
 }
 
-void progress_show(struct progress *progress, const json_t *status, int64_t now_ms) {
+void progress_line_show(struct progress_line *progress, const json_t *status, int64_t now_ms) {
     if (progress->is_terminal) {
         show_on_terminal(progress, status, now_ms);
     } else {
@@ -252,7 +245,7 @@ void progress_show(struct progress *progress, const json_t *status, int64_t now_
     }
 }
 
-void progress_clear(struct progress *progress) {
+void progress_line_clear(struct progress_line *progress) {
     if (progress->is_drawn) {
         put("\r\033[K");
         progress->is_drawn = false;

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/status_pods.h"
+#include "operator/commands/pod_table.h"
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/pod_phase.h"
-#include "operator/show/table.h"
+#include "operator/object.h"
+#include "operator/show/text_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PODS_SHOWN_MAX = 40 };
-
-int64_t status_age_ms(const json_t *object, int64_t now_ms) {
-    int64_t created_ms = clock_parse(tree_text(object, "metadata.creationTimestamp", ""));
-    return created_ms < 0 ? 0 : now_ms - created_ms;
-}
 
 static const char *const stage_names[] = {
     [POD_PHASE_WAITING] = "Waiting", [POD_PHASE_RUNNING] = "Running",
@@ -35,10 +31,10 @@ static const struct advice {
     {"ContainerCreating", "a volume may not mount: windlass events shows it"},
 };
 
-static void add_pod(struct table *table, const json_t *pod, int64_t now_ms) {
+static void add_pod(struct text_table *table, const json_t *pod, int64_t now_ms) {
     struct pod_phase phase = pod_phase_read(pod);
     char age[32];
-    table_age(status_age_ms(pod, now_ms), age);
+    text_table_age(object_age_ms(pod, now_ms), age);
     const char *reason =
         phase.stage == POD_PHASE_RUNNING || phase.stage == POD_PHASE_SUCCEEDED ? "" : phase.reason;
     const char *message = *reason || phase.stage == POD_PHASE_DEAD ? phase.message : "";
@@ -47,7 +43,7 @@ static void add_pod(struct table *table, const json_t *pod, int64_t now_ms) {
                          *message == '{' ? "" : message);
     const char *const cells[] = {phase.name, stage_names[phase.stage], age,
                                  tree_text(pod, "spec.nodeName", ""), why};
-    table_add(table, cells, ARRAY_LEN(cells));
+    text_table_add(table, cells, ARRAY_LEN(cells));
 }
 
 /* One line for each different reason, for the first pod that has it. */
@@ -77,20 +73,20 @@ static void print_advice(const json_t *pods, const char *job) {
     }
 }
 
-void status_pods_print(const json_t *pods, const char *job) {
+void pod_table_print(const json_t *pods, const char *job) {
     if (json_array_size(pods) == 0) {
         return;
     }
     static const char *const head[] = {"POD", "STATE", "AGE", "NODE", "WHY"};
-    struct table *table = table_new();
-    table_add(table, head, ARRAY_LEN(head));
+    struct text_table *table = text_table_new();
+    text_table_add(table, head, ARRAY_LEN(head));
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < json_array_size(pods) && i < PODS_SHOWN_MAX; i++) {
         add_pod(table, json_array_get(pods, i), now_ms);
     }
-    AUTO(text_freep) char *text = table_text(table, "  ", table_width());
+    AUTO(text_freep) char *text = text_table_format(table, "  ", text_table_width());
     printf("\n%s", text);
-    table_free(table);
+    text_table_free(table);
     if (json_array_size(pods) > PODS_SHOWN_MAX) {
         printf("  and %zu more\n", json_array_size(pods) - PODS_SHOWN_MAX);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/show/table.h"
+#include "operator/show/text_table.h"
 
 #include "lib/buffer.h"
 
@@ -13,21 +13,21 @@
 enum { TEXT_MAX = 256 << 20 };
 
 struct row {
-    char *cells[TABLE_COLUMNS_MAX];
+    char *cells[TEXT_TABLE_COLUMNS_MAX];
     size_t count;
 };
 
-struct table {
+struct text_table {
     struct row *rows;
     size_t count, capacity;
-    size_t widths[TABLE_COLUMNS_MAX];
+    size_t widths[TEXT_TABLE_COLUMNS_MAX];
 };
 
-struct table *table_new(void) {
-    return x_calloc(1, sizeof(struct table));
+struct text_table *text_table_new(void) {
+    return x_calloc(1, sizeof(struct text_table));
 }
 
-void table_free(struct table *table) {
+void text_table_free(struct text_table *table) {
     if (!table) {
         return;
     }
@@ -50,15 +50,15 @@ static size_t count_characters(const char *text) {
 }
 
 static char *clean(const char *cell) {
-    char *text = x_strndup(cell ? cell : "", TABLE_CELL_MAX);
+    char *text = x_strndup(cell ? cell : "", TEXT_TABLE_CELL_MAX);
     for (char *at = text; *at; at++) {
         *at = (unsigned char)*at < ' ' || *at == 127 ? ' ' : *at;
     }
     return text;
 }
 
-void table_add(struct table *table, const char *const *cells, size_t count) {
-    assert(count <= TABLE_COLUMNS_MAX);
+void text_table_add(struct text_table *table, const char *const *cells, size_t count) {
+    assert(count <= TEXT_TABLE_COLUMNS_MAX);
     if (table->count == table->capacity) {
         table->capacity = MAX(16, table->capacity * 2);
         table->rows = x_realloc_array(table->rows, table->capacity, sizeof *table->rows);
@@ -96,14 +96,14 @@ static size_t put_cell(struct buffer *text, const char *cell, size_t room) {
     return characters;
 }
 
-static void put_row(const struct table *table, const struct row *row, const char *indent,
+static void put_row(const struct text_table *table, const struct row *row, const char *indent,
                     size_t room, struct buffer *text) {
     size_t used = put_cell(text, indent, room);
     for (size_t i = 0; i < row->count; i++) {
         size_t characters = put_cell(text, row->cells[i], room - used);
         used += characters;
         for (size_t pad = characters;
-             i + 1 < row->count && used < room && pad < table->widths[i] + TABLE_GAP;
+             i + 1 < row->count && used < room && pad < table->widths[i] + TEXT_TABLE_GAP;
              pad++, used++) {
             put(text, " ", 1);
         }
@@ -114,7 +114,7 @@ static void put_row(const struct table *table, const struct row *row, const char
     put(text, "\n", 1);
 }
 
-char *table_text(const struct table *table, const char *indent, int width) {
+char *text_table_format(const struct text_table *table, const char *indent, int width) {
     struct buffer text;
     buffer_init(&text, TEXT_MAX);
     for (size_t i = 0; i < table->count; i++) {
@@ -124,7 +124,7 @@ char *table_text(const struct table *table, const char *indent, int width) {
     return buffer_take(&text, &size);
 }
 
-void table_age(int64_t milliseconds, char text[static 32]) {
+void text_table_age(int64_t milliseconds, char text[static 32]) {
     long long seconds = MAX(milliseconds, 0) / 1000;
     long long minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
     if (seconds < 120) {
@@ -142,7 +142,7 @@ void table_age(int64_t milliseconds, char text[static 32]) {
     }
 }
 
-int table_width(void) {
+int text_table_width(void) {
     struct winsize size = {0};
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

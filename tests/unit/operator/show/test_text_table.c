@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/show/table.h"
+#include "operator/show/text_table.h"
 
 #include "tests/test.h"
 
 #include <stdlib.h>
 
 static void test_columns_are_aligned_and_cut(void) {
-    struct table *table = table_new();
-    table_add(table, (const char *const[]){"NAME", "STATE", "MESSAGE"}, 3);
-    table_add(table, (const char *const[]){"grün-länger", "Running", "all\nis\x1b[2J well"}, 3);
-    table_add(table, (const char *const[]){"b", NULL, ""}, 3);
+    struct text_table *table = text_table_new();
+    text_table_add(table, (const char *const[]){"NAME", "STATE", "MESSAGE"}, 3);
+    text_table_add(table, (const char *const[]){"grün-länger", "Running", "all\nis\x1b[2J well"},
+                   3);
+    text_table_add(table, (const char *const[]){"b", NULL, ""}, 3);
     static const struct {
         const char *indent;
         int width;
@@ -26,10 +27,10 @@ static void test_columns_are_aligned_and_cut(void) {
         {"", 3, "NAM\ngrü\nb\n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO(text_freep) char *text = table_text(table, rows[i].indent, rows[i].width);
+        AUTO(text_freep) char *text = text_table_format(table, rows[i].indent, rows[i].width);
         CHECK_STR(text, rows[i].text);
     }
-    table_free(table);
+    text_table_free(table);
 }
 
 static void test_ages(void) {
@@ -44,7 +45,7 @@ static void test_ages(void) {
                 {47 * 3600, "47h"}, {86400 * 2, "2d"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[32];
-        table_age(rows[i].seconds * 1000, text);
+        text_table_age(rows[i].seconds * 1000, text);
         CHECK_STR(text, rows[i].text);
     }
 }

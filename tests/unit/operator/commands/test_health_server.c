@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/pages.h"
+#include "operator/commands/health_server.h"
 
 #include "lib/net/http.h"
 #include "operator/operator_metrics.h"
@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-static int get(const struct pages *pages, const char *path, char **ret_body) {
+static int get(const struct health_server *server, const char *path, char **ret_body) {
     struct error err = {0};
-    AUTO(text_freep) char *address = pages_address(pages);
+    AUTO(text_freep) char *address = health_server_address(server);
     AUTO(text_freep) char *url = x_printf("%s%s", address, path);
     struct http_request request = {.url = url, .timeout_ms = 5000, .max_bytes = 1 << 20};
     int status = 0;
@@ -20,8 +20,8 @@ static int get(const struct pages *pages, const char *path, char **ret_body) {
 
 static void test_the_three_pages(void) {
     struct error err = {0};
-    struct pages *pages = NULL;
-    CHECK_OK(pages_open("127.0.0.1:0", &pages, &err), &err);
+    struct health_server *server = NULL;
+    CHECK_OK(health_server_open("127.0.0.1:0", &server, &err), &err);
     static const struct {
         bool is_ready;
         const char *state;
@@ -33,31 +33,31 @@ static void test_the_three_pages(void) {
                 {true, "leads", 200, "leads\n"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (i > 0) { /* the first is the initial state */
-            pages_set_state(pages, rows[i].is_ready, rows[i].state);
+            health_server_set_state(server, rows[i].is_ready, rows[i].state);
         }
         AUTO(text_freep) char *body = NULL;
-        CHECK_INT(get(pages, "/readyz", &body), rows[i].status);
+        CHECK_INT(get(server, "/readyz", &body), rows[i].status);
         CHECK_STR(body, rows[i].body);
     }
     AUTO(text_freep) char *health = NULL;
-    CHECK_INT(get(pages, "/healthz", &health), 200);
+    CHECK_INT(get(server, "/healthz", &health), 200);
     operator_metrics_queue(42);
     AUTO(text_freep) char *metrics = NULL;
-    CHECK_INT(get(pages, "/metrics", &metrics), 200);
+    CHECK_INT(get(server, "/metrics", &metrics), 200);
     CHECK(strstr(metrics, "\nwindlass_workqueue_depth 42\n"));
     AUTO(text_freep) char *nothing = NULL;
-    CHECK_INT(get(pages, "/debug", &nothing), 404);
-    pages_free(pages);
+    CHECK_INT(get(server, "/debug", &nothing), 404);
+    health_server_free(server);
 }
 
 static void test_an_address_that_is_taken_is_told(void) {
     struct error err = {0};
-    struct pages *pages = NULL, *second = NULL;
-    CHECK_OK(pages_open("127.0.0.1:0", &pages, &err), &err);
-    AUTO(text_freep) char *address = pages_address(pages);
-    CHECK_INT(pages_open(address + strlen("http://"), &second, &err), -1);
+    struct health_server *server = NULL, *second = NULL;
+    CHECK_OK(health_server_open("127.0.0.1:0", &server, &err), &err);
+    AUTO(text_freep) char *address = health_server_address(server);
+    CHECK_INT(health_server_open(address + strlen("http://"), &second, &err), -1);
     CHECK(strstr(err.text, "Address already in use"));
-    pages_free(pages);
+    health_server_free(server);
 }
 
 int main(void) {
