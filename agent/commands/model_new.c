@@ -2,7 +2,7 @@
 #include "agent/commands/model.h"
 
 #include "agent/engine/model.h"
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "lib/file.h"
 #include "lib/options.h"
 
@@ -26,7 +26,7 @@ static int parse_sample(const char *text, int64_t shape[3], struct error *err) {
 
 static int write_graph(const struct graph *graph, const char *path, struct error *err) {
     AUTO(buffer_release) struct buffer bytes;
-    struct write_options options = {.opset = MODELS_OPSET};
+    struct write_options options = {.opset = NETWORKS_OPSET};
     buffer_init(&bytes, WRITE_BYTES_MAX);
     if (model_write(graph, &options, &bytes, err) < 0 ||
         file_write(path, bytes.data, bytes.size, err) < 0) {
@@ -45,7 +45,7 @@ int model_new_command(int argc, char **argv, struct error *err) {
     struct option_list words = {0};
     const char *shape = NULL, *path = NULL;
     int64_t seed = 0;
-    struct model_options made = {.classes = 10};
+    struct network_options made = {.classes = 10};
     const struct option options[] = {
         {"output", 'o', OPTION_TEXT, "FILE.onnx", "the file to write (default: KIND.onnx)", &path},
         {"classes", 'c', OPTION_INTEGER, "N", "number of classes (default: 10)", &made.classes},
@@ -65,19 +65,19 @@ int model_new_command(int argc, char **argv, struct error *err) {
     if (read != 0) {
         return MIN(read, 0);
     }
-    int kind = model_kind_find(words.values[0]);
+    int kind = network_kind_find(words.values[0]);
     if (kind < 0) {
         return error_set(err, ERROR_INVALID, "%s: one of cnn, mlp, resnet18, resnet50 is expected",
                          words.values[0]);
     }
-    bool is_resnet = kind == MODEL_RESNET18 || kind == MODEL_RESNET50;
+    bool is_resnet = kind == NETWORK_RESNET18 || kind == NETWORK_RESNET50;
     if (parse_sample(shape ? shape : is_resnet ? "3x224x224" : "1x28x28", made.shape, err) < 0) {
         return -1;
     }
     made.seed = (uint64_t)seed;
     AUTO(text_freep) char *usual = x_printf("%s.onnx", words.values[0]);
     struct graph graph;
-    if (model_new((enum model_kind)kind, &made, &graph, err) < 0) {
+    if (network_new((enum network_kind)kind, &made, &graph, err) < 0) {
         return -1;
     }
     int result = write_graph(&graph, path ? path : usual, err);

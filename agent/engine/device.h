@@ -104,8 +104,8 @@ struct device {
 };
 
 /* "cpu" (NULL too), "reference" (the CPU with the plain kernels alone, which tests compare with) or
- * "cuda", also with a number and a precision ("cuda1:bfloat16": device/cuda/device.h). threads: 0
- * for as many as this process may use. ERROR_UNSUPPORTED when this build lacks the device,
+ * "cuda", also with a number and a precision ("cuda1:bfloat16": device/cuda/gpu_device.h). threads:
+ * 0 for as many as this process may use. ERROR_UNSUPPORTED when this build lacks the device,
  * ERROR_UNAVAILABLE when the machine does. */
 NODISCARD int device_open(const char *name, int threads, struct device **ret_device,
                           struct error *err);

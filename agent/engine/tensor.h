@@ -2,9 +2,8 @@
  * by every layer of the engine. Row-major (C order), as in ONNX. */
 #pragma once
 
+#include "agent/engine/graph/shape.h"
 #include "lib/error.h"
-
-enum { TENSOR_RANK_MAX = 8 };
 
 enum tensor_type {
     TENSOR_FLOAT32,
@@ -23,11 +22,6 @@ enum tensor_type {
     TENSOR_TYPE_COUNT
 };
 
-struct shape {
-    int rank;                      /* 0 = scalar */
-    int64_t dims[TENSOR_RANK_MAX]; /* each >= 0; -1 = not known yet */
-};
-
 struct tensor {
     enum tensor_type type;
     struct shape shape;
@@ -41,12 +35,6 @@ bool tensor_type_is_real(enum tensor_type type);     /* floats of any size */
 int tensor_type_onnx(enum tensor_type type);         /* ONNX's TensorProto.DataType */
 /* False: unknown, or a type that the engine does not have (strings, complex numbers). */
 bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type);
-
-/* Number of elements; -1 if a dimension is unknown or the product exceeds 2^40. */
-int64_t shape_count(const struct shape *shape);
-bool shape_equal(const struct shape *a, const struct shape *b);
-/* "1x3x224x224", "scalar", "?x3"; text has room for 128. */
-void shape_format(const struct shape *shape, char text[static 128]);
 
 /* One element as the nearest double, which is not exact for int64 and uint64 beyond 2^53
  * (tensor_compare is exact). For kernels that are not worth one loop per type. */

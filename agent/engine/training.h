@@ -110,7 +110,7 @@ void training_optimizer_graph(enum optimizer_step_kind kind, const struct optimi
 struct training;
 
 /* Called with the index of each step after it was started. */
-struct plan_hook {
+struct training_hook {
     int (*after)(void *context, size_t step, struct error *err);
     void *context;
 };
@@ -142,4 +142,5 @@ void training_bind_input(struct training *training, size_t input, void *memory);
  * their memory, others with host memory that the training owns, valid until its next run. hook
  * (NULL: none) is called as each step is started, in the same order in every run. */
 NODISCARD int training_run(struct training *training, const struct tensor *inputs,
-                           struct tensor *outputs, const struct plan_hook *hook, struct error *err);
+                           struct tensor *outputs, const struct training_hook *hook,
+                           struct error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/fields.h"
 #include "agent/train/dataset/order.h"
@@ -23,15 +23,15 @@ static const double memory_share = 0.25; /* of the machine's or the container's,
 static int make_model(struct trainer *trainer, const json_t *spec, struct error *err) {
     const json_t *shape = json_object_get(spec, "shape");
     const char *name = json_string_value(json_object_get(spec, "new"));
-    struct model_options options = {.seed = trainer->seed};
-    int kind = name ? model_kind_find(name) : -1;
+    struct network_options options = {.seed = trainer->seed};
+    int kind = name ? network_kind_find(name) : -1;
     if (kind < 0) {
         return error_set(err, ERROR_INVALID,
                          "model.new: one of CNN, MLP, ResNet18, ResNet50 is "
                          "expected, or model.path");
     }
-    if (fields_integer(spec, "classes", (int64_t[]){1, MODELS_CLASSES_MAX}, trainer->train->classes,
-                       &options.classes, err) < 0 ||
+    if (fields_integer(spec, "classes", (int64_t[]){1, NETWORKS_CLASSES_MAX},
+                       trainer->train->classes, &options.classes, err) < 0 ||
         fields_flag(spec, "smooth", &options.is_smooth, err) < 0) {
         return error_context(err, "model");
     }
@@ -39,9 +39,9 @@ static int make_model(struct trainer *trainer, const json_t *spec, struct error 
         options.shape[i] =
             shape ? json_integer_value(json_array_get(shape, i)) : trainer->augment.shape.dims[i];
     }
-    trainer->opset = MODELS_OPSET;
+    trainer->opset = NETWORKS_OPSET;
     trainer->network = &trainer->made;
-    return model_new((enum model_kind)kind, &options, &trainer->made, err) < 0
+    return network_new((enum network_kind)kind, &options, &trainer->made, err) < 0
                ? error_context(err, "model")
                : 0;
 }

@@ -109,7 +109,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
         return -1;
     }
     struct computing computing = {trainer, prepared, is_recorded, clock_monotonic_ns()};
-    struct plan_hook hook = {after_step, &computing};
+    struct training_hook hook = {after_step, &computing};
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
         return -1;
     }

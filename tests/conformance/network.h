@@ -4,7 +4,7 @@
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 
 #include <assert.h>
 #include <math.h>
@@ -104,7 +104,7 @@ static inline int network_node_many(struct network *network, const char *op, con
     size_t index = network->graph.node_count++;
     struct node *node = &network->nodes[index];
     assert(index < NETWORK_NODES);
-    const struct op *row = table_find(op, network->opset);
+    const struct op *row = op_find(op, network->opset);
     *node = (struct node){.op = row ? row : ml_table_find(op, NETWORK_ML_VERSION),
                           .name = op,
                           .opset = network->opset,

@@ -34,7 +34,7 @@ static inline void network_draw(struct tensor *tensor, const struct network_rang
 static inline int network_run(struct network *network, struct device *device, uint32_t seed,
                               struct tensor *ret_output, struct error *err) {
     struct tensor inputs[NETWORK_PORTS] = {0}, outputs[NETWORK_PORTS] = {0};
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     void *block = NULL;
     struct graph graph = {0};
     int result = rewrite(&network->graph, &graph, err);
@@ -45,17 +45,17 @@ static inline int network_run(struct network *network, struct device *device, ui
             network_draw(&inputs[i], &network->ranges[network->inputs[i]], seed + (uint32_t)i);
         }
     }
-    result = result < 0 ? -1 : plan_new(device, &graph, inputs, &plan, err);
+    result = result < 0 ? -1 : execution_plan_new(device, &graph, inputs, &plan, err);
     result = result < 0 ? -1 : device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
     /* Run twice, to find a kernel that leaves state behind. */
-    result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
-    result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
+    result = result < 0 ? -1 : execution_plan_run(plan, block, inputs, outputs, NULL, err);
+    result = result < 0 ? -1 : execution_plan_run(plan, block, inputs, outputs, NULL, err);
     result = result < 0 ? -1 : tensor_init(ret_output, outputs[0].type, &outputs[0].shape, err);
     if (result == 0) {
         memcpy(ret_output->data, outputs[0].data,
                (size_t)shape_count(&outputs[0].shape) * tensor_type_size(outputs[0].type));
     }
-    plan_free(plan);
+    execution_plan_free(plan);
     graph_release(&graph);
     if (block) {
         device->ops->free(device, block);

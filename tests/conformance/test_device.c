@@ -290,7 +290,7 @@ static void run_row(const struct row *row, const char *device) {
     network_init(&network, row->opset ? row->opset : 13);
     int inputs[8] = {network_input(&network, row->x)}, count = 1;
     /* A scalar among the others has rank 0 and is marked by a second operand being needed. */
-    const struct op *op = table_find(row->op, network.opset);
+    const struct op *op = op_find(row->op, network.opset);
     for (int i = 0; i < 4 && (row->others[i].rank || count < op->inputs_min); i++) {
         bool is_variance = strcmp(row->op, "BatchNormalization") == 0 && i == 3;
         float shift = is_variance || strcmp(row->op, "Div") == 0 ? 1.5f : 0;
@@ -478,7 +478,7 @@ static void test_types_are_known_before_shapes(void) {
 /* Internal operators are tested by test_gradient.c and test_training.c. */
 static void test_every_operator_has_a_row(void) {
     const struct op *op;
-    for (size_t i = 0; (op = table_row(i)); i++) {
+    for (size_t i = 0; (op = op_row(i)); i++) {
         if (op->until && !has_row(op->name)) {
             printf("# %s: no row here\n", op->name);
             test_failures++;

@@ -360,13 +360,13 @@ static void check_steps(build_function *build, struct size size, const char *ker
     struct network net;
     struct error err = {0};
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct tensor input = {0};
     network_init(&net, 13);
     build(&net, size);
     CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
-    CHECK_OK(plan_new(device, &net.graph, &input, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, &net.graph, &input, &plan, &err), &err);
     int steps = 0;
     for (size_t i = 0; i < plan->schedule->step_count; i++) {
         const struct step *step = &plan->schedule->steps[i];
@@ -374,7 +374,7 @@ static void check_steps(build_function *build, struct size size, const char *ker
         CHECK(!step->node || fnmatch(kernel, step->kernel->name, 0) == 0);
     }
     CHECK_INT(steps, count);
-    plan_free(plan);
+    execution_plan_free(plan);
     tensor_release(&input);
     device_close(device);
     arena_release(&net.graph.arena);

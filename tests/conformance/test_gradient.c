@@ -4,7 +4,7 @@
  * kinks keep a distance from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/gradient.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/draws.h"
 #include "tests/test.h"
@@ -71,7 +71,7 @@ static const struct row rows[] = {
 };
 
 static const struct op *op_of(const struct row *row) {
-    return row->op ? table_find(row->op, row->opset) : table_op(row->id);
+    return row->op ? op_find(row->op, row->opset) : op_of_id(row->id);
 }
 
 /* ---- a graph, run ---- */
@@ -79,12 +79,12 @@ static const struct op *op_of(const struct row *row) {
 struct runner {
     struct device *device;
     struct graph graph;
-    struct plan *plan;
+    struct execution_plan *plan;
     void *block;
 };
 
 static void runner_end(struct runner *runner) {
-    plan_free(runner->plan);
+    execution_plan_free(runner->plan);
     if (runner->block) {
         runner->device->ops->free(runner->device, runner->block);
     }
@@ -94,12 +94,13 @@ static void runner_end(struct runner *runner) {
 static int runner_run(struct runner *runner, const struct tensor *inputs, struct tensor *outputs,
                       struct error *err) {
     struct device *device = runner->device;
-    if (!runner->plan && (plan_new(device, &runner->graph, inputs, &runner->plan, err) < 0 ||
-                          device->ops->alloc(device, runner->plan->schedule->block_bytes,
-                                             &runner->block, err) < 0)) {
+    if (!runner->plan &&
+        (execution_plan_new(device, &runner->graph, inputs, &runner->plan, err) < 0 ||
+         device->ops->alloc(device, runner->plan->schedule->block_bytes, &runner->block, err) <
+             0)) {
         return -1;
     }
-    return plan_run(runner->plan, runner->block, inputs, outputs, err);
+    return execution_plan_run(runner->plan, runner->block, inputs, outputs, NULL, err);
 }
 
 /* ---- one row, one draw ---- */
@@ -172,7 +173,7 @@ static void add_row(struct trial *trial, struct builder *builder) {
 }
 
 static int add_node(struct builder *builder, enum op_id id, const int *inputs, int count) {
-    const struct builder_node node = {.op = table_op(id),
+    const struct builder_node node = {.op = op_of_id(id),
                                       .name = "loss",
                                       .inputs = inputs,
                                       .input_count = count,
@@ -231,7 +232,7 @@ static int make_graphs(struct trial *trial, struct error *err) {
         int weights = builder_input(&builder, "weights", TENSOR_FLOAT32, NULL);
         int product = add_node(&builder, OP_MUL, (int[]){trial->outputs[i], weights}, 2);
         const struct attribute keeps = INT("keepdims", 0);
-        const struct builder_node sum = {.op = table_op(OP_REDUCE_SUM),
+        const struct builder_node sum = {.op = op_of_id(OP_REDUCE_SUM),
                                          .name = "loss",
                                          .inputs = &product,
                                          .input_count = 1,
@@ -371,8 +372,8 @@ static void test_gradients_on_cuda(void) {
 
 /* Every rule has a row; except rounding, whose gradient has steps (test_bfloat.c). */
 static void test_every_rule_has_a_row(void) {
-    for (size_t i = 0; table_row(i); i++) {
-        const struct op *op = table_row(i);
+    for (size_t i = 0; op_row(i); i++) {
+        const struct op *op = op_row(i);
         gradient_rule *rule = gradient_rules[op->id];
         bool found = !rule || rule == gradient_stops || rule == gradient_round_bfloat;
         for (size_t k = 0; !found && k < ARRAY_LEN(rows); k++) {

@@ -102,12 +102,12 @@ static void test_avx512(void) {
 static void test_resnet_is_fused(void) {
     struct error err = {0};
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct work work;
     work_init(&work, &rows[0], 1, false);
     set_target(&work);
     CHECK_OK(device_open("cpu", 1, &device, &err), &err);
-    CHECK_OK(plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
     int norms = 0, gradients = 0, elementwise = 0, row_major = 0;
     for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {
         const struct step *made = &plan->schedule->steps[i];
@@ -125,7 +125,7 @@ static void test_resnet_is_fused(void) {
     if (isa_best() != ISA_PLAIN) {
         CHECK_INT(row_major, 0);
     }
-    plan_free(plan);
+    execution_plan_free(plan);
     device_close(device);
     work_release(&work);
 }

@@ -5,7 +5,7 @@
  * (tests/bench/make_models.py) */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "lib/time/clock.h"
 
 #include <stdio.h>
@@ -34,13 +34,13 @@ static void fill(struct tensor *tensor) {
 }
 
 /* Seconds of one pass over the steps; *ret_whole: of a whole run. */
-static int measure(struct device *device, struct plan *plan, const struct tensor *input,
+static int measure(struct device *device, struct execution_plan *plan, const struct tensor *input,
                    double *ret_steps, double *ret_whole, struct error *err) {
     struct tensor *outputs = x_calloc(plan->graph->output_count, sizeof *outputs);
     void *block = NULL;
     int result = device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
     for (int i = 0; i < 3 && result == 0; i++) { /* loads, records, replays */
-        result = plan_run(plan, block, input, outputs, err);
+        result = execution_plan_run(plan, block, input, outputs, NULL, err);
     }
     if (result == 0 && !plan->recording) {
         result = error_set(err, ERROR_UNSUPPORTED, "a step has to be done by the host");
@@ -52,7 +52,7 @@ static int measure(struct device *device, struct plan *plan, const struct tensor
     result = result < 0 ? -1 : device->ops->sync(device, err);
     int64_t middle = clock_monotonic_ns();
     for (int i = 0; i < RUNS / 5 && result == 0; i++) {
-        result = plan_run(plan, block, input, outputs, err);
+        result = execution_plan_run(plan, block, input, outputs, NULL, err);
     }
     *ret_steps = (double)(middle - began) * 1e-9 / RUNS;
     *ret_whole = (double)(clock_monotonic_ns() - middle) * 1e-9 / (RUNS / 5);
@@ -68,7 +68,7 @@ static int run_row(struct device *device, const char *device_name, const char *f
     char path[512];
     struct model *model = NULL;
     struct tensor input = {0};
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     double steps = 1, whole = 1;
     snprintf(path, sizeof path, "%s/%s", folder, row->file);
     int result = model_open(path, &model, err);
@@ -76,7 +76,7 @@ static int run_row(struct device *device, const char *device_name, const char *f
     if (result == 0) {
         shape_fold_constants(&model->graph, device_evaluate);
         fill(&input);
-        result = plan_new(device, &model->graph, &input, &plan, err);
+        result = execution_plan_new(device, &model->graph, &input, &plan, err);
     }
     result = result < 0 ? -1 : measure(device, plan, &input, &steps, &whole, err);
     if (result == 0) {
@@ -87,7 +87,7 @@ static int run_row(struct device *device, const char *device_name, const char *f
                100 * items / steps / row->roofline, items / whole,
                (double)plan->schedule->block_bytes / (1 << 20));
     }
-    plan_free(plan);
+    execution_plan_free(plan);
     tensor_release(&input);
     model_free(model);
     return result;

@@ -3,7 +3,7 @@
  * plain kernels. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/cuda/emulated.h"
@@ -17,22 +17,22 @@ enum { N = 2, H = 6, W = 10 };
 static void run(const char *name, const struct graph *graph, const struct tensor *x,
                 struct tensor *ret_bytes, struct tensor *ret_bad) {
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct error err = {0};
     struct tensor y[2] = {0};
     void *block = NULL;
     CHECK_OK(device_open(name, 1, &device, &err), &err);
-    CHECK_OK(plan_new(device, graph, x, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, graph, x, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
     for (int i = 0; i < 3; i++) { /* the second run is recorded, the third replays it */
-        CHECK_OK(plan_run(plan, block, x, y, &err), &err);
+        CHECK_OK(execution_plan_run(plan, block, x, y, NULL, &err), &err);
     }
     CHECK_OK(tensor_init(ret_bytes, y[0].type, &y[0].shape, &err), &err);
     CHECK_OK(tensor_init(ret_bad, y[1].type, &y[1].shape, &err), &err);
     memcpy(ret_bytes->data, y[0].data, (size_t)shape_count(&y[0].shape));
     memcpy(ret_bad->data, y[1].data, (size_t)shape_count(&y[1].shape) * sizeof(int32_t));
     device->ops->free(device, block);
-    plan_free(plan);
+    execution_plan_free(plan);
     device_close(device);
 }
 

@@ -25,7 +25,7 @@ static void say_slots(const struct schedule *schedule, const int *slots, int cou
     for (int i = 0; i < count; i++) {
         char shape[128];
         if (slots[i] >= 0) {
-            const struct slot *slot = &schedule->slots[slots[i]];
+            const struct schedule_slot *slot = &schedule->slots[slots[i]];
             shape_format(&slot->shape, shape);
             say(" %s%s", shape, slot->layout ? "*" : "");
         }
@@ -55,7 +55,7 @@ static void open_all(const char *name, struct device **ret_device) {
 static void describe(void (*build)(struct network *), const char *device_name) {
     struct network network;
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct tensor inputs[NETWORK_PORTS] = {0}, outputs[NETWORK_PORTS] = {0};
     struct error err = {0};
     void *block = NULL;
@@ -68,15 +68,15 @@ static void describe(void (*build)(struct network *), const char *device_name) {
         CHECK_OK(tensor_init(&inputs[i], value->type, &value->shape, &err), &err);
     }
     (void)emulated_notes();
-    CHECK_OK(plan_new(device, &network.graph, inputs, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, &network.graph, inputs, &plan, &err), &err);
     if (plan) {
         CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
-        CHECK_OK(plan_run(plan, block, inputs, outputs, &err), &err);
+        CHECK_OK(execution_plan_run(plan, block, inputs, outputs, NULL, &err), &err);
         say_plan(plan->schedule);
         say("%s", emulated_notes());
         device->ops->free(device, block);
     }
-    plan_free(plan);
+    execution_plan_free(plan);
     for (int i = 0; i < NETWORK_PORTS; i++) {
         tensor_release(&inputs[i]);
     }
@@ -214,19 +214,19 @@ static void test_classifier_in_float16(void) {
 static void run_often(struct device *device, struct network *network, int runs) {
     struct device *reference = NULL;
     struct tensor x = {0}, y[NETWORK_PORTS] = {0};
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct error err = {0};
     void *block = NULL;
     open_all("reference", &reference);
     CHECK_OK(tensor_init(&x, TENSOR_FLOAT32, &network->values[network->inputs[0]].shape, &err),
              &err);
-    CHECK_OK(plan_new(device, &network->graph, &x, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, &network->graph, &x, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
     for (int run = 0; run < runs; run++) {
         struct tensor wanted = {0};
         CHECK_OK(network_run(network, reference, (uint32_t)run + 1, &wanted, &err), &err);
         network_draw(&x, &network->ranges[network->inputs[0]], (uint32_t)run + 1);
-        CHECK_OK(plan_run(plan, block, &x, y, &err), &err);
+        CHECK_OK(execution_plan_run(plan, block, &x, y, NULL, &err), &err);
         for (int64_t i = 0; i < shape_count(&wanted.shape); i++) {
             float seen = ((float *)y[0].data)[i], right = ((float *)wanted.data)[i];
             CHECK(fabsf(seen - right) <= 1e-3f);
@@ -234,7 +234,7 @@ static void run_often(struct device *device, struct network *network, int runs) 
         tensor_release(&wanted);
     }
     device->ops->free(device, block);
-    plan_free(plan);
+    execution_plan_free(plan);
     tensor_release(&x);
     device_close(reference);
 }

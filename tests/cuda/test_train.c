@@ -3,9 +3,9 @@
  * to the host, in bfloat16 pictures stay channels last, and a short training follows the CPU's. */
 #include "agent/comm/comm.h"
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "agent/engine/training.h"
 #include "agent/train/trainer.h"
 #include "tests/cuda/emulated.h"
@@ -21,7 +21,7 @@ enum { BATCH = 2, SIDE = 64, CLASSES = 10, TEXT_MAX = 16384 };
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 struct counts {
-    int steps, host, pictures, pictures_last;
+    int steps, host, pictures, pictures_channels_last;
 };
 
 /* Values of rank 4 made by a step, except those of one pixel and weights. */
@@ -37,25 +37,28 @@ static struct counts count_steps(const struct schedule *schedule, const char *wh
             counts.host++;
             printf("# %s: %s is left to the host\n", what, step->node->op->name);
         }
-        const struct slot *made = &schedule->slots[step->outputs[0]];
+        const struct schedule_slot *made = &schedule->slots[step->outputs[0]];
         if (made->shape.rank == 4 && made->shape.dims[0] == BATCH && made->shape.dims[2] > 1 &&
             !made->viewed) {
             counts.pictures++;
-            counts.pictures_last += made->layout != 0;
+            counts.pictures_channels_last += made->layout != 0;
         }
     }
     return counts;
 }
 
-static void plan_model(enum model_kind kind, bool is_bfloat, struct counts *ret_counts) {
-    const struct model_options options = {.classes = CLASSES, .shape = {3, SIDE, SIDE}, .seed = 7};
+static const char *const kind_names[NETWORK_KIND_COUNT] = {"CNN", "MLP", "ResNet18", "ResNet50"};
+
+static void plan_model(enum network_kind kind, bool is_bfloat, struct counts *ret_counts) {
+    const struct network_options options = {
+        .classes = CLASSES, .shape = {3, SIDE, SIDE}, .seed = 7};
     const struct training_options loss = {.is_bfloat = is_bfloat};
     struct graph network = {0};
     struct training_graph training = {0};
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct error err = {0};
-    CHECK_OK(model_new(kind, &options, &network, &err), &err);
+    CHECK_OK(network_new(kind, &options, &network, &err), &err);
     CHECK_OK(training_graph_build(&network, &loss, &training, &err), &err);
     CHECK_OK(device_open(is_bfloat ? "cuda:bfloat16" : "cuda", 1, &device, &err), &err);
     struct tensor *inputs = x_calloc(training.graph.input_count, sizeof *inputs);
@@ -68,9 +71,10 @@ static void plan_model(enum model_kind kind, bool is_bfloat, struct counts *ret_
     }
     inputs[training.target] = (struct tensor){TENSOR_INT64, {1, {BATCH}}, NULL, false};
     inputs[training.scale] = (struct tensor){TENSOR_FLOAT32, {0}, NULL, false};
-    CHECK_OK(plan_new_bound(device, &training.graph, inputs, is_bound, &plan, &err), &err);
-    *ret_counts = plan ? count_steps(plan->schedule, model_kind_name(kind)) : (struct counts){0};
-    plan_free(plan);
+    CHECK_OK(execution_plan_new_bound(device, &training.graph, inputs, is_bound, &plan, &err),
+             &err);
+    *ret_counts = plan ? count_steps(plan->schedule, kind_names[kind]) : (struct counts){0};
+    execution_plan_free(plan);
     free(inputs);
     free(is_bound);
     device_close(device);
@@ -79,10 +83,10 @@ static void plan_model(enum model_kind kind, bool is_bfloat, struct counts *ret_
 }
 
 static void test_no_step_is_left_to_the_host(void) {
-    for (int kind = 0; kind < MODEL_KIND_COUNT; kind++) {
+    for (int kind = 0; kind < NETWORK_KIND_COUNT; kind++) {
         for (int is_bfloat = 0; is_bfloat < 2; is_bfloat++) {
             struct counts counts;
-            plan_model((enum model_kind)kind, is_bfloat, &counts);
+            plan_model((enum network_kind)kind, is_bfloat, &counts);
             CHECK(counts.steps > 10);
             CHECK_INT(counts.host, 0);
         }
@@ -91,13 +95,13 @@ static void test_no_step_is_left_to_the_host(void) {
 
 /* Except the gradient of the loss: an Expand of one number per channel. */
 static void test_pictures_stay_channels_last(void) {
-    for (int kind = MODEL_RESNET18; kind <= MODEL_RESNET50; kind++) {
+    for (int kind = NETWORK_RESNET18; kind <= NETWORK_RESNET50; kind++) {
         struct counts counts;
-        plan_model((enum model_kind)kind, true, &counts);
+        plan_model((enum network_kind)kind, true, &counts);
         CHECK(counts.pictures > 60);
-        CHECK_INT(counts.pictures - counts.pictures_last, 1);
-        plan_model((enum model_kind)kind, false, &counts);
-        CHECK_INT(counts.pictures_last, 0);
+        CHECK_INT(counts.pictures - counts.pictures_channels_last, 1);
+        plan_model((enum network_kind)kind, false, &counts);
+        CHECK_INT(counts.pictures_channels_last, 0);
     }
 }
 

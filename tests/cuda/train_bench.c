@@ -6,7 +6,7 @@
  * the whole step as one recording. The last line is a row of JSON. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/builder.h"
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "agent/engine/ops/infer/optimizer_step.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/training.h"
@@ -61,7 +61,7 @@ static void build_optimizer(struct bench *bench) {
         for (int k = 0; k < 4; k++) {
             inputs[k] = k == 2 ? numbers : builder_input(&builder, "v", TENSOR_FLOAT32, &flat);
         }
-        const struct builder_node node = {.op = table_op(OP_OPTIMIZER_STEP),
+        const struct builder_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
                                           .name = "step",
                                           .input_count = 4,
                                           .output_count = 2,
@@ -148,10 +148,10 @@ static int open_training(struct bench *bench, struct error *err) {
 }
 
 static int open_bench(struct bench *bench, bool is_bfloat, struct error *err) {
-    const struct model_options options = {
+    const struct network_options options = {
         .classes = CLASSES, .shape = {3, bench->side, bench->side}, .seed = 42};
     const struct training_options loss = {.is_bfloat = is_bfloat};
-    if (model_new(MODEL_RESNET50, &options, &bench->network, err) < 0 ||
+    if (network_new(NETWORK_RESNET50, &options, &bench->network, err) < 0 ||
         training_graph_build(&bench->network, &loss, &bench->graph, err) < 0) {
         return -1;
     }
@@ -181,7 +181,7 @@ static int nothing(void *context UNUSED, size_t step UNUSED, struct error *err U
 /* Seconds a step; the losses of the first and the last. */
 static int measure(struct bench *bench, int steps, bool is_recorded, double *ret_seconds,
                    float losses[2], struct error *err) {
-    const struct plan_hook hook = {nothing, NULL};
+    const struct training_hook hook = {nothing, NULL};
     int64_t began = 0;
     for (int i = 0; i < WARM_UP + steps; i++) {
         began = i == WARM_UP ? clock_monotonic_ns() : began;

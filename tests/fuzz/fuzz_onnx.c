@@ -5,7 +5,7 @@
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 
 #include <stdlib.h>
 
@@ -27,19 +27,19 @@ static void fill(struct tensor *tensor, uint32_t state) {
 
 static void run(struct device *device, const struct graph *graph, struct tensor *inputs) {
     struct error err = {0};
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     void *block = NULL;
     struct tensor *outputs = calloc(graph->output_count, sizeof *outputs);
-    if (plan_new(device, graph, inputs, &plan, &err) == 0 &&
+    if (execution_plan_new(device, graph, inputs, &plan, &err) == 0 &&
         plan->schedule->block_bytes <= BLOCK_MAX && plan->work <= work_max &&
         device->ops->alloc(device, plan->schedule->block_bytes, &block, &err) == 0) {
         for (int round = 0; round < 2; round++) { /* a second run finds state that the first left */
-            (void)!plan_run(plan, block, inputs, outputs, &err);
+            (void)!execution_plan_run(plan, block, inputs, outputs, NULL, &err);
         }
     }
     free(block);
     free(outputs);
-    plan_free(plan);
+    execution_plan_free(plan);
 }
 
 /* Dimensions of any size become `any`. */

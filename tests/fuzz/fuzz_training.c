@@ -3,7 +3,7 @@
  * small. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "agent/engine/training.h"
 
 #include <stdlib.h>
@@ -43,17 +43,17 @@ static int make_inputs(const struct graph *network, const struct training_graph 
 
 static void run(struct device *device, const struct graph *graph, const struct tensor *inputs) {
     struct error err = {0};
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     void *block = NULL;
     struct tensor *outputs = calloc(graph->output_count, sizeof *outputs);
-    if (plan_new(device, graph, inputs, &plan, &err) == 0 &&
+    if (execution_plan_new(device, graph, inputs, &plan, &err) == 0 &&
         plan->schedule->block_bytes <= BLOCK_MAX && plan->flops <= FLOPS_MAX &&
         device->ops->alloc(device, plan->schedule->block_bytes, &block, &err) == 0) {
-        (void)!plan_run(plan, block, inputs, outputs, &err);
+        (void)!execution_plan_run(plan, block, inputs, outputs, NULL, &err);
     }
     free(block);
     free(outputs);
-    plan_free(plan);
+    execution_plan_free(plan);
 }
 
 static void train(struct device *device, const struct graph *network, enum training_loss loss,

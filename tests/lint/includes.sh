@@ -22,7 +22,7 @@ agent/engine/ops/infer  agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/e
 agent/engine/ops/ml     agent/engine/ops/ml/ agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/engine/graph/ agent/engine/* lib/
 agent/engine/ops/rewrite agent/engine/ops/rewrite/ agent/engine/ops/infer/ agent/engine/ops/table.h agent/engine/ops/types.h agent/engine/graph/ agent/engine/* lib/
 agent/engine/onnx       agent/engine/onnx/ agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
-agent/engine/models     agent/engine/models/ agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
+agent/engine/networks     agent/engine/networks/ agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
 agent/engine/device     agent/engine/device/ agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/fast agent/engine/device/cpu/fast/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/onednn agent/engine/device/cpu/onednn/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/

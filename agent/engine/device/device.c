@@ -3,9 +3,9 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/work.h"
+#include "agent/engine/ops/cost.h"
 #ifdef WITH_CUDA
-#include "agent/engine/device/cuda/device.h"
+#include "agent/engine/device/cuda/gpu_device.h"
 #endif
 
 #include <stdio.h>
@@ -61,14 +61,14 @@ static double work_of_call(const struct node *node, const struct tensor *const *
         made[i] = outputs[i] ? (struct fact){outputs[i]->type, outputs[i]->shape, NULL}
                              : (struct fact){0};
     }
-    double work = work_of(node, facts_at, made);
+    double work = cost_of_node(node, facts_at, made);
     arena_release(&scratch);
     return work;
 }
 
 int device_evaluate(const struct node *node, const struct tensor *const *inputs,
                     struct tensor *const *outputs, struct error *err) {
-    if (work_of_call(node, inputs, outputs) > WORK_FOLDED_MAX) {
+    if (work_of_call(node, inputs, outputs) > COST_FOLDED_MAX) {
         return error_set(err, ERROR_EXHAUSTED, "too much to be computed in advance");
     }
     const struct call call = {.node = node,

@@ -20,7 +20,7 @@
 
 #include "agent/engine/device.h"
 #include "agent/engine/graph/schedule.h"
-#include "agent/engine/graph/shape.h"
+#include "agent/engine/graph/shape_infer.h"
 
 /* The arguments of a kernel. Inputs and outputs are in the order of the step; NULL where absent. */
 struct call {

@@ -42,7 +42,7 @@ static void find_lifetimes(struct schedule *schedule, struct piece *pieces) {
         }
     }
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        const struct slot *slot = &schedule->slots[i];
+        const struct schedule_slot *slot = &schedule->slots[i];
         size_t root = slot->place == PLACE_VIEW ? (size_t)slot->view_of : i;
         if (slot->is_output) {
             pieces[root].last = schedule->step_count;
@@ -54,7 +54,7 @@ static size_t collect(struct schedule *schedule, struct piece *pieces) {
     find_lifetimes(schedule, pieces);
     size_t count = 0;
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        struct slot *slot = &schedule->slots[i];
+        struct schedule_slot *slot = &schedule->slots[i];
         if (slot->place == PLACE_ARENA && pieces[i].first != SIZE_MAX) {
             struct piece piece = {.size = slot->size_bytes,
                                   .first = pieces[i].first,

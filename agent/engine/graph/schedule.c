@@ -7,7 +7,7 @@
 static void fill_slots(struct schedule *schedule, const struct fact *facts) {
     const struct graph *graph = schedule->graph;
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        struct slot *slot = &schedule->slots[i];
+        struct schedule_slot *slot = &schedule->slots[i];
         slot->type = facts[i].type;
         slot->shape = facts[i].shape;
         slot->view_of = -1;
@@ -52,7 +52,7 @@ static bool *find_needed(const struct schedule *schedule, struct arena *scratch)
 }
 
 static void make_view(struct schedule *schedule, int to, int from) {
-    struct slot *slot = &schedule->slots[to];
+    struct schedule_slot *slot = &schedule->slots[to];
     int root = schedule->slots[from].place == PLACE_VIEW ? schedule->slots[from].view_of : from;
     slot->place = PLACE_VIEW;
     slot->view_of = root;
@@ -87,7 +87,7 @@ static void add_step(struct schedule *schedule, const struct node *node) {
 /* A view with the same shape (SumTo without anything to sum) is the same value as its source, so it
  * does not require that to be row-major. */
 static void resolve_same(struct schedule *schedule) {
-    struct slot *slots = schedule->slots;
+    struct schedule_slot *slots = schedule->slots;
     for (size_t i = 0; i < schedule->slot_count; i++) {
         slots[i].viewed = false;
     }
@@ -104,7 +104,7 @@ static void resolve_same(struct schedule *schedule) {
         }
     }
     for (size_t i = 0; i < schedule->graph->output_count; i++) {
-        const struct slot *output = &slots[schedule->graph->outputs[i]];
+        const struct schedule_slot *output = &slots[schedule->graph->outputs[i]];
         if (output->place == PLACE_VIEW) {
             slots[output->view_of].viewed = true;
         }
@@ -122,7 +122,8 @@ int schedule_new(const struct graph *graph, const struct fact *facts, struct are
     schedule->arena = *arena;
     *arena = (struct arena){0};
     schedule->slot_count = graph->value_count;
-    schedule->slots = arena_array(&schedule->arena, graph->value_count, sizeof(struct slot));
+    schedule->slots =
+        arena_array(&schedule->arena, graph->value_count, sizeof(struct schedule_slot));
     schedule->steps = arena_array(&schedule->arena, graph->node_count, sizeof(struct step));
     fill_slots(schedule, facts);
     struct arena scratch = {0};
@@ -147,7 +148,7 @@ int schedule_new(const struct graph *graph, const struct fact *facts, struct are
 }
 
 int schedule_bind(struct schedule *schedule, int output) {
-    const struct slot *slot = &schedule->slots[output];
+    const struct schedule_slot *slot = &schedule->slots[output];
     int root = slot->place == PLACE_VIEW ? slot->view_of : output;
     if (schedule->slots[root].place != PLACE_ARENA) {
         return -1;

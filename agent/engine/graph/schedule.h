@@ -9,7 +9,7 @@
 
 struct kernel; /* agent/engine/device/kernel.h */
 
-enum place {
+enum slot_place {
     PLACE_NONE,     /* not used by any step */
     PLACE_CONSTANT, /* host bytes of the model, or computed by shape inference */
     PLACE_INPUT,    /* the caller's tensor */
@@ -19,10 +19,10 @@ enum place {
 };
 
 /* A value of the graph in this schedule; same index as graph->values. */
-struct slot {
+struct schedule_slot {
     enum tensor_type type;
     struct shape shape;
-    enum place place;
+    enum slot_place place;
     const void *constant; /* PLACE_CONSTANT */
     bool is_lasting; /* the constant lives as long as the graph, not only as long as this schedule:
                         data made from it may be kept in the device, keyed by its address */
@@ -51,7 +51,7 @@ struct schedule {
     const struct graph *graph;
     struct arena arena;
     size_t slot_count, step_count;
-    struct slot *slots;
+    struct schedule_slot *slots;
     struct step *steps;
     size_t block_bytes; /* set by schedule_place */
 };

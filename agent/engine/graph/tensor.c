@@ -2,7 +2,6 @@
 #include "agent/engine/tensor.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +19,6 @@ static const struct {
     [TENSOR_UINT64] = {"uint64", 8, 13},
 };
 static_assert(ARRAY_LEN(types) == TENSOR_TYPE_COUNT, "one row per type");
-
-static const int64_t elements_max = (int64_t)1 << 40;
 
 size_t tensor_type_size(enum tensor_type type) {
     assert(type < TENSOR_TYPE_COUNT);
@@ -51,41 +48,6 @@ bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type) {
         }
     }
     return false;
-}
-
-int64_t shape_count(const struct shape *shape) {
-    int64_t count = 1;
-    bool empty = false;
-    for (int i = 0; i < shape->rank; i++) {
-        int64_t size = shape->dims[i];
-        if (size < 0) {
-            return -1;
-        }
-        empty |= size == 0;
-        if (__builtin_mul_overflow(count, MAX(size, 1), &count) || count > elements_max) {
-            return -1;
-        }
-    }
-    return empty ? 0 : count;
-}
-
-bool shape_equal(const struct shape *a, const struct shape *b) {
-    return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank) == 0;
-}
-
-void shape_format(const struct shape *shape, char text[static 128]) {
-    if (shape->rank == 0) {
-        snprintf(text, 128, "scalar");
-        return;
-    }
-    size_t used = 0;
-    for (int i = 0; i < shape->rank && used < 128; i++) {
-        const char *join = i ? "x" : "";
-        int length = shape->dims[i] < 0 ? snprintf(text + used, 128 - used, "%s?", join)
-                                        : snprintf(text + used, 128 - used, "%s%lld", join,
-                                                   (long long)shape->dims[i]);
-        used += (size_t)length;
-    }
 }
 
 int tensor_init(struct tensor *tensor, enum tensor_type type, const struct shape *shape,

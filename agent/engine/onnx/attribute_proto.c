@@ -37,24 +37,24 @@ static float float_of_bits(uint64_t bits) {
 }
 
 /* The maximum number of elements of a repeated field in `field`. */
-static size_t repeated_room(const struct wire_field *field) {
-    return field->type == WIRE_BYTES ? wire_size(field->bytes) : 1;
+static size_t repeated_room(const struct protobuf_field *field) {
+    return field->type == PROTOBUF_BYTES ? protobuf_size(field->bytes) : 1;
 }
 
-static int read_repeated(const struct wire_field *field, struct attribute *attribute,
+static int read_repeated(const struct protobuf_field *field, struct attribute *attribute,
                          int64_t *integers, float *numbers, struct error *err) {
-    struct wire packed = field->bytes;
-    bool is_single = field->type != WIRE_BYTES;
+    struct protobuf packed = field->bytes;
+    bool is_single = field->type != PROTOBUF_BYTES;
     while (is_single || packed.at != packed.end) {
         uint64_t bits = field->integer;
         if (!is_single && numbers) {
-            if (wire_size(packed) < 4) {
+            if (protobuf_size(packed) < 4) {
                 return error_set(err, ERROR_INVALID, "its numbers end within a number");
             }
             bits = 0;
             memcpy(&bits, packed.at, 4);
             packed.at += 4;
-        } else if (!is_single && wire_varint(&packed, &bits, err) < 0) {
+        } else if (!is_single && protobuf_varint(&packed, &bits, err) < 0) {
             return -1;
         }
         if (numbers) {
@@ -70,7 +70,7 @@ static int read_repeated(const struct wire_field *field, struct attribute *attri
 }
 
 /* The second pass, for lists: the first has summed up their size. */
-static int read_list(struct wire message, size_t room, uint32_t number, struct arena *arena,
+static int read_list(struct protobuf message, size_t room, uint32_t number, struct arena *arena,
                      struct attribute *attribute, struct error *err) {
     int64_t *integers = NULL;
     float *numbers = NULL;
@@ -79,9 +79,9 @@ static int read_list(struct wire message, size_t room, uint32_t number, struct a
     } else {
         attribute->numbers = numbers = arena_array(arena, room, sizeof *numbers);
     }
-    struct wire_field field;
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
         if (field.number == number &&
             read_repeated(&field, attribute, integers, numbers, err) < 0) {
             return -1;
@@ -90,23 +90,23 @@ static int read_list(struct wire message, size_t room, uint32_t number, struct a
     return more;
 }
 
-static int expect_bytes(const struct wire_field *field, struct error *err) {
-    return field->type == WIRE_BYTES
+static int expect_bytes(const struct protobuf_field *field, struct error *err) {
+    return field->type == PROTOBUF_BYTES
                ? 0
                : error_set(err, ERROR_INVALID, "field %u of an attribute is not a text",
                            field->number);
 }
 
 /* Likewise; the texts are not copied. */
-static int read_texts(struct wire message, size_t room, struct arena *arena,
+static int read_texts(struct protobuf message, size_t room, struct arena *arena,
                       struct attribute *attribute, struct error *err) {
     struct attribute_text *texts = arena_array(arena, room, sizeof *texts);
-    struct wire_field field;
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
         if (field.number == FIELD_TEXTS) {
             texts[attribute->count++] =
-                (struct attribute_text){(const char *)field.bytes.at, wire_size(field.bytes)};
+                (struct attribute_text){(const char *)field.bytes.at, protobuf_size(field.bytes)};
         }
     }
     attribute->texts = texts;
@@ -117,10 +117,10 @@ struct scan {
     uint64_t onnx_type; /* 0: not in the file, which is of an old version */
     uint32_t seen;      /* the last field with a value */
     size_t room, text_room;
-    struct wire tensor;
+    struct protobuf tensor;
 };
 
-static int scan_field(const struct wire_field *field, struct arena *arena,
+static int scan_field(const struct protobuf_field *field, struct arena *arena,
                       struct attribute *attribute, struct scan *scan, struct error *err) {
     switch (field->number) {
     case FIELD_NAME:
@@ -129,7 +129,7 @@ static int scan_field(const struct wire_field *field, struct arena *arena,
             return -1;
         }
         const char *text =
-            arena_text(arena, (const char *)field->bytes.at, wire_size(field->bytes));
+            arena_text(arena, (const char *)field->bytes.at, protobuf_size(field->bytes));
         *(field->number == FIELD_NAME ? &attribute->name : &attribute->text) = text;
         break;
     }
@@ -167,14 +167,14 @@ static int scan_field(const struct wire_field *field, struct arena *arena,
     return 0;
 }
 
-int attribute_proto_read(struct wire message, struct arena *arena, struct attribute *ret_attribute,
-                         struct error *err) {
+int attribute_proto_read(struct protobuf message, struct arena *arena,
+                         struct attribute *ret_attribute, struct error *err) {
     struct attribute attribute = {.name = "", .text = ""};
     struct scan scan = {0};
-    struct wire rest = message, name;
-    struct wire_field field;
+    struct protobuf rest = message, name;
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&rest, &field, err)) > 0) {
+    while ((more = protobuf_next(&rest, &field, err)) > 0) {
         if (scan_field(&field, arena, &attribute, &scan, err) < 0) {
             return error_context(err, "attribute \"%.64s\"", attribute.name);
         }

@@ -5,5 +5,5 @@
 #include "agent/engine/graph/op.h"
 #include "agent/engine/onnx/protobuf.h"
 
-NODISCARD int attribute_proto_read(struct wire message, struct arena *arena,
+NODISCARD int attribute_proto_read(struct protobuf message, struct arena *arena,
                                    struct attribute *ret_attribute, struct error *err);

@@ -16,8 +16,8 @@ static const struct {
     [DOMAIN_ML] = {"ai.onnx.ml", "ai.onnx.ml", 1, ML_VERSION_MAX},
 };
 
-bool domain_of(struct wire name, enum domain *ret_domain) {
-    size_t size = wire_size(name);
+bool domain_of(struct protobuf name, enum domain *ret_domain) {
+    size_t size = protobuf_size(name);
     for (int i = 0; i < DOMAIN_COUNT; i++) {
         if ((size == 0 && i == DOMAIN_STANDARD) ||
             (size == strlen(domains[i].name) && memcmp(name.at, domains[i].name, size) == 0)) {
@@ -28,14 +28,14 @@ bool domain_of(struct wire name, enum domain *ret_domain) {
     return false;
 }
 
-int domain_read(struct wire message, struct versions *versions, struct error *err) {
-    struct wire name = {0};
+int domain_read(struct protobuf message, struct versions *versions, struct error *err) {
+    struct protobuf name = {0};
     int64_t version = 0;
-    struct wire_field field;
+    struct protobuf_field field;
     enum domain domain;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        if (field.number == 1 && field.type == WIRE_BYTES) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
+        if (field.number == 1 && field.type == PROTOBUF_BYTES) {
             name = field.bytes;
         } else if (field.number == 2) {
             version = (int64_t)field.integer;
@@ -63,13 +63,14 @@ int domain_check(const struct versions *versions, enum domain domain, struct err
                      domains[domain].last);
 }
 
-const struct op *domain_find(const struct versions *versions, enum domain domain, struct wire op) {
+const struct op *domain_find(const struct versions *versions, enum domain domain,
+                             struct protobuf op) {
     char name[64];
-    size_t size = wire_size(op);
+    size_t size = protobuf_size(op);
     if (size >= sizeof name) {
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)size, (const char *)op.at);
     int version = (int)versions->of[domain];
-    return domain == DOMAIN_ML ? ml_table_find(name, version) : table_find(name, version);
+    return domain == DOMAIN_ML ? ml_table_find(name, version) : op_find(name, version);
 }

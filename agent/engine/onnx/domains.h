@@ -13,11 +13,12 @@ struct versions {
 
 /* "" and "ai.onnx" are the standard domain, "ai.onnx.ml" is that of classical models. False:
  * another domain, which is not supported. */
-bool domain_of(struct wire name, enum domain *ret_domain);
+bool domain_of(struct protobuf name, enum domain *ret_domain);
 /* Reads an OperatorSetIdProto; unsupported domains are skipped. ERROR_INVALID: the file declares
  * two versions of one domain. */
-NODISCARD int domain_read(struct wire message, struct versions *versions, struct error *err);
+NODISCARD int domain_read(struct protobuf message, struct versions *versions, struct error *err);
 /* Checks the version of a domain that the file uses. */
 NODISCARD int domain_check(const struct versions *versions, enum domain domain, struct error *err);
 /* NULL: not supported. */
-const struct op *domain_find(const struct versions *versions, enum domain domain, struct wire op);
+const struct op *domain_find(const struct versions *versions, enum domain domain,
+                             struct protobuf op);

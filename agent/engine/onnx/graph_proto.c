@@ -31,7 +31,7 @@ enum node_field {
 
 /* The fields of a NodeProto. */
 struct node_parts {
-    struct wire message, op, name, domain;
+    struct protobuf message, op, name, domain;
     size_t input_count, output_count, attribute_count;
 };
 
@@ -43,17 +43,17 @@ struct build {
     size_t value_room, node_room, input_room, output_room;
 };
 
-static char *copy_text(struct build *build, struct wire text) {
-    return arena_text(&build->graph->arena, (const char *)text.at, wire_size(text));
+static char *copy_text(struct build *build, struct protobuf text) {
+    return arena_text(&build->graph->arena, (const char *)text.at, protobuf_size(text));
 }
 
-static int read_node_parts(struct wire message, struct node_parts *parts, struct error *err) {
-    struct wire rest = message;
-    struct wire_field field;
+static int read_node_parts(struct protobuf message, struct node_parts *parts, struct error *err) {
+    struct protobuf rest = message;
+    struct protobuf_field field;
     int more;
     *parts = (struct node_parts){.message = message};
-    while ((more = wire_next(&rest, &field, err)) > 0) {
-        if (field.number <= NODE_DOMAIN && field.type != WIRE_BYTES) {
+    while ((more = protobuf_next(&rest, &field, err)) > 0) {
+        if (field.number <= NODE_DOMAIN && field.type != PROTOBUF_BYTES) {
             return error_set(err, ERROR_INVALID, "field %u of a node is not a text", field.number);
         }
         switch (field.number) {
@@ -93,7 +93,7 @@ static bool is_standard(const struct node_parts *parts) {
 }
 
 static bool is_constant(const struct node_parts *parts) {
-    return wire_size(parts->op) == 8 && memcmp(parts->op.at, "Constant", 8) == 0 &&
+    return protobuf_size(parts->op) == 8 && memcmp(parts->op.at, "Constant", 8) == 0 &&
            is_standard(parts);
 }
 
@@ -107,9 +107,10 @@ static const struct op *find_op(const struct build *build, const struct node_par
 static void add_missing(char *list, size_t room, const struct node_parts *parts) {
     char name[80];
     bool is_plain = is_standard(parts);
-    snprintf(name, sizeof name, "%.*s%s%.*s", is_plain ? 0 : (int)MIN(wire_size(parts->domain), 30),
+    snprintf(name, sizeof name, "%.*s%s%.*s",
+             is_plain ? 0 : (int)MIN(protobuf_size(parts->domain), 30),
              (const char *)parts->domain.at, is_plain ? "" : ".",
-             (int)MIN(wire_size(parts->op), 40), (const char *)parts->op.at);
+             (int)MIN(protobuf_size(parts->op), 40), (const char *)parts->op.at);
     if (!*name) {
         snprintf(name, sizeof name, "(without a name)");
     }
@@ -143,15 +144,15 @@ static int check_domains(const struct build *build, const bool *uses, const char
 }
 
 /* The first pass: counts all parts, and checks that all operators are supported. */
-static int count_parts(struct build *build, struct wire message, struct error *err) {
+static int count_parts(struct build *build, struct protobuf message, struct error *err) {
     char missing[600] = ""; /* longer than an error: a cut list ends with "..." */
-    struct wire_field field;
+    struct protobuf_field field;
     struct node_parts parts;
     bool uses[DOMAIN_COUNT] = {false};
     enum domain domain;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        if (field.type != WIRE_BYTES) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
+        if (field.type != PROTOBUF_BYTES) {
             continue;
         }
         if (field.number == GRAPH_NODE) {
@@ -184,18 +185,18 @@ static int count_parts(struct build *build, struct wire message, struct error *e
     return check_domains(build, uses, missing, err);
 }
 
-static int read_dimensions(struct wire message, struct shape *shape, struct error *err) {
-    struct wire_field dim, field;
+static int read_dimensions(struct protobuf message, struct shape *shape, struct error *err) {
+    struct protobuf_field dim, field;
     int more;
-    while ((more = wire_next(&message, &dim, err)) > 0) {
-        if (dim.number != 1 || dim.type != WIRE_BYTES) {
+    while ((more = protobuf_next(&message, &dim, err)) > 0) {
+        if (dim.number != 1 || dim.type != PROTOBUF_BYTES) {
             continue;
         }
         if (shape->rank == TENSOR_RANK_MAX) {
             return error_set(err, ERROR_UNSUPPORTED, "more than %d dimensions", TENSOR_RANK_MAX);
         }
         int64_t size = -1;
-        while ((more = wire_next(&dim.bytes, &field, err)) > 0) {
+        while ((more = protobuf_next(&dim.bytes, &field, err)) > 0) {
             /* Some exporters write sizes of 0 and less for "any". */
             size = field.number == 1 && (int64_t)field.integer > 0 ? (int64_t)field.integer : size;
         }
@@ -208,21 +209,21 @@ static int read_dimensions(struct wire message, struct shape *shape, struct erro
 }
 
 /* Reads a TypeProto; only tensors are supported. */
-static int read_type(struct wire message, struct value *value, struct error *err) {
-    struct wire_field kind, field;
+static int read_type(struct protobuf message, struct value *value, struct error *err) {
+    struct protobuf_field kind, field;
     int more;
-    while ((more = wire_next(&message, &kind, err)) > 0) {
-        if (kind.number != 1 || kind.type != WIRE_BYTES) {
+    while ((more = protobuf_next(&message, &kind, err)) > 0) {
+        if (kind.number != 1 || kind.type != PROTOBUF_BYTES) {
             return error_set(err, ERROR_UNSUPPORTED, "it is not a tensor (a sequence or a map)");
         }
-        while ((more = wire_next(&kind.bytes, &field, err)) > 0) {
+        while ((more = protobuf_next(&kind.bytes, &field, err)) > 0) {
             int result = 0;
             if (field.number == 1 && field.integer == TENSOR_PROTO_TEXT) {
                 value->type = TENSOR_INT64;
                 value->is_text = true;
             } else if (field.number == 1) {
                 result = tensor_proto_type(field.integer, &value->type, err);
-            } else if (field.number == 2 && field.type == WIRE_BYTES) {
+            } else if (field.number == 2 && field.type == PROTOBUF_BYTES) {
                 value->has_shape = true;
                 result = read_dimensions(field.bytes, &value->shape, err);
             }
@@ -238,16 +239,16 @@ static int read_type(struct wire message, struct value *value, struct error *err
 }
 
 /* Reads a ValueInfoProto: the name to *ret_name, the type to value if that is not NULL. */
-static int read_value_info(struct wire message, struct wire *ret_name, struct value *value,
+static int read_value_info(struct protobuf message, struct protobuf *ret_name, struct value *value,
                            struct error *err) {
-    struct wire_field field;
-    struct wire type = {0};
+    struct protobuf_field field;
+    struct protobuf type = {0};
     int more;
-    *ret_name = (struct wire){0};
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        if (field.type == WIRE_BYTES && field.number == 1) {
+    *ret_name = (struct protobuf){0};
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
+        if (field.type == PROTOBUF_BYTES && field.number == 1) {
             *ret_name = field.bytes;
-        } else if (field.type == WIRE_BYTES && field.number == 2) {
+        } else if (field.type == PROTOBUF_BYTES && field.number == 2) {
             type = field.bytes;
         }
     }
@@ -255,10 +256,10 @@ static int read_value_info(struct wire message, struct wire *ret_name, struct va
 }
 
 /* Adds a value; its name must be new. */
-static int define(struct build *build, struct wire name, int *ret_index, struct error *err) {
+static int define(struct build *build, struct protobuf name, int *ret_index, struct error *err) {
     struct graph *graph = build->graph;
     int index = (int)graph->value_count;
-    if (wire_size(name) == 0) {
+    if (protobuf_size(name) == 0) {
         return error_set(err, ERROR_INVALID, "a value without a name");
     }
     char *text = copy_text(build, name);
@@ -271,9 +272,9 @@ static int define(struct build *build, struct wire name, int *ret_index, struct 
     return 0;
 }
 
-static int add_initializer(struct build *build, struct wire message, struct error *err) {
+static int add_initializer(struct build *build, struct protobuf message, struct error *err) {
     struct tensor tensor;
-    struct wire name = {0};
+    struct protobuf name = {0};
     struct error cause = {0};
     const void *raw = NULL;
     int index;
@@ -303,9 +304,9 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     return 0;
 }
 
-static int add_input(struct build *build, struct wire message, struct error *err) {
+static int add_input(struct build *build, struct protobuf message, struct error *err) {
     struct value declared = {0};
-    struct wire name;
+    struct protobuf name;
     int index;
     if (read_value_info(message, &name, NULL, err) < 0) {
         return -1;
@@ -334,8 +335,8 @@ static int add_input(struct build *build, struct wire message, struct error *err
     return 0;
 }
 
-static int add_output(struct build *build, struct wire message, struct error *err) {
-    struct wire name;
+static int add_output(struct build *build, struct protobuf message, struct error *err) {
+    struct protobuf name;
     struct value declared = {0};
     struct error ignored = {0};
     if (read_value_info(message, &name, NULL, err) < 0) {
@@ -405,13 +406,13 @@ static int fill_node(struct build *build, const struct node_parts *parts, struct
     int *inputs = arena_array(arena, parts->input_count, sizeof *inputs);
     int *outputs = arena_array(arena, parts->output_count, sizeof *outputs);
     struct attribute *attributes = arena_array(arena, parts->attribute_count, sizeof *attributes);
-    struct wire rest = parts->message;
-    struct wire_field field;
+    struct protobuf rest = parts->message;
+    struct protobuf_field field;
     enum domain domain;
     *node = (struct node){.inputs = inputs, .outputs = outputs, .attributes = attributes};
     node->name = copy_text(build, parts->name);
     node->opset = (int)build->versions->of[domain_of(parts->domain, &domain) ? domain : 0];
-    while (wire_next(&rest, &field, err) > 0) {
+    while (protobuf_next(&rest, &field, err) > 0) {
         if (field.number == NODE_INPUT) {
             const char *name = copy_text(build, field.bytes);
             int index = *name ? names_find(&build->names, name) : -1;
@@ -430,11 +431,11 @@ static int fill_node(struct build *build, const struct node_parts *parts, struct
         }
     }
     rest = parts->message;
-    while (wire_next(&rest, &field, err) > 0) {
+    while (protobuf_next(&rest, &field, err) > 0) {
         if (field.number == NODE_OUTPUT) {
             int *index = &outputs[node->output_count++];
             *index = -1;
-            if (wire_size(field.bytes) && define(build, field.bytes, index, err) < 0) {
+            if (protobuf_size(field.bytes) && define(build, field.bytes, index, err) < 0) {
                 return -1;
             }
         }
@@ -445,7 +446,7 @@ static int fill_node(struct build *build, const struct node_parts *parts, struct
     return 0;
 }
 
-static int add_node(struct build *build, struct wire message, struct error *err) {
+static int add_node(struct build *build, struct protobuf message, struct error *err) {
     struct graph *graph = build->graph;
     struct node_parts parts;
     struct node *node = &graph->nodes[graph->node_count];
@@ -453,7 +454,7 @@ static int add_node(struct build *build, struct wire message, struct error *err)
         return -1;
     }
     if (fill_node(build, &parts, node, err) < 0) {
-        return error_context(err, "%.*s node \"%.64s\"", (int)MIN(wire_size(parts.op), 40),
+        return error_context(err, "%.*s node \"%.64s\"", (int)MIN(protobuf_size(parts.op), 40),
                              (const char *)parts.op.at, node->name);
     }
     if (is_constant(&parts)) {
@@ -482,12 +483,12 @@ static int add_node(struct build *build, struct wire message, struct error *err)
 }
 
 /* Visits all fields of one kind in the order of the file. */
-static int each(struct build *build, struct wire message, enum graph_field number,
-                int (*add)(struct build *, struct wire, struct error *), struct error *err) {
-    struct wire_field field;
+static int each(struct build *build, struct protobuf message, enum graph_field number,
+                int (*add)(struct build *, struct protobuf, struct error *), struct error *err) {
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        if (field.number == number && field.type == WIRE_BYTES &&
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
+        if (field.number == number && field.type == PROTOBUF_BYTES &&
             add(build, field.bytes, err) < 0) {
             return -1;
         }
@@ -495,7 +496,7 @@ static int each(struct build *build, struct wire message, enum graph_field numbe
     return more;
 }
 
-int graph_proto_read(struct wire message, const struct versions *versions, struct graph *graph,
+int graph_proto_read(struct protobuf message, const struct versions *versions, struct graph *graph,
                      struct left_out *ret_left_out, struct error *err) {
     struct build build = {.graph = graph, .versions = versions, .left_out = ret_left_out};
     if (count_parts(&build, message, err) < 0) {

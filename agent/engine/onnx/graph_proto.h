@@ -6,6 +6,6 @@
 #include "agent/engine/onnx/left_out.h"
 
 /* graph is empty, except for its arena. Errors are those of model.h. */
-NODISCARD int graph_proto_read(struct wire message, const struct versions *versions,
+NODISCARD int graph_proto_read(struct protobuf message, const struct versions *versions,
                                struct graph *graph, struct left_out *ret_left_out,
                                struct error *err);

@@ -15,19 +15,19 @@ enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FI
 
 static const size_t file_bytes_max = (size_t)1 << 31; /* the limit of protocol buffers */
 
-static int read_fields(struct model *model, struct wire bytes, struct wire *ret_graph,
+static int read_fields(struct model *model, struct protobuf bytes, struct protobuf *ret_graph,
                        struct versions *ret_versions, struct error *err) {
     struct versions versions = {0};
-    struct wire graph = {0};
-    struct wire_field field;
+    struct protobuf graph = {0};
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&bytes, &field, err)) > 0) {
-        if (field.type != WIRE_BYTES) {
+    while ((more = protobuf_next(&bytes, &field, err)) > 0) {
+        if (field.type != PROTOBUF_BYTES) {
             continue;
         }
         if (field.number == FIELD_PRODUCER) {
             char *producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
-                                        MIN(wire_size(field.bytes), 100));
+                                        MIN(protobuf_size(field.bytes), 100));
             utf8_make_line(producer);
             model->producer = producer;
         } else if (field.number == FIELD_GRAPH) {
@@ -47,8 +47,8 @@ static int read_fields(struct model *model, struct wire bytes, struct wire *ret_
     return 0;
 }
 
-static int parse(struct model *model, struct wire bytes, struct error *err) {
-    struct wire graph;
+static int parse(struct model *model, struct protobuf bytes, struct error *err) {
+    struct protobuf graph;
     struct versions versions;
     struct left_out left_out;
     if (bytes.at == bytes.end) {
@@ -68,16 +68,16 @@ static int parse(struct model *model, struct wire bytes, struct error *err) {
     return 0;
 }
 
-static struct model *model_new(void) {
+static struct model *model_make(void) {
     struct model *model = x_calloc(1, sizeof *model);
     model->producer = model->note = "";
     return model;
 }
 
 int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, struct error *err) {
-    AUTO(model_freep) struct model *model = model_new();
+    AUTO(model_freep) struct model *model = model_make();
     const uint8_t *at = bytes;
-    if (parse(model, (struct wire){at, at + size}, err) < 0) {
+    if (parse(model, (struct protobuf){at, at + size}, err) < 0) {
         return -1;
     }
     *ret_model = TAKE(model);
@@ -85,13 +85,13 @@ int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, s
 }
 
 int model_open(const char *path, struct model **ret_model, struct error *err) {
-    AUTO(model_freep) struct model *model = model_new();
+    AUTO(model_freep) struct model *model = model_make();
     if (resident_file_open(path, file_bytes_max, &model->file, err) < 0) {
         return error_context(err, "model %s", path);
     }
     model->graph.is_of_file = true;
     const uint8_t *at = model->file->bytes;
-    struct wire bytes = {at, at ? at + model->file->size : at};
+    struct protobuf bytes = {at, at ? at + model->file->size : at};
     if (parse(model, bytes, err) < 0) {
         return error_context(err, "model %s", path);
     }

@@ -6,7 +6,7 @@
 enum { VARINT_BYTES_MAX = 10 };
 static const uint64_t field_number_max = (1 << 29) - 1;
 
-int wire_varint(struct wire *wire, uint64_t *ret_value, struct error *err) {
+int protobuf_varint(struct protobuf *wire, uint64_t *ret_value, struct error *err) {
     uint64_t value = 0;
     for (int i = 0; i < VARINT_BYTES_MAX; i++) {
         if (wire->at == wire->end) {
@@ -22,24 +22,24 @@ int wire_varint(struct wire *wire, uint64_t *ret_value, struct error *err) {
     return error_set(err, ERROR_INVALID, "a number of more than %d bytes", VARINT_BYTES_MAX);
 }
 
-static int take(struct wire *wire, size_t size, struct wire *ret_part, struct error *err) {
-    if (size > wire_size(*wire)) {
+static int take(struct protobuf *wire, size_t size, struct protobuf *ret_part, struct error *err) {
+    if (size > protobuf_size(*wire)) {
         return error_set(err, ERROR_INVALID, "a field of %zu bytes, but only %zu are left", size,
-                         wire_size(*wire));
+                         protobuf_size(*wire));
     }
-    *ret_part = (struct wire){wire->at, wire->at + size};
+    *ret_part = (struct protobuf){wire->at, wire->at + size};
     wire->at += size;
     return 0;
 }
 
-int wire_next(struct wire *wire, struct wire_field *ret_field, struct error *err) {
+int protobuf_next(struct protobuf *wire, struct protobuf_field *ret_field, struct error *err) {
     if (wire->at == wire->end) {
         return 0;
     }
     uint64_t key, size;
-    struct wire part = {0};
-    struct wire_field field = {0};
-    if (wire_varint(wire, &key, err) < 0) {
+    struct protobuf part = {0};
+    struct protobuf_field field = {0};
+    if (protobuf_varint(wire, &key, err) < 0) {
         return -1;
     }
     if (key >> 3 == 0 || key >> 3 > field_number_max) {
@@ -47,24 +47,24 @@ int wire_next(struct wire *wire, struct wire_field *ret_field, struct error *err
                          (unsigned long long)(key >> 3));
     }
     field.number = (uint32_t)(key >> 3);
-    field.type = (enum wire_type)(key & 7);
+    field.type = (enum protobuf_type)(key & 7);
     switch (field.type) {
-    case WIRE_VARINT:
-        if (wire_varint(wire, &field.integer, err) < 0) {
+    case PROTOBUF_VARINT:
+        if (protobuf_varint(wire, &field.integer, err) < 0) {
             return -1;
         }
         break;
-    case WIRE_FIXED64:
-    case WIRE_FIXED32:
-        size = field.type == WIRE_FIXED64 ? 8 : 4;
+    case PROTOBUF_FIXED64:
+    case PROTOBUF_FIXED32:
+        size = field.type == PROTOBUF_FIXED64 ? 8 : 4;
         if (take(wire, size, &part, err) < 0) {
             return -1;
         }
         /* Little-endian, like all machines that we support. */
         memcpy(&field.integer, part.at, size);
         break;
-    case WIRE_BYTES:
-        if (wire_varint(wire, &size, err) < 0 || take(wire, size, &field.bytes, err) < 0) {
+    case PROTOBUF_BYTES:
+        if (protobuf_varint(wire, &size, err) < 0 || take(wire, size, &field.bytes, err) < 0) {
             return -1;
         }
         break;

@@ -4,25 +4,31 @@
 
 #include "lib/error.h"
 
-struct wire {
+struct protobuf {
     const uint8_t *at, *end;
 };
 
-enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum protobuf_type {
+    PROTOBUF_VARINT = 0,
+    PROTOBUF_FIXED64 = 1,
+    PROTOBUF_BYTES = 2,
+    PROTOBUF_FIXED32 = 5
+};
 
-struct wire_field {
+struct protobuf_field {
     uint32_t number;
-    enum wire_type type;
-    uint64_t integer;  /* VARINT, FIXED64, FIXED32 */
-    struct wire bytes; /* BYTES: a text, packed numbers or a message */
+    enum protobuf_type type;
+    uint64_t integer;      /* VARINT, FIXED64, FIXED32 */
+    struct protobuf bytes; /* BYTES: a text, packed numbers or a message */
 };
 
 /* 1: *ret_field is the next field; 0: the end; -1: malformed (ERROR_INVALID). */
-NODISCARD int wire_next(struct wire *wire, struct wire_field *ret_field, struct error *err);
+NODISCARD int protobuf_next(struct protobuf *wire, struct protobuf_field *ret_field,
+                            struct error *err);
 
 /* One bare varint, for packed numbers. */
-NODISCARD int wire_varint(struct wire *wire, uint64_t *ret_value, struct error *err);
+NODISCARD int protobuf_varint(struct protobuf *wire, uint64_t *ret_value, struct error *err);
 
-static inline size_t wire_size(struct wire wire) {
+static inline size_t protobuf_size(struct protobuf wire) {
     return (size_t)(wire.end - wire.at);
 }

@@ -46,7 +46,7 @@ int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct err
 struct parts {
     struct shape shape;
     uint64_t onnx_type;
-    struct wire name, raw, message;
+    struct protobuf name, raw, message;
     bool has_raw;
 };
 
@@ -63,31 +63,31 @@ static int add_dim(struct shape *shape, uint64_t value, struct error *err) {
     return 0;
 }
 
-static int add_dims(struct shape *shape, const struct wire_field *field, struct error *err) {
-    if (field->type == WIRE_VARINT) {
+static int add_dims(struct shape *shape, const struct protobuf_field *field, struct error *err) {
+    if (field->type == PROTOBUF_VARINT) {
         return add_dim(shape, field->integer, err);
     }
-    struct wire packed = field->bytes;
+    struct protobuf packed = field->bytes;
     uint64_t value;
     while (packed.at != packed.end) {
-        if (wire_varint(&packed, &value, err) < 0 || add_dim(shape, value, err) < 0) {
+        if (protobuf_varint(&packed, &value, err) < 0 || add_dim(shape, value, err) < 0) {
             return -1;
         }
     }
     return 0;
 }
 
-static int expect_bytes(const struct wire_field *field, struct error *err) {
-    return field->type == WIRE_BYTES
+static int expect_bytes(const struct protobuf_field *field, struct error *err) {
+    return field->type == PROTOBUF_BYTES
                ? 0
                : error_set(err, ERROR_INVALID, "field %u of a tensor is not a text", field->number);
 }
 
-static int read_parts(struct wire message, struct parts *parts, struct error *err) {
-    struct wire_field field;
+static int read_parts(struct protobuf message, struct parts *parts, struct error *err) {
+    struct protobuf_field field;
     int more;
     parts->message = message;
-    while ((more = wire_next(&message, &field, err)) > 0) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
         int result = 0;
         switch (field.number) {
         case FIELD_DIMS:
@@ -167,24 +167,24 @@ static void store(enum tensor_type type, void *data, size_t index, uint64_t bits
 }
 
 /* Reads one field's numbers into data from `used` on; never beyond count. */
-static int read_numbers(const struct wire_field *field, size_t width, struct tensor *tensor,
+static int read_numbers(const struct protobuf_field *field, size_t width, struct tensor *tensor,
                         size_t count, size_t *used, struct error *err) {
-    struct wire packed = field->bytes;
-    bool single = field->type != WIRE_BYTES;
+    struct protobuf packed = field->bytes;
+    bool single = field->type != PROTOBUF_BYTES;
     while (single || packed.at != packed.end) {
         uint64_t bits = field->integer;
         if (*used == count) {
             return error_set(err, ERROR_INVALID, "it has more than the %zu elements of its shape",
                              count);
         }
-        if (!single && width > wire_size(packed)) {
+        if (!single && width > protobuf_size(packed)) {
             return error_set(err, ERROR_INVALID, "its data ends within an element");
         }
         if (!single && width) {
             bits = 0;
             memcpy(&bits, packed.at, width);
             packed.at += width;
-        } else if (!single && wire_varint(&packed, &bits, err) < 0) {
+        } else if (!single && protobuf_varint(&packed, &bits, err) < 0) {
             return -1;
         }
         store(tensor->type, tensor->data, (*used)++, bits);
@@ -199,10 +199,10 @@ static int read_typed(const struct parts *parts, struct tensor *tensor, size_t c
                       struct error *err) {
     size_t width, used = 0;
     uint32_t wanted = typed_field(tensor->type, &width);
-    struct wire message = parts->message;
-    struct wire_field field;
+    struct protobuf message = parts->message;
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
         if (field.number == wanted && read_numbers(&field, width, tensor, count, &used, err) < 0) {
             return -1;
         }
@@ -213,8 +213,8 @@ static int read_typed(const struct parts *parts, struct tensor *tensor, size_t c
     return more;
 }
 
-int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
-                      struct wire *ret_name, const void **ret_raw, struct error *err) {
+int tensor_proto_read(struct protobuf message, struct arena *arena, struct tensor *ret_tensor,
+                      struct protobuf *ret_name, const void **ret_raw, struct error *err) {
     struct parts parts = {0};
     struct tensor tensor = {0};
     if (read_parts(message, &parts, err) < 0 ||
@@ -225,16 +225,16 @@ int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *r
     size_t width = tensor_type_size(tensor.type);
     /* Every element takes at least one byte of the file, so the file's size bounds the
      * allocation. */
-    if (count < 0 || (size_t)count > wire_size(message)) {
+    if (count < 0 || (size_t)count > protobuf_size(message)) {
         char text[128];
         shape_format(&parts.shape, text);
         return error_set(err, ERROR_INVALID, "its shape %s is larger than its data", text);
     }
     tensor.shape = parts.shape;
     size_t size = (size_t)count * width;
-    if (parts.has_raw && wire_size(parts.raw) != size) {
+    if (parts.has_raw && protobuf_size(parts.raw) != size) {
         return error_set(err, ERROR_INVALID, "it has %zu bytes of data, its shape needs %zu",
-                         wire_size(parts.raw), size);
+                         protobuf_size(parts.raw), size);
     }
     if (parts.has_raw && (uintptr_t)parts.raw.at % width == 0 && tensor.type != TENSOR_BOOL) {
         tensor.data = (void *)(uintptr_t)parts.raw.at; /* never written to */
@@ -266,7 +266,7 @@ int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error 
     }
     struct arena arena = {0};
     struct tensor borrowed, tensor;
-    struct wire name, bytes = {(const uint8_t *)data, (const uint8_t *)data + size};
+    struct protobuf name, bytes = {(const uint8_t *)data, (const uint8_t *)data + size};
     int result = tensor_proto_read(bytes, &arena, &borrowed, &name, NULL, err);
     if (result == 0) {
         result = tensor_init(&tensor, borrowed.type, &borrowed.shape, err);

@@ -17,8 +17,9 @@ NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, 
  * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): the address of
  * the tensor's elements in the message, at any alignment; NULL: the message does not have them in
  * this form. */
-NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
-                                struct wire *ret_name, const void **ret_raw, struct error *err);
+NODISCARD int tensor_proto_read(struct protobuf message, struct arena *arena,
+                                struct tensor *ret_tensor, struct protobuf *ret_name,
+                                const void **ret_raw, struct error *err);
 
 /* Appends the bytes of a message. */
 NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,

@@ -43,22 +43,22 @@ static int64_t number_of(struct graph *graph, const char *bytes, size_t size) {
 
 enum constant_field { FIELD_DIMS = 1, FIELD_TYPE = 2, FIELD_TEXTS = 6, FIELD_NAME = 8 };
 
-bool text_values_is_constant(struct wire message) {
+bool text_values_is_constant(struct protobuf message) {
     struct error ignored = {0};
-    struct wire_field field;
+    struct protobuf_field field;
     bool is = false;
-    while (wire_next(&message, &field, &ignored) > 0) {
+    while (protobuf_next(&message, &field, &ignored) > 0) {
         is = field.number == FIELD_TYPE ? field.integer == TENSOR_PROTO_TEXT : is;
     }
     return is;
 }
 
-static int add_dims(struct shape *shape, const struct wire_field *field, struct error *err) {
-    struct wire packed = field->bytes;
-    bool is_packed = field->type == WIRE_BYTES;
+static int add_dims(struct shape *shape, const struct protobuf_field *field, struct error *err) {
+    struct protobuf packed = field->bytes;
+    bool is_packed = field->type == PROTOBUF_BYTES;
     while (!is_packed || packed.at != packed.end) {
         uint64_t size = field->integer;
-        if (is_packed && wire_varint(&packed, &size, err) < 0) {
+        if (is_packed && protobuf_varint(&packed, &size, err) < 0) {
             return -1;
         }
         if (shape->rank == TENSOR_RANK_MAX || (int64_t)size < 0) {
@@ -73,12 +73,12 @@ static int add_dims(struct shape *shape, const struct wire_field *field, struct 
 }
 
 /* Reads shape, name and the number of texts. */
-static int measure(struct wire message, struct tensor *tensor, struct wire *ret_name,
+static int measure(struct protobuf message, struct tensor *tensor, struct protobuf *ret_name,
                    int64_t *ret_count, struct error *err) {
-    struct wire_field field;
+    struct protobuf_field field;
     int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        bool is_bytes = field.type == WIRE_BYTES;
+    while ((more = protobuf_next(&message, &field, err)) > 0) {
+        bool is_bytes = field.type == PROTOBUF_BYTES;
         if ((field.number == FIELD_TEXTS || field.number == FIELD_NAME) && !is_bytes) {
             return error_set(err, ERROR_INVALID, "field %u of a tensor is not a text",
                              field.number);
@@ -92,11 +92,11 @@ static int measure(struct wire message, struct tensor *tensor, struct wire *ret_
     return more;
 }
 
-int text_values_constant(struct graph *graph, struct wire message, struct tensor *ret_tensor,
-                         struct wire *ret_name, struct error *err) {
+int text_values_constant(struct graph *graph, struct protobuf message, struct tensor *ret_tensor,
+                         struct protobuf *ret_name, struct error *err) {
     struct tensor tensor = {.type = TENSOR_INT64};
-    struct wire rest = message;
-    struct wire_field field;
+    struct protobuf rest = message;
+    struct protobuf_field field;
     int64_t count = 0, at = 0;
     if (measure(message, &tensor, ret_name, &count, err) < 0) {
         return -1;
@@ -107,9 +107,10 @@ int text_values_constant(struct graph *graph, struct wire message, struct tensor
         return error_set(err, ERROR_INVALID, "%lld texts for the shape %s", (long long)count, text);
     }
     int64_t *numbers = tensor.data = arena_array(&graph->arena, (size_t)count, sizeof *numbers);
-    while (wire_next(&rest, &field, err) > 0) {
+    while (protobuf_next(&rest, &field, err) > 0) {
         if (field.number == FIELD_TEXTS) {
-            numbers[at++] = number_of(graph, (const char *)field.bytes.at, wire_size(field.bytes));
+            numbers[at++] =
+                number_of(graph, (const char *)field.bytes.at, protobuf_size(field.bytes));
         }
     }
     *ret_tensor = tensor;

@@ -12,9 +12,9 @@
 /* Whether the message is a TensorProto of texts, such as the classes from which
  * ArrayFeatureExtractor picks a label. It is read as int64 numbers of texts, in the graph's
  * arena. */
-bool text_values_is_constant(struct wire message);
-NODISCARD int text_values_constant(struct graph *graph, struct wire message,
-                                   struct tensor *ret_tensor, struct wire *ret_name,
+bool text_values_is_constant(struct protobuf message);
+NODISCARD int text_values_constant(struct graph *graph, struct protobuf message,
+                                   struct tensor *ret_tensor, struct protobuf *ret_name,
                                    struct error *err);
 
 /* Converts the attributes of a node after they were read, before they are checked. INVALID: the

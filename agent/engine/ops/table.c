@@ -319,7 +319,7 @@ static const struct op rows[] = {
     {OP_UNARY_GRADIENT, "UnaryGradient", 0, 0, 2, 4, 1, "f", NULL, infer_same, 0},
 };
 
-const struct op *table_find(const char *name, int opset) {
+const struct op *op_find(const char *name, int opset) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].since <= opset && opset <= rows[i].until && strcmp(rows[i].name, name) == 0) {
             return &rows[i];
@@ -328,7 +328,7 @@ const struct op *table_find(const char *name, int opset) {
     return NULL;
 }
 
-const struct op *table_op(enum op_id id) {
+const struct op *op_of_id(enum op_id id) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool is_internal = rows[i].until == 0;
         if (rows[i].id == (int)id &&
@@ -339,13 +339,13 @@ const struct op *table_op(enum op_id id) {
     return NULL;
 }
 
-const struct op *table_row(size_t index) {
+const struct op *op_row(size_t index) {
     return index < ARRAY_LEN(rows) ? &rows[index] : NULL;
 }
 
-struct node table_forward(const struct node *node) {
+struct node op_forward_node(const struct node *node) {
     struct node forward = *node;
-    forward.op = table_find(node_text(node, "of", ""), node->opset);
+    forward.op = op_find(node_text(node, "of", ""), node->opset);
     forward.input_count = 0;
     forward.inputs = NULL;
     return forward;

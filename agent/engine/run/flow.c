@@ -23,7 +23,7 @@ struct memory {
 };
 
 struct line {
-    struct plan *plan; /* NULL: empty */
+    struct execution_plan *plan; /* NULL: empty */
     struct memory *in, *out;
 };
 
@@ -84,7 +84,7 @@ static int grow_results(struct device *device, struct memory *memory, size_t byt
 }
 
 static void empty_line(const struct session *session, struct line *line) {
-    plan_free(TAKE(line->plan));
+    execution_plan_free(TAKE(line->plan));
     give_back(session->device, line->in, session->graph.input_count);
     give_back(session->device, line->out, session->graph.output_count);
 }
@@ -200,19 +200,21 @@ static int fill_line(struct session *session, struct line *line, const struct te
     bool *is_bound = x_calloc(graph->output_count, sizeof *is_bound);
     memset(is_bound, true, graph->output_count);
     int result = graph_bring_back(graph, session->model->file, err);
-    result = result < 0 ? -1 : plan_new_bound(device, graph, inputs, is_bound, &line->plan, err);
+    result = result < 0
+                 ? -1
+                 : execution_plan_new_bound(device, graph, inputs, is_bound, &line->plan, err);
     free(is_bound);
     for (size_t i = 0; i < graph->input_count && result == 0; i++) {
         result = grow(device, &line->in[i], bytes_of(&inputs[i]), err);
         if (result == 0) {
-            plan_bind_input(line->plan, i, line->in[i].at);
+            execution_plan_bind_input(line->plan, i, line->in[i].at);
         }
     }
     for (size_t i = 0; i < graph->output_count && result == 0; i++) {
         const struct tensor *made = &line->plan->tensors[graph->outputs[i]];
         result = grow(device, &line->out[i], bytes_of(made), err);
         if (result == 0) {
-            plan_bind_output(line->plan, i, line->out[i].at);
+            execution_plan_bind_output(line->plan, i, line->out[i].at);
         }
     }
     if (result < 0) {
@@ -227,7 +229,7 @@ static int find_line(struct session *session, const struct tensor *inputs, struc
                      struct error *err) {
     struct line *lines = session->flow->lines, *oldest = &lines[0];
     for (int i = 0; i < LINES; i++) {
-        if (lines[i].plan && plan_fits(lines[i].plan, inputs)) {
+        if (lines[i].plan && execution_plan_fits(lines[i].plan, inputs)) {
             *ret_line = &lines[i];
             return 0;
         }
@@ -328,7 +330,7 @@ static int submit(struct session *session, const struct tensor *inputs, struct e
     }
     line->plan->last_used = ++flow->runs;
     session->current = line->plan;
-    return plan_start(line->plan, session->block, inputs, err) < 0
+    return execution_plan_start(line->plan, session->block, inputs, err) < 0
                ? -1
                : go_down(session, line, set, err);
 }

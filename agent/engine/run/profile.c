@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static double slot_bytes(const struct schedule *schedule, int slot) {
-    const struct slot *s = &schedule->slots[slot];
+    const struct schedule_slot *s = &schedule->slots[slot];
     return (double)shape_count(&s->shape) * (double)tensor_type_size(s->type);
 }
 
@@ -30,14 +30,14 @@ static double step_bytes(const struct schedule *schedule, const struct step *ste
 
 static double step_flops(const struct schedule *schedule, const struct step *step) {
     const struct node *node = step->node;
-    const struct slot *slots = schedule->slots;
+    const struct schedule_slot *slots = schedule->slots;
     return node->op->flags & OP_COUNTED
                ? shape_node_flops(node, &slots[node->inputs[0]].shape,
                                   &slots[node->inputs[1]].shape, &slots[node->outputs[0]].shape)
                : 0;
 }
 
-static void describe(struct profile *profile, const struct plan *plan) {
+static void describe(struct profile *profile, const struct execution_plan *plan) {
     const struct schedule *schedule = plan->schedule;
     profile->steps = x_calloc(schedule->step_count + 1, sizeof *profile->steps);
     for (size_t i = 0; i < schedule->step_count; i++) {
@@ -55,7 +55,7 @@ static void describe(struct profile *profile, const struct plan *plan) {
 
 struct recording {
     struct profile *profile;
-    const struct plan *plan;
+    const struct execution_plan *plan;
     size_t next; /* index of ended_ns */
 };
 
@@ -96,7 +96,7 @@ int profile_new(struct session *session, const struct tensor *inputs, size_t run
     struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
     /* Makes the plan and warms the caches. */
     int result = session_run(session, inputs, outputs, err);
-    const struct plan *plan = session_plan(session);
+    const struct execution_plan *plan = session_plan(session);
     struct device *device = result == 0 ? plan->device : NULL;
     profile->has_peaks = device && device->ops->measure;
     if (profile->has_peaks) {
@@ -111,7 +111,7 @@ int profile_new(struct session *session, const struct tensor *inputs, size_t run
         result = session_run(session, inputs, outputs, err);
     }
     struct recording recording = {.profile = profile, .plan = plan};
-    const struct plan_hook hook = {record, &recording};
+    const struct training_hook hook = {record, &recording};
     for (size_t r = 0; result == 0 && r < runs; r++) {
         profile->began_ns[r] = clock_monotonic_ns();
         result = session_run_hooked(session, inputs, outputs, &hook, err);

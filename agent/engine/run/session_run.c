@@ -22,7 +22,7 @@ int session_grow_block(struct session *session, size_t size, struct error *err) 
 
 void session_forget_plans(struct session *session) {
     for (int i = 0; i < SESSION_PLANS; i++) {
-        plan_free(TAKE(session->plans[i]));
+        execution_plan_free(TAKE(session->plans[i]));
     }
     session->current = NULL;
     if (session->block) {
@@ -41,12 +41,12 @@ bool session_has_plans(const struct session *session) {
 }
 
 /* The plan for these shapes: a kept one, or a new one that replaces the least recently used. */
-static int find_plan(struct session *session, const struct tensor *inputs, struct plan **ret_plan,
-                     struct error *err) {
-    struct plan **oldest = &session->plans[0], *plan;
+static int find_plan(struct session *session, const struct tensor *inputs,
+                     struct execution_plan **ret_plan, struct error *err) {
+    struct execution_plan **oldest = &session->plans[0], *plan;
     for (int i = 0; i < SESSION_PLANS; i++) {
         plan = session->plans[i];
-        if (plan && plan_fits(plan, inputs)) {
+        if (plan && execution_plan_fits(plan, inputs)) {
             *ret_plan = plan;
             return 0;
         }
@@ -57,9 +57,9 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
     if (*oldest == session->current) {
         session->current = NULL;
     }
-    plan_free(TAKE(*oldest));
+    execution_plan_free(TAKE(*oldest));
     if (graph_bring_back(&session->graph, session->model->file, err) < 0 ||
-        plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
+        execution_plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
         return -1;
     }
     *oldest = plan;
@@ -68,19 +68,19 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
 }
 
 static int run_once(struct session *session, const struct tensor *inputs, struct tensor *outputs,
-                    const struct plan_hook *hook, struct error *err) {
-    struct plan *plan;
+                    const struct training_hook *hook, struct error *err) {
+    struct execution_plan *plan;
     if (find_plan(session, inputs, &plan, err) < 0 ||
         session_grow_block(session, plan->schedule->block_bytes, err) < 0) {
         return -1;
     }
     plan->last_used = ++session->runs;
     session->current = plan;
-    return plan_run_hooked(plan, session->block, inputs, outputs, hook, err);
+    return execution_plan_run(plan, session->block, inputs, outputs, hook, err);
 }
 
 int session_run_hooked(struct session *session, const struct tensor *inputs, struct tensor *outputs,
-                       const struct plan_hook *hook, struct error *err) {
+                       const struct training_hook *hook, struct error *err) {
     for (;;) {
         bool had_plans = session_has_plans(session);
         if (run_once(session, inputs, outputs, hook, err) == 0) {
@@ -102,7 +102,7 @@ int session_run(struct session *session, const struct tensor *inputs, struct ten
     return session_run_hooked(session, inputs, outputs, NULL, err);
 }
 
-const struct plan *session_plan(const struct session *session) {
+const struct execution_plan *session_plan(const struct session *session) {
     return session->current;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/engine/model.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "agent/engine/session.h"
 
 struct flow;
@@ -14,8 +14,8 @@ struct session {
     struct graph graph; /* the model's graph after all rewriting */
     bool gives_bytes;
     struct device *device;
-    struct plan *plans[SESSION_PLANS]; /* used by session_run */
-    struct plan *current;
+    struct execution_plan *plans[SESSION_PLANS]; /* used by session_run */
+    struct execution_plan *current;
     uint64_t runs;
     void *block; /* shared by all plans: only one runs at a time */
     size_t block_bytes;
@@ -35,6 +35,6 @@ void flow_close(struct session *session);
 /* For profiles: session_run with a hook after each step; and the plan of the last run, with its
  * schedule and kernels, valid until the next run (NULL before the first). */
 NODISCARD int session_run_hooked(struct session *session, const struct tensor *inputs,
-                                 struct tensor *outputs, const struct plan_hook *hook,
+                                 struct tensor *outputs, const struct training_hook *hook,
                                  struct error *err);
-const struct plan *session_plan(const struct session *session);
+const struct execution_plan *session_plan(const struct session *session);

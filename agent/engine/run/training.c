@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/training.h"
 
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 
 #include <stdlib.h>
 
 struct training {
     struct device *device;
-    struct plan *plan;
+    struct execution_plan *plan;
     void *block;
 };
 
@@ -15,7 +15,7 @@ int training_open(struct device *device, const struct graph *graph, const struct
                   const bool *is_bound, struct training **ret_training, struct error *err) {
     AUTO(training_freep) struct training *training = x_calloc(1, sizeof *training);
     training->device = device;
-    if (plan_new_bound(device, graph, inputs, is_bound, &training->plan, err) < 0 ||
+    if (execution_plan_new_bound(device, graph, inputs, is_bound, &training->plan, err) < 0 ||
         device->ops->alloc(device, training->plan->schedule->block_bytes, &training->block, err) <
             0) {
         return -1;
@@ -28,7 +28,7 @@ void training_free(struct training *training) {
     if (!training) {
         return;
     }
-    plan_free(training->plan);
+    execution_plan_free(training->plan);
     if (training->block) {
         training->device->ops->free(training->device, training->block);
     }
@@ -55,24 +55,24 @@ const struct node *training_node(const struct training *training, size_t step) {
 }
 
 void training_bind(struct training *training, size_t output, void *memory) {
-    plan_bind_output(training->plan, output, memory);
+    execution_plan_bind_output(training->plan, output, memory);
 }
 
 void training_bind_input(struct training *training, size_t input, void *memory) {
-    plan_bind_input(training->plan, input, memory);
+    execution_plan_bind_input(training->plan, input, memory);
 }
 
 int training_run(struct training *training, const struct tensor *inputs, struct tensor *outputs,
-                 const struct plan_hook *hook, struct error *err) {
-    const struct plan *plan = training->plan;
+                 const struct training_hook *hook, struct error *err) {
+    const struct execution_plan *plan = training->plan;
     for (size_t i = 0; i < plan->graph->output_count; i++) {
         if (plan->bound[i].is_bound && !plan->bound[i].memory) {
             return error_set(err, ERROR_BUG, "output %zu is bound and has no memory", i);
         }
     }
-    if (!plan_fits(plan, inputs)) {
+    if (!execution_plan_fits(plan, inputs)) {
         return error_set(err, ERROR_BUG,
                          "the inputs have other shapes than training_open was told");
     }
-    return plan_run_hooked(training->plan, training->block, inputs, outputs, hook, err);
+    return execution_plan_run(training->plan, training->block, inputs, outputs, hook, err);
 }

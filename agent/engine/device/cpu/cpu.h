@@ -11,7 +11,7 @@ struct cpu_device {
     struct threads *threads;
     /* NULL for "reference": */
     const struct vector_ops *vectors; /* fast/vector.h: the inner loops for this processor */
-    struct weights_cache *weights;    /* fast/steps.h */
+    struct weights_cache *weights;    /* fast/weights_cache.h */
     struct onednn *onednn;            /* onednn/onednn.h */
 };
 
@@ -37,8 +37,8 @@ NODISCARD int cpu_measure(struct device *device, struct device_peaks *ret_peaks,
 struct threads *cpu_threads(const struct call *call);
 
 /* A call's inputs as facts, for the functions of engine/ops that read parameters. */
-struct call_facts {
+struct cpu_call_facts {
     struct fact facts[8];
     const struct fact *inputs[8];
 };
-const struct fact *const *call_facts(const struct call *call, struct call_facts *ret_facts);
+const struct fact *const *cpu_call_facts(const struct call *call, struct cpu_call_facts *ret_facts);

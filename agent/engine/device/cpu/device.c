@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/weights_cache.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
 #include "agent/engine/device/cpu/prepare.h"
 

@@ -9,7 +9,7 @@
 #include "agent/engine/ops/table.h"
 
 // For a step that oneDNN takes: the channels must fill whole blocks.
-static bool is_whole(const struct vector_ops *ops, const struct slot *slot) {
+static bool is_whole(const struct vector_ops *ops, const struct schedule_slot *slot) {
     return slot->shape.rank == 4 && slot->shape.dims[1] % ops->block == 0;
 }
 
@@ -52,7 +52,8 @@ static bool reads_pending(const struct step *step, int input) {
 static void mark_outputs(const struct vector_ops *ops, struct schedule *schedule,
                          const struct step *step) {
     for (int k = 0; step->node && step->kernel && k < step->output_count; k++) {
-        struct slot *slot = step->outputs[k] < 0 ? NULL : &schedule->slots[step->outputs[k]];
+        struct schedule_slot *slot =
+            step->outputs[k] < 0 ? NULL : &schedule->slots[step->outputs[k]];
         if (slot && slot->place == PLACE_ARENA && !slot->viewed && !slot->is_output &&
             writes_blocks(ops, schedule, step, k)) {
             const struct conv_step *conv = step->kernel == &fast_conv ? step->state : NULL;
@@ -74,7 +75,8 @@ static void mark(const struct vector_ops *ops, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         const struct step *step = &schedule->steps[i];
         for (int k = 0; step->node && k < step->input_count; k++) {
-            struct slot *slot = step->inputs[k] < 0 ? NULL : &schedule->slots[step->inputs[k]];
+            struct schedule_slot *slot =
+                step->inputs[k] < 0 ? NULL : &schedule->slots[step->inputs[k]];
             if (slot && slot->layout && !reads_blocks(ops, schedule, step, k)) {
                 slot->layout = 0;
             } else if (slot && slot->layout && !reads_pending(step, k)) {
@@ -91,7 +93,8 @@ static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
         bool pools = step->kernel == &fast_max_pool || step->kernel == &fast_global_pool;
         bool lacks = pools && !schedule->slots[step->inputs[0]].layout;
         if (step->kernel == &fast_concat) {
-            lacks = !schedule->slots[step->outputs[0]].layout || !concat_fits(ops, schedule, step);
+            lacks =
+                !schedule->slots[step->outputs[0]].layout || !step_concat_fits(ops, schedule, step);
         }
         if (step->kernel == &fast_pool_gradient) {
             lacks = !schedule->slots[step->inputs[0]].layout ||
@@ -116,9 +119,9 @@ void layout_choose(const struct vector_ops *ops, struct schedule *schedule) {
         mark(ops, schedule);
     } while (demote(ops, schedule));
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        struct slot *slot = &schedule->slots[i];
+        struct schedule_slot *slot = &schedule->slots[i];
         if (slot->layout) {
-            slot->size_bytes = layout_bytes(ops, &slot->shape, slot->layout);
+            slot->size_bytes = step_layout_bytes(ops, &slot->shape, slot->layout);
         }
     }
 }

@@ -22,7 +22,7 @@ static bool packs_unlisted(const struct step *step, const void *bytes) {
 
 // Drops weights that are packed and that no other step reads or still has to pack.
 static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
-    const struct slot *weights = &schedule->slots[step->inputs[1]];
+    const struct schedule_slot *weights = &schedule->slots[step->inputs[1]];
     bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
     for (size_t i = 0; i < schedule->slot_count && !needed; i++) {
         needed = schedule->slots[i].constant == weights->constant && (int)i != step->inputs[1];
@@ -67,19 +67,19 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (!step->node) {
             continue;
         }
-        if (trees_step_try(step, err) < 0) {
+        if (cpu_ml_trees_try(step, err) < 0) {
             return -1;
         }
         if (step->kernel == &fast_conv) {
-            conv_step_prepare(cpu, schedule, step);
+            step_conv_prepare(cpu, schedule, step);
         } else if (step->kernel == &fast_combine) {
-            combine_step_prepare(schedule, step);
+            step_combine_prepare(schedule, step);
         } else if (step->kernel == &fast_max_pool) {
-            pool_step_prepare(cpu, schedule, step);
+            step_pool_prepare(cpu, schedule, step);
         } else if (step->kernel == &fast_norm) {
-            norm_step_prepare(schedule, step);
+            step_norm_prepare(schedule, step);
         } else if (step->kernel == &fast_norm_gradient) {
-            norm_gradient_step_prepare(schedule, step);
+            step_norm_gradient_prepare(schedule, step);
         } else if (step->kernel == &onednn_planned) {
             step->kernel = NULL;
             onednn_step_try(cpu->onednn, schedule, step);
@@ -88,10 +88,10 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
                                  step->node->op->name, step->node->name);
             }
         } else if (!step->kernel) {
-            gemm_step_try(cpu, schedule, step);
+            step_gemm_try(cpu, schedule, step);
         }
         if (step->node && !step->kernel) {
-            unary_step_try(schedule, step);
+            step_unary_try(schedule, step);
         }
         if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 
 bool channels_last_fits(enum tensor_type type, const struct shape *shape) {
     int64_t count = shape_count(shape);
@@ -7,16 +8,16 @@ bool channels_last_fits(enum tensor_type type, const struct shape *shape) {
            shape->dims[1] < 1 << 20 && count < (int64_t)1 << 40;
 }
 
-struct kernels_last channels_last_of(const struct gpu *gpu, const struct shape *shape) {
-    struct kernels_last last = {.type = gpu->type,
-                                .n = shape->dims[0],
-                                .pixels = 1,
-                                .channels = (int)shape->dims[1],
-                                .pitch = (int)channels_last_pitch(shape->dims[1])};
+struct kernels_channels_last channels_last_of(const struct gpu *gpu, const struct shape *shape) {
+    struct kernels_channels_last nhwc = {.type = gpu->type,
+                                         .n = shape->dims[0],
+                                         .pixels = 1,
+                                         .channels = (int)shape->dims[1],
+                                         .pitch = (int)channels_last_pitch(shape->dims[1])};
     for (int i = 2; i < shape->rank; i++) {
-        last.pixels *= shape->dims[i];
+        nhwc.pixels *= shape->dims[i];
     }
-    return last;
+    return nhwc;
 }
 
 size_t channels_last_bytes(const struct shape *shape) {

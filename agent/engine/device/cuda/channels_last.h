@@ -3,7 +3,7 @@
  * KERNELS_LANES. */
 #pragma once
 
-#include "agent/engine/device/cuda/kernels/kernels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/tensor.h"
 
 struct gpu;
@@ -16,4 +16,4 @@ static inline int64_t channels_last_pitch(int64_t channels) {
  * 32 bits. */
 bool channels_last_fits(enum tensor_type type, const struct shape *shape);
 size_t channels_last_bytes(const struct shape *shape);
-struct kernels_last channels_last_of(const struct gpu *gpu, const struct shape *shape);
+struct kernels_channels_last channels_last_of(const struct gpu *gpu, const struct shape *shape);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cuda/description.h"
+#include "agent/engine/device/cuda/kernels/kernels_window.h"
+#include "agent/engine/device/cuda/task.h"
 
 #include <limits.h>
 
@@ -17,8 +19,8 @@ bool description_fits(const struct kernels_window *w) {
     return modest;
 }
 
-static cudnnDataType_t data_type(const struct gpu *gpu, bool is_last) {
-    return !is_last                        ? CUDNN_DATA_FLOAT
+static cudnnDataType_t data_type(const struct gpu *gpu, bool is_channels_last) {
+    return !is_channels_last               ? CUDNN_DATA_FLOAT
            : gpu->type == KERNELS_BFLOAT16 ? CUDNN_DATA_BFLOAT16
                                            : CUDNN_DATA_HALF;
 }
@@ -30,8 +32,8 @@ static int describe_tensor(struct description *description, cudnnTensorDescripto
     if (status != CUDNN_STATUS_SUCCESS) {
         return (int)status;
     }
-    cudnnDataType_t type = data_type(description->gpu, description->is_last);
-    return (int)(description->is_last
+    cudnnDataType_t type = data_type(description->gpu, description->is_channels_last);
+    return (int)(description->is_channels_last
                      ? libraries->dnn.SetTensor4dDescriptorEx(*ret_tensor, type, (int)n, (int)c,
                                                               (int)h, (int)w, (int)(h * w * c), 1,
                                                               (int)(w * c), (int)c)
@@ -49,7 +51,7 @@ int description_make(struct description *description) {
         in[i] =
             w->in[i + 1] + (description->is_padded ? w->pad_begin[i + 1] + w->pad_end[i + 1] : 0);
     }
-    cudnnDataType_t type = data_type(description->gpu, description->is_last);
+    cudnnDataType_t type = data_type(description->gpu, description->is_channels_last);
     int status =
         describe_tensor(description, &description->x, w->n, description->x_channels, in[0], in[1]);
     status = status ? status
@@ -63,7 +65,7 @@ int description_make(struct description *description) {
                  ? status
                  : (int)libraries->dnn.SetFilter4dDescriptor(
                        description->filter, type,
-                       description->is_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                       description->is_channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
                        (int)description->y_channels, (int)c, (int)w->kernel[1], (int)w->kernel[2]);
     status = status ? status
                     : (int)libraries->dnn.CreateConvolutionDescriptor(&description->convolution);
@@ -75,11 +77,12 @@ int description_make(struct description *description) {
     status = status ? status
                     : (int)libraries->dnn.SetConvolutionGroupCount(description->convolution,
                                                                    (int)w->groups);
-    return status ? status
-                  : (int)libraries->dnn.SetConvolutionMathType(
-                        description->convolution, description->is_last ? CUDNN_TENSOR_OP_MATH
-                                                  : description->gpu->has_tf32 ? CUDNN_DEFAULT_MATH
-                                                                               : CUDNN_FMA_MATH);
+    return status
+               ? status
+               : (int)libraries->dnn.SetConvolutionMathType(
+                     description->convolution, description->is_channels_last ? CUDNN_TENSOR_OP_MATH
+                                               : description->gpu->has_tf32  ? CUDNN_DEFAULT_MATH
+                                                                             : CUDNN_FMA_MATH);
 }
 
 void description_release(struct description *description) {
@@ -99,7 +102,8 @@ void description_release(struct description *description) {
     }
 }
 
-bool description_keeps_weights(const struct operand *weights, const struct kernels_window *window) {
+bool description_keeps_weights(const struct task_operand *weights,
+                               const struct kernels_window *window) {
     return window->groups == 1 && window->m % KERNELS_LANES == 0 && weights->shape.rank == 4 &&
            channels_last_fits(weights->type, &weights->shape);
 }

@@ -22,7 +22,7 @@ uint16_t packed_weights_number(const struct gpu *gpu, float value) {
 
 static bool is_same(const struct packing *a, const struct packing *b) {
     return a->weights == b->weights && a->bias == b->bias && a->scale_key == b->scale_key &&
-           a->is_last == b->is_last && a->is_depthwise == b->is_depthwise &&
+           a->is_channels_last == b->is_channels_last && a->is_depthwise == b->is_depthwise &&
            a->is_turned == b->is_turned && a->m == b->m && a->c == b->c && a->taps == b->taps;
 }
 
@@ -42,7 +42,7 @@ static void fill_taps(struct gpu *gpu, const struct packing *pack, int64_t i, in
                       void *memory) {
     for (int64_t tap = 0; tap < pack->taps; tap++) {
         float weight = weight_at(pack, i, k, tap);
-        if (pack->is_last) {
+        if (pack->is_channels_last) {
             ((uint16_t *)memory)[(i * pack->taps + tap) * channels_last_pitch(pack->c) + k] =
                 packed_weights_number(gpu, weight);
         } else if (pack->is_depthwise) {
@@ -55,9 +55,10 @@ static void fill_taps(struct gpu *gpu, const struct packing *pack, int64_t i, in
 
 /* Rounded-up parts are zero. */
 static void *fill_weights(struct gpu *gpu, const struct packing *pack, size_t *ret_size) {
-    int64_t m = pack->is_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
-    int64_t c = pack->is_last ? channels_last_pitch(pack->c) : pack->c;
-    *ret_size = (size_t)(m * c * pack->taps) * (pack->is_last ? 2 : sizeof(float));
+    int64_t m =
+        pack->is_channels_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
+    int64_t c = pack->is_channels_last ? channels_last_pitch(pack->c) : pack->c;
+    *ret_size = (size_t)(m * c * pack->taps) * (pack->is_channels_last ? 2 : sizeof(float));
     void *memory = x_calloc(MAX(*ret_size, 1), 1);
     for (int64_t i = 0; i < pack->m; i++) {
         for (int64_t k = 0; k < pack->c; k++) {
@@ -68,7 +69,8 @@ static void *fill_weights(struct gpu *gpu, const struct packing *pack, size_t *r
 }
 
 static void *fill_bias(struct gpu *gpu, const struct packing *pack, size_t *ret_size) {
-    int64_t m = pack->is_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
+    int64_t m =
+        pack->is_channels_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
     *ret_size = (size_t)m * (sizeof(float) + sizeof(uint16_t));
     float *memory = x_calloc(MAX(*ret_size, 1), 1);
     uint16_t *narrow = (uint16_t *)(memory + m);

@@ -13,12 +13,13 @@ struct packing {
     const float *scale, *shift;  /* [m] or NULL: the result is (w x + bias) * scale + shift */
     const void *scale_key;       /* the key for scale and shift */
     int64_t m, c, taps;          /* rest is [c, taps] */
-    bool is_last;                /* [m rounded up, taps, c rounded up], of the device's type */
+    bool is_channels_last;       /* [m rounded up, taps, c rounded up], of the device's type */
     bool is_turned;              /* weights are [c, m] (taps is 1) */
     bool is_depthwise;           /* c is 1: [taps, m rounded up], float32 */
 };
-/* *ret_weights is in the layout above. *ret_bias is float32 [m]; if is_last, m is rounded up and
- * the same numbers follow in the device's type. Both are in device memory that the device owns. */
+/* *ret_weights is in the layout above. *ret_bias is float32 [m]; if is_channels_last, m is rounded
+ * up and the same numbers follow in the device's type. Both are in device memory that the device
+ * owns. */
 NODISCARD int packed_weights_get(struct gpu *gpu, const struct packing *pack, void **ret_weights,
                                  void **ret_bias, struct error *err);
 void packed_weights_free(struct gpu *gpu);

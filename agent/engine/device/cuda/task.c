@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/device/cuda/packed_weights.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/device/cpu/reference/reference.h"
 
@@ -21,8 +22,9 @@ void task_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX
     }
 }
 
-static struct operand *operands_of(const struct schedule *schedule, const int *slots, int count) {
-    struct operand *operands = x_calloc((size_t)MAX(count, 1), sizeof *operands);
+static struct task_operand *operands_of(const struct schedule *schedule, const int *slots,
+                                        int count) {
+    struct task_operand *operands = x_calloc((size_t)MAX(count, 1), sizeof *operands);
     for (int i = 0; i < count; i++) {
         operands[i].is_absent = slots[i] < 0;
         if (slots[i] >= 0) {
@@ -55,7 +57,7 @@ void task_free(void *memory) {
 
 /* ---- conversions ---------------------------------------------------------------------------- */
 
-static void place(const struct schedule *schedule, struct operand *operand, int slot,
+static void place(const struct schedule *schedule, struct task_operand *operand, int slot,
                   size_t *used) {
     if (operand->is_absent || (enum gpu_layout)schedule->slots[slot].layout == operand->layout) {
         return;
@@ -80,11 +82,12 @@ void task_finish(const struct schedule *schedule, struct step *step) {
 }
 
 /* Converts to or from the layout of `operand`. */
-static int convert(struct gpu *gpu, const struct operand *operand, bool is_last, const void *from,
-                   void *to, struct error *err) {
-    struct kernels_last last = channels_last_of(gpu, &operand->shape);
-    return gpu_check(is_last ? kernels_run_to_last(&last, from, to, gpu->stream)
-                             : kernels_run_from_last(&last, from, to, gpu->stream),
+static int convert(struct gpu *gpu, const struct task_operand *operand, bool is_channels_last,
+                   const void *from, void *to, struct error *err) {
+    struct kernels_channels_last nhwc = channels_last_of(gpu, &operand->shape);
+    return gpu_check(is_channels_last
+                         ? kernels_run_to_channels_last(&nhwc, from, to, gpu->stream)
+                         : kernels_run_from_channels_last(&nhwc, from, to, gpu->stream),
                      "a conversion", err);
 }
 
@@ -93,7 +96,7 @@ int task_run(const struct call *call, struct error *err) {
     struct task *task = call->state;
     task->scratch = call->scratch;
     for (int i = 0; i < task->input_count; i++) {
-        struct operand *x = &task->inputs[i];
+        struct task_operand *x = &task->inputs[i];
         if (x->is_absent) {
             continue;
         }
@@ -104,7 +107,7 @@ int task_run(const struct call *call, struct error *err) {
         }
     }
     for (int i = 0; i < task->output_count; i++) {
-        struct operand *y = &task->outputs[i];
+        struct task_operand *y = &task->outputs[i];
         y->data = y->is_absent      ? NULL
                   : y->is_converted ? (char *)call->scratch + y->offset
                                     : call->outputs[i]->data;
@@ -113,7 +116,7 @@ int task_run(const struct call *call, struct error *err) {
         return -1;
     }
     for (int i = 0; i < task->output_count; i++) {
-        struct operand *y = &task->outputs[i];
+        struct task_operand *y = &task->outputs[i];
         if (y->is_converted && convert(gpu, y, y->layout != GPU_CHANNELS_LAST, y->data,
                                        call->outputs[i]->data, err) < 0) {
             return -1;
@@ -124,7 +127,7 @@ int task_run(const struct call *call, struct error *err) {
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-static int fetch(struct gpu *gpu, const struct operand *x, struct tensor *tensor,
+static int fetch(struct gpu *gpu, const struct task_operand *x, struct tensor *tensor,
                  struct error *err) {
     if (tensor_init(tensor, x->type, &x->shape, err) < 0) {
         return -1;
@@ -133,7 +136,7 @@ static int fetch(struct gpu *gpu, const struct operand *x, struct tensor *tensor
     return gpu->base.ops->copy(&gpu->base, COPY_TO_HOST, tensor->data, x->data, size, err);
 }
 
-static int store(struct gpu *gpu, const struct operand *y, const struct tensor *tensor,
+static int store(struct gpu *gpu, const struct task_operand *y, const struct tensor *tensor,
                  struct error *err) {
     size_t size = (size_t)shape_count(&y->shape) * tensor_type_size(y->type);
     return gpu->base.ops->copy(&gpu->base, COPY_TO_DEVICE, y->data, tensor->data, size, err);
@@ -153,7 +156,7 @@ static int host_run(struct gpu *gpu, const struct task *task, struct error *err)
         }
     }
     for (int i = 0; i < task->output_count && result == 0; i++) {
-        const struct operand *y = &task->outputs[i];
+        const struct task_operand *y = &task->outputs[i];
         if (!y->is_absent) {
             pointers[task->input_count + i] = &tensors[task->input_count + i];
             result = tensor_init(&tensors[task->input_count + i], y->type, &y->shape, err);
@@ -178,8 +181,8 @@ static int host_run(struct gpu *gpu, const struct task *task, struct error *err)
     return result;
 }
 
-void task_prepare_host(struct prepare *prepare) {
+void task_prepare_host(struct preparation *prepare) {
     prepare->task->run = host_run;
     prepare->task->is_host = true;
-    prepare_layout(prepare, GPU_ROW_MAJOR);
+    preparation_layout(prepare, GPU_ROW_MAJOR);
 }

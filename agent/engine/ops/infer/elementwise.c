@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-int broadcast(struct shape *shape, const struct shape *other, struct error *err) {
+int elementwise_broadcast(struct shape *shape, const struct shape *other, struct error *err) {
     struct shape result = {.rank = MAX(shape->rank, other->rank)};
     for (int i = 0; i < result.rank; i++) {
         int at = shape->rank - 1 - i, other_at = other->rank - 1 - i;
@@ -27,8 +27,8 @@ int broadcast(struct shape *shape, const struct shape *other, struct error *err)
     return 0;
 }
 
-void broadcast_strides(const struct shape *from, const struct shape *to,
-                       int64_t ret_strides[TENSOR_RANK_MAX]) {
+void elementwise_broadcast_strides(const struct shape *from, const struct shape *to,
+                                   int64_t ret_strides[TENSOR_RANK_MAX]) {
     int64_t stride = 1;
     for (int i = to->rank - 1; i >= 0; i--) {
         int at = from->rank - (to->rank - i);
@@ -45,7 +45,7 @@ int infer_broadcast(const struct node *node, const struct fact *const *inputs, s
         if (!inputs[i]) {
             return error_set(err, ERROR_INVALID, "input %d is missing", i);
         }
-        if (broadcast(&outputs[0].shape, &inputs[i]->shape, err) < 0) {
+        if (elementwise_broadcast(&outputs[0].shape, &inputs[i]->shape, err) < 0) {
             return -1;
         }
     }
@@ -131,7 +131,8 @@ int infer_clip(const struct node *node, const struct fact *const *inputs, struct
     return infer_same(node, inputs, outputs, err);
 }
 
-void unary_numbers(const struct node *node, int op, float *ret_first, float *ret_second) {
+void elementwise_unary_numbers(const struct node *node, int op, float *ret_first,
+                               float *ret_second) {
     static const struct {
         int op;
         const char *first, *second;
@@ -154,8 +155,8 @@ void unary_numbers(const struct node *node, int op, float *ret_first, float *ret
     }
 }
 
-void clip_bounds(const struct node *node, const struct tensor *low, const struct tensor *high,
-                 float *ret_low, float *ret_high) {
+void elementwise_clip_bounds(const struct node *node, const struct tensor *low,
+                             const struct tensor *high, float *ret_low, float *ret_high) {
     *ret_low = low ? *(const float *)low->data : node_number(node, "min", -INFINITY);
     *ret_high = high ? *(const float *)high->data : node_number(node, "max", INFINITY);
 }

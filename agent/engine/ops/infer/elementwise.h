@@ -32,18 +32,20 @@ NODISCARD int infer_clip(const struct node *node, const struct fact *const *inpu
                          struct fact *outputs, struct error *err);
 
 /* Broadcasts `other` with *shape, which becomes the result. */
-NODISCARD int broadcast(struct shape *shape, const struct shape *other, struct error *err);
+NODISCARD int elementwise_broadcast(struct shape *shape, const struct shape *other,
+                                    struct error *err);
 /* Strides, in elements, for reading a tensor of shape `from` along `to`: 0 in dimensions in which
  * it is repeated. `from` must broadcast to `to`. */
-void broadcast_strides(const struct shape *from, const struct shape *to,
-                       int64_t ret_strides[TENSOR_RANK_MAX]);
+void elementwise_broadcast_strides(const struct shape *from, const struct shape *to,
+                                   int64_t ret_strides[TENSOR_RANK_MAX]);
 
 /* The parameters of an operator `op` with one operand (LeakyRelu's alpha, HardSigmoid's alpha and
  * beta), from the attributes of the node, with ONNX's defaults; 0 for operators without parameters.
  * Not for Clip. */
-void unary_numbers(const struct node *node, int op, float *ret_first, float *ret_second);
+void elementwise_unary_numbers(const struct node *node, int op, float *ret_first,
+                               float *ret_second);
 
 /* The bounds of a float32 Clip, from attributes (opset 6) or inputs (opset 11). low and high are
  * these inputs; NULL: absent. */
-void clip_bounds(const struct node *node, const struct tensor *low, const struct tensor *high,
-                 float *ret_low, float *ret_high);
+void elementwise_clip_bounds(const struct node *node, const struct tensor *low,
+                             const struct tensor *high, float *ret_low, float *ret_high);

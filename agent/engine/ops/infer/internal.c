@@ -27,7 +27,7 @@ int infer_sum_to(const struct node *node, const struct fact *const *inputs, stru
                  struct error *err) {
     struct shape whole = inputs[0]->shape;
     if (infer_to_shape(node, inputs, outputs, err) < 0 ||
-        broadcast(&whole, &outputs[0].shape, err) < 0) {
+        elementwise_broadcast(&whole, &outputs[0].shape, err) < 0) {
         return -1;
     }
     if (!shape_equal(&whole, &inputs[0]->shape)) {

@@ -27,11 +27,11 @@ int matmul_params(const struct shape *a, const struct shape *b, struct matmul *r
     a_batch.rank = MAX(a->rank - 2, 0);
     b_batch.rank = MAX(b->rank - 2, 0);
     matmul.batch = a_batch;
-    if (broadcast(&matmul.batch, &b_batch, err) < 0) {
+    if (elementwise_broadcast(&matmul.batch, &b_batch, err) < 0) {
         return -1;
     }
-    broadcast_strides(&a_batch, &matmul.batch, matmul.a_strides);
-    broadcast_strides(&b_batch, &matmul.batch, matmul.b_strides);
+    elementwise_broadcast_strides(&a_batch, &matmul.batch, matmul.a_strides);
+    elementwise_broadcast_strides(&b_batch, &matmul.batch, matmul.b_strides);
     matmul.output = matmul.batch;
     if (!a_is_row) {
         matmul.output.dims[matmul.output.rank++] = matmul.m;
@@ -66,7 +66,8 @@ int infer_gemm(const struct node *node, const struct fact *const *inputs, struct
     }
     const struct fact *c = param_input(node, inputs, 2);
     outputs[0].shape = output;
-    if (c && (broadcast(&output, &c->shape, err) < 0 || !shape_equal(&output, &outputs[0].shape))) {
+    if (c && (elementwise_broadcast(&output, &c->shape, err) < 0 ||
+              !shape_equal(&output, &outputs[0].shape))) {
         return error_set(err, ERROR_INVALID, "input 2 does not broadcast to the product");
     }
     return 0;

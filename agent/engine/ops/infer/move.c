@@ -307,8 +307,8 @@ int infer_pad(const struct node *node, const struct fact *const *inputs, struct 
     return 0;
 }
 
-int transpose_order(const struct node *node, int rank, int ret_order[TENSOR_RANK_MAX],
-                    struct error *err) {
+int move_transpose_order(const struct node *node, int rank, int ret_order[TENSOR_RANK_MAX],
+                         struct error *err) {
     size_t count;
     const int64_t *named = node_integers(node, "perm", &count);
     int64_t order[TENSOR_RANK_MAX];
@@ -332,7 +332,7 @@ int transpose_order(const struct node *node, int rank, int ret_order[TENSOR_RANK
 int infer_transpose(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                     struct error *err) {
     int order[TENSOR_RANK_MAX], rank = inputs[0]->shape.rank;
-    if (transpose_order(node, rank, order, err) < 0) {
+    if (move_transpose_order(node, rank, order, err) < 0) {
         return -1;
     }
     outputs[0].shape.rank = rank;
@@ -383,7 +383,7 @@ int infer_expand(const struct node *node UNUSED, const struct fact *const *input
         }
     }
     outputs[0].shape = inputs[0]->shape;
-    return broadcast(&outputs[0].shape, &shape, err);
+    return elementwise_broadcast(&outputs[0].shape, &shape, err);
 }
 
 int infer_tile(const struct node *node UNUSED, const struct fact *const *inputs,

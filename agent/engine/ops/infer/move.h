@@ -21,8 +21,8 @@ NODISCARD int pad_params(const struct node *node, const struct fact *const *inpu
                          struct pad *ret_pad, struct error *err);
 
 /* The order of the input's dimensions in the output. */
-NODISCARD int transpose_order(const struct node *node, int rank, int ret_order[TENSOR_RANK_MAX],
-                              struct error *err);
+NODISCARD int move_transpose_order(const struct node *node, int rank,
+                                   int ret_order[TENSOR_RANK_MAX], struct error *err);
 
 NODISCARD int infer_concat(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err);

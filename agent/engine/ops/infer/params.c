@@ -73,7 +73,7 @@ int param_axes(int64_t *axes, int count, int rank, bool *ret_is_axis, struct err
     return 0;
 }
 
-struct around around_axis(const struct shape *shape, int64_t axis) {
+struct around param_around_axis(const struct shape *shape, int64_t axis) {
     axis = axis < 0 ? axis + shape->rank : axis;
     struct around around = {1, 1, 1};
     for (int i = 0; i < shape->rank; i++) {

@@ -28,7 +28,7 @@ NODISCARD int param_axes(int64_t *axes, int count, int rank, bool *ret_is_axis, 
 struct around {
     int64_t outer, size, inner;
 };
-struct around around_axis(const struct shape *shape, int64_t axis);
+struct around param_around_axis(const struct shape *shape, int64_t axis);
 
 /* Checks that the rank is in low..high; else ERROR_INVALID names input `index`. */
 NODISCARD int param_rank(const struct fact *fact, int index, int low, int high, struct error *err);

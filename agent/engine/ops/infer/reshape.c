@@ -143,7 +143,7 @@ static int64_t clamp_axis(int64_t axis, int rank) {
     return MIN(axis, rank);
 }
 
-void shape_part(const struct node *node, int rank, int *ret_start, int *ret_end) {
+void reshape_shape_range(const struct node *node, int rank, int *ret_start, int *ret_end) {
     *ret_start = (int)clamp_axis(node_integer(node, "start", 0), rank);
     *ret_end = (int)clamp_axis(node_integer(node, "end", rank), rank);
     *ret_end = MAX(*ret_start, *ret_end);
@@ -152,7 +152,7 @@ void shape_part(const struct node *node, int rank, int *ret_start, int *ret_end)
 int infer_shape(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                 struct error *err UNUSED) {
     int start, end;
-    shape_part(node, inputs[0]->shape.rank, &start, &end);
+    reshape_shape_range(node, inputs[0]->shape.rank, &start, &end);
     outputs[0].type = TENSOR_INT64;
     outputs[0].shape = (struct shape){1, {end - start}};
     return 0;

@@ -27,4 +27,4 @@ NODISCARD int infer_range(const struct node *node, const struct fact *const *inp
                           struct fact *outputs, struct error *err);
 
 /* The dimensions start..end - 1 that Shape returns (all before opset 15). */
-void shape_part(const struct node *node, int rank, int *ret_start, int *ret_end);
+void reshape_shape_range(const struct node *node, int rank, int *ret_start, int *ret_end);

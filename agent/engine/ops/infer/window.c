@@ -162,8 +162,8 @@ static int check_weights(const struct fact *const *inputs, struct error *err) {
     return param_rank(inputs[1], 1, inputs[0]->shape.rank, inputs[0]->shape.rank, err);
 }
 
-int conv_window(const struct node *node, const struct fact *const *inputs,
-                struct window *ret_window, struct error *err) {
+int window_of_conv(const struct node *node, const struct fact *const *inputs,
+                   struct window *ret_window, struct error *err) {
     if (check_weights(inputs, err) < 0) {
         return -1;
     }
@@ -176,8 +176,8 @@ int conv_window(const struct node *node, const struct fact *const *inputs,
     return fit_output(node, ret_window, err);
 }
 
-int conv_transpose_window(const struct node *node, const struct fact *const *inputs,
-                          struct window *window, struct error *err) {
+int window_of_conv_transpose(const struct node *node, const struct fact *const *inputs,
+                             struct window *window, struct error *err) {
     if (check_weights(inputs, err) < 0) {
         return -1;
     }
@@ -223,8 +223,8 @@ int conv_transpose_window(const struct node *node, const struct fact *const *inp
     return 0;
 }
 
-int pool_window(const struct node *node, const struct fact *const *inputs,
-                struct window *ret_window, struct error *err) {
+int window_of_pool(const struct node *node, const struct fact *const *inputs,
+                   struct window *ret_window, struct error *err) {
     if (param_rank(inputs[0], 0, 3, 2 + WINDOW_RANK, err) < 0) {
         return -1;
     }
@@ -254,7 +254,7 @@ static void set_shape(struct fact *output, const struct window *window, int64_t 
 int infer_conv(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                struct error *err) {
     struct window window;
-    if (conv_window(node, inputs, &window, err) < 0) {
+    if (window_of_conv(node, inputs, &window, err) < 0) {
         return -1;
     }
     set_shape(&outputs[0], &window, inputs[0]->shape.dims[0], inputs[1]->shape.dims[0]);
@@ -264,7 +264,7 @@ int infer_conv(const struct node *node, const struct fact *const *inputs, struct
 int infer_conv_transpose(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err) {
     struct window window;
-    if (conv_transpose_window(node, inputs, &window, err) < 0) {
+    if (window_of_conv_transpose(node, inputs, &window, err) < 0) {
         return -1;
     }
     set_shape(&outputs[0], &window, inputs[0]->shape.dims[0],
@@ -275,7 +275,7 @@ int infer_conv_transpose(const struct node *node, const struct fact *const *inpu
 int infer_pool(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                struct error *err) {
     struct window window;
-    if (pool_window(node, inputs, &window, err) < 0) {
+    if (window_of_pool(node, inputs, &window, err) < 0) {
         return -1;
     }
     set_shape(&outputs[0], &window, inputs[0]->shape.dims[0], inputs[0]->shape.dims[1]);
@@ -297,8 +297,8 @@ int infer_max_pool(const struct node *node, const struct fact *const *inputs, st
     return 0;
 }
 
-int unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
-                 struct error *err) {
+int window_unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
+                        struct error *err) {
     struct window window;
     if (read_window(node, x, NULL, &window, err) < 0) {
         return -1;
@@ -323,7 +323,7 @@ int infer_max_unpool(const struct node *node, const struct fact *const *inputs,
     const struct fact *shape = param_input(node, inputs, 2);
     struct shape *output = &outputs[0].shape, usual;
     if (param_rank(inputs[0], 0, 3, 2 + WINDOW_RANK, err) < 0 ||
-        unpool_shape(node, &inputs[0]->shape, &usual, err) < 0) {
+        window_unpool_shape(node, &inputs[0]->shape, &usual, err) < 0) {
         return -1;
     }
     if (!shape_equal(&inputs[0]->shape, &inputs[1]->shape)) {
@@ -355,4 +355,26 @@ int infer_global_pool(const struct node *node UNUSED, const struct fact *const *
         outputs[0].shape.dims[i] = 1;
     }
     return 0;
+}
+
+void window_covered(const struct window *window, int dim, int64_t k, int64_t *first,
+                    int64_t *last) {
+    int64_t stride = window->stride[dim];
+    int64_t shift = k * window->dilation[dim] - window->pad_begin[dim];
+    int64_t low = -shift, high = window->in[dim] - shift; /* low <= o * stride < high */
+    *first = low <= 0 ? 0 : (low + stride - 1) / stride;
+    *last = high <= 0 ? 0 : MIN((high + stride - 1) / stride, window->out[dim]);
+}
+
+struct window_span window_span(const struct window *window, int dim, int64_t o) {
+    int64_t dilation = window->dilation[dim];
+    int64_t start = o * window->stride[dim] - window->pad_begin[dim];
+    int64_t end = start + (window->kernel[dim] - 1) * dilation + 1;
+    int64_t padded_end = MIN(end, window->in[dim] + window->pad_end[dim]);
+    if (dilation == 1) { /* divisions take longer than a small window */
+        return (struct window_span){MAX(start, 0), MIN(end, window->in[dim]), padded_end - start};
+    }
+    return (struct window_span){
+        start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start,
+        MIN(end, window->in[dim]), (padded_end - start + dilation - 1) / dilation};
 }

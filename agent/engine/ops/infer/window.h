@@ -16,13 +16,23 @@ struct window {
 };
 
 /* x [n, c, ...], w [m, c / groups, ...]; the output is [n, m, ...]. */
-NODISCARD int conv_window(const struct node *node, const struct fact *const *inputs,
-                          struct window *ret_window, struct error *err);
+NODISCARD int window_of_conv(const struct node *node, const struct fact *const *inputs,
+                             struct window *ret_window, struct error *err);
 /* x [n, c, ...], w [c, m / groups, ...]: in and out are the sizes of x and of the output. */
-NODISCARD int conv_transpose_window(const struct node *node, const struct fact *const *inputs,
-                                    struct window *ret_window, struct error *err);
-NODISCARD int pool_window(const struct node *node, const struct fact *const *inputs,
-                          struct window *ret_window, struct error *err);
+NODISCARD int window_of_conv_transpose(const struct node *node, const struct fact *const *inputs,
+                                       struct window *ret_window, struct error *err);
+NODISCARD int window_of_pool(const struct node *node, const struct fact *const *inputs,
+                             struct window *ret_window, struct error *err);
+
+/* The outputs along dimension `dim` whose kernel element `k` is inside the input: [*first, *last).
+ * Output o reads input pixel o * stride + k * dilation - pad_begin. */
+void window_covered(const struct window *window, int dim, int64_t k, int64_t *first, int64_t *last);
+/* For pools: the input pixels that output o reads: first, first + dilation, ... below last. cells:
+ * the number of kernel elements that are inside the padded input. */
+struct window_span {
+    int64_t first, last, cells;
+};
+struct window_span window_span(const struct window *window, int dim, int64_t o);
 
 NODISCARD int infer_conv(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
@@ -35,9 +45,9 @@ NODISCARD int infer_pool(const struct node *node, const struct fact *const *inpu
 NODISCARD int infer_max_pool(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);
 /* Inputs: x, the indices of the maxima, the output's shape (optional). The indices refer to
- * unpool_shape, which is also the output's shape if none is given. */
-NODISCARD int unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
-                           struct error *err);
+ * window_unpool_shape, which is also the output's shape if none is given. */
+NODISCARD int window_unpool_shape(const struct node *node, const struct shape *x,
+                                  struct shape *ret_shape, struct error *err);
 NODISCARD int infer_max_unpool(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
 NODISCARD int infer_global_pool(const struct node *node, const struct fact *const *inputs,

@@ -219,12 +219,12 @@ int infer_ml_extractor(const struct node *node UNUSED, const struct fact *const 
 /* ---- checks without an input ----------------------------------------------------------------- */
 
 static void release_trees(void *trees) {
-    trees_free(trees);
+    ml_trees_free(trees);
 }
 
 static int make_trees(struct node *node, struct arena *arena, struct error *err) {
-    struct trees *trees = NULL;
-    if (trees_read(node, &trees, err) < 0) {
+    struct ml_trees *trees = NULL;
+    if (ml_trees_read(node, &trees, err) < 0) {
         return -1;
     }
     arena_keep(arena, trees, release_trees);

@@ -34,7 +34,7 @@ struct place {
 struct build {
     struct source source;
     struct place *places;
-    struct trees *trees;
+    struct ml_trees *trees;
     int32_t *queue;
 };
 
@@ -263,7 +263,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
 /* The places from..to - 1 are one tree. */
 static int place_tree(struct build *build, struct tree_node *read, int32_t from, int32_t to,
                       struct error *err) {
-    struct trees *trees = build->trees;
+    struct ml_trees *trees = build->trees;
     int32_t root = -1, taken = 0, known = 0;
     for (int32_t i = from; i < to; i++) {
         if (!build->places[i].is_child && root >= 0) {
@@ -296,7 +296,7 @@ static int place_tree(struct build *build, struct tree_node *read, int32_t from,
 }
 
 static int place_trees(struct build *build, struct error *err) {
-    struct trees *trees = build->trees;
+    struct ml_trees *trees = build->trees;
     int32_t count = (int32_t)build->source.nodes, from = 0;
     struct tree_node *read = x_calloc((size_t)count, sizeof *read);
     int result = 0;
@@ -340,7 +340,7 @@ static int find_leaf(const struct build *build, size_t i, int32_t *ret_node, str
     return 0;
 }
 
-static void note_class(struct trees *trees, bool *is_weighed, int64_t target, double value) {
+static void note_class(struct ml_trees *trees, bool *is_weighed, int64_t target, double value) {
     trees->weighed_count += !is_weighed[target];
     is_weighed[target] = true;
     trees->is_second_weighed = trees->is_second_weighed || target == 1;
@@ -350,7 +350,7 @@ static void note_class(struct trees *trees, bool *is_weighed, int64_t target, do
 /* Groups weights by leaf, in the order of the file. */
 static int place_weights(struct build *build, struct error *err) {
     const struct source *source = &build->source;
-    struct trees *trees = build->trees;
+    struct ml_trees *trees = build->trees;
     int32_t *leaves = x_calloc(source->weights + 1, sizeof *leaves), next = 0;
     bool *is_weighed = x_calloc((size_t)trees->target_count, sizeof *is_weighed);
     int result = 0;
@@ -386,7 +386,7 @@ static int place_weights(struct build *build, struct error *err) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int read_targets(const struct node *node, struct trees *trees, struct error *err) {
+static int read_targets(const struct node *node, struct ml_trees *trees, struct error *err) {
     static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
     const char *aggregate = node_text(node, "aggregate_function", "SUM");
     /* Its rule has checked that it is one of them. */
@@ -405,7 +405,7 @@ static int read_targets(const struct node *node, struct trees *trees, struct err
 }
 
 /* Checks for one per target; a classifier of two classes with one score may have one. */
-static int read_base(const struct node *node, struct trees *trees, struct error *err) {
+static int read_base(const struct node *node, struct ml_trees *trees, struct error *err) {
     const struct attribute *base = find_numbers(node, "base_values");
     size_t count = number_count(base), targets = (size_t)trees->target_count;
     bool is_fine =
@@ -422,7 +422,7 @@ static int read_base(const struct node *node, struct trees *trees, struct error 
 }
 
 /* Children come after their parents. */
-static void count_steps(struct trees *trees) {
+static void count_steps(struct ml_trees *trees) {
     int32_t *depths = x_calloc((size_t)trees->node_count, sizeof *depths);
     for (int32_t t = 0; t < trees->tree_count; t++) {
         double most = 0;
@@ -439,8 +439,8 @@ static void count_steps(struct trees *trees) {
     free(depths);
 }
 
-int trees_read(const struct node *node, struct trees **ret_trees, struct error *err) {
-    AUTO(trees_freep) struct trees *trees = x_calloc(1, sizeof *trees);
+int ml_trees_read(const struct node *node, struct ml_trees **ret_trees, struct error *err) {
+    AUTO(ml_trees_freep) struct ml_trees *trees = x_calloc(1, sizeof *trees);
     struct build build = {.trees = trees};
     int result = read_targets(node, trees, err) < 0 || read_base(node, trees, err) < 0 ||
                          read_source(node, &build.source, err) < 0 ||
@@ -457,18 +457,18 @@ int trees_read(const struct node *node, struct trees **ret_trees, struct error *
     return result;
 }
 
-int trees_of(const struct node *node, struct trees **ret_trees, struct trees **ret_own,
-             struct error *err) {
+int ml_trees_of(const struct node *node, struct ml_trees **ret_trees, struct ml_trees **ret_own,
+                struct error *err) {
     *ret_own = NULL;
     *ret_trees = node->made;
-    if (!node->made && trees_read(node, ret_own, err) < 0) {
+    if (!node->made && ml_trees_read(node, ret_own, err) < 0) {
         return -1;
     }
     *ret_trees = node->made ? node->made : *ret_own;
     return 0;
 }
 
-void trees_free(struct trees *trees) {
+void ml_trees_free(struct ml_trees *trees) {
     if (trees) {
         if (trees->fast) {
             trees->fast_free(trees->fast);
@@ -481,12 +481,12 @@ void trees_free(struct trees *trees) {
     }
 }
 
-void trees_freep(struct trees **trees) {
-    trees_free(*trees);
+void ml_trees_freep(struct ml_trees **trees) {
+    ml_trees_free(*trees);
     *trees = NULL;
 }
 
-const struct tree_node *trees_leaf(const struct trees *trees, int32_t tree, const double *x) {
+const struct tree_node *ml_trees_leaf(const struct ml_trees *trees, int32_t tree, const double *x) {
     const struct tree_node *node = &trees->nodes[trees->roots[tree]];
     while (node->mode != TREE_LEAF) {
         double value = x[node->feature];
@@ -501,10 +501,10 @@ const struct tree_node *trees_leaf(const struct trees *trees, int32_t tree, cons
 
 int infer_ml_trees(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                    struct error *err) {
-    AUTO(trees_freep) struct trees *own = NULL;
-    struct trees *trees;
+    AUTO(ml_trees_freep) struct ml_trees *own = NULL;
+    struct ml_trees *trees;
     int64_t rows, columns;
-    if (ml_rows(inputs[0], &rows, &columns, err) < 0 || trees_of(node, &trees, &own, err) < 0) {
+    if (ml_rows(inputs[0], &rows, &columns, err) < 0 || ml_trees_of(node, &trees, &own, err) < 0) {
         return -1;
     }
     if (trees->feature_count > columns) {

@@ -24,7 +24,7 @@ struct tree_weight {
 
 enum tree_aggregate { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX };
 
-struct trees {
+struct ml_trees {
     int32_t tree_count, node_count, weight_count;
     int64_t target_count, feature_count; /* feature_count: the highest index that is read, plus 1 */
     int32_t *roots; /* [tree_count + 1]; index in nodes where each tree begins */
@@ -48,13 +48,14 @@ struct trees {
 };
 
 /* ERROR_INVALID says what is inconsistent. The caller owns *ret_trees; the node must outlive it. */
-NODISCARD int trees_read(const struct node *node, struct trees **ret_trees, struct error *err);
+NODISCARD int ml_trees_read(const struct node *node, struct ml_trees **ret_trees,
+                            struct error *err);
 /* Returns the compiled trees of the node (node->made); if there are none, reads them now. Then the
  * caller must free *ret_own, which is otherwise NULL. */
-NODISCARD int trees_of(const struct node *node, struct trees **ret_trees, struct trees **ret_own,
-                       struct error *err);
-void trees_free(struct trees *trees);
-void trees_freep(struct trees **trees);
+NODISCARD int ml_trees_of(const struct node *node, struct ml_trees **ret_trees,
+                          struct ml_trees **ret_own, struct error *err);
+void ml_trees_free(struct ml_trees *trees);
+void ml_trees_freep(struct ml_trees **trees);
 
 /* The leaf that a row reaches; x: at least [feature_count]. */
-const struct tree_node *trees_leaf(const struct trees *trees, int32_t tree, const double *x);
+const struct tree_node *ml_trees_leaf(const struct ml_trees *trees, int32_t tree, const double *x);

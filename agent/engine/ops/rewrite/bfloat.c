@@ -17,7 +17,7 @@ struct rounding {
 
 static int mark(struct rounding *rounding, const struct node *node, int value) {
     if (rounding->rounded[value] < 0) {
-        const struct builder_node round = {.op = table_op(OP_ROUND_BFLOAT),
+        const struct builder_node round = {.op = op_of_id(OP_ROUND_BFLOAT),
                                            .name = node->name,
                                            .input_count = 1,
                                            .output_count = 1,

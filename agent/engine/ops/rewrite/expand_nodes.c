@@ -12,7 +12,7 @@ int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, 
     while (attributes && attributes[attribute_count].name) {
         attribute_count++;
     }
-    const struct builder_node node = {.op = table_op(id),
+    const struct builder_node node = {.op = op_of_id(id),
                                       .name = expansion->node->name,
                                       .input_count = count,
                                       .output_count = output_count,
@@ -28,7 +28,7 @@ int expand_number(struct expansion *expansion, float number) {
 
 void expand_as(struct expansion *expansion, enum op_id id) {
     struct node node = *expansion->node;
-    node.op = table_op(id);
+    node.op = op_of_id(id);
     builder_append(&expansion->builder, &node);
 }
 
@@ -41,7 +41,7 @@ void expand_give(struct expansion *expansion, int output, int value) {
     int *ports = arena_array(&graph->arena, 2, sizeof *ports);
     ports[0] = value;
     ports[1] = node->outputs[output];
-    const struct node same = {.op = table_op(OP_IDENTITY),
+    const struct node same = {.op = op_of_id(OP_IDENTITY),
                               .name = node->name,
                               .opset = BUILDER_OPSET,
                               .input_count = 1,

@@ -42,7 +42,7 @@ int expand_old_binary(struct expansion *expansion, const struct node *node, bool
     if (is_prelu || (node_integer(node, "broadcast", 0) && node_attribute(node, "axis"))) {
         b = expand_value(expansion, OP_ALIGN, INPUTS(b, a), 1, axis);
     }
-    const struct op *op = table_find(node->op->name, BUILDER_OPSET);
+    const struct op *op = op_find(node->op->name, BUILDER_OPSET);
     expand_give(expansion, 0, binary(expansion, (enum op_id)op->id, a, b));
     *ret_done = true;
     return 0;

@@ -45,7 +45,7 @@ static void add_from_bytes(struct builder *builder, const struct bytes *bytes) {
     int *ends = arena_array(&graph->arena, 2, sizeof *ends);
     ends[0] = input;
     ends[1] = floats;
-    const struct node node = {.op = table_op(OP_FROM_BYTES),
+    const struct node node = {.op = op_of_id(OP_FROM_BYTES),
                               .name = from->name,
                               .opset = BUILDER_OPSET,
                               .input_count = 1,
@@ -61,7 +61,7 @@ static void add_to_bytes(struct builder *builder, const struct bytes *bytes) {
     struct graph *graph = &builder->graph;
     int floats = graph->outputs[0];
     int made = builder_node(
-        builder, &(struct builder_node){.op = table_op(OP_TO_BYTES),
+        builder, &(struct builder_node){.op = op_of_id(OP_TO_BYTES),
                                         .name = graph->values[floats].name,
                                         .input_count = 1,
                                         .output_count = 2,

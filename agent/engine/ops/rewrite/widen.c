@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/graph/shape.h"
+#include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/ops/table.h"
@@ -41,7 +41,7 @@ static void add_cast(struct widening *widening, const struct node *node, int fro
         .name = "to", .kind = ATTRIBUTE_INTEGER, .integer = tensor_type_onnx(type)};
     ports[0] = from;
     ports[1] = to;
-    const struct node cast = {.op = table_op(OP_CAST),
+    const struct node cast = {.op = op_of_id(OP_CAST),
                               .name = node->name,
                               .opset = BUILDER_OPSET,
                               .input_count = 1,

@@ -43,7 +43,7 @@ int gradient_node(struct gradient *gradient, enum op_id id, const int *inputs) {
 
 int gradient_node_with(struct gradient *gradient, enum op_id id, const int *inputs,
                        const struct attribute *attribute) {
-    const struct builder_node node = {.op = table_op(id),
+    const struct builder_node node = {.op = op_of_id(id),
                                       .name = name_of(gradient),
                                       .output_count = 1,
                                       .attribute_count = attribute ? 1 : 0,
@@ -62,7 +62,7 @@ int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs
     for (size_t i = 0; i < forward->attribute_count && count < ATTRIBUTES_MAX; i++) {
         attributes[count++] = forward->attributes[i];
     }
-    const struct builder_node node = {.op = table_op(id),
+    const struct builder_node node = {.op = op_of_id(id),
                                       .name = forward->name,
                                       .opset = forward->opset,
                                       .output_count = output_count,

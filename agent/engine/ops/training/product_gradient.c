@@ -10,7 +10,7 @@ static int multiply(struct gradient *gradient, const struct node *like, int a, b
         {.name = "transA", .kind = ATTRIBUTE_INTEGER, .integer = turn_a},
         {.name = "transB", .kind = ATTRIBUTE_INTEGER, .integer = turn_b},
     };
-    const struct builder_node node = {.op = table_op(OP_GEMM),
+    const struct builder_node node = {.op = op_of_id(OP_GEMM),
                                       .name = like->name,
                                       .input_count = 2,
                                       .inputs = V(a, b),

@@ -152,7 +152,7 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
         (struct attribute){.name = "salt", .kind = ATTRIBUTE_INTEGER, .integer = (int64_t)index};
     inputs[0] = node->inputs[0];
     inputs[1] = build->keys;
-    node->op = table_op(OP_DROPOUT_TRAINING);
+    node->op = op_of_id(OP_DROPOUT_TRAINING);
     node->inputs = inputs;
     node->input_count = 2;
     node->output_count = 1;
@@ -175,7 +175,7 @@ static void train_norm(struct build *build, size_t index) {
     outputs[0] = node->outputs[0];
     outputs[1] = builder_value(&build->builder, node->name);
     outputs[2] = builder_value(&build->builder, node->name);
-    node->op = table_op(OP_NORM_TRAINING);
+    node->op = op_of_id(OP_NORM_TRAINING);
     node->input_count = node->output_count = 3;
     node->outputs = outputs;
 }
@@ -215,7 +215,7 @@ static int add_loss(struct build *build, int *ret_correct) {
     const struct attribute smoothing = {
         .name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing};
     const struct builder_node node = {
-        .op = table_op(is_entropy ? OP_SOFTMAX_CROSS_ENTROPY : OP_MEAN_SQUARED),
+        .op = op_of_id(is_entropy ? OP_SOFTMAX_CROSS_ENTROPY : OP_MEAN_SQUARED),
         .name = "loss",
         .inputs = V(y, target, scale),
         .input_count = 3,

@@ -20,7 +20,7 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
     for (int i = 0; i < 2 + states; i++) {
         inputs[i < 2 ? i : i + 1] = builder_input(builder, step->name, TENSOR_FLOAT32, &shape);
     }
-    const struct builder_node node = {.op = table_op(OP_OPTIMIZER_STEP),
+    const struct builder_node node = {.op = op_of_id(OP_OPTIMIZER_STEP),
                                       .name = step->name,
                                       .input_count = 3 + states,
                                       .output_count = 1 + states,

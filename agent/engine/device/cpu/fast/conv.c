@@ -225,8 +225,8 @@ static void share_block(void *context, int index, int thread) {
     winograd_share(run, &unit);
 }
 
-void conv_run(const struct conv *conv, struct threads *threads, const struct operand *in,
-              const struct operand *add, const struct operand *out, void *scratch) {
+void conv_run(const struct conv *conv, struct threads *threads, const struct conv_operand *in,
+              const struct conv_operand *add, const struct conv_operand *out, void *scratch) {
     size_t per_unit = (size_t)(conv->blocks * conv->ops->block) * 2;
     size_t moments = conv->normed ? (size_t)conv->units * per_unit : 0;
     struct conv_pass run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};

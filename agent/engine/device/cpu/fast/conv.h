@@ -108,7 +108,7 @@ struct conv {
 };
 
 /* A tensor in memory. */
-struct operand {
+struct conv_operand {
     float *data;
     bool blocked;
     bool relu;     /* pending: relu after the affine */
@@ -122,9 +122,9 @@ void conv_release(struct conv *conv);
 
 /* `add` (blocked, nothing pending, shape of the output) may be NULL. The output is blocked, except
  * for the thin algorithm, whose output is row-major. With `normed`, out->affine is filled. */
-void conv_run(const struct conv *conv, struct threads *threads, const struct operand *in,
-              const struct operand *add, const struct operand *out, void *scratch);
+void conv_run(const struct conv *conv, struct threads *threads, const struct conv_operand *in,
+              const struct conv_operand *add, const struct conv_operand *out, void *scratch);
 
 /* The number of floats of the blocked tensor [n, c, h, w], and of its affine. */
-size_t blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);
-size_t affine_count(const struct vector_ops *ops, int n, int c);
+size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);
+size_t conv_affine_count(const struct vector_ops *ops, int n, int c);

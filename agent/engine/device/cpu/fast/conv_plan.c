@@ -23,11 +23,11 @@ static int blocks_of(const struct vector_ops *ops, int channels) {
     return divide_up(channels, ops->block);
 }
 
-size_t blocked_count(const struct vector_ops *ops, int n, int c, int h, int w) {
+size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int w) {
     return (size_t)n * (size_t)(blocks_of(ops, c) * ops->block) * (size_t)h * (size_t)w;
 }
 
-size_t affine_count(const struct vector_ops *ops, int n, int c) {
+size_t conv_affine_count(const struct vector_ops *ops, int n, int c) {
     return (size_t)n * 2 * (size_t)(blocks_of(ops, c) * ops->block);
 }
 

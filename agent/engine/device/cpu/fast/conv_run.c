@@ -52,7 +52,7 @@ static void load_group(const struct conv_pass *run, const struct conv_unit *unit
                        int row, struct load_job *job) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
-    const struct operand *in = run->in;
+    const struct conv_operand *in = run->in;
     size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w, plane = (size_t)s->in_h * w;
     if (conv->weights->planar) {
         size_t channel = (size_t)n * (size_t)s->channels_in + (size_t)group;

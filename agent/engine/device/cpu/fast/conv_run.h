@@ -6,7 +6,7 @@
 
 struct conv_pass {
     const struct conv *conv;
-    const struct operand *in, *add, *out;
+    const struct conv_operand *in, *add, *out;
     double *moments; /* [units, conv->blocks * b, 2]: mean, sum of squared deviations from it */
     float *shared;   /* the transformed input for Winograd, if all threads share it */
     float *scratch;  /* one piece per thread */

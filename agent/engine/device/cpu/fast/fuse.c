@@ -26,7 +26,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
         int slot = node->inputs[i];
         ret_facts->inputs[i] = slot < 0 ? NULL : &ret_facts->facts[i];
         if (slot >= 0) {
-            const struct slot *from = &schedule->slots[slot];
+            const struct schedule_slot *from = &schedule->slots[slot];
             ret_facts->facts[i] = (struct fact){from->type, from->shape, from->constant};
         }
     }
@@ -34,7 +34,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
 }
 
 bool fuse_is_picture(const struct schedule *schedule, int slot) {
-    const struct slot *s = &schedule->slots[slot];
+    const struct schedule_slot *s = &schedule->slots[slot];
     const int64_t *dims = s->shape.dims;
     int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
     return count > 0 && count < (int64_t)1 << 30 && dims[0] <= BATCH_MAX &&
@@ -244,7 +244,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     struct window window;
     struct error err = {0};
     const struct node *node = step->node;
-    if (conv_window(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
+    if (window_of_conv(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
         !fuse_is_modest(&window)) {
         return false;
     }
@@ -307,7 +307,7 @@ static struct conv_step *take_depthwise(const struct schedule *schedule, struct 
                 !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
     struct conv_step *conv = fits ? conv_step_new(schedule, user) : NULL;
     if (conv && !(conv->shape.depthwise && conv_shape_finish(&conv->shape))) {
-        conv_step_free(conv);
+        step_conv_free(conv);
         conv = NULL;
     }
     return conv;
@@ -355,7 +355,7 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     assert(fits);
     (void)fits;
     step->state = conv;
-    step->release = conv_step_free;
+    step->release = step_conv_free;
     step->kernel = &fast_conv;
     absorb_users(schedule, step);
 }
@@ -396,7 +396,8 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     bool has_indices = step->output_count > 1 && step->outputs[1] >= 0;
     const struct window *window = &pool.window;
     if (has_indices ||
-        pool_window(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) < 0 ||
+        window_of_pool(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) <
+            0 ||
         !fuse_is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }

@@ -34,7 +34,7 @@ static void make_norm(struct schedule *schedule, struct step *step) {
 }
 
 static bool is_relu_gradient(const struct step *step) {
-    return is_op(step, OP_UNARY_GRADIENT) && table_forward(step->node).op->id == OP_RELU;
+    return is_op(step, OP_UNARY_GRADIENT) && op_forward_node(step->node).op->id == OP_RELU;
 }
 
 // Fuses a sum of two gradients into `step` if no other step reads it.
@@ -58,7 +58,7 @@ static void take_relu(struct schedule *schedule, struct step *step,
                       struct norm_gradient_step *state) {
     int dy = step->inputs[0], x = step->inputs[1];
     struct step *maker = schedule_maker(schedule, dy);
-    const struct slot *slot = &schedule->slots[dy];
+    const struct schedule_slot *slot = &schedule->slots[dy];
     if (!is_relu_gradient(maker) || slot->place != PLACE_ARENA || slot->viewed || slot->is_output ||
         schedule_first_user(schedule, dy) != step) {
         return;
@@ -82,13 +82,14 @@ static void take_relu(struct schedule *schedule, struct step *step,
     take_sum(schedule, step, state);
 }
 
-// Only for NormTraining, which no file can name: table_forward then returns no operator.
+// Only for NormTraining, which no file can name: op_forward_node then returns no operator.
 static void make_norm_gradient(struct schedule *schedule, struct step *step) {
     bool is_whole = step->input_count == 5 && step->output_count == 3;
     for (int i = 0; is_whole && i < 3; i++) {
         is_whole = step->outputs[i] >= 0 && step->inputs[i] >= 0;
     }
-    if (!is_whole || table_forward(step->node).op || !fuse_is_picture(schedule, step->inputs[0]) ||
+    if (!is_whole || op_forward_node(step->node).op ||
+        !fuse_is_picture(schedule, step->inputs[0]) ||
         !fuse_is_picture(schedule, step->inputs[1])) {
         return;
     }
@@ -102,7 +103,7 @@ static void make_norm_gradient(struct schedule *schedule, struct step *step) {
 
 // (dy, shape of x, x), for maximum pools. The kernel supports only blocked values: see layout.c.
 static void make_pool_gradient(struct schedule *schedule, struct step *step) {
-    struct node forward = table_forward(step->node);
+    struct node forward = op_forward_node(step->node);
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
     if (!forward.op || forward.op->id != OP_MAX_POOL || step->input_count < 3 ||
@@ -113,7 +114,7 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     const struct fact fact = {TENSOR_FLOAT32, schedule->slots[step->inputs[2]].shape, NULL};
     const struct fact *inputs[] = {&fact};
     forward.input_count = 1;
-    if (pool_window(&forward, inputs, &pool.window, &err) < 0 || !fuse_is_modest(&pool.window) ||
+    if (window_of_pool(&forward, inputs, &pool.window, &err) < 0 || !fuse_is_modest(&pool.window) ||
         pool.window.dilation[1] != 1 || pool.window.dilation[2] != 1) {
         return;
     }

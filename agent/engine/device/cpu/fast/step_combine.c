@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 
@@ -8,11 +9,11 @@ struct combine {
     const struct vector_ops *ops;
     const struct shape *shape;
     const struct combine_step *step;
-    struct operand a, b, out; /* b.data NULL: one operand */
-    int pieces;               /* per block of a picture */
+    struct conv_operand a, b, out; /* b.data NULL: one operand */
+    int pieces;                    /* per block of a picture */
 };
 
-void combine_step_prepare(struct schedule *schedule, struct step *step) {
+void step_combine_prepare(struct schedule *schedule, struct step *step) {
     struct combine_step *state = step->state;
     state->in_layout[0] = schedule->slots[step->inputs[0]].layout;
     state->in_layout[1] = state->adds ? schedule->slots[step->inputs[1]].layout : 0;
@@ -24,22 +25,21 @@ static void combine_piece(void *context, int index, int lane UNUSED) {
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
     size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
     size_t first = (size_t)(index % c->pieces) * PIECE;
-    struct stretch stretch = {.n = index / c->pieces / blocks,
-                              .block = index / c->pieces % blocks,
-                              .first = first,
-                              .count = MIN(PIECE, pixels - first)};
+    struct block_pixels part = {.n = index / c->pieces / blocks,
+                                .block = index / c->pieces % blocks,
+                                .first = first,
+                                .count = MIN(PIECE, pixels - first)};
     float rooms[3][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
-    const float *a = stretch_read(c->ops, &c->a, c->shape, &stretch, rooms[0]), *other = NULL;
-    struct pending pending_a = pending_of(c->ops, &c->a, c->shape, stretch.n, stretch.block);
+    const float *a = block_pixels_read(c->ops, &c->a, c->shape, &part, rooms[0]), *other = NULL;
+    struct pending pending_a = step_pending(c->ops, &c->a, c->shape, part.n, part.block);
     struct pending pending_b = {0};
     if (c->b.data) {
-        pending_b = pending_of(c->ops, &c->b, c->shape, stretch.n, stretch.block);
-        other = stretch_read(c->ops, &c->b, c->shape, &stretch, rooms[1]);
+        pending_b = step_pending(c->ops, &c->b, c->shape, part.n, part.block);
+        other = block_pixels_read(c->ops, &c->b, c->shape, &part, rooms[1]);
     }
-    float *out = stretch_room(c->ops, &c->out, c->shape, &stretch, rooms[2]);
-    c->ops->combine(out, a, &pending_a, other, &pending_b, c->step->low, c->step->high,
-                    stretch.count);
-    stretch_put(c->ops, &c->out, c->shape, &stretch, out);
+    float *out = block_pixels_room(c->ops, &c->out, c->shape, &part, rooms[2]);
+    c->ops->combine(out, a, &pending_a, other, &pending_b, c->step->low, c->step->high, part.count);
+    block_pixels_write(c->ops, &c->out, c->shape, &part, out);
 }
 
 static int combine_run(const struct call *call, struct error *err UNUSED) {
@@ -47,10 +47,10 @@ static int combine_run(const struct call *call, struct error *err UNUSED) {
     const struct combine_step *step = call->state;
     const struct tensor *y = call->outputs[0];
     struct combine c = {.ops = cpu->vectors, .shape = &y->shape, .step = step};
-    c.a = operand_of(c.ops, call->inputs[0], step->in_layout[0]);
-    c.out = operand_of(c.ops, y, step->out_layout);
+    c.a = step_operand(c.ops, call->inputs[0], step->in_layout[0]);
+    c.out = step_operand(c.ops, y, step->out_layout);
     if (step->adds) {
-        c.b = operand_of(c.ops, call->inputs[1], step->in_layout[1]);
+        c.b = step_operand(c.ops, call->inputs[1], step->in_layout[1]);
     }
     size_t pixels = (size_t)(y->shape.dims[2] * y->shape.dims[3]);
     int b = c.ops->block, blocks = ((int)y->shape.dims[1] + b - 1) / b;

@@ -6,11 +6,11 @@
 #include "agent/engine/device/cpu/fast/steps.h"
 
 // Every operand except the last must fill its blocks.
-bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
-                 const struct step *step) {
+bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
+                      const struct step *step) {
     bool fits = true;
     for (int i = 0; i < step->input_count; i++) {
-        const struct slot *slot = &schedule->slots[step->inputs[i]];
+        const struct schedule_slot *slot = &schedule->slots[step->inputs[i]];
         bool last = i + 1 == step->input_count;
         fits = fits && slot->layout && (last || slot->shape.dims[1] % ops->block == 0);
     }
@@ -33,10 +33,11 @@ static void copy_operand(void *context, int index, int lane UNUSED) {
         channels += (int)call->inputs[i]->shape.dims[1];
     }
     int h = (int)y[2], w = (int)y[3];
-    size_t count = blocked_count(concat->ops, 1, (int)call->inputs[operand]->shape.dims[1], h, w);
+    size_t count =
+        conv_blocked_count(concat->ops, 1, (int)call->inputs[operand]->shape.dims[1], h, w);
     float *to = (float *)call->outputs[0]->data +
-                (size_t)n * blocked_count(concat->ops, 1, (int)y[1], h, w) +
-                blocked_count(concat->ops, 1, channels, h, w);
+                (size_t)n * conv_blocked_count(concat->ops, 1, (int)y[1], h, w) +
+                conv_blocked_count(concat->ops, 1, channels, h, w);
     const float *from = (const float *)call->inputs[operand]->data + (size_t)n * count;
     memcpy(to, from, count * sizeof *to);
 }

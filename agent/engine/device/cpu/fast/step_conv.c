@@ -3,11 +3,12 @@
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/weights_cache.h"
 
-void conv_step_free(void *state) {
+void step_conv_free(void *state) {
     struct conv_step *step = state;
     if (step->first) {
-        conv_step_free(step->first);
+        step_conv_free(step->first);
     }
     conv_release(&step->conv);
     free((void *)(uintptr_t)step->source.scale);
@@ -40,7 +41,7 @@ static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
                          .epsilon = step->epsilon};
 }
 
-void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
     struct conv_step *state = step->state;
     const struct conv_shape *s = &state->shape;
     const struct vector_ops *ops = cpu->vectors;
@@ -66,10 +67,10 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
     state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
     bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
-    size_t blocked = blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w);
+    size_t blocked = conv_blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w);
     if (algorithm != CONV_THIN && !kept) {
         state->out_offset = bytes;
-        bytes += (blocked + affine_count(ops, s->n, s->channels_out)) * sizeof(float);
+        bytes += (blocked + conv_affine_count(ops, s->n, s->channels_out)) * sizeof(float);
     }
     if (state->add >= 0 && !state->add_layout) {
         state->add_offset = bytes;
@@ -78,7 +79,8 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     if (state->first && state->in_layout != LAYOUT_BLOCKED) {
         const struct conv_shape *in = &state->first->shape;
         state->in_offset = bytes;
-        bytes += blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
+        bytes +=
+            conv_blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
     }
     step->scratch_bytes = bytes;
 }
@@ -86,7 +88,7 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
 struct conversion {
     const struct vector_ops *ops;
     const struct shape *shape;
-    const struct operand *from, *to;
+    const struct conv_operand *from, *to;
 };
 
 // Converts one block of one picture: to planes, or to a blocked value with the affine applied.
@@ -97,7 +99,7 @@ static void convert_block(void *context, int index, int lane UNUSED) {
     size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
     size_t blocked = (size_t)index * pixels * (size_t)b;
     size_t planar = (size_t)(n * channels + block * b) * pixels;
-    struct pending pending = pending_of(c->ops, c->from, c->shape, n, block);
+    struct pending pending = step_pending(c->ops, c->from, c->shape, n, block);
     const struct pending none = {0};
     if (!c->from->blocked) {
         c->ops->from_planar(c->to->data + blocked, c->from->data + planar, pixels, lanes, pixels);
@@ -110,8 +112,8 @@ static void convert_block(void *context, int index, int lane UNUSED) {
     }
 }
 
-static void convert(struct cpu_device *cpu, const struct shape *shape, const struct operand *from,
-                    const struct operand *to) {
+static void convert(struct cpu_device *cpu, const struct shape *shape,
+                    const struct conv_operand *from, const struct conv_operand *to) {
     struct conversion conversion = {cpu->vectors, shape, from, to};
     int b = cpu->vectors->block, blocks = ((int)shape->dims[1] + b - 1) / b;
     parallel_for(cpu->threads, (int)shape->dims[0] * blocks, convert_block, &conversion);
@@ -123,26 +125,28 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
     const struct conv_shape *s = &state->shape;
     const struct tensor *y = call->outputs[0];
     char *scratch = call->scratch;
-    struct operand in = operand_of(cpu->vectors, call->inputs[0], state->in_layout);
-    struct operand out = operand_of(cpu->vectors, y, state->out_layout), add = {0};
+    struct conv_operand in = step_operand(cpu->vectors, call->inputs[0], state->in_layout);
+    struct conv_operand out = step_operand(cpu->vectors, y, state->out_layout), add = {0};
     if (state->add >= 0) {
-        add = operand_of(cpu->vectors, call->inputs[state->add], state->add_layout);
+        add = step_operand(cpu->vectors, call->inputs[state->add], state->add_layout);
     }
     if (state->in_offset != SIZE_MAX) {
-        struct operand from = in;
-        in = (struct operand){.data = (float *)(scratch + state->in_offset), .blocked = true};
+        struct conv_operand from = in;
+        in = (struct conv_operand){.data = (float *)(scratch + state->in_offset), .blocked = true};
         convert(cpu, &call->inputs[0]->shape, &from, &in);
     }
     if (state->add_offset != SIZE_MAX) {
-        struct operand from = add;
-        add = (struct operand){.data = (float *)(scratch + state->add_offset), .blocked = true};
+        struct conv_operand from = add;
+        add =
+            (struct conv_operand){.data = (float *)(scratch + state->add_offset), .blocked = true};
         convert(cpu, &y->shape, &from, &add);
     }
-    struct operand made = out;
+    struct conv_operand made = out;
     if (state->out_offset != SIZE_MAX) {
-        made = (struct operand){.data = (float *)(scratch + state->out_offset), .blocked = true};
+        made =
+            (struct conv_operand){.data = (float *)(scratch + state->out_offset), .blocked = true};
         made.affine =
-            made.data + blocked_count(cpu->vectors, s->n, s->channels_out, s->out_h, s->out_w);
+            made.data + conv_blocked_count(cpu->vectors, s->n, s->channels_out, s->out_h, s->out_w);
     }
     conv_run(&state->conv, cpu->threads, &in, state->add < 0 ? NULL : &add, &made, scratch);
     if (state->out_offset != SIZE_MAX) {

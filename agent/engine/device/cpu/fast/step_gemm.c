@@ -12,6 +12,7 @@
 
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/fast/weights_cache.h"
 #include "agent/engine/ops/table.h"
 
 enum { TILE = 28, TILES = 10, PIECE = 512, PAIRS = 4 /* the maximum of a unit */ };
@@ -33,7 +34,7 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
                                                  const struct schedule *schedule,
                                                  const struct step *step,
                                                  const struct gemm_step *gemm) {
-    const struct slot *b = &schedule->slots[step->inputs[1]];
+    const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
     int bias_slot = step->input_count > 2 ? step->inputs[2] : -1;
     const float *bias = bias_slot < 0 ? NULL : schedule->slots[bias_slot].constant;
     struct weights_key key = {step->node, b->constant, bias, NULL, CONV_DIRECT, true};
@@ -89,13 +90,13 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
         sizeof(float);
 }
 
-void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
     if (step->node->op->id != OP_GEMM && step->node->op->id != OP_MATMUL) {
         return;
     }
-    const struct slot *a = &schedule->slots[step->inputs[0]];
-    const struct slot *b = &schedule->slots[step->inputs[1]];
-    const struct slot *y = &schedule->slots[step->outputs[0]];
+    const struct schedule_slot *a = &schedule->slots[step->inputs[0]];
+    const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
+    const struct schedule_slot *y = &schedule->slots[step->outputs[0]];
     if (a->type != TENSOR_FLOAT32 || !is_constant(schedule, step->inputs[1]) || a->shape.rank < 2 ||
         b->shape.rank != 2 || node_integer(step->node, "transA", 0)) {
         return;

@@ -2,6 +2,7 @@
 // Normalisation over the batch, and its gradient. One thread processes a block of channels in two
 // passes: first the sums, then the results; in the second pass the values are in the cache if it is
 // large enough. So the order of every sum does not depend on the number of threads.
+#include "agent/engine/device/cpu/fast/block_pixels.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 
@@ -18,9 +19,9 @@ struct norm {
     bool relu;
     const float *scale, *shift;
     float *mean, *variance; // written in the forward pass, read in the backward pass
-    struct operand x, add, y;
+    struct conv_operand x, add, y;
     /* For the backward pass. */
-    struct operand dy, other, dx, kept;
+    struct conv_operand dy, other, dx, kept;
     float *dscale, *dshift;
 };
 
@@ -29,7 +30,7 @@ static struct norm norm_of(const struct call *call, const struct tensor *x, int 
     return (struct norm){.ops = cpu->vectors,
                          .shape = &x->shape,
                          .epsilon = (double)node_number(call->node, "epsilon", 1e-5F),
-                         .x = operand_of(cpu->vectors, x, layout)};
+                         .x = step_operand(cpu->vectors, x, layout)};
 }
 
 static int blocks_of(const struct norm *norm) {
@@ -37,15 +38,15 @@ static int blocks_of(const struct norm *norm) {
 }
 
 // The block's next piece; begin with n = -1. false: there is none.
-static bool next_piece(const struct norm *norm, struct stretch *stretch) {
+static bool next_piece(const struct norm *norm, struct block_pixels *part) {
     size_t pixels = (size_t)(norm->shape->dims[2] * norm->shape->dims[3]);
-    stretch->first += stretch->count;
-    if (stretch->n < 0 || stretch->first == pixels) {
-        stretch->n++;
-        stretch->first = 0;
+    part->first += part->count;
+    if (part->n < 0 || part->first == pixels) {
+        part->n++;
+        part->first = 0;
     }
-    stretch->count = MIN(PIECE, pixels - stretch->first);
-    return stretch->n < norm->shape->dims[0];
+    part->count = MIN(PIECE, pixels - part->first);
+    return part->n < norm->shape->dims[0];
 }
 
 static double count_of(const struct norm *norm) {
@@ -76,16 +77,16 @@ static void measure(const struct norm *norm, int block) {
     double sums[VECTOR_LANES_MAX] = {0}, squares[VECTOR_LANES_MAX] = {0};
     float room[PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
     numbers pivot = {0}, sum, square;
-    struct stretch stretch = {.n = -1, .block = block};
-    for (bool is_first = true; next_piece(norm, &stretch); is_first = false) {
-        const float *x = stretch_read(norm->ops, &norm->x, norm->shape, &stretch, room);
+    struct block_pixels part = {.n = -1, .block = block};
+    for (bool is_first = true; next_piece(norm, &part); is_first = false) {
+        const float *x = block_pixels_read(norm->ops, &norm->x, norm->shape, &part, room);
         if (is_first) {
-            norm->ops->moments(x, stretch.count, pivot, sum, square);
+            norm->ops->moments(x, part.count, pivot, sum, square);
             for (int i = 0; i < norm->ops->block; i++) {
-                pivot[i] = sum[i] / (float)stretch.count;
+                pivot[i] = sum[i] / (float)part.count;
             }
         }
-        norm->ops->moments(x, stretch.count, pivot, sum, square);
+        norm->ops->moments(x, part.count, pivot, sum, square);
         for (int i = 0; i < norm->ops->block; i++) {
             sums[i] += (double)sum[i];
             squares[i] += (double)square[i];
@@ -107,21 +108,21 @@ static void norm_block(void *context, int block, int lane UNUSED) {
     measure(norm, block);
     affine_of(norm, block, scale, shift);
     const struct pending pending = {.scale = scale, .shift = shift}, none = {0};
-    struct stretch stretch = {.n = -1, .block = block};
-    while (next_piece(norm, &stretch)) {
-        const float *x = stretch_read(norm->ops, &norm->x, norm->shape, &stretch, rooms[0]);
+    struct block_pixels part = {.n = -1, .block = block};
+    while (next_piece(norm, &part)) {
+        const float *x = block_pixels_read(norm->ops, &norm->x, norm->shape, &part, rooms[0]);
         const float *add = NULL;
         if (norm->add.data) {
-            add = stretch_read(norm->ops, &norm->add, norm->shape, &stretch, rooms[1]);
+            add = block_pixels_read(norm->ops, &norm->add, norm->shape, &part, rooms[1]);
         }
-        float *y = stretch_room(norm->ops, &norm->y, norm->shape, &stretch, rooms[2]);
+        float *y = block_pixels_room(norm->ops, &norm->y, norm->shape, &part, rooms[2]);
         norm->ops->combine(y, x, &pending, add, &none, norm->relu ? 0 : -INFINITY, INFINITY,
-                           stretch.count);
-        stretch_put(norm->ops, &norm->y, norm->shape, &stretch, y);
+                           part.count);
+        block_pixels_write(norm->ops, &norm->y, norm->shape, &part, y);
     }
 }
 
-void norm_step_prepare(const struct schedule *schedule, struct step *step) {
+void step_norm_prepare(const struct schedule *schedule, struct step *step) {
     struct norm_step *state = step->state;
     state->in_layout = schedule->slots[step->inputs[0]].layout;
     state->add_layout = state->adds ? schedule->slots[step->inputs[3]].layout : 0;
@@ -135,11 +136,11 @@ static int norm_run(const struct call *call, struct error *err UNUSED) {
     norm.relu = step->relu;
     norm.scale = call->inputs[1]->data;
     norm.shift = call->inputs[2]->data;
-    norm.y = operand_of(norm.ops, call->outputs[0], step->out_layout);
+    norm.y = step_operand(norm.ops, call->outputs[0], step->out_layout);
     norm.mean = call->outputs[1]->data;
     norm.variance = call->outputs[2]->data;
     if (step->adds) {
-        norm.add = operand_of(norm.ops, call->inputs[3], step->add_layout);
+        norm.add = step_operand(norm.ops, call->inputs[3], step->add_layout);
     }
     parallel_for(cpu_threads(call), blocks_of(&norm), norm_block, &norm);
     return 0;
@@ -153,18 +154,18 @@ struct rooms {
     float all[5][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
 };
 
-static const float *read_if(const struct norm *norm, const struct operand *from,
-                            const struct stretch *stretch, float *room) {
-    return from->data ? stretch_read(norm->ops, from, norm->shape, stretch, room) : NULL;
+static const float *read_if(const struct norm *norm, const struct conv_operand *from,
+                            const struct block_pixels *part, float *room) {
+    return from->data ? block_pixels_read(norm->ops, from, norm->shape, part, room) : NULL;
 }
 
-static void read_piece(const struct norm *norm, const struct stretch *stretch, struct rooms *rooms,
-                       struct norm_job *job) {
-    job->count = stretch->count;
-    job->x = read_if(norm, &norm->x, stretch, rooms->all[0]);
-    job->dy = read_if(norm, &norm->dy, stretch, rooms->all[1]);
-    job->other = read_if(norm, &norm->other, stretch, rooms->all[2]);
-    job->y = read_if(norm, &norm->y, stretch, rooms->all[3]);
+static void read_piece(const struct norm *norm, const struct block_pixels *part,
+                       struct rooms *rooms, struct norm_job *job) {
+    job->count = part->count;
+    job->x = read_if(norm, &norm->x, part, rooms->all[0]);
+    job->dy = read_if(norm, &norm->dy, part, rooms->all[1]);
+    job->other = read_if(norm, &norm->other, part, rooms->all[2]);
+    job->y = read_if(norm, &norm->y, part, rooms->all[3]);
 }
 
 // Computes the sums of g and g (x - mean), and stores g if other steps read it.
@@ -172,18 +173,18 @@ static void pass_sums(const struct norm *norm, int block, struct norm_job job, d
                       double *products) {
     struct rooms rooms;
     numbers sum, product;
-    struct stretch stretch = {.n = -1, .block = block};
+    struct block_pixels part = {.n = -1, .block = block};
     job.sum = sum;
     job.product = product;
-    while (next_piece(norm, &stretch)) {
-        read_piece(norm, &stretch, &rooms, &job);
+    while (next_piece(norm, &part)) {
+        read_piece(norm, &part, &rooms, &job);
         job.kept = NULL;
         if (norm->kept.data) {
-            job.kept = stretch_room(norm->ops, &norm->kept, norm->shape, &stretch, rooms.all[4]);
+            job.kept = block_pixels_room(norm->ops, &norm->kept, norm->shape, &part, rooms.all[4]);
         }
         norm->ops->norm_sums(&job);
         if (norm->kept.data) {
-            stretch_put(norm->ops, &norm->kept, norm->shape, &stretch, job.kept);
+            block_pixels_write(norm->ops, &norm->kept, norm->shape, &part, job.kept);
         }
         for (int i = 0; i < norm->ops->block; i++) {
             sums[i] += (double)sum[i];
@@ -194,18 +195,18 @@ static void pass_sums(const struct norm *norm, int block, struct norm_job job, d
 
 static void pass_slopes(const struct norm *whole, int block, struct norm_job job) {
     struct rooms rooms;
-    struct stretch stretch = {.n = -1, .block = block};
+    struct block_pixels part = {.n = -1, .block = block};
     struct norm norm = *whole;
     if (norm.kept.data) { // g was stored in the first pass
         norm.dy = norm.kept;
-        norm.other = norm.y = (struct operand){0};
+        norm.other = norm.y = (struct conv_operand){0};
         job.scale = job.shift = NULL;
     }
-    while (next_piece(&norm, &stretch)) {
-        read_piece(&norm, &stretch, &rooms, &job);
-        job.dx = stretch_room(norm.ops, &norm.dx, norm.shape, &stretch, rooms.all[4]);
+    while (next_piece(&norm, &part)) {
+        read_piece(&norm, &part, &rooms, &job);
+        job.dx = block_pixels_room(norm.ops, &norm.dx, norm.shape, &part, rooms.all[4]);
         norm.ops->norm_slopes(&job);
-        stretch_put(norm.ops, &norm.dx, norm.shape, &stretch, job.dx);
+        block_pixels_write(norm.ops, &norm.dx, norm.shape, &part, job.dx);
     }
 }
 
@@ -242,7 +243,7 @@ static int layout_of(const struct schedule *schedule, const struct step *step, i
     return input < 0 ? 0 : schedule->slots[step->inputs[input]].layout;
 }
 
-void norm_gradient_step_prepare(const struct schedule *schedule, struct step *step) {
+void step_norm_gradient_prepare(const struct schedule *schedule, struct step *step) {
     struct norm_gradient_step *state = step->state;
     state->dy_layout = layout_of(schedule, step, 0);
     state->x_layout = layout_of(schedule, step, 1);
@@ -256,25 +257,25 @@ static int norm_gradient_run(const struct call *call, struct error *err UNUSED) 
     const struct norm_gradient_step *step = call->state;
     struct norm norm = norm_of(call, call->inputs[1], step->x_layout);
     const struct vector_ops *ops = norm.ops;
-    norm.dy = operand_of(ops, call->inputs[0], step->dy_layout);
+    norm.dy = step_operand(ops, call->inputs[0], step->dy_layout);
     norm.scale = call->inputs[2]->data;
     norm.mean = call->inputs[3]->data;
     norm.variance = call->inputs[4]->data;
-    norm.dx = operand_of(ops, call->outputs[0], step->dx_layout);
+    norm.dx = step_operand(ops, call->outputs[0], step->dx_layout);
     norm.dscale = call->outputs[1]->data;
     norm.dshift = call->outputs[2]->data;
     if (step->other >= 0) {
-        norm.other = operand_of(ops, call->inputs[step->other], step->other_layout);
+        norm.other = step_operand(ops, call->inputs[step->other], step->other_layout);
     }
     if (step->y >= 0) {
-        norm.y = operand_of(ops, call->inputs[step->y], step->y_layout);
+        norm.y = step_operand(ops, call->inputs[step->y], step->y_layout);
     }
     if (step->shift >= 0) {
         norm.relu = true;
         norm.shift = call->inputs[step->shift]->data;
     }
     if (call->output_count > 3) {
-        norm.kept = operand_of(ops, call->outputs[3], step->kept_layout);
+        norm.kept = step_operand(ops, call->outputs[3], step->kept_layout);
     }
     parallel_for(cpu_threads(call), blocks_of(&norm), gradient_block, &norm);
     return 0;

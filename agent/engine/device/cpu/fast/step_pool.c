@@ -9,7 +9,7 @@ struct pool {
     const struct vector_ops *ops;
     const struct shape *x, *y;
     const struct pool_step *step;
-    struct operand in, out;
+    struct conv_operand in, out;
     float *scratch;
     size_t lane_floats;
 };
@@ -21,7 +21,7 @@ static size_t row_floats(const struct vector_ops *ops, const struct window *wind
     return (size_t)(MAX(padded, reached) * ops->block);
 }
 
-void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
     if (step->kernel == &fast_max_pool) {
         struct pool_step *state = step->state;
         const struct window *window = &state->window;
@@ -85,8 +85,8 @@ static int max_pool_run(const struct call *call, struct error *err UNUSED) {
                         .x = &call->inputs[0]->shape,
                         .y = &call->outputs[0]->shape,
                         .step = step,
-                        .in = operand_of(cpu->vectors, call->inputs[0], LAYOUT_BLOCKED),
-                        .out = operand_of(cpu->vectors, call->outputs[0], step->out_layout),
+                        .in = step_operand(cpu->vectors, call->inputs[0], LAYOUT_BLOCKED),
+                        .out = step_operand(cpu->vectors, call->outputs[0], step->out_layout),
                         .scratch = call->scratch};
     pool.lane_floats = row_floats(pool.ops, window) * (size_t)window->kernel[1] +
                        (size_t)(window->out[2] * pool.ops->block);
@@ -120,8 +120,8 @@ static void average_block(void *context, int index, int lane UNUSED) {
 static int global_pool_run(const struct call *call, struct error *err UNUSED) {
     struct cpu_device *cpu = (struct cpu_device *)call->device;
     struct pool pool = {.ops = cpu->vectors, .x = &call->inputs[0]->shape};
-    pool.in = operand_of(pool.ops, call->inputs[0], LAYOUT_BLOCKED);
-    pool.out = operand_of(pool.ops, call->outputs[0], 0);
+    pool.in = step_operand(pool.ops, call->inputs[0], LAYOUT_BLOCKED);
+    pool.out = step_operand(pool.ops, call->outputs[0], 0);
     int b = pool.ops->block, blocks = ((int)pool.x->dims[1] + b - 1) / b;
     parallel_for(cpu->threads, (int)pool.x->dims[0] * blocks, average_block, &pool);
     return 0;

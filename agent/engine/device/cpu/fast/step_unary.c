@@ -4,7 +4,7 @@
 
 enum { GRAIN = 4096 };
 
-void unary_step_try(const struct schedule *schedule, struct step *step) {
+void step_unary_try(const struct schedule *schedule, struct step *step) {
     if (step->kernel || schedule->slots[step->inputs[0]].type != TENSOR_FLOAT32) {
         return;
     }

@@ -77,56 +77,25 @@ bool fuse_is_modest(const struct window *window); /* products of its fields fit 
  * neighbours. */
 void fuse_steps(struct schedule *schedule);
 
-void conv_step_free(void *state);
-void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
-void combine_step_prepare(struct schedule *schedule, struct step *step);
-void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
-void norm_step_prepare(const struct schedule *schedule, struct step *step);
-void norm_gradient_step_prepare(const struct schedule *schedule, struct step *step);
+void step_conv_free(void *state);
+void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void step_combine_prepare(struct schedule *schedule, struct step *step);
+void step_pool_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void step_norm_prepare(const struct schedule *schedule, struct step *step);
+void step_norm_gradient_prepare(const struct schedule *schedule, struct step *step);
 /* Whether the operands' layouts make it possible to copy whole blocks. */
-bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
-                 const struct step *step);
+bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
+                      const struct step *step);
 /* Gives the step a fast kernel if it is a function of single elements for which vector.h has a
  * loop. */
-void unary_step_try(const struct schedule *schedule, struct step *step);
+void step_unary_try(const struct schedule *schedule, struct step *step);
 /* Gives the step a fast kernel if it is a product with a constant matrix. A relu that follows is
  * fused: then the step moves to the relu's place and this one is dropped. */
-void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
 /* The tensor is float32 with four dimensions. */
-struct operand operand_of(const struct vector_ops *ops, const struct tensor *tensor, int layout);
-size_t layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
-struct pending pending_of(const struct vector_ops *ops, const struct operand *operand,
-                          const struct shape *shape, int n, int block);
-
-/* `count` pixels, from `first` on, of a block of a picture. */
-struct stretch {
-    int n, block;
-    size_t first, count;
-};
-/* The address of the pixels: in the tensor, or in `room` (to which they are copied) if the tensor
- * is not blocked. */
-const float *stretch_read(const struct vector_ops *ops, const struct operand *from,
-                          const struct shape *shape, const struct stretch *stretch, float *room);
-/* The address where the pixels are to be written: in the tensor, or `room` if the tensor is not
- * blocked; then stretch_put copies them to the tensor. */
-float *stretch_room(const struct vector_ops *ops, const struct operand *to,
-                    const struct shape *shape, const struct stretch *stretch, float *room);
-void stretch_put(const struct vector_ops *ops, const struct operand *to, const struct shape *shape,
-                 const struct stretch *stretch, const float *from);
-
-/* Weights in a kernel's order, made once per session; freed with the cache. */
-struct weights_cache;
-struct weights_key {
-    const void *node; /* two nodes may use one constant as weights, with different shapes */
-    const void *weights, *bias, *norm;
-    enum conv_algorithm algorithm;
-    bool planar;
-};
-struct weights_cache *weights_cache_new(void);
-void weights_cache_free(struct weights_cache *cache);
-/* NULL if the key is not in the cache. The cache owns the weights that are put. */
-struct conv_weights *weights_cache_get(const struct weights_cache *cache,
-                                       const struct weights_key *key);
-void weights_cache_put(struct weights_cache *cache, const struct weights_key *key,
-                       struct conv_weights *weights);
+struct conv_operand step_operand(const struct vector_ops *ops, const struct tensor *tensor,
+                                 int layout);
+size_t step_layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
+struct pending step_pending(const struct vector_ops *ops, const struct conv_operand *operand,
+                            const struct shape *shape, int n, int block);

@@ -13,21 +13,21 @@ extern const struct kernel reference_ml_binarizer, reference_ml_extractor, refer
 /* Makes a step of trees use the trees that were compiled when the model was read, or the fast
  * forest of ml_forest.h where that is possible (made by the first plan of a model, for all plans).
  * Does not change other steps. */
-NODISCARD int trees_step_try(struct step *step, struct error *err);
+NODISCARD int cpu_ml_trees_try(struct step *step, struct error *err);
 
 /* Reads elements first..first + count - 1 as models compare them: integers are rounded to
  * float32. */
-void ml_read(const struct tensor *tensor, int64_t first, int64_t count, double *ret_values);
+void cpu_ml_read(const struct tensor *tensor, int64_t first, int64_t count, double *ret_values);
 
 /* Applies the transform to scores [count]. SOFTMAX and SOFTMAX_ZERO do not change a single score;
  * LOGISTIC and PROBIT do (ONNX Runtime does not apply LOGISTIC there). PROBIT is exact; that of
  * ONNX Runtime has an error of up to 0.003. */
-void ml_scores(enum ml_post post, const double *scores, int64_t count, float *ret_scores);
+void cpu_ml_scores(enum ml_post post, const double *scores, int64_t count, float *ret_scores);
 
 /* Two classes with one score s, that of the second class. The first class gets 1 - s if is_share,
  * else -s. With LOGISTIC they get the logistic of -s and s; ONNX Runtime does not apply it if no
  * weight is negative. */
-void ml_scores_of_two(enum ml_post post, double score, bool is_share, float ret_scores[2]);
+void cpu_ml_scores_of_two(enum ml_post post, double score, bool is_share, float ret_scores[2]);
 
 /* Computes the results of a row from the sums of its weights, [target_count], which are changed.
  * Divides for AVERAGE and adds the base values (also for targets without weights, where ONNX
@@ -35,4 +35,4 @@ void ml_scores_of_two(enum ml_post post, double score, bool is_share, float ret_
  * and scores may be NULL. The label is chosen by the sums rounded to float32: the class of the
  * highest one, the first of equal ones. For two classes with one score it is the second class if
  * the score is above 0.5 (no negative weight, no LOGISTIC) or above 0 (otherwise). */
-void ml_finish(const struct trees *trees, double *sums, int64_t *label, float *scores);
+void cpu_ml_finish(const struct ml_trees *trees, double *sums, int64_t *label, float *scores);

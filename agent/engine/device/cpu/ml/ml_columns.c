@@ -24,7 +24,7 @@ static int scaler_run(const struct call *call, struct error *err UNUSED) {
         float minus = offset ? offset[offsets == 1 ? 0 : column] : 0;
         float times = scale ? scale[scales == 1 ? 0 : column] : 1;
         double value;
-        ml_read(x, i, 1, &value);
+        cpu_ml_read(x, i, 1, &value);
         y[i] = x->type == TENSOR_FLOAT64 ? (float)((value - (double)minus) * (double)times)
                                          : ((float)value - minus) * times;
     }
@@ -41,14 +41,14 @@ static int normalizer_run(const struct call *call, struct error *err UNUSED) {
     for (int64_t first = 0; first < count; first += columns) {
         double size = *norm == 'M' ? -INFINITY : 0, value;
         for (int64_t i = first; i < first + columns; i++) {
-            ml_read(x, i, 1, &value);
+            cpu_ml_read(x, i, 1, &value);
             size = *norm == 'M'              ? fmax(size, value)
                    : strcmp(norm, "L1") == 0 ? size + fabs(value)
                                              : size + value * value;
         }
         size = strcmp(norm, "L2") == 0 ? sqrt(size) : size;
         for (int64_t i = first; i < first + columns; i++) {
-            ml_read(x, i, 1, &value);
+            cpu_ml_read(x, i, 1, &value);
             ((float *)call->outputs[0]->data)[i] = (float)(size == 0 ? value : value / size);
         }
     }
@@ -169,7 +169,7 @@ static int vectorizer_run(const struct call *call, struct error *err UNUSED) {
         for (int64_t i = 0; i < rows; i++) {
             for (int64_t k = 0; k < MIN(columns, sizes[n]); k++) {
                 double value;
-                ml_read(x, i * columns + k, 1, &value);
+                cpu_ml_read(x, i * columns + k, 1, &value);
                 ((float *)y->data)[i * total + at + k] = (float)value;
             }
         }

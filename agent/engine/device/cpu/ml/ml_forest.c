@@ -27,7 +27,7 @@ struct forest_node {
 static_assert(sizeof(struct forest_node) == 16, "four to a cache line");
 
 struct forest {
-    const struct trees *trees;
+    const struct ml_trees *trees;
     struct forest_node *nodes;
     int32_t *depths; /* [tree_count] */
     /* [tree_count]: if the weights of each tree are for one target; NULL: dense. */
@@ -46,7 +46,7 @@ static float round_down(double value, bool is_below) {
 }
 
 static bool make_nodes(struct forest *forest, int32_t *ret_leaves) {
-    const struct trees *trees = forest->trees;
+    const struct ml_trees *trees = forest->trees;
     int32_t leaves = 0;
     forest->nodes = x_calloc((size_t)trees->node_count, sizeof *forest->nodes);
     for (int32_t i = 0; i < trees->node_count; i++) {
@@ -70,7 +70,7 @@ static bool make_nodes(struct forest *forest, int32_t *ret_leaves) {
 
 /* Children come after their parents. */
 static void measure_depths(struct forest *forest) {
-    const struct trees *trees = forest->trees;
+    const struct ml_trees *trees = forest->trees;
     int32_t *depth = x_calloc((size_t)trees->node_count, sizeof *depth);
     forest->depths = x_calloc((size_t)trees->tree_count, sizeof *forest->depths);
     for (int32_t t = 0; t < trees->tree_count; t++) {
@@ -86,7 +86,7 @@ static void measure_depths(struct forest *forest) {
 }
 
 /* The target of all weights of the tree if each leaf has one weight; -1: otherwise. */
-static int32_t only_target(const struct trees *trees, int32_t tree) {
+static int32_t only_target(const struct ml_trees *trees, int32_t tree) {
     int32_t target = -1;
     for (int32_t i = trees->roots[tree]; i < trees->roots[tree + 1]; i++) {
         const struct tree_node *node = &trees->nodes[i];
@@ -102,7 +102,7 @@ static int32_t only_target(const struct trees *trees, int32_t tree) {
 }
 
 static bool find_targets(struct forest *forest) {
-    const struct trees *trees = forest->trees;
+    const struct ml_trees *trees = forest->trees;
     forest->targets = x_calloc((size_t)trees->tree_count, sizeof *forest->targets);
     for (int32_t t = 0; t < trees->tree_count; t++) {
         forest->targets[t] = only_target(trees, t);
@@ -116,7 +116,7 @@ static bool find_targets(struct forest *forest) {
 
 /* False: too sparse, or a leaf has two weights for one target, which are added one by one. */
 static bool make_weights(struct forest *forest, int32_t leaves) {
-    const struct trees *trees = forest->trees;
+    const struct ml_trees *trees = forest->trees;
     int64_t width = find_targets(forest) ? 1 : trees->target_count;
     if ((int64_t)leaves * width > 4 * (int64_t)trees->weight_count + 1024) {
         return false;
@@ -137,7 +137,7 @@ static bool make_weights(struct forest *forest, int32_t leaves) {
     return is_fine;
 }
 
-struct forest *forest_new(const struct trees *trees) {
+struct forest *forest_new(const struct ml_trees *trees) {
     struct forest *forest = x_calloc(1, sizeof *forest);
     int32_t leaves = 0;
     forest->trees = trees;
@@ -163,14 +163,14 @@ void forest_free(struct forest *forest) {
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-#define WALK static inline __attribute__((always_inline))
+#define INLINED inline __attribute__((always_inline))
 /* The positions of all lanes are in separate registers; a vector would go through memory at each
  * step. */
 #define EACH_LANE _Pragma("GCC unroll 8") for (int k = 0; k < LANES; k++)
 static_assert(LANES == 8, "EACH_LANE's number");
 
 /* Where a row goes from a node; takes_missing is a constant at compile time. */
-WALK uint32_t next_node(const struct forest_node *node, float x, bool takes_missing) {
+static INLINED uint32_t next_node(const struct forest_node *node, float x, bool takes_missing) {
     uint32_t is_second = x > node->value;
     if (takes_missing) {
         is_second |= (uint32_t)(x != x) & !node->extra;
@@ -179,8 +179,8 @@ WALK uint32_t next_node(const struct forest_node *node, float x, bool takes_miss
 }
 
 /* Evaluates one tree for LANES rows, whose column f begins at x + f * TILE. */
-WALK void walk_rows(const struct forest_node *nodes, uint32_t root, int32_t depth, const float *x,
-                    bool takes_missing, uint32_t ret_at[LANES]) {
+static INLINED void walk_rows(const struct forest_node *nodes, uint32_t root, int32_t depth,
+                              const float *x, bool takes_missing, uint32_t ret_at[LANES]) {
     uint32_t at[LANES];
     EACH_LANE {
         at[k] = root;
@@ -209,8 +209,8 @@ WALK void walk_rows(const struct forest_node *nodes, uint32_t root, int32_t dept
 }
 
 /* Evaluates LANES trees for one row; the last tree is repeated if there are fewer. */
-WALK void walk_trees(const struct forest *forest, int32_t first, int32_t last, const float *x,
-                     uint32_t ret_at[LANES]) {
+static INLINED void walk_trees(const struct forest *forest, int32_t first, int32_t last,
+                               const float *x, uint32_t ret_at[LANES]) {
     uint32_t at[LANES];
     int32_t depth = 0;
     EACH_LANE {
@@ -239,7 +239,7 @@ struct run {
     float *scores;
 };
 
-WALK float read_value(const struct tensor *x, int64_t index) {
+static INLINED float read_value(const struct tensor *x, int64_t index) {
     return x->type == TENSOR_FLOAT32 ? ((const float *)x->data)[index]
            : x->type == TENSOR_INT64 ? (float)((const int64_t *)x->data)[index]
                                      : (float)((const int32_t *)x->data)[index];
@@ -259,8 +259,8 @@ static bool fill_tile(const struct run *run, int64_t first, int64_t count, float
     return is_missing;
 }
 
-WALK void add_leaves(const struct forest *forest, int32_t tree, const uint32_t at[LANES],
-                     double *sums /* [targets, TILE] */) {
+static INLINED void add_leaves(const struct forest *forest, int32_t tree, const uint32_t at[LANES],
+                               double *sums /* [targets, TILE] */) {
     const struct forest_node *nodes = forest->nodes;
     if (forest->targets) {
         double *sum = sums + (size_t)forest->targets[tree] * TILE;
@@ -278,9 +278,9 @@ WALK void add_leaves(const struct forest *forest, int32_t tree, const uint32_t a
     }
 }
 
-WALK void score_tile(const struct forest *forest, int64_t count, const float *tile,
-                     bool takes_missing, double *sums) {
-    const struct trees *trees = forest->trees;
+static INLINED void score_tile(const struct forest *forest, int64_t count, const float *tile,
+                               bool takes_missing, double *sums) {
+    const struct ml_trees *trees = forest->trees;
     for (int32_t t = 0; t < trees->tree_count; t++) {
         for (int64_t i = 0; i < count; i += LANES) {
             uint32_t at[LANES];
@@ -292,9 +292,9 @@ WALK void score_tile(const struct forest *forest, int64_t count, const float *ti
 }
 
 static void finish_row(const struct run *run, int64_t row, double *sums) {
-    const struct trees *trees = run->forest->trees;
-    ml_finish(trees, sums, run->labels ? run->labels + row : NULL,
-              run->scores ? run->scores + row * trees->target_count : NULL);
+    const struct ml_trees *trees = run->forest->trees;
+    cpu_ml_finish(trees, sums, run->labels ? run->labels + row : NULL,
+                  run->scores ? run->scores + row * trees->target_count : NULL);
 }
 
 static void score_tiles(void *context, int64_t first, int64_t last) {
@@ -370,7 +370,7 @@ struct row {
 };
 
 static void row_init(struct row *row, const struct run *run) {
-    const struct trees *trees = run->forest->trees;
+    const struct ml_trees *trees = run->forest->trees;
     row->run = run;
     row->values = x_calloc((size_t)trees->feature_count + 1, sizeof *row->values);
     row->sums = x_calloc((size_t)trees->target_count, sizeof *row->sums);

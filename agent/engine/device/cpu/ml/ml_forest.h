@@ -10,10 +10,10 @@ struct forest;
 
 /* NULL: a node or a weight is not supported (equality; a threshold without an equivalent float32;
  * many targets and few weights, so that a table of them would be mostly zeros). */
-struct forest *forest_new(const struct trees *trees);
+struct forest *forest_new(const struct ml_trees *trees);
 void forest_free(struct forest *forest);
 
-/* Evaluates rows of float32, int32 or int64, [rows, columns], and stores the results of ml_finish.
- * labels and scores may be NULL. */
+/* Evaluates rows of float32, int32 or int64, [rows, columns], and stores the results of
+ * cpu_ml_finish. labels and scores may be NULL. */
 void forest_run(const struct forest *forest, struct threads *threads, const struct tensor *x,
                 int64_t *labels, float *scores);

@@ -48,15 +48,15 @@ static void score_rows(void *context, int64_t first, int64_t last) {
     double *row = x_calloc((size_t)features, sizeof *row);
     double *sums = x_calloc((size_t)targets, sizeof *sums);
     for (int64_t i = first; i < last; i++) {
-        ml_read(call->inputs[0], i * features, features, row);
+        cpu_ml_read(call->inputs[0], i * features, features, row);
         score_row(work, row, sums);
         if (labels) {
             ((int64_t *)labels->data)[i] = label_of(work, sums);
         }
         if (scores && work->linear.expands) {
-            ml_scores_of_two(work->post, sums[0], true, (float *)scores->data + 2 * i);
+            cpu_ml_scores_of_two(work->post, sums[0], true, (float *)scores->data + 2 * i);
         } else if (scores) {
-            ml_scores(work->post, sums, targets, (float *)scores->data + i * targets);
+            cpu_ml_scores(work->post, sums, targets, (float *)scores->data + i * targets);
         }
     }
     free(row);

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-void ml_read(const struct tensor *tensor, int64_t first, int64_t count, double *ret_values) {
+void cpu_ml_read(const struct tensor *tensor, int64_t first, int64_t count, double *ret_values) {
     const float *floats = tensor->data;
     for (int64_t i = 0; i < count; i++) {
         ret_values[i] = tensor->type == TENSOR_FLOAT32   ? (double)floats[first + i]
@@ -56,7 +56,7 @@ static void softmax(const double *scores, int64_t count, bool is_zero_out, float
     }
 }
 
-void ml_scores(enum ml_post post, const double *scores, int64_t count, float *ret_scores) {
+void cpu_ml_scores(enum ml_post post, const double *scores, int64_t count, float *ret_scores) {
     if (count > 1 && (post == ML_POST_SOFTMAX || post == ML_POST_SOFTMAX_ZERO)) {
         softmax(scores, count, post == ML_POST_SOFTMAX_ZERO, ret_scores);
         return;
@@ -69,15 +69,15 @@ void ml_scores(enum ml_post post, const double *scores, int64_t count, float *re
     }
 }
 
-void ml_scores_of_two(enum ml_post post, double score, bool is_share, float ret_scores[2]) {
+void cpu_ml_scores_of_two(enum ml_post post, double score, bool is_share, float ret_scores[2]) {
     double other = is_share && post != ML_POST_LOGISTIC ? 1 - score : -score;
     const double both[2] = {other, score};
     bool is_each = post == ML_POST_LOGISTIC || post == ML_POST_PROBIT;
-    ml_scores(is_each ? post : ML_POST_NONE, &both[0], 1, &ret_scores[0]);
-    ml_scores(is_each ? post : ML_POST_NONE, &both[1], 1, &ret_scores[1]);
+    cpu_ml_scores(is_each ? post : ML_POST_NONE, &both[0], 1, &ret_scores[0]);
+    cpu_ml_scores(is_each ? post : ML_POST_NONE, &both[1], 1, &ret_scores[1]);
 }
 
-static void finish_classes(const struct trees *trees, const double *sums, int64_t *label,
+static void finish_classes(const struct ml_trees *trees, const double *sums, int64_t *label,
                            float *scores) {
     int64_t count = trees->target_count, best = 0;
     bool is_single = count == 2 && trees->weighed_count <= 1;
@@ -86,14 +86,14 @@ static void finish_classes(const struct trees *trees, const double *sums, int64_
         bool is_share = trees->is_positive && trees->post != ML_POST_LOGISTIC;
         best = (float)score > (is_share ? 0.5f : 0.0f);
         if (scores) {
-            ml_scores_of_two(trees->post, score, is_share, scores);
+            cpu_ml_scores_of_two(trees->post, score, is_share, scores);
         }
     } else {
         for (int64_t i = 1; i < count; i++) {
             best = (float)sums[i] > (float)sums[best] ? i : best;
         }
         if (scores) {
-            ml_scores(trees->post, sums, count, scores);
+            cpu_ml_scores(trees->post, sums, count, scores);
         }
     }
     if (label) {
@@ -101,7 +101,7 @@ static void finish_classes(const struct trees *trees, const double *sums, int64_
     }
 }
 
-void ml_finish(const struct trees *trees, double *sums, int64_t *label, float *scores) {
+void cpu_ml_finish(const struct ml_trees *trees, double *sums, int64_t *label, float *scores) {
     int64_t count = trees->target_count;
     for (int64_t i = 0; trees->aggregate == TREE_AVERAGE && i < count; i++) {
         sums[i] /= trees->tree_count;
@@ -116,6 +116,6 @@ void ml_finish(const struct trees *trees, double *sums, int64_t *label, float *s
     if (trees->is_classifier) {
         finish_classes(trees, sums, label, scores);
     } else if (scores) {
-        ml_scores(trees->post, sums, count, scores);
+        cpu_ml_scores(trees->post, sums, count, scores);
     }
 }

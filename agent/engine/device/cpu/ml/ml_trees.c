@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Adds the weights of a leaf to a row's sums; `seen`: the targets that have had a weight. */
-static void add_weights(const struct trees *trees, const struct tree_node *leaf, double *sums,
+static void add_weights(const struct ml_trees *trees, const struct tree_node *leaf, double *sums,
                         bool *seen) {
     for (int32_t i = leaf->child; i < leaf->child + leaf->feature; i++) {
         double value = trees->weights[i].value;
@@ -25,7 +25,7 @@ static void add_weights(const struct trees *trees, const struct tree_node *leaf,
 }
 
 struct run {
-    const struct trees *trees;
+    const struct ml_trees *trees;
     const struct tensor *x;
     int64_t *labels;
     float *scores;
@@ -33,29 +33,29 @@ struct run {
 
 static void score_rows(void *context, int64_t first, int64_t last) {
     const struct run *run = context;
-    const struct trees *trees = run->trees;
+    const struct ml_trees *trees = run->trees;
     int64_t columns = run->x->shape.dims[run->x->shape.rank - 1], targets = trees->target_count;
     double *row = x_calloc((size_t)columns + 1, sizeof *row);
     double *sums = x_calloc((size_t)targets, sizeof *sums);
     bool *seen = x_calloc((size_t)targets, sizeof *seen);
     for (int64_t i = first; i < last; i++) {
-        ml_read(run->x, i * columns, columns, row);
+        cpu_ml_read(run->x, i * columns, columns, row);
         for (int64_t k = 0; k < targets; k++) {
             sums[k] = 0;
             seen[k] = false;
         }
         for (int32_t k = 0; k < trees->tree_count; k++) {
-            add_weights(trees, trees_leaf(trees, k, row), sums, seen);
+            add_weights(trees, ml_trees_leaf(trees, k, row), sums, seen);
         }
-        ml_finish(trees, sums, run->labels ? run->labels + i : NULL,
-                  run->scores ? run->scores + i * targets : NULL);
+        cpu_ml_finish(trees, sums, run->labels ? run->labels + i : NULL,
+                      run->scores ? run->scores + i * targets : NULL);
     }
     free(row);
     free(sums);
     free(seen);
 }
 
-static struct run run_of(const struct call *call, const struct trees *trees) {
+static struct run run_of(const struct call *call, const struct ml_trees *trees) {
     int at = trees->is_classifier;
     const struct tensor *labels = at ? call->outputs[0] : NULL;
     const struct tensor *scores = at < call->output_count ? call->outputs[at] : NULL;
@@ -68,9 +68,9 @@ static int64_t row_count(const struct tensor *x) {
 }
 
 static int trees_run(const struct call *call, struct error *err) {
-    AUTO(trees_freep) struct trees *own = NULL;
-    struct trees *trees;
-    if (trees_of(call->node, &trees, &own, err) < 0) {
+    AUTO(ml_trees_freep) struct ml_trees *own = NULL;
+    struct ml_trees *trees;
+    if (ml_trees_of(call->node, &trees, &own, err) < 0) {
         return -1;
     }
     struct run run = run_of(call, trees);
@@ -82,7 +82,7 @@ const struct kernel reference_ml_trees = {"reference ml_trees", trees_run};
 /* ---- compiled once --------------------------------------------------------------------------- */
 
 static void own_free(void *trees) {
-    trees_free(trees);
+    ml_trees_free(trees);
 }
 
 static void fast_free(void *forest) {
@@ -90,7 +90,7 @@ static void fast_free(void *forest) {
 }
 
 static int prepared_run(const struct call *call, struct error *err UNUSED) {
-    const struct trees *trees = call->state;
+    const struct ml_trees *trees = call->state;
     const struct forest *forest = trees->fast; /* NULL: the plain loop, on all threads */
     struct run run = run_of(call, trees);
     if (forest && run.x->type != TENSOR_FLOAT64) {
@@ -102,13 +102,13 @@ static int prepared_run(const struct call *call, struct error *err UNUSED) {
 }
 static const struct kernel prepared_trees = {"trees", prepared_run};
 
-int trees_step_try(struct step *step, struct error *err) {
+int cpu_ml_trees_try(struct step *step, struct error *err) {
     int id = step->node->op->id;
-    struct trees *trees, *own;
+    struct ml_trees *trees, *own;
     if (id != OP_ML_TREE_ENSEMBLE_CLASSIFIER && id != OP_ML_TREE_ENSEMBLE_REGRESSOR) {
         return 0;
     }
-    if (trees_of(step->node, &trees, &own, err) < 0) {
+    if (ml_trees_of(step->node, &trees, &own, err) < 0) {
         return -1;
     }
     if (!trees->is_fast_tried) { /* the first plan of a model makes it for all plans */

@@ -7,16 +7,16 @@
 // Reads the forward convolution's parameters, given the shapes of its x and w.
 static bool read_conv(const struct step *step, const struct shape *x, const struct shape *w,
                       struct window *ret_window, struct request_geometry *ret_geometry) {
-    struct node forward = table_forward(step->node);
+    struct node forward = op_forward_node(step->node);
     const struct fact facts[] = {{TENSOR_FLOAT32, *x, NULL}, {TENSOR_FLOAT32, *w, NULL}};
     const struct fact *inputs[] = {&facts[0], &facts[1]};
     struct error err = {0};
     forward.input_count = 2;
-    return forward.op->id == OP_CONV && conv_window(&forward, inputs, ret_window, &err) == 0 &&
+    return forward.op->id == OP_CONV && window_of_conv(&forward, inputs, ret_window, &err) == 0 &&
            request_geometry(ret_window, false, ret_geometry);
 }
 
-static const struct slot *slot_of(const struct schedule *schedule, int slot) {
+static const struct schedule_slot *slot_of(const struct schedule *schedule, int slot) {
     return &schedule->slots[slot];
 }
 

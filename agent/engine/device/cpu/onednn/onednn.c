@@ -78,7 +78,7 @@ static request_fill *request_of(const struct schedule *schedule, const struct st
         if (i == 1 && has_shape) {
             continue; /* the shape of the output, in integers */
         }
-        const struct slot *slot = at < 0 ? NULL : &schedule->slots[at];
+        const struct schedule_slot *slot = at < 0 ? NULL : &schedule->slots[at];
         int64_t count = slot ? shape_count(&slot->shape) : 1;
         if (slot && (slot->type != TENSOR_FLOAT32 || count < 1 || count > INT32_MAX)) {
             return NULL;

@@ -12,7 +12,7 @@ void primitive_free(void *state) {
         return;
     }
     for (int i = 0; i < primitive->operand_count; i++) {
-        struct operand *operand = &primitive->operands[i];
+        struct primitive_operand *operand = &primitive->operands[i];
         dnnl_memory_destroy(operand->lies);
         if (!operand->is_kept) {
             dnnl_memory_destroy(operand->wanted);
@@ -49,7 +49,7 @@ static dnnl_status_t reorder_run(struct onednn *onednn, dnnl_primitive_t reorder
 
 /* The constant in the wanted format: from the cache, or made now. */
 static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const void *constant,
-                          const dnnl_memory_desc_t *wanted, struct operand *operand) {
+                          const dnnl_memory_desc_t *wanted, struct primitive_operand *operand) {
     for (size_t i = 0; i < onednn->kept_count; i++) {
         const struct kept *kept = &onednn->kept[i];
         if (kept->node == node && kept->constant == constant &&
@@ -89,7 +89,7 @@ static size_t reserve(struct primitive *primitive, const dnnl_memory_desc_t *des
 }
 
 static dnnl_status_t prepare_operand(struct primitive *primitive, const struct schedule *schedule,
-                                     const struct step *step, struct operand *operand,
+                                     const struct step *step, struct primitive_operand *operand,
                                      const dnnl_memory_desc_t *wanted) {
     struct onednn *onednn = primitive->onednn;
     const dnnl_memory_desc_t *lies = &operand->arg.lies;
@@ -103,7 +103,8 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
     if (status != dnnl_success) {
         return status;
     }
-    const struct slot *slot = is_output ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
+    const struct schedule_slot *slot =
+        is_output ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
     if (slot && slot->is_lasting) {
         return keep(onednn, step->node, slot->constant, wanted, operand);
     }
@@ -111,12 +112,12 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
     return memory_new(onednn, wanted, DNNL_MEMORY_NONE, &operand->wanted);
 }
 
-static dnnl_status_t prepare_all(struct primitive *primitive, const struct schedule *schedule,
+static dnnl_status_t gpu_prepare(struct primitive *primitive, const struct schedule *schedule,
                                  const struct step *step, const struct request *request,
                                  const_dnnl_primitive_desc_t description) {
     dnnl_status_t status = dnnl_primitive_create(&primitive->primitive, description);
     for (int i = 0; i < request->arg_count && status == dnnl_success; i++) {
-        struct operand *operand = &primitive->operands[primitive->operand_count++];
+        struct primitive_operand *operand = &primitive->operands[primitive->operand_count++];
         operand->arg = request->args[i];
         status = prepare_operand(
             primitive, schedule, step, operand,
@@ -172,7 +173,8 @@ static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset
 }
 
 static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
-                                 const struct operand *operand, dnnl_exec_arg_t *ret_arg) {
+                                 const struct primitive_operand *operand,
+                                 dnnl_exec_arg_t *ret_arg) {
     int input = operand->arg.input;
     bool is_output = input <= REQUEST_OUTPUT;
     void *data =
@@ -201,7 +203,7 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
                                         primitive->operand_count + 1, args);
     }
     for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
-        const struct operand *operand = &primitive->operands[i];
+        const struct primitive_operand *operand = &primitive->operands[i];
         if (operand->arg.input <= REQUEST_OUTPUT && operand->wanted) {
             status =
                 reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->lies);
@@ -229,7 +231,7 @@ dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedu
     }
     struct primitive *primitive = x_calloc(1, sizeof *primitive);
     primitive->onednn = onednn;
-    status = prepare_all(primitive, schedule, step, request, description);
+    status = gpu_prepare(primitive, schedule, step, request, description);
     dnnl_primitive_desc_destroy(description);
     if (status != dnnl_success) {
         primitive_free(primitive);

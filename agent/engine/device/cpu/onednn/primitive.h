@@ -20,7 +20,7 @@ struct onednn {
     size_t kept_count;
 };
 
-struct operand {
+struct primitive_operand {
     struct request_arg arg;
     dnnl_memory_t lies, wanted; /* wanted: the primitive's format; NULL: the format in memory */
     dnnl_primitive_t reorder;   /* between the two: to wanted, or back for the output */
@@ -34,7 +34,7 @@ struct primitive {
     dnnl_primitive_t primitive;
     dnnl_memory_t scratchpad;
     size_t scratchpad_offset, scratch_bytes;
-    struct operand operands[REQUEST_ARGS_MAX];
+    struct primitive_operand operands[REQUEST_ARGS_MAX];
 };
 
 /* Whether oneDNN has an implementation better than a plain loop. */

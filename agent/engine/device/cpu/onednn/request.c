@@ -31,7 +31,7 @@ dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like) {
 }
 
 dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
-                                       const struct slot *slot) {
+                                       const struct schedule_slot *slot) {
     request_add(request, name, input, slot->shape.rank, slot->shape.dims, NULL);
     dnnl_memory_desc_t *lies = &request->args[request->arg_count - 1].lies;
     if (slot->layout) { /* the device's blocked layout is also oneDNN's: [n, c / b, h, w, b] */
@@ -48,7 +48,7 @@ dnnl_memory_desc_t request_add_picture(struct request *request, int name, int in
 /* oneDNN has Winograd only for AVX-512: F(4x4, 3x3), whose results differ by 1e-6 from direct ones.
  * It is not faster with few channels, or if tiles of 4x4 reach far beyond the edge. */
 bool request_algorithm(const struct request *request, const struct window *window,
-                       const struct slot *weights, dnnl_alg_kind_t *ret_algorithm) {
+                       const struct schedule_slot *weights, dnnl_alg_kind_t *ret_algorithm) {
     const int64_t *dims = weights->shape.dims;
     *ret_algorithm = request->wish.winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
     bool fits = window->rank == 2 && window->groups == 1 && dims[0] >= WINOGRAD_CHANNELS &&

@@ -69,8 +69,8 @@ dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like);
 /* Adds a convolution's picture in the layout of its slot, and returns the description to
  * request. */
 dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
-                                       const struct slot *slot);
+                                       const struct schedule_slot *slot);
 /* Sets the algorithm of the wish; false: the wish is Winograd, which would not be faster for this
  * window. */
 bool request_algorithm(const struct request *request, const struct window *window,
-                       const struct slot *weights, dnnl_alg_kind_t *ret_algorithm);
+                       const struct schedule_slot *weights, dnnl_alg_kind_t *ret_algorithm);

@@ -21,14 +21,14 @@ static bool read_window(const struct schedule *schedule, const struct step *step
     const struct fact *inputs[3] = {0};
     for (int i = 0; i < MIN(step->input_count, 3); i++) {
         if (step->inputs[i] >= 0) {
-            const struct slot *slot = &schedule->slots[step->inputs[i]];
+            const struct schedule_slot *slot = &schedule->slots[step->inputs[i]];
             facts[i] = (struct fact){slot->type, slot->shape, NULL};
             inputs[i] = &facts[i];
         }
     }
     return (step->node->op->id == OP_CONV
-                ? conv_window(step->node, inputs, ret_window, &err)
-                : conv_transpose_window(step->node, inputs, ret_window, &err)) == 0;
+                ? window_of_conv(step->node, inputs, ret_window, &err)
+                : window_of_conv_transpose(step->node, inputs, ret_window, &err)) == 0;
 }
 
 bool request_geometry(const struct window *window, bool transposed,

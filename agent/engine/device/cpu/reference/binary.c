@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/elementwise.h"
 
 #include <math.h>
@@ -17,22 +17,22 @@ struct binary {
 
 /* Calls row over the output with a and b broadcast to it. */
 static void each_row(const struct node *node, const struct tensor *a, const struct tensor *b,
-                     struct tensor *y, rows_row *row) {
-    struct rows rows = {.shape = y->shape, .operand_count = 3};
+                     struct tensor *y, walk_row *row) {
+    struct walk walk = {.shape = y->shape, .operand_count = 3};
     struct binary binary = {.op = node->op->id,
                             .is_fmod = node_integer(node, "fmod", 0),
                             .is_left = strcmp(node_text(node, "direction", ""), "LEFT") == 0,
                             .a = a,
                             .b = b,
                             .y = y};
-    broadcast_strides(&a->shape, &y->shape, rows.strides[0]);
-    broadcast_strides(&b->shape, &y->shape, rows.strides[1]);
-    rows_plain_strides(&y->shape, rows.strides[2]);
-    rows_each(&rows, row, &binary);
+    elementwise_broadcast_strides(&a->shape, &y->shape, walk.strides[0]);
+    elementwise_broadcast_strides(&b->shape, &y->shape, walk.strides[1]);
+    walk_plain_strides(&y->shape, walk.strides[2]);
+    walk_each(&walk, row, &binary);
 }
 
 /* Likewise with the call's two inputs. */
-static void each_pair(const struct call *call, rows_row *row) {
+static void each_pair(const struct call *call, walk_row *row) {
     each_row(call->node, call->inputs[0], call->inputs[1], call->outputs[0], row);
 }
 
@@ -112,8 +112,8 @@ UNSIGNED_ROW(uint8_row, uint8_t, uint32_t)
 REAL_ROW(float_row, float, fmodf)
 REAL_ROW(double_row, double, fmod)
 
-static rows_row *arithmetic_row(enum tensor_type type) {
-    static rows_row *const rows[TENSOR_TYPE_COUNT] = {
+static walk_row *arithmetic_row(enum tensor_type type) {
+    static walk_row *const rows[TENSOR_TYPE_COUNT] = {
         [TENSOR_FLOAT32] = float_row, [TENSOR_FLOAT64] = double_row, [TENSOR_INT64] = int64_row,
         [TENSOR_INT32] = int32_row,   [TENSOR_INT16] = int16_row,    [TENSOR_INT8] = int8_row,
         [TENSOR_UINT64] = uint64_row, [TENSOR_UINT32] = uint32_row,  [TENSOR_UINT16] = uint16_row,
@@ -131,12 +131,12 @@ static void divide(struct tensor *y, int count) {
 /* Max, Mean, Min and Sum take any number of inputs: the output so far is the left operand. */
 static int arithmetic_run(const struct call *call, struct error *err UNUSED) {
     struct tensor *y = call->outputs[0];
-    rows_row *row = arithmetic_row(y->type);
+    walk_row *row = arithmetic_row(y->type);
     if (call->input_count == 1) {
-        struct rows rows = {.shape = y->shape, .operand_count = 2};
-        rows_plain_strides(&y->shape, rows.strides[0]);
-        rows_plain_strides(&y->shape, rows.strides[1]);
-        rows_copy(&rows, tensor_type_size(y->type), call->inputs[0]->data, y->data);
+        struct walk walk = {.shape = y->shape, .operand_count = 2};
+        walk_plain_strides(&y->shape, walk.strides[0]);
+        walk_plain_strides(&y->shape, walk.strides[1]);
+        walk_copy(&walk, tensor_type_size(y->type), call->inputs[0]->data, y->data);
         return 0;
     }
     each_pair(call, row);
@@ -178,7 +178,7 @@ COMPARE_ROW(compare_uint16, uint16_t)
 COMPARE_ROW(compare_uint8, uint8_t)
 
 static int compare_run(const struct call *call, struct error *err UNUSED) {
-    static rows_row *const rows[TENSOR_TYPE_COUNT] = {
+    static walk_row *const rows[TENSOR_TYPE_COUNT] = {
         [TENSOR_FLOAT32] = compare_float, [TENSOR_FLOAT64] = compare_double,
         [TENSOR_INT64] = compare_int64,   [TENSOR_INT32] = compare_int32,
         [TENSOR_INT16] = compare_int16,   [TENSOR_INT8] = compare_int8,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/windows.h"
+#include "agent/engine/ops/infer/window.h"
 
 struct conv {
     struct window window;
@@ -10,15 +10,6 @@ struct conv {
     int64_t c, m;             /* channels of x and of y, all groups */
     int64_t x_plane, y_plane; /* elements of a channel */
 };
-
-void window_covered(const struct window *window, int dim, int64_t k, int64_t *first,
-                    int64_t *last) {
-    int64_t stride = window->stride[dim];
-    int64_t shift = k * window->dilation[dim] - window->pad_begin[dim];
-    int64_t low = -shift, high = window->in[dim] - shift; /* low <= o * stride < high */
-    *first = low <= 0 ? 0 : (low + stride - 1) / stride;
-    *last = high <= 0 ? 0 : MIN((high + stride - 1) / stride, window->out[dim]);
-}
 
 #define REAL float
 #define NAMED(name) name##_float
@@ -49,9 +40,9 @@ static void fill_planes(const struct call *call, struct conv *conv) {
 }
 
 static int conv_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct conv conv = {0};
-    if (conv_window(call->node, call_facts(call, &facts), &conv.window, err) < 0) {
+    if (window_of_conv(call->node, cpu_call_facts(call, &facts), &conv.window, err) < 0) {
         return -1;
     }
     fill_planes(call, &conv);
@@ -66,9 +57,9 @@ static int conv_run(const struct call *call, struct error *err) {
 const struct kernel reference_conv = {"reference conv", conv_run};
 
 static int conv_transpose_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct conv conv = {0};
-    if (conv_transpose_window(call->node, call_facts(call, &facts), &conv.window, err) < 0) {
+    if (window_of_conv_transpose(call->node, cpu_call_facts(call, &facts), &conv.window, err) < 0) {
         return -1;
     }
     fill_planes(call, &conv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/elementwise.h"
 
 #include <math.h>
@@ -42,14 +42,14 @@ static void where_row(void *context, const int64_t *offsets, const int64_t *step
 
 static int where_run(const struct call *call, struct error *err UNUSED) {
     struct tensor *y = call->outputs[0];
-    struct rows rows = {.shape = y->shape, .operand_count = 4};
+    struct walk walk = {.shape = y->shape, .operand_count = 4};
     struct where where = {tensor_type_size(y->type), call->inputs[0]->data, call->inputs[1]->data,
                           call->inputs[2]->data, y->data};
     for (int i = 0; i < 3; i++) {
-        broadcast_strides(&call->inputs[i]->shape, &y->shape, rows.strides[i]);
+        elementwise_broadcast_strides(&call->inputs[i]->shape, &y->shape, walk.strides[i]);
     }
-    rows_plain_strides(&y->shape, rows.strides[3]);
-    rows_each(&rows, where_row, &where);
+    walk_plain_strides(&y->shape, walk.strides[3]);
+    walk_each(&walk, where_row, &where);
     return 0;
 }
 const struct kernel reference_where = {"reference where", where_run};

@@ -3,7 +3,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/params.h"
 
@@ -27,7 +27,7 @@ static void copy_piece(char *whole, int64_t whole_size, char *piece, int64_t pie
 static int concat_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *y = call->outputs[0];
     int64_t axis = axis_of(call), done = 0, size = (int64_t)tensor_type_size(y->type);
-    struct around around = around_axis(&y->shape, axis);
+    struct around around = param_around_axis(&y->shape, axis);
     for (int i = 0; i < call->input_count; i++) {
         int64_t piece = call->inputs[i]->shape.dims[axis] * around.inner * size;
         copy_piece((char *)y->data + done, around.size * around.inner * size, call->inputs[i]->data,
@@ -41,7 +41,7 @@ const struct kernel reference_concat = {"reference concat", concat_run};
 static int split_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     int64_t axis = axis_of(call), done = 0, size = (int64_t)tensor_type_size(x->type);
-    struct around around = around_axis(&x->shape, axis);
+    struct around around = param_around_axis(&x->shape, axis);
     for (int i = 0; i < call->output_count; i++) {
         int64_t piece = call->outputs[i]->shape.dims[axis] * around.inner * size;
         copy_piece((char *)x->data + done, around.size * around.inner * size,
@@ -53,48 +53,48 @@ static int split_run(const struct call *call, struct error *err UNUSED) {
 const struct kernel reference_split = {"reference split", split_run};
 
 static int slice_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     const struct tensor *x = call->inputs[0];
-    struct rows rows = {.shape = call->outputs[0]->shape, .operand_count = 2};
+    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
     struct slice slice;
-    if (slice_params(call->node, call_facts(call, &facts), &slice, err) < 0) {
+    if (slice_params(call->node, cpu_call_facts(call, &facts), &slice, err) < 0) {
         return -1;
     }
-    rows_plain_strides(&x->shape, rows.strides[0]);
-    rows_plain_strides(&rows.shape, rows.strides[1]);
-    for (int i = 0; i < rows.shape.rank; i++) {
-        rows.start[0] += slice.start[i] * rows.strides[0][i];
-        rows.strides[0][i] = slice.size[i] > 1 ? rows.strides[0][i] * slice.step[i] : 0;
+    walk_plain_strides(&x->shape, walk.strides[0]);
+    walk_plain_strides(&walk.shape, walk.strides[1]);
+    for (int i = 0; i < walk.shape.rank; i++) {
+        walk.start[0] += slice.start[i] * walk.strides[0][i];
+        walk.strides[0][i] = slice.size[i] > 1 ? walk.strides[0][i] * slice.step[i] : 0;
     }
-    rows_copy(&rows, tensor_type_size(x->type), x->data, call->outputs[0]->data);
+    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
     return 0;
 }
 const struct kernel reference_slice = {"reference slice", slice_run};
 
 static int transpose_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
-    struct rows rows = {.shape = call->outputs[0]->shape, .operand_count = 2};
+    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
     int order[TENSOR_RANK_MAX];
     int64_t strides[TENSOR_RANK_MAX];
-    if (transpose_order(call->node, x->shape.rank, order, err) < 0) {
+    if (move_transpose_order(call->node, x->shape.rank, order, err) < 0) {
         return -1;
     }
-    rows_plain_strides(&x->shape, strides);
-    rows_plain_strides(&rows.shape, rows.strides[1]);
-    for (int i = 0; i < rows.shape.rank; i++) {
-        rows.strides[0][i] = strides[order[i]];
+    walk_plain_strides(&x->shape, strides);
+    walk_plain_strides(&walk.shape, walk.strides[1]);
+    for (int i = 0; i < walk.shape.rank; i++) {
+        walk.strides[0][i] = strides[order[i]];
     }
-    rows_copy(&rows, tensor_type_size(x->type), x->data, call->outputs[0]->data);
+    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
     return 0;
 }
 const struct kernel reference_transpose = {"reference transpose", transpose_run};
 
 static int expand_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
-    struct rows rows = {.shape = call->outputs[0]->shape, .operand_count = 2};
-    broadcast_strides(&x->shape, &rows.shape, rows.strides[0]);
-    rows_plain_strides(&rows.shape, rows.strides[1]);
-    rows_copy(&rows, tensor_type_size(x->type), x->data, call->outputs[0]->data);
+    struct walk walk = {.shape = call->outputs[0]->shape, .operand_count = 2};
+    elementwise_broadcast_strides(&x->shape, &walk.shape, walk.strides[0]);
+    walk_plain_strides(&walk.shape, walk.strides[1]);
+    walk_copy(&walk, tensor_type_size(x->type), x->data, call->outputs[0]->data);
     return 0;
 }
 const struct kernel reference_expand = {"reference expand", expand_run};
@@ -140,19 +140,19 @@ static void copy_looked_up(const struct lookup *lookup, const struct tensor *x,
 }
 
 static int pad_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     const struct tensor *x = call->inputs[0], *y = call->outputs[0];
     struct pad pad;
     struct lookup lookup;
     struct arena arena = {0};
     int64_t strides[TENSOR_RANK_MAX], zero = 0;
-    if (pad_params(call->node, call_facts(call, &facts), &pad, err) < 0) {
+    if (pad_params(call->node, cpu_call_facts(call, &facts), &pad, err) < 0) {
         return -1;
     }
     const void *fill = call->node->opset < 11                             ? (const void *)&pad.value
                        : call->input_count > 2 && call->inputs[2] != NULL ? call->inputs[2]->data
                                                                           : &zero;
-    rows_plain_strides(&x->shape, strides);
+    walk_plain_strides(&x->shape, strides);
     for (int i = 0; i < y->shape.rank; i++) {
         lookup.offsets[i] = arena_array(&arena, (size_t)y->shape.dims[i], sizeof(int64_t));
         for (int64_t k = 0; k < y->shape.dims[i]; k++) {
@@ -171,7 +171,7 @@ static int tile_run(const struct call *call, struct error *err UNUSED) {
     struct lookup lookup;
     struct arena arena = {0};
     int64_t strides[TENSOR_RANK_MAX];
-    rows_plain_strides(&x->shape, strides);
+    walk_plain_strides(&x->shape, strides);
     for (int i = 0; i < y->shape.rank; i++) {
         lookup.offsets[i] = arena_array(&arena, (size_t)y->shape.dims[i], sizeof(int64_t));
         for (int64_t k = 0; k < y->shape.dims[i]; k++) {
@@ -186,7 +186,7 @@ const struct kernel reference_tile = {"reference tile", tile_run};
 
 static int gather_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0], *indices = call->inputs[1];
-    struct around around = around_axis(&x->shape, axis_of(call));
+    struct around around = param_around_axis(&x->shape, axis_of(call));
     int64_t size = around.size, count = shape_count(&indices->shape);
     size_t row = (size_t)around.inner * tensor_type_size(x->type);
     char *to = call->outputs[0]->data;
@@ -214,16 +214,16 @@ static void block_copy(const struct call *call, const struct tensor *deep, bool 
     int64_t block = node_integer(call->node, "blocksize", 1);
     const int64_t *d = deep->shape.dims;
     int64_t c = d[1] / (block * block), h = d[2], w = d[3];
-    struct rows rows = {.shape = {6, {d[0], c, h, block, w, block}}, .operand_count = 2};
-    int64_t *deep_strides = rows.strides[from_deep ? 0 : 1];
-    rows_plain_strides(&rows.shape, rows.strides[from_deep ? 1 : 0]);
+    struct walk walk = {.shape = {6, {d[0], c, h, block, w, block}}, .operand_count = 2};
+    int64_t *deep_strides = walk.strides[from_deep ? 0 : 1];
+    walk_plain_strides(&walk.shape, walk.strides[from_deep ? 1 : 0]);
     int64_t plane = h * w;
     int64_t c_stride = blocks_first ? plane : block * block * plane;
     int64_t y_stride = blocks_first ? block * c * plane : block * plane;
     int64_t x_stride = blocks_first ? c * plane : plane;
     const int64_t strides[] = {d[1] * plane, c_stride, w, y_stride, 1, x_stride};
     memcpy(deep_strides, strides, sizeof strides);
-    rows_copy(&rows, tensor_type_size(deep->type), call->inputs[0]->data, call->outputs[0]->data);
+    walk_copy(&walk, tensor_type_size(deep->type), call->inputs[0]->data, call->outputs[0]->data);
 }
 
 static int depth_to_space_run(const struct call *call, struct error *err UNUSED) {

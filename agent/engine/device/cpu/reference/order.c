@@ -39,7 +39,7 @@ static int cum_sum_run(const struct call *call, struct error *err) {
         return error_set(err, ERROR_INVALID, "CumSum node \"%.64s\": axis %lld of %lld",
                          call->node->name, (long long)axis, (long long)rank);
     }
-    struct around around = around_axis(&x->shape, (int)(axis < 0 ? axis + rank : axis));
+    struct around around = param_around_axis(&x->shape, (int)(axis < 0 ? axis + rank : axis));
     switch (x->type) {
     case TENSOR_INT64:
         cum_sum_int64(&around, x->data, y->data, is_exclusive, is_reverse);
@@ -134,7 +134,7 @@ static int top_k_run(const struct call *call, struct error *err) {
     struct ranking ranking = {x, node_integer(call->node, "largest", 1)};
     int64_t axis = node_integer(call->node, "axis", -1);
     axis = axis < 0 ? axis + x->shape.rank : axis;
-    struct around around = around_axis(&x->shape, (int)axis);
+    struct around around = param_around_axis(&x->shape, (int)axis);
     int64_t k = call->outputs[call->outputs[0] ? 0 : 1]->shape.dims[axis];
     struct tensor scratch;
     if (tensor_init(&scratch, TENSOR_INT64, &(struct shape){1, {around.size}}, err) < 0) {

@@ -3,7 +3,7 @@
  * products of scattered elements depend on the type. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ static int gather_elements_run(const struct call *call, struct error *err) {
     int64_t count = shape_count(&indices->shape);
     size_t size = tensor_type_size(x->type);
     char *to = call->outputs[0]->data;
-    rows_plain_strides(&x->shape, strides);
+    walk_plain_strides(&x->shape, strides);
     for (int64_t n = 0; n < count; n++, to += size) {
         int64_t place = place_of(call, indices, n, x->shape.dims[axis], err), from = 0;
         if (place < 0) {
@@ -120,7 +120,7 @@ static int scatter_elements_run(const struct call *call, struct error *err) {
     char *y = call->outputs[0]->data;
     combine_function *combine = combine_of(call);
     memcpy(y, x->data, (size_t)shape_count(&x->shape) * size);
-    rows_plain_strides(&x->shape, strides);
+    walk_plain_strides(&x->shape, strides);
     for (int64_t n = 0; n < count; n++, from += size) {
         int64_t place = place_of(call, indices, n, x->shape.dims[axis], err), to = 0;
         if (place < 0) {
@@ -168,7 +168,7 @@ static void read_tuples(const struct call *call, int batch_dims, struct tuples *
         tuples.batch_size *= x->dims[i];
         tuples.slice *= i < batch_dims + tuples.tuple ? 1 : x->dims[i];
     }
-    rows_plain_strides(x, tuples.strides);
+    walk_plain_strides(x, tuples.strides);
     *ret_tuples = tuples;
 }
 
@@ -235,7 +235,7 @@ const struct kernel reference_scatter_nd = {"reference scatter_nd", scatter_nd_r
 static int one_hot_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *indices = call->inputs[0], *values = call->inputs[2];
     struct tensor *y = call->outputs[0];
-    struct around around = around_axis(&y->shape, axis_of(call->node, y->shape.rank, -1));
+    struct around around = param_around_axis(&y->shape, axis_of(call->node, y->shape.rank, -1));
     int64_t depth = around.size, inner = around.inner, count = shape_count(&y->shape);
     size_t size = tensor_type_size(y->type);
     for (int64_t n = 0; n < count; n++) {

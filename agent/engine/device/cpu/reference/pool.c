@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/windows.h"
+#include "agent/engine/ops/infer/window.h"
 
 #include <math.h>
 
@@ -14,18 +14,6 @@ struct pool {
     int64_t *indices; /* NULL: not wanted */
     int64_t x_plane, y_plane;
 };
-
-struct span window_span(const struct window *window, int dim, int64_t o) {
-    int64_t dilation = window->dilation[dim];
-    int64_t start = o * window->stride[dim] - window->pad_begin[dim];
-    int64_t end = start + (window->kernel[dim] - 1) * dilation + 1;
-    int64_t padded_end = MIN(end, window->in[dim] + window->pad_end[dim]);
-    if (dilation == 1) { /* divisions take longer than a small window */
-        return (struct span){MAX(start, 0), MIN(end, window->in[dim]), padded_end - start};
-    }
-    return (struct span){start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start,
-                         MIN(end, window->in[dim]), (padded_end - start + dilation - 1) / dilation};
-}
 
 /* The index of a pixel in a plane, according to the attribute storage_order. */
 static int64_t index_of(const struct pool *pool, int64_t at) {
@@ -66,7 +54,7 @@ static int pool_run(const struct call *call, struct error *err) {
                                                             [TENSOR_FLOAT64] = pool_body_double,
                                                             [TENSOR_INT8] = pool_body_int8,
                                                             [TENSOR_UINT8] = pool_body_uint8};
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     const struct tensor *x = call->inputs[0];
     const struct tensor *indices = call->output_count > 1 ? call->outputs[1] : NULL;
     struct pool pool = {.is_max = call->node->op->id != OP_AVERAGE_POOL,
@@ -75,7 +63,7 @@ static int pool_run(const struct call *call, struct error *err) {
                         .x = x->data,
                         .y = call->outputs[0] ? call->outputs[0]->data : NULL,
                         .indices = indices ? indices->data : NULL};
-    if (pool_window(call->node, call_facts(call, &facts), &pool.window, err) < 0) {
+    if (window_of_pool(call->node, cpu_call_facts(call, &facts), &pool.window, err) < 0) {
         return -1;
     }
     pool.x_plane = pool.window.in[0] * pool.window.in[1] * pool.window.in[2];

@@ -207,12 +207,12 @@ static void lanes_body(void *context, int64_t first, int64_t last) {
 }
 
 static int recurrent_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct work work = {.call = call,
                         .resets_first = !node_integer(call->node, "linear_before_reset", 0),
                         .clip = node_number(call->node, "clip", INFINITY)};
     struct tensor scratch;
-    if (recurrent_params(call->node, call_facts(call, &facts), &work.r, err) < 0) {
+    if (recurrent_params(call->node, cpu_call_facts(call, &facts), &work.r, err) < 0) {
         return -1;
     }
     const struct recurrent *r = &work.r;

@@ -3,7 +3,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
@@ -104,17 +104,17 @@ static double start_of(int op) {
                                   : 0;
 }
 
-static void fold_reals(struct reduction *reduction, const struct rows *rows, double *sums,
+static void fold_reals(struct reduction *reduction, const struct walk *walk, double *sums,
                        int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         sums[i] = start_of(reduction->op);
     }
     reduction->y = sums;
-    rows_each(rows, reduce_real, reduction);
+    walk_each(walk, reduce_real, reduction);
 }
 
 /* The sum is relative to the greatest element; if that is infinite, no sum is needed. */
-static int fold_log_sum_exp(struct reduction *reduction, const struct rows *rows,
+static int fold_log_sum_exp(struct reduction *reduction, const struct walk *walk,
                             const struct shape *shape, double *sums, struct error *err) {
     struct tensor greatest;
     if (tensor_init(&greatest, TENSOR_FLOAT64, shape, err) < 0) {
@@ -123,10 +123,10 @@ static int fold_log_sum_exp(struct reduction *reduction, const struct rows *rows
     int64_t count = shape_count(shape);
     double *most = greatest.data;
     reduction->op = OP_REDUCE_MAX;
-    fold_reals(reduction, rows, most, count);
+    fold_reals(reduction, walk, most, count);
     reduction->op = OP_REDUCE_LOG_SUM_EXP;
     reduction->most = most;
-    fold_reals(reduction, rows, sums, count);
+    fold_reals(reduction, walk, sums, count);
     for (int64_t i = 0; i < count; i++) {
         sums[i] = isfinite(most[i]) ? most[i] + log(sums[i]) : most[i];
     }
@@ -134,14 +134,14 @@ static int fold_log_sum_exp(struct reduction *reduction, const struct rows *rows
     return 0;
 }
 
-static int reduce_reals(struct reduction *reduction, const struct rows *rows, struct tensor *y,
+static int reduce_reals(struct reduction *reduction, const struct walk *walk, struct tensor *y,
                         double *sums, struct error *err) {
-    int64_t count = shape_count(&y->shape), all = shape_count(&rows->shape);
+    int64_t count = shape_count(&y->shape), all = shape_count(&walk->shape);
     double each = (double)all / (double)MAX(count, 1);
     int op = reduction->op;
     if (op != OP_REDUCE_LOG_SUM_EXP) {
-        fold_reals(reduction, rows, sums, count);
-    } else if (fold_log_sum_exp(reduction, rows, &y->shape, sums, err) < 0) {
+        fold_reals(reduction, walk, sums, count);
+    } else if (fold_log_sum_exp(reduction, walk, &y->shape, sums, err) < 0) {
         return -1;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -155,7 +155,7 @@ static int reduce_reals(struct reduction *reduction, const struct rows *rows, st
     return 0;
 }
 
-static void reduce_integers(struct reduction *reduction, const struct rows *rows, struct tensor *y,
+static void reduce_integers(struct reduction *reduction, const struct walk *walk, struct tensor *y,
                             uint64_t *sums) {
     int64_t count = shape_count(&y->shape);
     for (int64_t i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static void reduce_integers(struct reduction *reduction, const struct rows *rows
                                                     : 0;
     }
     reduction->y = sums;
-    rows_each(rows, reduce_integer, reduction);
+    walk_each(walk, reduce_integer, reduction);
     for (int64_t i = 0; i < count; i++) {
         if (y->type == TENSOR_INT64) {
             ((uint64_t *)y->data)[i] = sums[i];
@@ -176,24 +176,24 @@ static void reduce_integers(struct reduction *reduction, const struct rows *rows
 }
 
 static int reduce_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     const struct tensor *x = call->inputs[0];
     struct tensor sums, *y = call->outputs[0];
     struct reduce reduce;
-    if (reduce_params(call->node, call_facts(call, &facts), &reduce, err) < 0 ||
+    if (reduce_params(call->node, cpu_call_facts(call, &facts), &reduce, err) < 0 ||
         tensor_init(&sums, TENSOR_INT64, &y->shape, err) < 0) {
         return -1;
     }
-    struct rows rows = {.shape = x->shape, .operand_count = 2};
+    struct walk walk = {.shape = x->shape, .operand_count = 2};
     struct reduction reduction = {.op = call->node->op->id, .x = x->data, .type = x->type};
-    rows_plain_strides(&x->shape, rows.strides[0]);
-    reduced_strides(&x->shape, &reduce, rows.strides[1]);
+    walk_plain_strides(&x->shape, walk.strides[0]);
+    reduced_strides(&x->shape, &reduce, walk.strides[1]);
     int result = 0;
     if (tensor_type_is_real(x->type)) {
         /* Elements have the size of int64. */
-        result = reduce_reals(&reduction, &rows, y, sums.data, err);
+        result = reduce_reals(&reduction, &walk, y, sums.data, err);
     } else {
-        reduce_integers(&reduction, &rows, y, sums.data);
+        reduce_integers(&reduction, &walk, y, sums.data);
     }
     tensor_release(&sums);
     return result;
@@ -213,7 +213,7 @@ static int arg_max_run(const struct call *call, struct error *err UNUSED) {
     int64_t *y = call->outputs[0]->data;
     bool takes_last = node_integer(call->node, "select_last_index", 0);
     int wanted = call->node->op->id == OP_ARG_MAX ? 1 : -1;
-    struct around around = around_axis(shape, node_integer(call->node, "axis", 0));
+    struct around around = param_around_axis(shape, node_integer(call->node, "axis", 0));
     int64_t inner = around.inner;
     for (int64_t i = 0; i < around.outer * inner; i++) {
         int64_t start = i / inner * around.size * inner + i % inner, best = 0;

@@ -24,7 +24,7 @@ static int shape_run(const struct call *call, struct error *err UNUSED) {
     const struct shape *x = &call->inputs[0]->shape;
     int64_t *y = call->outputs[0]->data;
     int start, end;
-    shape_part(call->node, x->rank, &start, &end);
+    reshape_shape_range(call->node, x->rank, &start, &end);
     for (int i = start; i < end; i++) {
         *y++ = x->dims[i];
     }

@@ -3,7 +3,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
@@ -114,17 +114,17 @@ static bool is_outside(const struct taps *taps, const int64_t *at, int rank) {
 static void fill_all_taps(const struct resize *resize, const struct shape *x, struct arena *arena,
                           struct taps *taps) {
     int64_t strides[TENSOR_RANK_MAX];
-    rows_plain_strides(x, strides);
+    walk_plain_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         fill_taps(resize, x, i, strides[i], arena, &taps[i]);
     }
 }
 
 static int resize_run(const struct call *call, struct error *err) {
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     const struct shape *x = &call->inputs[0]->shape;
     struct resize resize;
-    if (resize_params(call->node, call_facts(call, &facts), &resize, err) < 0) {
+    if (resize_params(call->node, cpu_call_facts(call, &facts), &resize, err) < 0) {
         return -1;
     }
     struct arena arena = {0};
@@ -151,15 +151,15 @@ static int resize_gradient_run(const struct call *call, struct error *err) {
     const struct shape *x = &dx->shape;
     const struct tensor *inputs[8] = {dx};
     const int inputs_max = (int)ARRAY_LEN(inputs);
-    struct node forward = table_forward(call->node);
+    struct node forward = op_forward_node(call->node);
     forward.input_count = MIN(call->input_count - 1, inputs_max);
     for (int i = 1; i < forward.input_count; i++) {
         inputs[i] = call->inputs[i + 1];
     }
     const struct call whole = {.input_count = forward.input_count, .inputs = inputs};
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct resize resize;
-    if (resize_params(&forward, call_facts(&whole, &facts), &resize, err) < 0) {
+    if (resize_params(&forward, cpu_call_facts(&whole, &facts), &resize, err) < 0) {
         return -1;
     }
     struct arena arena = {0};

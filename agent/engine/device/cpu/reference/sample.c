@@ -3,7 +3,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/window.h"
 
 #include <math.h>
@@ -217,7 +217,7 @@ const struct kernel reference_roi_align = {"reference roi_align", roi_align_run}
 /* The index of the same place in a tensor that is at least as large. */
 static int64_t place_in(const struct shape *from, const struct shape *to, int64_t index) {
     int64_t strides[TENSOR_RANK_MAX], place = 0;
-    rows_plain_strides(to, strides);
+    walk_plain_strides(to, strides);
     for (int i = from->rank - 1; i >= 0; i--) {
         place += index % from->dims[i] * strides[i];
         index /= from->dims[i];
@@ -230,7 +230,7 @@ static int max_unpool_run(const struct call *call, struct error *err) {
     const int64_t *indices = call->inputs[1]->data;
     size_t size = tensor_type_size(x->type);
     struct shape usual;
-    if (unpool_shape(call->node, &x->shape, &usual, err) < 0) {
+    if (window_unpool_shape(call->node, &x->shape, &usual, err) < 0) {
         return -1;
     }
     int64_t count = shape_count(&x->shape), room = shape_count(&usual);

@@ -55,10 +55,10 @@ static void transform_bin(const struct transform *t, int64_t bin) {
 
 static int dft_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct tensor table;
     struct dft dft;
-    if (dft_params(call->node, call_facts(call, &facts), &dft, err) < 0) {
+    if (dft_params(call->node, cpu_call_facts(call, &facts), &dft, err) < 0) {
         return -1;
     }
     struct transform t = {x,
@@ -77,7 +77,7 @@ static int dft_run(const struct call *call, struct error *err) {
     if (!t.points) {
         return -1;
     }
-    struct around around = around_axis(&x->shape, dft.axis);
+    struct around around = param_around_axis(&x->shape, dft.axis);
     int64_t inner = around.inner / dft.parts, outer = around.outer; /* of numbers */
     t.x_step = inner * dft.parts;
     t.y_step = inner * 2;
@@ -95,10 +95,10 @@ const struct kernel reference_dft = {"reference dft", dft_run};
 
 static int stft_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
-    struct call_facts facts = {0};
+    struct cpu_call_facts facts = {0};
     struct tensor table;
     struct stft stft;
-    if (stft_params(call->node, call_facts(call, &facts), &stft, err) < 0) {
+    if (stft_params(call->node, cpu_call_facts(call, &facts), &stft, err) < 0) {
         return -1;
     }
     struct transform t = {.x = x,

@@ -30,7 +30,7 @@ struct unary {
     UNARY_BODY(name##_double, double, expression)                                                  \
     static int name##_run(const struct call *call, struct error *err UNUSED) {                     \
         struct unary unary = {.x = call->inputs[0]->data, .y = call->outputs[0]->data};            \
-        unary_numbers(call->node, call->node->op->id, &unary.a, &unary.b);                         \
+        elementwise_unary_numbers(call->node, call->node->op->id, &unary.a, &unary.b);             \
         threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN,                \
                     call->inputs[0]->type == TENSOR_FLOAT64 ? name##_double : name##_body,         \
                     &unary);                                                                       \
@@ -123,7 +123,7 @@ static int clip_run(const struct call *call, struct error *err UNUSED) {
     int64_t count = shape_count(&y->shape);
     if (y->type == TENSOR_FLOAT32) {
         struct unary unary = {.x = call->inputs[0]->data, .y = y->data};
-        clip_bounds(call->node, low, high, &unary.a, &unary.b);
+        elementwise_clip_bounds(call->node, low, high, &unary.a, &unary.b);
         threads_run(cpu_threads(call), count, GRAIN, clip_body, &unary);
         return 0;
     }

@@ -3,7 +3,7 @@
  * in a fixed order, so results do not depend on the number of threads. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/infer/matmul.h"
@@ -73,15 +73,15 @@ static void unary_gradient_body(void *context, int64_t first, int64_t last) {
 /* The forward operator's parameters. */
 static void read_numbers(const struct call *call, struct unary_gradient *g) {
     if (g->op == OP_CLIP) {
-        clip_bounds(call->node, call->input_count > 2 ? call->inputs[2] : NULL,
-                    call->input_count > 3 ? call->inputs[3] : NULL, &g->a, &g->b);
+        elementwise_clip_bounds(call->node, call->input_count > 2 ? call->inputs[2] : NULL,
+                                call->input_count > 3 ? call->inputs[3] : NULL, &g->a, &g->b);
     } else {
-        unary_numbers(call->node, g->op, &g->a, &g->b);
+        elementwise_unary_numbers(call->node, g->op, &g->a, &g->b);
     }
 }
 
 static int unary_gradient_run(const struct call *call, struct error *err UNUSED) {
-    struct unary_gradient g = {.op = table_forward(call->node).op->id,
+    struct unary_gradient g = {.op = op_forward_node(call->node).op->id,
                                .dy = call->inputs[0]->data,
                                .v = call->inputs[1]->data,
                                .dx = call->outputs[0]->data};
@@ -110,11 +110,11 @@ static int sum_to_run(const struct call *call, struct error *err) {
     if (tensor_init(&sums, TENSOR_FLOAT64, &y->shape, err) < 0) {
         return -1;
     }
-    struct rows rows = {.shape = x->shape, .operand_count = 2};
-    rows_plain_strides(&x->shape, rows.strides[0]);
-    broadcast_strides(&y->shape, &x->shape, rows.strides[1]);
+    struct walk walk = {.shape = x->shape, .operand_count = 2};
+    walk_plain_strides(&x->shape, walk.strides[0]);
+    elementwise_broadcast_strides(&y->shape, &x->shape, walk.strides[1]);
     struct sum_to sum = {x->data, sums.data};
-    rows_each(&rows, sum_to_row, &sum);
+    walk_each(&walk, sum_to_row, &sum);
     int64_t count = shape_count(&y->shape);
     for (int64_t i = 0; i < count; i++) {
         ((float *)y->data)[i] = (float)sum.y[i];
@@ -179,7 +179,7 @@ const struct kernel reference_matmul_gradient = {"reference matmul_gradient", ma
 static int softmax_gradient_run(const struct call *call, struct error *err) {
     const float *dy = call->inputs[0]->data, *y = call->inputs[1]->data;
     float *dx = call->outputs[0]->data;
-    bool is_log = table_forward(call->node).op->id == OP_LOG_SOFTMAX;
+    bool is_log = op_forward_node(call->node).op->id == OP_LOG_SOFTMAX;
     struct softmax softmax;
     if (softmax_params(call->node, &call->inputs[1]->shape, &softmax, err) < 0) {
         return -1;

@@ -13,7 +13,7 @@ enum { INPUTS_MAX = 8 };
 /* Runs the forward node on x = 1, 2, 3, ...; a 0 in the result is not an element of x. */
 static int find_places(const struct call *call, const struct tensor *x, struct tensor *places,
                        struct error *err) {
-    struct node forward = table_forward(call->node);
+    struct node forward = op_forward_node(call->node);
     struct attribute attributes[16];
     const struct tensor *inputs[INPUTS_MAX] = {x};
     struct tensor *outputs[] = {places};

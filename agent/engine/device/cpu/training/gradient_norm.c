@@ -139,7 +139,7 @@ static void gradient_body(void *context, int64_t first, int64_t last) {
 /* (dy, x, scale, mean, variance) */
 static int norm_gradient_run(const struct call *call, struct error *err UNUSED) {
     struct norm norm = norm_of(call, call->inputs[1]);
-    const struct op *of = table_forward(call->node).op;
+    const struct op *of = op_forward_node(call->node).op;
     norm.of = of ? (enum op_id)of->id : OP_NORM_TRAINING; /* no file can name it */
     norm.dy = call->inputs[0]->data;
     norm.scale = call->inputs[2]->data;

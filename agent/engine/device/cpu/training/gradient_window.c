@@ -8,8 +8,8 @@
  * a group, ...], so both share these loops. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/device/cpu/reference/windows.h"
 #include "agent/engine/ops/infer/internal.h"
+#include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>
@@ -169,14 +169,14 @@ static void bias_body(void *context, int64_t first, int64_t last) {
 /* Reads the parameters, given the shapes of the forward x and w. */
 static int read_conv(const struct call *call, const struct shape *x, const struct shape *w,
                      struct conv_gradient *g, struct error *err) {
-    struct node forward = table_forward(call->node);
+    struct node forward = op_forward_node(call->node);
     const struct fact facts[] = {{TENSOR_FLOAT32, *x, NULL}, {TENSOR_FLOAT32, *w, NULL}};
     const struct fact *inputs[] = {&facts[0], &facts[1]};
     forward.input_count = 2;
     *g = (struct conv_gradient){.is_transposed = forward.op->id == OP_CONV_TRANSPOSE};
     struct window *window = &g->window;
-    if ((g->is_transposed ? conv_transpose_window(&forward, inputs, window, err)
-                          : conv_window(&forward, inputs, window, err)) < 0) {
+    if ((g->is_transposed ? window_of_conv_transpose(&forward, inputs, window, err)
+                          : window_of_conv(&forward, inputs, window, err)) < 0) {
         return -1;
     }
     for (int i = 0; i < WINDOW_RANK && g->is_transposed; i++) {
@@ -241,7 +241,7 @@ struct pool_gradient {
 /* Adds one output's gradient to its greatest pixel (the first of equal ones; NaN is greatest, as in
  * the pool), or to all pixels of its window. */
 static void spread_pool(const struct pool_gradient *pool, const float *x, float *dx,
-                        const struct span *spans, float dy) {
+                        const struct window_span *spans, float dy) {
     const struct window *window = &pool->window;
     int64_t seen = 0, best = -1;
     for (int pass = 0; pass < (pool->is_max ? 1 : 2); pass++) {
@@ -276,7 +276,7 @@ static void pool_body(void *context, int64_t first, int64_t last) {
         const float *x = pool->is_max ? pool->x + plane * pool->x_plane : NULL;
         const float *dy = pool->dy + plane * pool->y_plane;
         float *dx = pool->dx + plane * pool->x_plane;
-        struct span spans[WINDOW_RANK];
+        struct window_span spans[WINDOW_RANK];
         memset(dx, 0, (size_t)pool->x_plane * sizeof *dx);
         for (int64_t d = 0; d < out[0]; d++) {
             spans[0] = window_span(&pool->window, 0, d);
@@ -306,7 +306,7 @@ static void set_global(const struct shape *x, struct window *ret_window) {
 /* (dy, shape of x[, x]) */
 static int pool_gradient_run(const struct call *call, struct error *err) {
     const struct tensor *dx = call->outputs[0];
-    struct node forward = table_forward(call->node);
+    struct node forward = op_forward_node(call->node);
     const struct fact fact = {TENSOR_FLOAT32, dx->shape, NULL};
     const struct fact *inputs[] = {&fact};
     struct pool_gradient pool = {.is_max = forward.op->id != OP_AVERAGE_POOL,
@@ -317,7 +317,7 @@ static int pool_gradient_run(const struct call *call, struct error *err) {
     forward.input_count = 1;
     if (forward.op->id == OP_GLOBAL_MAX_POOL) {
         set_global(&dx->shape, &pool.window);
-    } else if (pool_window(&forward, inputs, &pool.window, err) < 0) {
+    } else if (window_of_pool(&forward, inputs, &pool.window, err) < 0) {
         return -1;
     }
     pool.x_plane = pool.window.in[0] * pool.window.in[1] * pool.window.in[2];

@@ -16,7 +16,7 @@ __global__ void planes_from_bytes_kernel(struct kernels_bytes b, const uint8_t *
 }
 
 template <class T>
-__global__ void last_from_bytes_kernel(struct kernels_bytes b, const uint8_t *x, T *y) {
+__global__ void channels_last_from_bytes_kernel(struct kernels_bytes b, const uint8_t *x, T *y) {
     EACH(i, b.n * b.pixels) {
         struct lanes<T> out;
         for (int k = 0; k < KERNELS_LANES; k++) {
@@ -27,10 +27,10 @@ __global__ void last_from_bytes_kernel(struct kernels_bytes b, const uint8_t *x,
     }
 }
 
-int kernels_run_from_bytes(const struct kernels_bytes *b, const uint8_t *x, void *y,
-                           void *stream) {
+int kernels_run_from_bytes(const struct kernels_bytes *b, const uint8_t *x, void *y, void *stream) {
     int64_t blocks = blocks_for(b->n * b->pixels);
-#define FROM_BYTES(type) start(stream, blocks, last_from_bytes_kernel<type>, *b, x, (type *)y)
+#define FROM_BYTES(type)                                                                           \
+    start(stream, blocks, channels_last_from_bytes_kernel<type>, *b, x, (type *)y)
     return b->type == KERNELS_FLOAT32
                ? start(stream, blocks, planes_from_bytes_kernel, *b, x, (float *)y)
                : OF_TYPE(b->type, FROM_BYTES);
@@ -66,7 +66,7 @@ int kernels_run_to_bytes(const struct kernels_bytes *b, const void *x, uint8_t *
     const int64_t blocks = blocks_for(b->n * b->pixels), lanes = KERNELS_LANES, one = 1;
 #define TO_BYTES(type)                                                                             \
     start(stream, blocks, to_bytes_kernel<type>, *b, (const type *)x, y, bad, lanes, one,          \
-          lanes *b->pixels)
+          lanes * b->pixels)
     return b->type == KERNELS_FLOAT32
                ? start(stream, blocks, to_bytes_kernel<float>, *b, (const float *)x, y, bad, one,
                        b->pixels, 3 * b->pixels)

@@ -264,8 +264,8 @@ int kernels_run_binary(const struct kernels_binary *b, const void *x, const void
 }
 
 template <class T>
-__global__ void binary_last_kernel(struct kernels_binary_last b, const T *x, const T *z, T *y,
-                                   int64_t count) {
+__global__ void binary_channels_last_kernel(struct kernels_binary_channels_last b, const T *x,
+                                            const T *z, T *y, int64_t count) {
     EACH(i, count) {
         int64_t c = i % b.pitch, w = i / b.pitch;
         int64_t h = w / b.dims[2], n = h / b.dims[1];
@@ -284,14 +284,14 @@ __global__ void binary_last_kernel(struct kernels_binary_last b, const T *x, con
     }
 }
 
-int kernels_run_binary_last(const struct kernels_binary_last *b, const void *x, const void *z,
-                            void *y, void *stream) {
+int kernels_run_binary_channels_last(const struct kernels_binary_channels_last *b, const void *x,
+                                     const void *z, void *y, void *stream) {
     int64_t count = b->dims[0] * b->dims[1] * b->dims[2] * b->pitch;
     return b->type == KERNELS_BFLOAT16
-               ? start(stream, blocks_for(count), binary_last_kernel<__nv_bfloat16>, *b,
+               ? start(stream, blocks_for(count), binary_channels_last_kernel<__nv_bfloat16>, *b,
                        (const __nv_bfloat16 *)x, (const __nv_bfloat16 *)z, (__nv_bfloat16 *)y,
                        count)
-               : start(stream, blocks_for(count), binary_last_kernel<__half>, *b,
+               : start(stream, blocks_for(count), binary_channels_last_kernel<__half>, *b,
                        (const __half *)x, (const __half *)z, (__half *)y, count);
 }
 
@@ -407,10 +407,10 @@ static __device__ bool is_real(int type) {
 
 /* Towards zero; NaN is 0, and 2^63 and beyond keep no bits that anybody counts on. */
 static __device__ int64_t whole_of(double value) {
-    return value != value      ? 0
-           : value >= 0x1p63   ? (int64_t)0x7fffffffffffffff
-           : value <= -0x1p63  ? -0x7fffffffffffffff - 1
-                               : (int64_t)value;
+    return value != value     ? 0
+           : value >= 0x1p63  ? (int64_t)0x7fffffffffffffff
+           : value <= -0x1p63 ? -0x7fffffffffffffff - 1
+                              : (int64_t)value;
 }
 
 __global__ void cast_kernel(int from, int to, const void *x, void *y, int64_t count) {
@@ -425,8 +425,7 @@ __global__ void cast_kernel(int from, int to, const void *x, void *y, int64_t co
         } else {
             int64_t value = load_whole(from, x, i);
             if (is_real(to)) {
-                store_real(to, y, i,
-                           from == KERNELS_U64 ? (double)(uint64_t)value : (double)value);
+                store_real(to, y, i, from == KERNELS_U64 ? (double)(uint64_t)value : (double)value);
             } else {
                 store_whole(to, y, i, value);
             }

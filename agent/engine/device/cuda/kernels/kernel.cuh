@@ -1,7 +1,7 @@
 /* kernel.cuh: what all kernels share: how they are started, and numbers of two bytes. */
 #pragma once
 
-#include "agent/engine/device/cuda/kernels/kernels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -58,9 +58,7 @@ static __device__ __forceinline__ float clip(float value, float low, float high)
 }
 
 /* Eight neighbours in one access of 16 bytes. */
-template <class T> struct alignas(16) lanes {
-    T at[KERNELS_LANES];
-};
+template <class T> struct alignas(16) lanes { T at[KERNELS_LANES]; };
 
 /* The sum (or what `join` makes) over a block, for every thread, in an order that is always the
  * same. All threads must come here. Two barriers: the next call writes `shared` while this one's
@@ -87,16 +85,24 @@ template <class T, class Join> static __device__ T block_join(T value, Join join
 }
 
 struct add_up {
-    template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+    template <class T> __device__ T operator()(T a, T b) const {
+        return a + b;
+    }
 };
 struct greater_one {
-    __device__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+    __device__ float operator()(float a, float b) const {
+        return a > b || a != a ? a : b;
+    }
 };
 struct smaller_one {
-    __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
+    __device__ float operator()(float a, float b) const {
+        return a < b || a != a ? a : b;
+    }
 };
 struct multiply_up {
-    template <class T> __device__ T operator()(T a, T b) const { return a * b; }
+    template <class T> __device__ T operator()(T a, T b) const {
+        return a * b;
+    }
 };
 
 /* Two sums a channel over the rows of a block: thread (row, column) brings 2 x KERNELS_LANES of

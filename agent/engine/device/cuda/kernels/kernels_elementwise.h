@@ -86,15 +86,15 @@ struct kernels_binary {
 int kernels_run_binary(const struct kernels_binary *binary, const void *a, const void *b, void *y,
                        void *stream);
 /* ADD to PRELU of last values; dims [n, h, w, channels]. */
-struct kernels_binary_last {
+struct kernels_binary_channels_last {
     int kind;
     enum kernels_float type;
     int64_t dims[4], a_strides[4], b_strides[4];
     int pitch; /* of the result */
     float low, high;
 };
-int kernels_run_binary_last(const struct kernels_binary_last *binary, const void *a, const void *b,
-                            void *y, void *stream);
+int kernels_run_binary_channels_last(const struct kernels_binary_channels_last *binary,
+                                     const void *a, const void *b, void *y, void *stream);
 struct kernels_where {
     size_t size; /* bytes per element: 1, 2, 4, 8 */
     int rank;

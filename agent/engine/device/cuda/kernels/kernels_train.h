@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
-#include "agent/engine/device/cuda/kernels/kernels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,8 +100,8 @@ int kernels_run_optimizer(const struct kernels_optimizer *optimizer, void *strea
 /* x is read by maxima alone. */
 int kernels_run_pool_gradient(const struct kernels_window *window, int is_max, int counts_pads,
                               const float *x, const float *dy, float *dx, void *stream);
-int kernels_run_pool_gradient_last(const struct kernels_window_last *pool, const void *x,
-                                   const void *dy, void *dx, void *stream);
+int kernels_run_pool_gradient_channels_last(const struct kernels_window_channels_last *pool,
+                                            const void *x, const void *dy, void *dx, void *stream);
 /* Of a convolution's weights, where cuDNN does not: the window's in is the large picture [n, c,
  * ...], out the small one [n, m, ...]; dw is [m, c / groups, taps]. */
 int kernels_run_conv_weights(const struct kernels_window *window, const float *small_side,
@@ -113,7 +113,7 @@ int kernels_run_conv_weights(const struct kernels_window *window, const float *s
  * made; backwards y is dx and mean, variance are read. Without x: dshift alone, the sums of dy by
  * channels. */
 struct kernels_batch_norm {
-    struct kernels_last last; /* type FLOAT32: plain, and pitch is not read */
+    struct kernels_channels_last nhwc; /* type FLOAT32: plain, and pitch is not read */
     float epsilon;
     int is_fixed; /* the statistics do not depend on x */
     const void *x, *dy;

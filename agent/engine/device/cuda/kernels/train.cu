@@ -45,11 +45,13 @@ static __device__ float slope_of(const struct kernels_slope &s, float v) {
 }
 
 __global__ void slope_kernel(struct kernels_slope s, const float *dy, const float *v, float *dx) {
-    EACH(i, s.count) { dx[i] = dy[i] * slope_of(s, v[i]); }
+    EACH(i, s.count) {
+        dx[i] = dy[i] * slope_of(s, v[i]);
+    }
 }
 
 template <class T>
-__global__ void slope_last_kernel(struct kernels_slope s, const T *dy, const T *v, T *dx) {
+__global__ void slope_channels_last_kernel(struct kernels_slope s, const T *dy, const T *v, T *dx) {
     EACH(i, s.count / KERNELS_LANES) {
         struct lanes<T> from = ((const struct lanes<T> *)dy)[i], out;
         struct lanes<T> at = ((const struct lanes<T> *)v)[i];
@@ -69,14 +71,16 @@ int kernels_run_slope(const struct kernels_slope *s, const void *dy, const void 
     }
     int64_t blocks = blocks_for(s->count / KERNELS_LANES);
     return s->type == KERNELS_BFLOAT16
-               ? start(stream, blocks, slope_last_kernel<__nv_bfloat16>, *s,
+               ? start(stream, blocks, slope_channels_last_kernel<__nv_bfloat16>, *s,
                        (const __nv_bfloat16 *)dy, (const __nv_bfloat16 *)v, (__nv_bfloat16 *)dx)
-               : start(stream, blocks, slope_last_kernel<__half>, *s, (const __half *)dy,
+               : start(stream, blocks, slope_channels_last_kernel<__half>, *s, (const __half *)dy,
                        (const __half *)v, (__half *)dx);
 }
 
 __global__ void round_kernel(const float *x, float *y, int64_t count) {
-    EACH(i, count) { y[i] = __bfloat162float(__float2bfloat16_rn(x[i])); }
+    EACH(i, count) {
+        y[i] = __bfloat162float(__float2bfloat16_rn(x[i]));
+    }
 }
 
 int kernels_run_round(const float *x, float *y, int64_t count, void *stream) {
@@ -139,7 +143,9 @@ int kernels_run_dropout(const struct kernels_dropout *d, const float *x, const i
 /* ---- losses --------------------------------------------------------------------------------- */
 
 struct earlier {
-    __device__ int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
+    __device__ int64_t operator()(int64_t a, int64_t b) const {
+        return a < b ? a : b;
+    }
 };
 
 /* A block for each sample. */
@@ -194,9 +200,8 @@ __global__ void finish_loss_kernel(struct kernels_loss l, int64_t count, int ste
 
 int kernels_run_cross_entropy(const struct kernels_loss *l, void *stream) {
     int result = start(stream, blocks_of(l->samples), cross_entropy_kernel, *l);
-    return result != cudaSuccess
-               ? result
-               : start(stream, 1, finish_loss_kernel, *l, l->samples, 2, 1.0);
+    return result != cudaSuccess ? result
+                                 : start(stream, 1, finish_loss_kernel, *l, l->samples, 2, 1.0);
 }
 
 __global__ void mean_squared_kernel(struct kernels_loss l, int64_t count, double factor) {
@@ -217,16 +222,18 @@ int kernels_run_mean_squared(const struct kernels_loss *l, void *stream) {
     double factor = 1 / (double)each;
     int result = start(stream, KERNELS_LOSS_PIECES, mean_squared_kernel, *l,
                        l->samples * l->classes, factor);
-    return result != cudaSuccess ? result
-                                 : start(stream, 1, finish_loss_kernel, *l,
-                                         (int64_t)KERNELS_LOSS_PIECES, 1, factor);
+    return result != cudaSuccess
+               ? result
+               : start(stream, 1, finish_loss_kernel, *l, (int64_t)KERNELS_LOSS_PIECES, 1, factor);
 }
 
 /* ---- the optimizer -------------------------------------------------------------------------- */
 
 __global__ void plain_kernel(struct kernels_optimizer o) {
     float rate = o.numbers[KERNELS_NUMBER_RATE];
-    EACH(i, o.count) { o.new_w[i] = o.w[i] - rate * (o.g[i] + o.decay * o.w[i]); }
+    EACH(i, o.count) {
+        o.new_w[i] = o.w[i] - rate * (o.g[i] + o.decay * o.w[i]);
+    }
 }
 
 __global__ void momentum_kernel(struct kernels_optimizer o) {

@@ -16,14 +16,14 @@ struct factors {
 
 /* So many pieces a channel; the elements of piece i of `count`: [count * i / pieces, ...). */
 static int64_t pieces_of(const struct kernels_batch_norm *b) {
-    int64_t count = b->last.n * b->last.pixels, channels = b->last.channels;
+    int64_t count = b->nhwc.n * b->nhwc.pixels, channels = b->nhwc.channels;
     int64_t most = count / PIECE_LEAST, wanted = BLOCKS_WANTED / (channels < 1 ? 1 : channels);
     int64_t pieces = most < wanted ? most : wanted;
     return pieces < 1 ? 1 : pieces;
 }
 
 /* Element i of channel c of the batch. */
-static __device__ int64_t place_of(const struct kernels_last &l, int64_t c, int64_t i) {
+static __device__ int64_t place_of(const struct kernels_channels_last &l, int64_t c, int64_t i) {
     return (i / l.pixels * l.channels + c) * l.pixels + i % l.pixels;
 }
 
@@ -31,12 +31,12 @@ static __device__ int64_t place_of(const struct kernels_last &l, int64_t c, int6
  * sums of dy and of dy (x - mean). */
 __global__ void sums_kernel(struct kernels_batch_norm b, int64_t pieces, double *partial) {
     int64_t c = blockIdx.x / pieces, piece = blockIdx.x % pieces;
-    int64_t count = b.last.n * b.last.pixels;
+    int64_t count = b.nhwc.n * b.nhwc.pixels;
     int64_t first = count * piece / pieces, last = count * (piece + 1) / pieces;
     const float *x = (const float *)b.x, *dy = (const float *)b.dy;
     double sum = 0, second = 0, mean = dy && x ? (double)b.mean[c] : 0;
     for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
-        int64_t at = place_of(b.last, c, i);
+        int64_t at = place_of(b.nhwc, c, i);
         sum += dy ? dy[at] : x[at];
         second += dy && x ? dy[at] * (x[at] - mean) : 0;
     }
@@ -46,7 +46,7 @@ __global__ void sums_kernel(struct kernels_batch_norm b, int64_t pieces, double 
     } else {
         sum /= (double)(last > first ? last - first : 1);
         for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
-            double apart = x[place_of(b.last, c, i)] - sum;
+            double apart = x[place_of(b.nhwc, c, i)] - sum;
             second += apart * apart;
         }
         second = block_join(second, add_up());
@@ -70,7 +70,7 @@ static __device__ void set_backward(const struct kernels_batch_norm &b, struct f
     b.dshift[c] = (float)sum;
     if (b.x) {
         double inverse = 1 / sqrt((double)b.variance[c] + b.epsilon);
-        double count = b.is_fixed ? INFINITY : (double)(b.last.n * b.last.pixels);
+        double count = b.is_fixed ? INFINITY : (double)(b.nhwc.n * b.nhwc.pixels);
         b.dscale[c] = (float)(product * inverse);
         factors[c] = {(double)b.mean[c], b.scale[c] * inverse, sum / count,
                       product * inverse * inverse / count};
@@ -79,8 +79,8 @@ static __device__ void set_backward(const struct kernels_batch_norm &b, struct f
 
 __global__ void join_kernel(struct kernels_batch_norm b, int64_t pieces, const double *partial,
                             struct factors *factors) {
-    int64_t count = b.last.n * b.last.pixels;
-    EACH(c, b.last.channels) {
+    int64_t count = b.nhwc.n * b.nhwc.pixels;
+    EACH(c, b.nhwc.channels) {
         const double *from = partial + 2 * c * pieces;
         double first = 0, second = 0;
         for (int64_t i = 0; i < pieces; i++) {
@@ -104,32 +104,32 @@ __global__ void join_kernel(struct kernels_batch_norm b, int64_t pieces, const d
 __global__ void norm_all_kernel(struct kernels_batch_norm b, const struct factors *factors) {
     const float *x = (const float *)b.x, *dy = (const float *)b.dy;
     float *y = (float *)b.y;
-    EACH(i, b.last.n * b.last.channels * b.last.pixels) {
-        struct factors f = factors[i / b.last.pixels % b.last.channels];
+    EACH(i, b.nhwc.n * b.nhwc.channels * b.nhwc.pixels) {
+        struct factors f = factors[i / b.nhwc.pixels % b.nhwc.channels];
         double apart = x[i] - f.mean;
-        y[i] = (float)(dy ? f.factor * (dy[i] - f.base - apart * f.slope)
-                          : apart * f.factor + f.base);
+        y[i] =
+            (float)(dy ? f.factor * (dy[i] - f.base - apart * f.slope) : apart * f.factor + f.base);
     }
 }
 
 static int run_plain(const struct kernels_batch_norm *b, void *stream) {
-    int64_t pieces = pieces_of(b), channels = b->last.channels;
+    int64_t pieces = pieces_of(b), channels = b->nhwc.channels;
     struct factors *factors = (struct factors *)b->scratch;
     double *partial = (double *)(factors + channels);
     int result = start(stream, channels * pieces, sums_kernel, *b, pieces, partial);
-    result = result != cudaSuccess ? result
-                                   : start(stream, blocks_for(channels), join_kernel, *b, pieces,
-                                           partial, factors);
+    result = result != cudaSuccess
+                 ? result
+                 : start(stream, blocks_for(channels), join_kernel, *b, pieces, partial, factors);
     return result != cudaSuccess || !b->x
                ? result
-               : start(stream, blocks_for(b->last.n * channels * b->last.pixels), norm_all_kernel,
+               : start(stream, blocks_for(b->nhwc.n * channels * b->nhwc.pixels), norm_all_kernel,
                        *b, factors);
 }
 
 /* ---- channels last -------------------------------------------------------------------------- */
 
 static int64_t chunks_of(const struct kernels_batch_norm *b) {
-    int64_t chunks = b->last.n * b->last.pixels / ROWS_LEAST;
+    int64_t chunks = b->nhwc.n * b->nhwc.pixels / ROWS_LEAST;
     return chunks < 1 ? 1 : chunks < CHUNKS_MOST ? chunks : (int64_t)CHUNKS_MOST;
 }
 
@@ -137,13 +137,13 @@ static int64_t chunks_of(const struct kernels_batch_norm *b) {
  * group. Forwards sums of the distance to the first pixel of all, so that a large mean takes no
  * digits from a small deviation, and of its square. */
 template <class T>
-__global__ void sums_last_kernel(struct kernels_batch_norm b, int64_t chunks, int columns,
-                                 int bases, float *partial) {
+__global__ void sums_channels_last_kernel(struct kernels_batch_norm b, int64_t chunks, int columns,
+                                          int bases, float *partial) {
     __shared__ float shared[THREADS][2 * KERNELS_LANES];
-    int groups = b.last.pitch / KERNELS_LANES;
+    int groups = b.nhwc.pitch / KERNELS_LANES;
     int rows = THREADS / columns, column = threadIdx.x % columns, row = threadIdx.x / columns;
     int64_t chunk = blockIdx.x / bases, base = blockIdx.x % bases * columns, group = base + column;
-    int64_t pixels = b.last.n * b.last.pixels;
+    int64_t pixels = b.nhwc.n * b.nhwc.pixels;
     int64_t first = pixels * chunk / chunks, last = pixels * (chunk + 1) / chunks;
     bool has_work = group < groups && row < rows;
     const struct lanes<T> *x = (const struct lanes<T> *)b.x;
@@ -151,7 +151,7 @@ __global__ void sums_last_kernel(struct kernels_batch_norm b, int64_t chunks, in
     float origins[KERNELS_LANES] = {}, sums[2 * KERNELS_LANES] = {};
     for (int k = 0; k < KERNELS_LANES && has_work && x; k++) {
         int64_t c = group * KERNELS_LANES + k;
-        origins[k] = !dy ? get(x[group].at[k]) : c < b.last.channels ? b.mean[c] : 0;
+        origins[k] = !dy ? get(x[group].at[k]) : c < b.nhwc.channels ? b.mean[c] : 0;
     }
     for (int64_t pixel = first + row; has_work && pixel < last; pixel += rows) {
         struct lanes<T> in = {}, from = {};
@@ -167,18 +167,18 @@ __global__ void sums_last_kernel(struct kernels_batch_norm b, int64_t chunks, in
             sums[KERNELS_LANES + k] += weight * apart;
         }
     }
-    add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.last.pitch * 2);
+    add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.nhwc.pitch * 2);
 }
 
 /* A block for each channel. */
 template <class T>
-__global__ void join_last_kernel(struct kernels_batch_norm b, int64_t chunks, const float *partial,
-                                 struct factors *factors) {
-    double count = (double)(b.last.n * b.last.pixels);
-    for (int64_t c = blockIdx.x; c < b.last.channels; c += gridDim.x) {
+__global__ void join_channels_last_kernel(struct kernels_batch_norm b, int64_t chunks,
+                                          const float *partial, struct factors *factors) {
+    double count = (double)(b.nhwc.n * b.nhwc.pixels);
+    for (int64_t c = blockIdx.x; c < b.nhwc.channels; c += gridDim.x) {
         double first = 0, second = 0;
         for (int64_t chunk = threadIdx.x; chunk < chunks; chunk += THREADS) {
-            const float *from = &partial[(chunk * b.last.pitch + c) * 2];
+            const float *from = &partial[(chunk * b.nhwc.pitch + c) * 2];
             first += from[0];
             second += from[1];
         }
@@ -195,9 +195,10 @@ __global__ void join_last_kernel(struct kernels_batch_norm b, int64_t chunks, co
 }
 
 template <class T>
-__global__ void norm_last_kernel(struct kernels_batch_norm b, const struct factors *factors) {
-    int groups = b.last.pitch / KERNELS_LANES;
-    EACH(i, b.last.n * b.last.pixels * groups) {
+__global__ void norm_channels_last_kernel(struct kernels_batch_norm b,
+                                          const struct factors *factors) {
+    int groups = b.nhwc.pitch / KERNELS_LANES;
+    EACH(i, b.nhwc.n * b.nhwc.pixels * groups) {
         int64_t group = i % groups;
         struct lanes<T> in = ((const struct lanes<T> *)b.x)[i], from = {}, out;
         if (b.dy) {
@@ -206,7 +207,7 @@ __global__ void norm_last_kernel(struct kernels_batch_norm b, const struct facto
         for (int k = 0; k < KERNELS_LANES; k++) {
             int64_t c = group * KERNELS_LANES + k;
             float value = 0;
-            if (c < b.last.channels) {
+            if (c < b.nhwc.channels) {
                 struct factors f = factors[c];
                 float apart = get(in.at[k]) - (float)f.mean;
                 value = b.dy ? (float)f.factor *
@@ -219,32 +220,32 @@ __global__ void norm_last_kernel(struct kernels_batch_norm b, const struct facto
     }
 }
 
-template <class T> static int run_last(const struct kernels_batch_norm *b, void *stream) {
-    int groups = b->last.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
+template <class T> static int run_channels_last(const struct kernels_batch_norm *b, void *stream) {
+    int groups = b->nhwc.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
     int bases = (groups + columns - 1) / columns;
-    int64_t chunks = chunks_of(b), channels = b->last.channels;
+    int64_t chunks = chunks_of(b), channels = b->nhwc.channels;
     struct factors *factors = (struct factors *)b->scratch;
     float *partial = (float *)(factors + channels);
-    int result =
-        start(stream, chunks * bases, sums_last_kernel<T>, *b, chunks, columns, bases, partial);
-    result = result != cudaSuccess
-                 ? result
-                 : start(stream, channels, join_last_kernel<T>, *b, chunks, partial, factors);
+    int result = start(stream, chunks * bases, sums_channels_last_kernel<T>, *b, chunks, columns,
+                       bases, partial);
+    result = result != cudaSuccess ? result
+                                   : start(stream, channels, join_channels_last_kernel<T>, *b,
+                                           chunks, partial, factors);
     return result != cudaSuccess || !b->x
                ? result
-               : start(stream, blocks_for(b->last.n * b->last.pixels * groups),
-                       norm_last_kernel<T>, *b, factors);
+               : start(stream, blocks_for(b->nhwc.n * b->nhwc.pixels * groups),
+                       norm_channels_last_kernel<T>, *b, factors);
 }
 
 size_t kernels_batch_norm_bytes(const struct kernels_batch_norm *b) {
-    size_t partial = b->last.type == KERNELS_FLOAT32
-                         ? (size_t)(b->last.channels * pieces_of(b)) * 2 * sizeof(double)
-                         : (size_t)(b->last.pitch * chunks_of(b)) * 2 * sizeof(float);
-    return (size_t)b->last.channels * sizeof(struct factors) + partial;
+    size_t partial = b->nhwc.type == KERNELS_FLOAT32
+                         ? (size_t)(b->nhwc.channels * pieces_of(b)) * 2 * sizeof(double)
+                         : (size_t)(b->nhwc.pitch * chunks_of(b)) * 2 * sizeof(float);
+    return (size_t)b->nhwc.channels * sizeof(struct factors) + partial;
 }
 
 int kernels_run_batch_norm(const struct kernels_batch_norm *b, void *stream) {
-    return b->last.type == KERNELS_FLOAT32    ? run_plain(b, stream)
-           : b->last.type == KERNELS_BFLOAT16 ? run_last<__nv_bfloat16>(b, stream)
-                                              : run_last<__half>(b, stream);
+    return b->nhwc.type == KERNELS_FLOAT32    ? run_plain(b, stream)
+           : b->nhwc.type == KERNELS_BFLOAT16 ? run_channels_last<__nv_bfloat16>(b, stream)
+                                              : run_channels_last<__half>(b, stream);
 }

@@ -99,9 +99,9 @@ int kernels_run_pool_gradient(const struct kernels_window *w, int is_max, int co
 
 /* To sums what output (h, v) of eight channels gives to its pixel `own`. */
 template <class T>
-static __device__ void add_greatest(const struct kernels_window_last &p, const struct lanes<T> *x,
-                                    int64_t h, int64_t v, int64_t own, const struct lanes<T> &dy,
-                                    float sums[KERNELS_LANES]) {
+static __device__ void add_greatest(const struct kernels_window_channels_last &p,
+                                    const struct lanes<T> *x, int64_t h, int64_t v, int64_t own,
+                                    const struct lanes<T> &dy, float sums[KERNELS_LANES]) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     float most[KERNELS_LANES];
@@ -133,8 +133,8 @@ static __device__ void add_greatest(const struct kernels_window_last &p, const s
 }
 
 template <class T>
-__global__ void pool_gradient_last_kernel(struct kernels_window_last p, const T *x, const T *dy,
-                                          T *dx) {
+__global__ void pool_gradient_channels_last_kernel(struct kernels_window_channels_last p,
+                                                   const T *x, const T *dy, T *dx) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     EACH(i, w.n * w.in[1] * w.in[2] * groups) {
@@ -156,8 +156,8 @@ __global__ void pool_gradient_last_kernel(struct kernels_window_last p, const T 
                     add_greatest(p, plane, oh, ov, h * w.in[2] + v, in, sums);
                     continue;
                 }
-                float cells = (float)(cells_of(w, 1, oh, p.counts_pads) *
-                                      cells_of(w, 2, ov, p.counts_pads));
+                float cells =
+                    (float)(cells_of(w, 1, oh, p.counts_pads) * cells_of(w, 2, ov, p.counts_pads));
                 for (int k = 0; k < KERNELS_LANES; k++) {
                     sums[k] += get(in.at[k]) / cells;
                 }
@@ -171,15 +171,15 @@ __global__ void pool_gradient_last_kernel(struct kernels_window_last p, const T 
     }
 }
 
-int kernels_run_pool_gradient_last(const struct kernels_window_last *p, const void *x,
-                                   const void *dy, void *dx, void *stream) {
+int kernels_run_pool_gradient_channels_last(const struct kernels_window_channels_last *p,
+                                            const void *x, const void *dy, void *dx, void *stream) {
     const struct kernels_window *w = &p->window;
     int64_t blocks = blocks_for(w->n * w->in[1] * w->in[2] * (p->pitch / KERNELS_LANES));
     return p->type == KERNELS_BFLOAT16
-               ? start(stream, blocks, pool_gradient_last_kernel<__nv_bfloat16>, *p,
+               ? start(stream, blocks, pool_gradient_channels_last_kernel<__nv_bfloat16>, *p,
                        (const __nv_bfloat16 *)x, (const __nv_bfloat16 *)dy, (__nv_bfloat16 *)dx)
-               : start(stream, blocks, pool_gradient_last_kernel<__half>, *p, (const __half *)x,
-                       (const __half *)dy, (__half *)dx);
+               : start(stream, blocks, pool_gradient_channels_last_kernel<__half>, *p,
+                       (const __half *)x, (const __half *)dy, (__half *)dx);
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */

@@ -45,14 +45,12 @@ int kernels_run_conv(const struct kernels_window *w, const float *x, const float
 /* The input index that tap k spreads to output o, or -1. */
 static __device__ int64_t source_of(const struct kernels_window &w, int dim, int64_t o, int64_t k) {
     int64_t at = o + w.pad_begin[dim] - k * w.dilation[dim];
-    return at >= 0 && at % w.stride[dim] == 0 && at / w.stride[dim] < w.in[dim]
-               ? at / w.stride[dim]
-               : -1;
+    return at >= 0 && at % w.stride[dim] == 0 && at / w.stride[dim] < w.in[dim] ? at / w.stride[dim]
+                                                                                : -1;
 }
 
-__global__ void conv_transpose_kernel(struct kernels_window w, const float *x,
-                                      const float *weights, const float *bias, float *y,
-                                      int64_t count) {
+__global__ void conv_transpose_kernel(struct kernels_window w, const float *x, const float *weights,
+                                      const float *bias, float *y, int64_t count) {
     int64_t per_group = w.c / w.groups, outputs = w.m / w.groups;
     int64_t taps = w.kernel[0] * w.kernel[1] * w.kernel[2];
     EACH(i, count) {
@@ -77,8 +75,8 @@ __global__ void conv_transpose_kernel(struct kernels_window w, const float *x,
     }
 }
 
-int kernels_run_conv_transpose(const struct kernels_window *w, const float *x,
-                               const float *weights, const float *bias, float *y, void *stream) {
+int kernels_run_conv_transpose(const struct kernels_window *w, const float *x, const float *weights,
+                               const float *bias, float *y, void *stream) {
     return start(stream, blocks_for(outputs_of(w)), conv_transpose_kernel, *w, x, weights, bias, y,
                  outputs_of(w));
 }
@@ -119,8 +117,7 @@ __global__ void pool_kernel(struct kernels_window w, int is_max, int counts_pads
                     int64_t at_d = d * w.stride[0] + kd * w.dilation[0] - w.pad_begin[0];
                     int64_t at_h = h * w.stride[1] + kh * w.dilation[1] - w.pad_begin[1];
                     int64_t at_v = v * w.stride[2] + kv * w.dilation[2] - w.pad_begin[2];
-                    float value =
-                        x[((plane * w.in[0] + at_d) * w.in[1] + at_h) * w.in[2] + at_v];
+                    float value = x[((plane * w.in[0] + at_d) * w.in[1] + at_h) * w.in[2] + at_v];
                     most = value > most || value != value ? value : most;
                     sum += value;
                 }
@@ -148,7 +145,7 @@ __global__ void finish_kernel(struct kernels_finish f, float *y) {
     }
 }
 
-template <class T> __global__ void finish_last_kernel(struct kernels_finish f, T *y) {
+template <class T> __global__ void finish_channels_last_kernel(struct kernels_finish f, T *y) {
     EACH(i, f.n * f.pixels * f.pitch) {
         int64_t c = i % f.pitch;
         float value = get(y[i]);
@@ -162,6 +159,7 @@ int kernels_run_finish(const struct kernels_finish *f, void *y, void *stream) {
     int64_t blocks = blocks_for(f->n * f->pixels * (f->pitch ? f->pitch : f->c));
     return f->type == KERNELS_FLOAT32 ? start(stream, blocks, finish_kernel, *f, (float *)y)
            : f->type == KERNELS_BFLOAT16
-               ? start(stream, blocks, finish_last_kernel<__nv_bfloat16>, *f, (__nv_bfloat16 *)y)
-               : start(stream, blocks, finish_last_kernel<__half>, *f, (__half *)y);
+               ? start(stream, blocks, finish_channels_last_kernel<__nv_bfloat16>, *f,
+                       (__nv_bfloat16 *)y)
+               : start(stream, blocks, finish_channels_last_kernel<__half>, *f, (__half *)y);
 }

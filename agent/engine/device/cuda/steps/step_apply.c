@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Channels-last pictures: the statistics of an instance norm in one pass, and in a second one the
  * norm, bounds, addition, doubling and padding together. Also Resize of row-major values. */
-#include "agent/engine/device/cuda/fuse.h"
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/fusion.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_move.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/device/cuda/packed_weights.h"
 #include "agent/engine/ops/infer/resize.h"
@@ -27,7 +29,7 @@ static int apply_run(struct gpu *gpu, const struct task *task, struct error *err
     kernel.other = apply->add >= 0 ? task->inputs[apply->add].data : NULL;
     if (apply->has_norm) {
         struct kernels_moments moments = apply->moments;
-        size_t factors = (size_t)moments.last.n * (size_t)moments.last.pitch * 2;
+        size_t factors = (size_t)moments.nhwc.n * (size_t)moments.nhwc.pitch * 2;
         moments.x = kernel.x;
         moments.factors = task->scratch;
         moments.partial = (float *)task->scratch + factors;
@@ -40,23 +42,23 @@ static int apply_run(struct gpu *gpu, const struct task *task, struct error *err
 }
 
 /* packed_weights.h keeps scale and shift of the norm, as biases without weights. */
-static int moments_prepare(struct prepare *prepare, struct apply *apply, struct error *err) {
+static int moments_prepare(struct preparation *prepare, struct apply *apply, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
-    struct kernels_last last = channels_last_of(prepare->gpu, &task->inputs[0].shape);
-    int64_t chunks = (last.pixels + KERNELS_NORM_CHUNK - 1) / KERNELS_NORM_CHUNK;
-    const float *numbers[2] = {prepare_weights(prepare->schedule, node, 1),
-                               prepare_weights(prepare->schedule, node, 2)};
+    struct kernels_channels_last nhwc = channels_last_of(prepare->gpu, &task->inputs[0].shape);
+    int64_t chunks = (nhwc.pixels + KERNELS_NORM_CHUNK - 1) / KERNELS_NORM_CHUNK;
+    const float *numbers[2] = {preparation_weights(prepare->schedule, node, 1),
+                               preparation_weights(prepare->schedule, node, 2)};
     void *memory[2], *unused;
     for (int i = 0; i < 2; i++) {
         struct packing pack = {.weights = numbers[i],
                                .bias = numbers[i],
-                               .m = last.channels,
+                               .m = nhwc.channels,
                                .c = 1,
                                .taps = 1,
                                .is_depthwise = true};
         if (!numbers[i]) {
-            return prepare_refuse(err, "a norm with computed weights");
+            return preparation_refuse(err, "a norm with computed weights");
         }
         if (packed_weights_get(prepare->gpu, &pack, &memory[i], &unused, err) < 0) {
             return -1;
@@ -67,21 +69,21 @@ static int moments_prepare(struct prepare *prepare, struct apply *apply, struct 
         task->inputs[i].is_absent = true;
     }
     apply->has_norm = true;
-    apply->moments = (struct kernels_moments){.last = last,
+    apply->moments = (struct kernels_moments){.nhwc = nhwc,
                                               .epsilon = node_number(node, "epsilon", 1e-5f),
                                               .gamma = memory[0],
                                               .beta = memory[1]};
-    task->scratch_bytes = (size_t)(last.n * last.pitch * 2 * (1 + chunks)) * sizeof(float);
+    task->scratch_bytes = (size_t)(nhwc.n * nhwc.pitch * 2 * (1 + chunks)) * sizeof(float);
     return 0;
 }
 
-int apply_prepare(struct prepare *prepare, struct error *err) {
+int apply_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape, *y = &task->outputs[0].shape;
-    struct fused fused = fuse_result(prepare->step);
+    struct fused fused = fusion_of(prepare->step);
     if (!channels_last_fits(task->inputs[0].type, x) ||
         !channels_last_fits(task->outputs[0].type, y)) {
-        return prepare_refuse(err, "an empty or huge picture");
+        return preparation_refuse(err, "an empty or huge picture");
     }
     struct apply *apply = task->params = x_calloc(1, sizeof *apply);
     apply->add = fused.add;
@@ -152,7 +154,7 @@ static void fill_taps(const struct resize *resize, const struct shape *x, int ax
     }
 }
 
-int resize_prepare(struct prepare *prepare, struct error *err) {
+int resize_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     struct device *device = &prepare->gpu->base;
@@ -165,7 +167,7 @@ int resize_prepare(struct prepare *prepare, struct error *err) {
         return -1;
     }
     if (resize.is_cubic || resize.coordinates == RESIZE_TF_CROP) {
-        return prepare_refuse(err, "a Resize of four neighbours, or of a part");
+        return preparation_refuse(err, "a Resize of four neighbours, or of a part");
     }
     struct taps *taps = task->params = x_calloc(1, sizeof *taps);
     task->release = taps_release;

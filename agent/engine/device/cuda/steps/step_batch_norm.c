@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Norms in training: NormTraining, NormGradient. */
-#include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
@@ -33,35 +33,35 @@ static int gradient_run(struct gpu *gpu, const struct task *task, struct error *
 }
 
 /* x: the input index of x. Sets sizes and layouts. */
-static int prepare_norm(struct prepare *prepare, int x, struct kernels_batch_norm **ret_norm,
+static int prepare_norm(struct preparation *prepare, int x, struct kernels_batch_norm **ret_norm,
                         struct error *err) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[x].shape;
     for (int i = 0; i < task->output_count; i++) {
         if (task->outputs[i].is_absent) {
-            return prepare_refuse(err, "a norm of which not all is wanted");
+            return preparation_refuse(err, "a norm of which not all is wanted");
         }
     }
     if (shape->rank < 2 || shape_count(shape) == 0) {
-        return prepare_refuse(err, "a norm of nothing");
+        return preparation_refuse(err, "a norm of nothing");
     }
     struct kernels_batch_norm *norm = task->params = x_calloc(1, sizeof *norm);
-    norm->last = channels_last_of(prepare->gpu, shape);
+    norm->nhwc = channels_last_of(prepare->gpu, shape);
     norm->epsilon = node_number(task->node, "epsilon", 1e-5f);
-    if (prepare_is_channels_last(prepare, x)) {
+    if (preparation_is_channels_last(prepare, x)) {
         for (int i = 0; i <= x; i++) {
             task->inputs[i].layout = GPU_CHANNELS_LAST;
         }
         task->outputs[0].layout = GPU_CHANNELS_LAST;
     } else {
-        norm->last.type = KERNELS_FLOAT32;
+        norm->nhwc.type = KERNELS_FLOAT32;
     }
     *ret_norm = norm;
     return 0;
 }
 
 /* (x, scale, shift) -> y, mean, variance */
-int norm_training_prepare(struct prepare *prepare, struct error *err) {
+int norm_training_prepare(struct preparation *prepare, struct error *err) {
     struct kernels_batch_norm *norm;
     if (prepare_norm(prepare, 0, &norm, err) < 0) {
         return -1;
@@ -72,11 +72,11 @@ int norm_training_prepare(struct prepare *prepare, struct error *err) {
 }
 
 /* (dy, x, scale, mean, variance) -> dx, dscale, dshift */
-int norm_gradient_prepare(struct prepare *prepare, struct error *err) {
-    const struct op *of = table_forward(prepare->task->node).op; /* NULL: NormTraining */
+int norm_gradient_prepare(struct preparation *prepare, struct error *err) {
+    const struct op *of = op_forward_node(prepare->task->node).op; /* NULL: NormTraining */
     struct kernels_batch_norm *norm;
     if (of && of->id != OP_BATCH_NORMALIZATION) {
-        return prepare_refuse(err, "a norm of each picture, backwards");
+        return preparation_refuse(err, "a norm of each picture, backwards");
     }
     if (prepare_norm(prepare, 1, &norm, err) < 0) {
         return -1;

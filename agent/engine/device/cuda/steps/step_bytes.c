@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/bytes.h"
 
-#include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/kernels/kernels_bytes.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* floats: the float32 operand [n, 3, h, w], which is channels last if possible. */
-static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *floats) {
+static struct kernels_bytes *params_of(struct preparation *prepare, struct task_operand *floats) {
     struct task *task = prepare->task;
     const struct bytes bytes = bytes_params(task->node);
     const int64_t *dims = floats->shape.dims;
-    bool is_last =
+    bool is_channels_last =
         prepare->gpu->type != KERNELS_FLOAT32 && channels_last_fits(floats->type, &floats->shape);
     struct kernels_bytes *params = task->params = x_calloc(1, sizeof *params);
-    *params = (struct kernels_bytes){.type = is_last ? prepare->gpu->type : KERNELS_FLOAT32,
-                                     .n = dims[0],
-                                     .pixels = dims[2] * dims[3],
-                                     .width = dims[3],
-                                     .is_turned = bytes.is_turned};
+    *params =
+        (struct kernels_bytes){.type = is_channels_last ? prepare->gpu->type : KERNELS_FLOAT32,
+                               .n = dims[0],
+                               .pixels = dims[2] * dims[3],
+                               .width = dims[3],
+                               .is_turned = bytes.is_turned};
     memcpy(params->scale, bytes.scale, sizeof bytes.scale);
     memcpy(params->shift, bytes.shift, sizeof bytes.shift);
-    prepare_layout(prepare, GPU_ROW_MAJOR);
-    floats->layout = is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+    preparation_layout(prepare, GPU_ROW_MAJOR);
+    floats->layout = is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     return params;
 }
 
@@ -34,7 +35,7 @@ static int from_bytes_run(struct gpu *gpu, const struct task *task, struct error
                      "a kernel", err);
 }
 
-int from_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int from_bytes_prepare(struct preparation *prepare, struct error *err UNUSED) {
     params_of(prepare, &prepare->task->outputs[0]);
     prepare->task->run = from_bytes_run;
     return 0;
@@ -54,10 +55,10 @@ static int to_bytes_run(struct gpu *gpu, const struct task *task, struct error *
 }
 
 /* If the network's last layer has made planes, they are read without conversion. */
-int to_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
-    struct operand *floats = &prepare->task->inputs[0];
+int to_bytes_prepare(struct preparation *prepare, struct error *err UNUSED) {
+    struct task_operand *floats = &prepare->task->inputs[0];
     struct kernels_bytes *params = params_of(prepare, floats);
-    if (!prepare_is_channels_last(prepare, 0)) {
+    if (!preparation_is_channels_last(prepare, 0)) {
         params->type = KERNELS_FLOAT32;
         floats->layout = GPU_ROW_MAJOR;
     }

@@ -2,9 +2,13 @@
 /* Convolutions by cuDNN, with bias, addition and relu in the same call if it supports that; a
  * kernel of ours for depthwise ones, and another for convolutions that cuDNN does not support. */
 #include "agent/engine/device/cuda/description.h"
-#include "agent/engine/device/cuda/fuse.h"
+#include "agent/engine/device/cuda/fusion.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_move.h"
+#include "agent/engine/device/cuda/kernels/kernels_window.h"
 #include "agent/engine/device/cuda/packed_weights.h"
-#include "agent/engine/device/cuda/window.h"
+#include "agent/engine/device/cuda/preparation.h"
+#include "agent/engine/device/cuda/steps/step_window.h"
 
 #include "agent/engine/ops/table.h"
 
@@ -42,8 +46,8 @@ static int finish(struct gpu *gpu, const struct conv *conv, const struct task *t
         .n = w->n,
         .c = w->m,
         .pixels = w->out[0] * w->out[1] * w->out[2],
-        .type = conv->description.is_last ? gpu->type : KERNELS_FLOAT32,
-        .pitch = conv->description.is_last ? (int)conv->description.y_channels : 0,
+        .type = conv->description.is_channels_last ? gpu->type : KERNELS_FLOAT32,
+        .pitch = conv->description.is_channels_last ? (int)conv->description.y_channels : 0,
         .low = fused->low,
         .high = fused->high,
         .bias = bias,
@@ -61,7 +65,7 @@ static int pad_picture(struct gpu *gpu, const struct conv *conv, const void *x, 
     const struct kernels_window *w = &conv->description.window;
     int64_t h = w->in[1] + w->pad_begin[1] + w->pad_end[1];
     int64_t v = w->in[2] + w->pad_begin[2] + w->pad_end[2];
-    if (conv->description.is_last) {
+    if (conv->description.is_channels_last) {
         struct kernels_apply apply = {.type = gpu->type,
                                       .edge = KERNELS_CONSTANT,
                                       .n = w->n,
@@ -96,7 +100,7 @@ static int call_fused(struct gpu *gpu, const struct conv *conv, const struct tas
     const void *other = fused->add < 0 ? task->outputs[0].data : task->inputs[fused->add].data;
     /* The bias in the device's type is stored after the float32 bias: packed_weights.h. */
     const void *bias =
-        conv->description.is_last
+        conv->description.is_channels_last
             ? (const void *)((const float *)conv->bias + conv->description.y_channels)
             : conv->bias;
     return (int)gpu->libraries.dnn.ConvolutionBiasActivationForward(
@@ -149,11 +153,12 @@ static int direct_run(struct gpu *gpu, const struct task *task, struct error *er
 
 static int depthwise_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct conv *conv = task->params;
-    struct kernels_window_last kernel = {.window = conv->description.window,
-                                         .type = gpu->type,
-                                         .pitch = (int)conv->description.x_channels,
-                                         .low = conv->fused.add < 0 ? conv->fused.low : -INFINITY,
-                                         .high = conv->fused.add < 0 ? conv->fused.high : INFINITY};
+    struct kernels_window_channels_last kernel = {
+        .window = conv->description.window,
+        .type = gpu->type,
+        .pitch = (int)conv->description.x_channels,
+        .low = conv->fused.add < 0 ? conv->fused.low : -INFINITY,
+        .high = conv->fused.add < 0 ? conv->fused.high : INFINITY};
     int result = kernels_run_depthwise(&kernel, task->inputs[0].data, conv->weights, conv->bias,
                                        task->outputs[0].data, gpu->stream);
     if (gpu_check(result, "a kernel", err) < 0) {
@@ -165,15 +170,16 @@ static int depthwise_run(struct gpu *gpu, const struct task *task, struct error 
 /* ---- preparing ------------------------------------------------------------------------------ */
 
 /* Constant weights are packed in device memory, with a following BatchNormalization folded in. */
-static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, struct error *err) {
+static int pack(struct preparation *prepare, struct conv *conv, bool is_depthwise,
+                struct error *err) {
     const struct node *node = prepare->task->node, *norm = conv->fused.norm;
     const struct kernels_window *w = &conv->description.window;
-    struct packing pack = {.weights = prepare_weights(prepare->schedule, node, 1),
-                           .bias = prepare_weights(prepare->schedule, node, 2),
+    struct packing pack = {.weights = preparation_weights(prepare->schedule, node, 1),
+                           .bias = preparation_weights(prepare->schedule, node, 2),
                            .m = w->m,
                            .c = w->c / w->groups,
                            .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
-                           .is_last = conv->description.is_last && !is_depthwise,
+                           .is_channels_last = conv->description.is_channels_last && !is_depthwise,
                            .is_depthwise = is_depthwise};
     pack.bias = conv->fused.drops_bias ? NULL : pack.bias;
     float *scale = NULL, *shift = NULL;
@@ -183,7 +189,7 @@ static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, s
         scale = x_calloc((size_t)w->m, sizeof *scale);
         shift = x_calloc((size_t)w->m, sizeof *shift);
         for (int i = 0; i < 4; i++) {
-            numbers[i] = prepare_weights(prepare->schedule, norm, i + 1);
+            numbers[i] = preparation_weights(prepare->schedule, norm, i + 1);
         }
         for (int64_t i = 0; i < w->m; i++) {
             double factor = (double)numbers[0][i] / sqrt((double)numbers[3][i] + epsilon);
@@ -227,7 +233,7 @@ static bool choose_algorithm(struct conv *conv) {
 }
 
 /* Prepares cuDNN; -1: it does not support this convolution, and the caller uses another kernel. */
-static int conv_library(struct prepare *prepare, struct conv *conv, struct error *err) {
+static int conv_library(struct preparation *prepare, struct conv *conv, struct error *err) {
     struct task *task = prepare->task;
     const struct kernels_window *w = &conv->description.window;
     const struct fused *fused = &conv->fused;
@@ -243,7 +249,7 @@ static int conv_library(struct prepare *prepare, struct conv *conv, struct error
     if (!choose_algorithm(conv)) {
         conv->tries_fused = false;
         if (!choose_algorithm(conv)) {
-            return prepare_refuse(err, "a convolution that cuDNN has not");
+            return preparation_refuse(err, "a convolution that cuDNN has not");
         }
     }
     size_t padded = 0;
@@ -251,7 +257,7 @@ static int conv_library(struct prepare *prepare, struct conv *conv, struct error
         int64_t h = w->in[1] + w->pad_begin[1] + w->pad_end[1];
         int64_t v = w->in[2] + w->pad_begin[2] + w->pad_end[2];
         padded = (size_t)(w->n * conv->description.x_channels * h * v) *
-                 (conv->description.is_last ? 2 : sizeof(float));
+                 (conv->description.is_channels_last ? 2 : sizeof(float));
         padded = (padded + 255) / 256 * 256;
     }
     task->scratch_bytes = padded + conv->workspace_bytes;
@@ -265,7 +271,7 @@ static bool is_one_a_channel(const struct kernels_window *w) {
 
 /* Channels last is possible with constant weights and groups that fill whole lanes (or depthwise);
  * or with weights that are channels last, as cuDNN's filter, if their filters fill whole lanes. */
-static bool may_be_channels_last(const struct prepare *prepare, const struct conv *conv,
+static bool may_be_channels_last(const struct preparation *prepare, const struct conv *conv,
                                  bool is_packed) {
     const struct task *task = prepare->task;
     const struct kernels_window *w = &conv->description.window;
@@ -279,33 +285,35 @@ static bool may_be_channels_last(const struct prepare *prepare, const struct con
 }
 
 /* Tries one implementation; ERROR_UNSUPPORTED: try the next. */
-static int try_layout(struct prepare *prepare, bool is_last, bool is_packed, struct error *err) {
+static int try_layout(struct preparation *prepare, bool is_channels_last, bool is_packed,
+                      struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     struct window window;
-    if (conv_window(node, prepare->inputs, &window, err) < 0) {
+    if (window_of_conv(node, prepare->inputs, &window, err) < 0) {
         return -1;
     }
     struct conv *conv = task->params = x_calloc(1, sizeof *conv);
     task->release = conv_release;
     conv->description.gpu = prepare->gpu;
-    conv->fused = fuse_result(prepare->step);
-    conv->description.window = window_of(&window, &task->inputs[0].shape, &task->outputs[0].shape);
+    conv->fused = fusion_of(prepare->step);
+    conv->description.window =
+        step_window_of(&window, &task->inputs[0].shape, &task->outputs[0].shape);
     struct kernels_window *w = &conv->description.window;
     conv->has_bias = conv->fused.norm ||
                      (node->input_count > 2 && node->inputs[2] >= 0 && !conv->fused.drops_bias);
-    conv->description.is_last = is_last;
-    if (is_last && !may_be_channels_last(prepare, conv, is_packed)) {
-        return prepare_refuse(err, "a convolution that is not done channels last");
+    conv->description.is_channels_last = is_channels_last;
+    if (is_channels_last && !may_be_channels_last(prepare, conv, is_packed)) {
+        return preparation_refuse(err, "a convolution that is not done channels last");
     }
-    conv->description.x_channels = is_last ? channels_last_pitch(w->c) : w->c;
-    conv->description.y_channels = is_last ? channels_last_pitch(w->m) : w->m;
-    prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
+    conv->description.x_channels = is_channels_last ? channels_last_pitch(w->c) : w->c;
+    conv->description.y_channels = is_channels_last ? channels_last_pitch(w->m) : w->m;
+    preparation_layout(prepare, is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
     for (int i = 1; i < MIN(node->input_count, 3); i++) { /* not read if they are packed */
         task->inputs[i].layout =
-            is_last && !is_packed && i == 1 ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+            is_channels_last && !is_packed && i == 1 ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     }
-    bool is_depthwise = is_last && is_one_a_channel(w);
+    bool is_depthwise = is_channels_last && is_one_a_channel(w);
     if (is_packed && pack(prepare, conv, is_depthwise, err) < 0) {
         return -1;
     }
@@ -318,15 +326,15 @@ static int try_layout(struct prepare *prepare, bool is_last, bool is_packed, str
     }
     task->scratch_bytes = 0;
     task->run = direct_run;
-    return is_last || err->kind == ERROR_EXHAUSTED ? -1 : 0;
+    return is_channels_last || err->kind == ERROR_EXHAUSTED ? -1 : 0;
 }
 
-int conv_prepare(struct prepare *prepare, struct error *err) {
+int conv_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
-    bool is_packed = prepare_weights(prepare->schedule, node, 1) &&
-                     (!has_bias || prepare_weights(prepare->schedule, node, 2));
+    bool is_packed = preparation_weights(prepare->schedule, node, 1) &&
+                     (!has_bias || preparation_weights(prepare->schedule, node, 2));
     int result = try_layout(prepare, true, is_packed, err);
     if (result < 0 && err->kind == ERROR_UNSUPPORTED) {
         if (task->params) {

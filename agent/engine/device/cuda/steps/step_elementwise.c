@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/fuse.h"
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/fusion.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_elementwise.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/table.h"
@@ -65,48 +67,30 @@ static int unary_run(struct gpu *gpu, const struct task *task, struct error *err
         "a kernel", err);
 }
 
-int prepare_clip(const struct prepare *prepare, int first, float *ret_low, float *ret_high,
-                 struct error *err) {
-    const struct node *node = prepare->step->node;
-    struct tensor bounds[2] = {{.shape = {0}}, {.shape = {0}}};
-    const struct tensor *given[2] = {NULL, NULL};
-    for (int i = 0; i < 2 && first + i < node->input_count; i++) {
-        if (node->inputs[first + i] >= 0) {
-            bounds[i].data = (void *)(uintptr_t)prepare_constant(prepare, first + i);
-            given[i] = &bounds[i];
-            if (!bounds[i].data) {
-                return prepare_refuse(err, "Clip with bounds computed during the run");
-            }
-        }
-    }
-    clip_bounds(node, given[0], given[1], ret_low, ret_high);
-    return 0;
-}
-
-int unary_prepare(struct prepare *prepare, struct error *err) {
+int unary_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     const struct shape *shape = &task->inputs[0].shape;
     struct kernels_unary unary = {.type = KERNELS_FLOAT32, .count = shape_count(shape)};
     if (task->inputs[0].type != TENSOR_FLOAT32) {
-        return prepare_refuse(err, "a type that its kernels of one operand have not");
+        return preparation_refuse(err, "a type that its kernels of one operand have not");
     }
     for (size_t i = 0; i < ARRAY_LEN(unary_rows); i++) {
         if (unary_rows[i].op == node->op->id) {
             unary.kind = unary_rows[i].kind;
         }
     }
-    unary_numbers(node, node->op->id, &unary.a, &unary.b);
-    if (node->op->id == OP_CLIP && prepare_clip(prepare, 1, &unary.a, &unary.b, err) < 0) {
+    elementwise_unary_numbers(node, node->op->id, &unary.a, &unary.b);
+    if (node->op->id == OP_CLIP && preparation_clip(prepare, 1, &unary.a, &unary.b, err) < 0) {
         return -1;
     }
-    if (prepare_is_channels_last(prepare, 0)) {
-        struct kernels_last last = channels_last_of(prepare->gpu, shape);
+    if (preparation_is_channels_last(prepare, 0)) {
+        struct kernels_channels_last nhwc = channels_last_of(prepare->gpu, shape);
         task->inputs[0].layout = task->outputs[0].layout = GPU_CHANNELS_LAST;
-        unary.type = last.type;
-        unary.channels = last.channels;
-        unary.pitch = last.pitch;
-        unary.count = last.n * last.pixels * last.pitch;
+        unary.type = nhwc.type;
+        unary.channels = nhwc.channels;
+        unary.pitch = nhwc.pitch;
+        unary.count = nhwc.n * nhwc.pixels * nhwc.pitch;
     }
     task->params = x_calloc(1, sizeof unary);
     *(struct kernels_unary *)task->params = unary;
@@ -118,7 +102,7 @@ int unary_prepare(struct prepare *prepare, struct error *err) {
 
 struct pair {
     struct kernels_binary plain;
-    struct kernels_binary_last last;
+    struct kernels_binary_channels_last channels_last;
     struct kernels_unary bounds; /* applied after the operator; count 0: none */
 };
 
@@ -166,13 +150,13 @@ static int binary_kind(const struct node *node) {
 /* With more than two operands, the result so far is the left one. */
 static int binary_run(struct gpu *gpu, const struct task *task, struct error *err) {
     struct pair *pair = task->params;
-    const struct operand *y = &task->outputs[0];
+    const struct task_operand *y = &task->outputs[0];
     int result = cudaSuccess;
     for (int i = 1; i < task->input_count && result == cudaSuccess; i++) {
-        const struct operand *a = i == 1 ? &task->inputs[0] : y, *b = &task->inputs[i];
+        const struct task_operand *a = i == 1 ? &task->inputs[0] : y, *b = &task->inputs[i];
         struct kernels_binary binary = pair->plain;
-        broadcast_strides(&a->shape, &y->shape, binary.a_strides);
-        broadcast_strides(&b->shape, &y->shape, binary.b_strides);
+        elementwise_broadcast_strides(&a->shape, &y->shape, binary.a_strides);
+        elementwise_broadcast_strides(&b->shape, &y->shape, binary.b_strides);
         binary.scale = i + 1 == task->input_count ? binary.scale : 1;
         result = kernels_run_binary(&binary, a->data, b->data, y->data, gpu->stream);
     }
@@ -182,17 +166,17 @@ static int binary_run(struct gpu *gpu, const struct task *task, struct error *er
     return gpu_check(result, "a kernel", err);
 }
 
-static int binary_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
+static int binary_channels_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct pair *pair = task->params;
-    return gpu_check(kernels_run_binary_last(&pair->last, task->inputs[0].data,
-                                             task->inputs[1].data, task->outputs[0].data,
-                                             gpu->stream),
+    return gpu_check(kernels_run_binary_channels_last(&pair->channels_last, task->inputs[0].data,
+                                                      task->inputs[1].data, task->outputs[0].data,
+                                                      gpu->stream),
                      "a kernel", err);
 }
 
 /* [n, h, w, c] for a channels-last value of rank 4, or [n, 1, 1, c] for rank 2. */
-static void last_strides(const struct shape *x, const struct shape *y, int64_t dims[4],
-                         int64_t strides[4]) {
+static void channels_last_strides(const struct shape *x, const struct shape *y, int64_t dims[4],
+                                  int64_t strides[4]) {
     const int order[] = {0, 2, 3, 1};
     int64_t pitch = channels_last_pitch(x->dims[1]);
     int64_t h = x->rank == 4 ? x->dims[2] : 1, w = x->rank == 4 ? x->dims[3] : 1;
@@ -207,11 +191,11 @@ static void last_strides(const struct shape *x, const struct shape *y, int64_t d
 /* Prepares the operation for channels last if that is possible: float32, one operand is channels
  * last, and both have the output's rank (a constant of lower rank, such as [c, 1, 1], gets leading
  * ones; its bytes are the same). */
-static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *pair) {
+static bool binary_channels_last_prepare(struct preparation *prepare, int kind, struct pair *pair) {
     struct task *task = prepare->task;
-    struct operand *x = task->inputs, *y = &task->outputs[0];
+    struct task_operand *x = task->inputs, *y = &task->outputs[0];
     if (task->input_count != 2 || kind > KERNELS_PRELU || task->node->op->id == OP_MEAN ||
-        (!prepare_is_channels_last(prepare, 0) && !prepare_is_channels_last(prepare, 1)) ||
+        (!preparation_is_channels_last(prepare, 0) && !preparation_is_channels_last(prepare, 1)) ||
         (y->shape.rank != 4 && y->shape.rank != 2)) {
         return false;
     }
@@ -226,22 +210,24 @@ static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *
             return false;
         }
     }
-    struct fused fused = fuse_result(prepare->step);
-    pair->last = (struct kernels_binary_last){.kind = kind,
+    struct fused fused = fusion_of(prepare->step);
+    struct kernels_binary_channels_last *binary = &pair->channels_last;
+    *binary =
+        (struct kernels_binary_channels_last){.kind = kind,
                                               .type = prepare->gpu->type,
                                               .pitch = (int)channels_last_pitch(y->shape.dims[1]),
                                               .low = fused.low,
                                               .high = fused.high};
     x[0].shape = shapes[0];
     x[1].shape = shapes[1];
-    last_strides(&x[0].shape, &y->shape, pair->last.dims, pair->last.a_strides);
-    last_strides(&x[1].shape, &y->shape, pair->last.dims, pair->last.b_strides);
-    prepare_layout(prepare, GPU_CHANNELS_LAST);
-    task->run = binary_last_run;
+    channels_last_strides(&x[0].shape, &y->shape, binary->dims, binary->a_strides);
+    channels_last_strides(&x[1].shape, &y->shape, binary->dims, binary->b_strides);
+    preparation_layout(prepare, GPU_CHANNELS_LAST);
+    task->run = binary_channels_last_run;
     return true;
 }
 
-int binary_prepare(struct prepare *prepare, struct error *err) {
+int binary_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     enum tensor_type type = task->inputs[0].type;
     const struct shape *shape = &task->outputs[0].shape;
@@ -252,13 +238,13 @@ int binary_prepare(struct prepare *prepare, struct error *err) {
     }
     int kind = binary_kind(task->node);
     if (!is_known || task->input_count < 2) {
-        return prepare_refuse(err, "a type that its kernels of two operands have not");
+        return preparation_refuse(err, "a type that its kernels of two operands have not");
     }
     struct pair *pair = task->params = x_calloc(1, sizeof *pair);
-    if (binary_last_prepare(prepare, kind, pair)) {
+    if (binary_channels_last_prepare(prepare, kind, pair)) {
         return 0;
     }
-    struct fused fused = fuse_result(prepare->step);
+    struct fused fused = fusion_of(prepare->step);
     pair->plain = (struct kernels_binary){
         .kind = kind, .type = (enum kernels_number)type, .rank = shape->rank, .scale = 1};
     memcpy(pair->plain.dims, shape->dims, sizeof pair->plain.dims);
@@ -282,7 +268,7 @@ static int where_run(struct gpu *gpu, const struct task *task, struct error *err
                      "a kernel", err);
 }
 
-int where_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int where_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->outputs[0].shape;
     struct kernels_where *where = task->params = x_calloc(1, sizeof *where);
@@ -290,20 +276,20 @@ int where_prepare(struct prepare *prepare, struct error *err UNUSED) {
     where->rank = shape->rank;
     memcpy(where->dims, shape->dims, sizeof where->dims);
     for (int i = 0; i < 3; i++) {
-        broadcast_strides(&task->inputs[i].shape, shape, where->strides[i]);
+        elementwise_broadcast_strides(&task->inputs[i].shape, shape, where->strides[i]);
     }
     task->run = where_run;
     return 0;
 }
 
 static int cast_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *x = &task->inputs[0], *y = &task->outputs[0];
+    const struct task_operand *x = &task->inputs[0], *y = &task->outputs[0];
     return gpu_check(kernels_run_cast((enum kernels_number)x->type, (enum kernels_number)y->type,
                                       x->data, y->data, shape_count(&x->shape), gpu->stream),
                      "a kernel", err);
 }
 
-int cast_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int cast_prepare(struct preparation *prepare, struct error *err UNUSED) {
     prepare->task->run = cast_run;
     return 0;
 }
@@ -314,7 +300,7 @@ static int not_run(struct gpu *gpu, const struct task *task, struct error *err) 
                      "a kernel", err);
 }
 
-int not_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int not_prepare(struct preparation *prepare, struct error *err UNUSED) {
     prepare->task->run = not_run;
     return 0;
 }

@@ -3,8 +3,11 @@
  * the same bits in every run. Those that it does not support (pads that differ by side, three
  * dimensions, transposed ones) use simple, slow kernels of ours. */
 #include "agent/engine/device/cuda/description.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
-#include "agent/engine/device/cuda/window.h"
+#include "agent/engine/device/cuda/kernels/kernels_window.h"
+#include "agent/engine/device/cuda/preparation.h"
+#include "agent/engine/device/cuda/steps/step_window.h"
 
 #include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
@@ -32,22 +35,22 @@ static void conv_gradient_release(void *memory) {
 
 /* The step does not read an input that is known before the run, so it is not copied to the
  * device. */
-static void drop_input(struct prepare *prepare, int index) {
+static void drop_input(struct preparation *prepare, int index) {
     prepare->step->inputs[index] = -1;
     prepare->task->inputs[index].is_absent = true;
 }
 
 /* Reads the parameters, given the shapes of the forward x and w. */
-static int read_window(const struct prepare *prepare, const struct shape *x, const struct shape *w,
-                       struct conv_gradient *gradient, struct error *err) {
-    struct node forward = table_forward(prepare->task->node);
+static int read_window(const struct preparation *prepare, const struct shape *x,
+                       const struct shape *w, struct conv_gradient *gradient, struct error *err) {
+    struct node forward = op_forward_node(prepare->task->node);
     const struct fact facts[] = {{TENSOR_FLOAT32, *x, NULL}, {TENSOR_FLOAT32, *w, NULL}};
     const struct fact *inputs[] = {&facts[0], &facts[1]};
     struct window window;
     forward.input_count = 2;
     gradient->is_transposed = forward.op->id == OP_CONV_TRANSPOSE;
-    if ((gradient->is_transposed ? conv_transpose_window(&forward, inputs, &window, err)
-                                 : conv_window(&forward, inputs, &window, err)) < 0) {
+    if ((gradient->is_transposed ? window_of_conv_transpose(&forward, inputs, &window, err)
+                                 : window_of_conv(&forward, inputs, &window, err)) < 0) {
         return -1;
     }
     for (int i = 0; i < WINDOW_RANK && gradient->is_transposed; i++) {
@@ -56,7 +59,7 @@ static int read_window(const struct prepare *prepare, const struct shape *x, con
         window.out[i] = small_side;
     }
     struct kernels_window *to = &gradient->description.window;
-    *to = window_of(&window, x, x);
+    *to = step_window_of(&window, x, x);
     to->m = w->dims[0];
     to->c = w->dims[1] * to->groups;
     return 0;
@@ -65,18 +68,18 @@ static int read_window(const struct prepare *prepare, const struct shape *x, con
 /* ---- what the library does ------------------------------------------------------------------ */
 
 /* -1: cuDNN does not support it. `weights` is the filter or has its shape. */
-static int describe(struct prepare *prepare, struct conv_gradient *gradient,
-                    const struct operand *weights, struct error *err) {
+static int describe(struct preparation *prepare, struct conv_gradient *gradient,
+                    const struct task_operand *weights, struct error *err) {
     struct description *description = &gradient->description;
     const struct kernels_window *w = &description->window;
     bool is_even = w->pad_begin[1] == w->pad_end[1] && w->pad_begin[2] == w->pad_end[2];
     if (gradient->is_transposed || !is_even || !description_fits(w)) {
-        return prepare_refuse(err, "a convolution backwards that cuDNN has not");
+        return preparation_refuse(err, "a convolution backwards that cuDNN has not");
     }
-    description->is_last =
+    description->is_channels_last =
         prepare->gpu->type != KERNELS_FLOAT32 && description_keeps_weights(weights, w) &&
         channels_last_fits(prepare->task->inputs[0].type, &prepare->task->inputs[0].shape);
-    description->x_channels = description->is_last ? channels_last_pitch(w->c) : w->c;
+    description->x_channels = description->is_channels_last ? channels_last_pitch(w->c) : w->c;
     description->y_channels = w->m;
     return gpu_check_dnn(prepare->gpu, (cudnnStatus_t)description_make(description),
                          "a convolution's description", err);
@@ -168,7 +171,7 @@ static int data_direct_run(struct gpu *gpu, const struct task *task, struct erro
 }
 
 /* (dy, shape of x, w) */
-int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
+int conv_gradient_input_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct conv_gradient *gradient = task->params = x_calloc(1, sizeof *gradient);
     struct error why = {0};
@@ -178,7 +181,8 @@ int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
         return -1;
     }
     if (describe(prepare, gradient, &task->inputs[2], &why) == 0 && choose_data(gradient)) {
-        enum gpu_layout layout = gradient->description.is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+        enum gpu_layout layout =
+            gradient->description.is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
         task->inputs[0].layout = task->inputs[2].layout = task->outputs[0].layout = layout;
         task->scratch_bytes = gradient->workspace_bytes;
         task->run = data_run;
@@ -196,12 +200,12 @@ int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
 
 /* Sums dy per channel; the scratch memory is free at this point. */
 static int add_bias(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *dy = &task->inputs[0];
-    struct kernels_batch_norm sums = {.last = channels_last_of(gpu, &dy->shape),
+    const struct task_operand *dy = &task->inputs[0];
+    struct kernels_batch_norm sums = {.nhwc = channels_last_of(gpu, &dy->shape),
                                       .dy = dy->data,
                                       .dshift = task->outputs[1].data,
                                       .scratch = task->scratch};
-    sums.last.type = dy->layout == GPU_CHANNELS_LAST ? gpu->type : KERNELS_FLOAT32;
+    sums.nhwc.type = dy->layout == GPU_CHANNELS_LAST ? gpu->type : KERNELS_FLOAT32;
     return gpu_check(kernels_run_batch_norm(&sums, gpu->stream), "a kernel", err);
 }
 
@@ -238,25 +242,25 @@ static int weights_direct_run(struct gpu *gpu, const struct task *task, struct e
 }
 
 /* (dy, shape of w, x) -> dw[, dbias] */
-int conv_gradient_weights_prepare(struct prepare *prepare, struct error *err) {
+int conv_gradient_weights_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct conv_gradient *gradient = task->params = x_calloc(1, sizeof *gradient);
-    struct kernels_batch_norm sums = {.last =
-                                          channels_last_of(prepare->gpu, &task->inputs[0].shape)};
+    const struct shape *dy = &task->inputs[0].shape;
+    struct kernels_batch_norm sums = {.nhwc = channels_last_of(prepare->gpu, dy)};
     struct error why = {0};
-    bool is_last = false;
+    bool is_channels_last = false;
     task->release = conv_gradient_release;
     gradient->description.gpu = prepare->gpu;
     if (shape_count(&task->inputs[0].shape) == 0 || shape_count(&task->inputs[2].shape) == 0) {
-        return prepare_refuse(err, "a convolution of nothing, backwards");
+        return preparation_refuse(err, "a convolution of nothing, backwards");
     }
     if (read_window(prepare, &task->inputs[2].shape, &task->outputs[0].shape, gradient, err) < 0) {
         return -1;
     }
     if (describe(prepare, gradient, &task->outputs[0], &why) == 0 && choose_filter(gradient)) {
-        is_last = gradient->description.is_last;
+        is_channels_last = gradient->description.is_channels_last;
         task->inputs[0].layout = task->inputs[2].layout = task->outputs[0].layout =
-            is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+            is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
         task->run = weights_run;
     } else if (why.kind == ERROR_EXHAUSTED) {
         *err = why;
@@ -265,7 +269,7 @@ int conv_gradient_weights_prepare(struct prepare *prepare, struct error *err) {
         gradient->workspace_bytes = 0;
         task->run = weights_direct_run;
     }
-    sums.last.type = is_last ? prepare->gpu->type : KERNELS_FLOAT32;
+    sums.nhwc.type = is_channels_last ? prepare->gpu->type : KERNELS_FLOAT32;
     task->scratch_bytes =
         MAX(gradient->workspace_bytes, has_bias(task) ? kernels_batch_norm_bytes(&sums) : 0);
     drop_input(prepare, 1);
@@ -275,7 +279,7 @@ int conv_gradient_weights_prepare(struct prepare *prepare, struct error *err) {
 /* ---- pools ---------------------------------------------------------------------------------- */
 
 static int pool_gradient_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct kernels_window_last *pool = task->params;
+    const struct kernels_window_channels_last *pool = task->params;
     return gpu_check(kernels_run_pool_gradient(&pool->window, pool->is_max, pool->counts_pads,
                                                task_has(task, 2) ? task->inputs[2].data : NULL,
                                                task->inputs[0].data, task->outputs[0].data,
@@ -283,8 +287,9 @@ static int pool_gradient_run(struct gpu *gpu, const struct task *task, struct er
                      "a kernel", err);
 }
 
-static int pool_gradient_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    return gpu_check(kernels_run_pool_gradient_last(
+static int pool_gradient_channels_last_run(struct gpu *gpu, const struct task *task,
+                                           struct error *err) {
+    return gpu_check(kernels_run_pool_gradient_channels_last(
                          task->params, task_has(task, 2) ? task->inputs[2].data : NULL,
                          task->inputs[0].data, task->outputs[0].data, gpu->stream),
                      "a kernel", err);
@@ -292,19 +297,20 @@ static int pool_gradient_last_run(struct gpu *gpu, const struct task *task, stru
 
 /* (dy, shape of x[, x]). The window of a global pool is as large as x, and each pixel reads its
  * whole window, so only small ones are supported. */
-int pool_gradient_prepare(struct prepare *prepare, struct error *err) {
+int pool_gradient_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->outputs[0].shape;
-    struct node forward = table_forward(task->node);
+    struct node forward = op_forward_node(task->node);
     const struct fact fact = {TENSOR_FLOAT32, *x, NULL};
     const struct fact *inputs[] = {&fact};
     struct window window = {.rank = 1, .groups = 1};
     forward.input_count = 1;
-    if (forward.op->id != OP_GLOBAL_MAX_POOL && pool_window(&forward, inputs, &window, err) < 0) {
+    if (forward.op->id != OP_GLOBAL_MAX_POOL &&
+        window_of_pool(&forward, inputs, &window, err) < 0) {
         return -1;
     }
-    struct kernels_window_last *pool = task->params = x_calloc(1, sizeof *pool);
-    pool->window = window_of(&window, x, x);
+    struct kernels_window_channels_last *pool = task->params = x_calloc(1, sizeof *pool);
+    pool->window = step_window_of(&window, x, x);
     if (forward.op->id == OP_GLOBAL_MAX_POOL) { /* as one line */
         int64_t pixels = shape_count(x) / MAX(x->dims[0] * x->dims[1], 1);
         for (int i = 0; i < WINDOW_RANK; i++) {
@@ -314,20 +320,20 @@ int pool_gradient_prepare(struct prepare *prepare, struct error *err) {
     }
     const struct kernels_window *w = &pool->window;
     if (w->kernel[0] * w->kernel[1] * w->kernel[2] > TAPS_MOST) {
-        return prepare_refuse(err, "a huge window, backwards");
+        return preparation_refuse(err, "a huge window, backwards");
     }
     pool->is_max = forward.op->id != OP_AVERAGE_POOL;
     pool->counts_pads = !pool->is_max && node_integer(&forward, "count_include_pad", 0) != 0;
     pool->type = prepare->gpu->type;
     pool->pitch = (int)channels_last_pitch(x->dims[1]);
-    bool is_channels_last = prepare_is_channels_last(prepare, 0) ||
-                            (task_has(task, 2) && prepare_is_channels_last(prepare, 2));
-    bool is_last = is_channels_last && x->rank == 4 && forward.op->id != OP_GLOBAL_MAX_POOL &&
-                   w->dilation[1] == 1 && w->dilation[2] == 1 &&
-                   channels_last_fits(task->outputs[0].type, x) &&
-                   channels_last_fits(task->inputs[0].type, &task->inputs[0].shape);
-    prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
-    task->run = is_last ? pool_gradient_last_run : pool_gradient_run;
+    bool has_channels_last = preparation_is_channels_last(prepare, 0) ||
+                             (task_has(task, 2) && preparation_is_channels_last(prepare, 2));
+    bool is_channels_last = has_channels_last && x->rank == 4 &&
+                            forward.op->id != OP_GLOBAL_MAX_POOL && w->dilation[1] == 1 &&
+                            w->dilation[2] == 1 && channels_last_fits(task->outputs[0].type, x) &&
+                            channels_last_fits(task->inputs[0].type, &task->inputs[0].shape);
+    preparation_layout(prepare, is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
+    task->run = is_channels_last ? pool_gradient_channels_last_run : pool_gradient_run;
     drop_input(prepare, 1);
     return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operators that move elements of any type. */
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_move.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/move.h"
@@ -15,7 +17,7 @@ static int strided_run(struct gpu *gpu, const struct task *task, struct error *e
 }
 
 /* A walk over the output, which is row-major; the caller sets how the input is read. */
-static struct kernels_strided *strided_new(struct prepare *prepare) {
+static struct kernels_strided *strided_new(struct preparation *prepare) {
     struct task *task = prepare->task;
     const struct shape *y = &task->outputs[0].shape;
     struct kernels_strided *strided = task->params = x_calloc(1, sizeof *strided);
@@ -27,11 +29,11 @@ static struct kernels_strided *strided_new(struct prepare *prepare) {
     return strided;
 }
 
-int transpose_prepare(struct prepare *prepare, struct error *err) {
+int transpose_prepare(struct preparation *prepare, struct error *err) {
     const struct shape *x = &prepare->task->inputs[0].shape;
     int order[TENSOR_RANK_MAX];
     int64_t strides[TENSOR_RANK_MAX];
-    if (transpose_order(prepare->task->node, x->rank, order, err) < 0) {
+    if (move_transpose_order(prepare->task->node, x->rank, order, err) < 0) {
         return -1;
     }
     struct kernels_strided *strided = strided_new(prepare);
@@ -42,7 +44,7 @@ int transpose_prepare(struct prepare *prepare, struct error *err) {
     return 0;
 }
 
-int slice_prepare(struct prepare *prepare, struct error *err) {
+int slice_prepare(struct preparation *prepare, struct error *err) {
     const struct shape *x = &prepare->task->inputs[0].shape;
     int64_t strides[TENSOR_RANK_MAX];
     struct slice slice;
@@ -58,22 +60,22 @@ int slice_prepare(struct prepare *prepare, struct error *err) {
     return 0;
 }
 
-int expand_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int expand_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct kernels_strided *strided = strided_new(prepare);
-    broadcast_strides(&prepare->task->inputs[0].shape, &prepare->task->outputs[0].shape,
-                      strided->x_strides);
+    elementwise_broadcast_strides(&prepare->task->inputs[0].shape, &prepare->task->outputs[0].shape,
+                                  strided->x_strides);
     return 0;
 }
 
 /* Six dimensions, with separate ones for the sides of a block; `deep` is the tensor with more
  * channels. */
-int blocks_prepare(struct prepare *prepare, struct error *err) {
+int blocks_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     bool is_deep = task->node->op->id == OP_DEPTH_TO_SPACE;
     const struct shape *deep = is_deep ? &task->inputs[0].shape : &task->outputs[0].shape;
     int64_t block = node_integer(task->node, "blocksize", 1);
     if (deep->rank != 4) {
-        return prepare_refuse(err, "blocks of another rank than 4");
+        return preparation_refuse(err, "blocks of another rank than 4");
     }
     bool blocks_first = !is_deep || strcmp(node_text(task->node, "mode", "DCR"), "DCR") == 0;
     const int64_t *d = deep->dims;
@@ -101,8 +103,8 @@ static int64_t axis_of(const struct task *task, int rank) {
 }
 
 /* The piece begins at `first` along the axis of the whole tensor. */
-static int piece_run(struct gpu *gpu, const struct operand *piece, const struct operand *whole,
-                     int64_t axis, int64_t first, bool is_split) {
+static int piece_run(struct gpu *gpu, const struct task_operand *piece,
+                     const struct task_operand *whole, int64_t axis, int64_t first, bool is_split) {
     struct kernels_strided strided = {.size = tensor_type_size(whole->type),
                                       .rank = piece->shape.rank};
     int64_t strides[TENSOR_RANK_MAX];
@@ -116,7 +118,7 @@ static int piece_run(struct gpu *gpu, const struct operand *piece, const struct 
 }
 
 static int concat_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *y = &task->outputs[0];
+    const struct task_operand *y = &task->outputs[0];
     int64_t axis = axis_of(task, y->shape.rank), done = 0;
     int result = cudaSuccess;
     for (int i = 0; i < task->input_count && result == cudaSuccess; i++) {
@@ -126,8 +128,8 @@ static int concat_run(struct gpu *gpu, const struct task *task, struct error *er
     return gpu_check(result, "a kernel", err);
 }
 
-static int concat_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *y = &task->outputs[0];
+static int concat_channels_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
+    const struct task_operand *y = &task->outputs[0];
     int64_t done = 0;
     int result = cudaSuccess;
     for (int i = 0; i < task->input_count && result == cudaSuccess; i++) {
@@ -145,22 +147,23 @@ static int concat_last_run(struct gpu *gpu, const struct task *task, struct erro
     return gpu_check(result, "a kernel", err);
 }
 
-int concat_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int concat_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *y = &task->outputs[0].shape;
-    bool is_last = axis_of(task, y->rank) == 1 && channels_last_fits(task->outputs[0].type, y);
-    bool is_channels_last = false;
+    bool fits = axis_of(task, y->rank) == 1 && channels_last_fits(task->outputs[0].type, y);
+    bool has_channels_last = false;
     for (int i = 0; i < task->input_count; i++) {
-        is_last = is_last && channels_last_fits(task->inputs[i].type, &task->inputs[i].shape);
-        is_channels_last = is_channels_last || prepare_is_channels_last(prepare, i);
+        fits = fits && channels_last_fits(task->inputs[i].type, &task->inputs[i].shape);
+        has_channels_last = has_channels_last || preparation_is_channels_last(prepare, i);
     }
-    prepare_layout(prepare, is_last && is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
-    task->run = is_last && is_channels_last ? concat_last_run : concat_run;
+    bool is_channels_last = fits && has_channels_last;
+    preparation_layout(prepare, is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
+    task->run = is_channels_last ? concat_channels_last_run : concat_run;
     return 0;
 }
 
 static int split_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *x = &task->inputs[0];
+    const struct task_operand *x = &task->inputs[0];
     int64_t axis = axis_of(task, x->shape.rank), done = 0;
     int result = cudaSuccess;
     for (int i = 0; i < task->output_count && result == cudaSuccess; i++) {
@@ -172,10 +175,10 @@ static int split_run(struct gpu *gpu, const struct task *task, struct error *err
     return gpu_check(result, "a kernel", err);
 }
 
-int split_prepare(struct prepare *prepare, struct error *err) {
+int split_prepare(struct preparation *prepare, struct error *err) {
     for (int i = 0; i < prepare->task->output_count; i++) {
         if (prepare->task->outputs[i].is_absent) { /* its size is not known */
-            return prepare_refuse(err, "Split with a piece left out");
+            return preparation_refuse(err, "Split with a piece left out");
         }
     }
     prepare->task->run = split_run;
@@ -207,7 +210,7 @@ static int pad_run(struct gpu *gpu, const struct task *task, struct error *err) 
                      "a kernel", err);
 }
 
-static struct padding *padding_new(struct prepare *prepare) {
+static struct padding *padding_new(struct preparation *prepare) {
     struct task *task = prepare->task;
     struct padding *padding = task->params = x_calloc(1, sizeof *padding);
     padding->pad.size = tensor_type_size(task->outputs[0].type);
@@ -218,15 +221,15 @@ static struct padding *padding_new(struct prepare *prepare) {
     return padding;
 }
 
-int tile_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int tile_prepare(struct preparation *prepare, struct error *err UNUSED) {
     padding_new(prepare)->pad.edge = KERNELS_REPEAT;
     return 0;
 }
 
 /* step_apply.c pads channels-last pictures. */
-int pad_prepare(struct prepare *prepare, struct error *err) {
+int pad_prepare(struct preparation *prepare, struct error *err) {
     struct pad pad;
-    if (prepare->step->state && prepare_is_channels_last(prepare, 0)) {
+    if (prepare->step->state && preparation_is_channels_last(prepare, 0)) {
         return apply_prepare(prepare, err);
     }
     if (pad_params(prepare->task->node, prepare->inputs, &pad, err) < 0) {
@@ -249,20 +252,20 @@ static int gather_run(struct gpu *gpu, const struct task *task, struct error *er
 }
 
 /* With computed indices the host kernel is used, because it can report an index out of range. */
-int gather_prepare(struct prepare *prepare, struct error *err) {
+int gather_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     const struct tensor indices = {.type = task->inputs[1].type,
                                    .shape = task->inputs[1].shape,
-                                   .data = (void *)(uintptr_t)prepare_constant(prepare, 1)};
+                                   .data = (void *)(uintptr_t)preparation_constant(prepare, 1)};
     int64_t axis = axis_of(task, x->rank), count = shape_count(&indices.shape);
     if (!indices.data) {
-        return prepare_refuse(err, "Gather with computed indices");
+        return preparation_refuse(err, "Gather with computed indices");
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t index = (int64_t)tensor_whole(&indices, i);
         if (index < -x->dims[axis] || index >= x->dims[axis]) {
-            return prepare_refuse(err, "Gather with an index out of range");
+            return preparation_refuse(err, "Gather with an index out of range");
         }
     }
     struct kernels_gather *gather = task->params = x_calloc(1, sizeof *gather);

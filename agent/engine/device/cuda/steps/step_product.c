@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Gemm and MatMul, by cuBLASLt. The library is column-major: a row-major [r, c] is its [c, r], so y
  * = a b is computed as y' = b' a'. */
-#include "agent/engine/device/cuda/fuse.h"
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/fusion.h"
+#include "agent/engine/device/cuda/kernels/kernels_elementwise.h"
+#include "agent/engine/device/cuda/kernels/kernels_move.h"
 #include "agent/engine/device/cuda/packed_weights.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/matmul.h"
@@ -23,7 +25,7 @@ struct product {
     struct gpu *gpu;
     int64_t m, n, k;
     int64_t a_row, b_row, y_row; /* distances between rows, in elements */
-    bool a_turned, b_turned, is_last;
+    bool a_turned, b_turned, is_channels_last;
     bool is_loose; /* matrices are only aligned to an element */
     float alpha, beta;
     const void *bias; /* [n] in the device's type, only for channels last; also with relu */
@@ -60,7 +62,7 @@ static void gemm_release(void *memory) {
 }
 
 static cudaDataType_t number_type(const struct product *product) {
-    return !product->is_last                        ? CUDA_R_32F
+    return !product->is_channels_last               ? CUDA_R_32F
            : product->gpu->type == KERNELS_BFLOAT16 ? CUDA_R_16BF
                                                     : CUDA_R_16F;
 }
@@ -140,14 +142,15 @@ static int find_algorithm(struct product *product, int *ret_count) {
     return status;
 }
 
-static int product_prepare(struct prepare *prepare, struct product *product, struct error *err) {
+static int product_prepare(struct preparation *prepare, struct product *product,
+                           struct error *err) {
     struct libraries *libraries = &product->gpu->libraries;
     int64_t m = product->m, n = product->n, k = product->k;
     int count = 0;
     if (m < 1 || n < 1 || k < 1 || product->batches < 1 || product->batches > INT_MAX) {
-        return prepare_refuse(err, "a product of nothing");
+        return preparation_refuse(err, "a product of nothing");
     }
-    cublasComputeType_t compute = product->gpu->has_tf32 && !product->is_last
+    cublasComputeType_t compute = product->gpu->has_tf32 && !product->is_channels_last
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
                                       : CUBLAS_COMPUTE_32F;
     int status = (int)libraries->lt.MatmulDescCreate(&product->description, compute, CUDA_R_32F);
@@ -165,7 +168,7 @@ static int product_prepare(struct prepare *prepare, struct product *product, str
                                       m * product->y_row);
     status = status ? status : find_algorithm(product, &count);
     if (status == (int)CUBLAS_STATUS_NOT_SUPPORTED || (status == 0 && count == 0)) {
-        return prepare_refuse(err, "a product that cuBLASLt has not");
+        return preparation_refuse(err, "a product that cuBLASLt has not");
     }
     prepare->task->scratch_bytes = product->workspace_bytes;
     return gpu_check_lt(product->gpu, (cublasStatus_t)status, "a product's description", err);
@@ -193,12 +196,12 @@ static int gemm_channels_last_run(struct gpu *gpu UNUSED, const struct task *tas
 /* First copies c, broadcast, to y. */
 static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct gemm *gemm = task->params;
-    const struct operand *y = &task->outputs[0];
+    const struct task_operand *y = &task->outputs[0];
     int result = cudaSuccess;
     if (gemm->product.beta != 0) {
         struct kernels_strided strided = {.size = sizeof(float), .rank = 2};
         memcpy(strided.dims, y->shape.dims, sizeof strided.dims);
-        broadcast_strides(&task->inputs[2].shape, &y->shape, strided.x_strides);
+        elementwise_broadcast_strides(&task->inputs[2].shape, &y->shape, strided.x_strides);
         task_strides(&y->shape, strided.y_strides);
         result = kernels_run_strided(&strided, task->inputs[2].data, y->data, gpu->stream);
     }
@@ -219,12 +222,12 @@ static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err)
 }
 
 /* Prepares the usual layer with constant weights and bias; 1: this is another case. */
-static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct error *err) {
+static int gemm_channels_last(struct preparation *prepare, struct gemm *gemm, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     struct product *product = &gemm->product;
-    const float *weights = prepare_weights(prepare->schedule, node, 1);
-    const float *bias = prepare_weights(prepare->schedule, node, 2);
+    const float *weights = preparation_weights(prepare->schedule, node, 1);
+    const float *bias = preparation_weights(prepare->schedule, node, 2);
     bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
     bool is_row = has_bias && shape_count(&task->inputs[2].shape) == product->n &&
                   task->inputs[2].shape.dims[task->inputs[2].shape.rank - 1] == product->n;
@@ -240,12 +243,12 @@ static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct
                            .m = product->n,
                            .c = product->k,
                            .taps = 1,
-                           .is_last = true,
+                           .is_channels_last = true,
                            .is_turned = !product->b_turned};
     if (packed_weights_get(prepare->gpu, &pack, &gemm->weights, &gemm->bias, err) < 0) {
         return -1;
     }
-    product->is_last = true;
+    product->is_channels_last = true;
     product->n = product->y_row = channels_last_pitch(product->n);
     product->k = product->a_row = product->b_row = channels_last_pitch(product->k);
     product->b_turned = true;
@@ -261,14 +264,14 @@ static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct
     return product_prepare(prepare, product, err);
 }
 
-int gemm_prepare(struct prepare *prepare, struct error *err) {
+int gemm_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     const struct shape *a = &task->inputs[0].shape, *y = &task->outputs[0].shape;
     struct gemm *gemm = task->params = x_calloc(1, sizeof *gemm);
     struct product *product = &gemm->product;
     task->release = gemm_release;
-    gemm->fused = fuse_result(prepare->step);
+    gemm->fused = fusion_of(prepare->step);
     *product = (struct product){.gpu = prepare->gpu,
                                 .m = y->dims[0],
                                 .n = y->dims[1],
@@ -330,14 +333,14 @@ static bool is_even_row(const struct matmul *matmul, const int64_t *strides, int
     return is_row || is_one;
 }
 
-int matmul_prepare(struct prepare *prepare, struct error *err) {
+int matmul_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct gemm *gemm = task->params = x_calloc(1, sizeof *gemm);
     struct product *product = &gemm->product;
     struct matmul *matmul = &gemm->matmul;
     task->release = gemm_release;
     product->gpu = prepare->gpu;
-    gemm->fused = fuse_result(prepare->step);
+    gemm->fused = fusion_of(prepare->step);
     if (matmul_params(&task->inputs[0].shape, &task->inputs[1].shape, matmul, err) < 0) {
         return -1;
     }
@@ -377,7 +380,7 @@ static int matmul_gradient_run(struct gpu *gpu UNUSED, const struct task *task, 
 
 /* (dy, a, b): da = dy b', or db = a' dy. Sums over batches are supported only for weights b that
  * all batches of a share: their gradient is one long product. */
-int matmul_gradient_prepare(struct prepare *prepare, struct error *err) {
+int matmul_gradient_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const bool is_b = node_integer(task->node, "side", 0) != 0;
     struct gemm *gemm = task->params = x_calloc(1, sizeof *gemm);
@@ -394,7 +397,7 @@ int matmul_gradient_prepare(struct prepare *prepare, struct error *err) {
                    is_even_row(&mm, mm.b_strides, mm.k * mm.n, &b_step);
     bool is_summed = is_b && batches > 1 && is_even && b_step == 0 && a_step != 0;
     if (!is_even || (batches > 1 && !is_summed && (is_b ? b_step : a_step) == 0)) {
-        return prepare_refuse(err, "a product's gradient that is summed over batches");
+        return preparation_refuse(err, "a product's gradient that is summed over batches");
     }
     if (is_summed) {
         mm.m *= batches;

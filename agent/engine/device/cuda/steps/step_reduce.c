@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reductions and normalizations of row-major float32. */
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_reduce.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/norm.h"
 #include "agent/engine/ops/infer/reduce.h"
@@ -8,10 +9,10 @@
 
 #include <string.h>
 
-static int is_float(const struct prepare *prepare, struct error *err) {
+static int is_float(const struct preparation *prepare, struct error *err) {
     return prepare->task->inputs[0].type == TENSOR_FLOAT32
                ? 0
-               : prepare_refuse(err, "a type that its reductions have not");
+               : preparation_refuse(err, "a type that its reductions have not");
 }
 
 static int reduce_run(struct gpu *gpu, const struct task *task, struct error *err) {
@@ -45,7 +46,7 @@ static int reduce_kind(int op) {
     }
 }
 
-int reduce_prepare(struct prepare *prepare, struct error *err) {
+int reduce_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     int64_t strides[TENSOR_RANK_MAX];
@@ -83,7 +84,7 @@ static int softmax_run(struct gpu *gpu, const struct task *task, struct error *e
                      "a kernel", err);
 }
 
-int softmax_prepare(struct prepare *prepare, struct error *err) {
+int softmax_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct softmax softmax;
     if (is_float(prepare, err) < 0 ||
@@ -105,13 +106,13 @@ static int arg_max_run(struct gpu *gpu, const struct task *task, struct error *e
                      "a kernel", err);
 }
 
-int arg_max_prepare(struct prepare *prepare, struct error *err) {
+int arg_max_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     int64_t axis = node_integer(task->node, "axis", 0);
     axis = axis < 0 ? axis + x->rank : axis;
     if (is_float(prepare, err) < 0 || axis < 0 || axis >= x->rank || x->dims[axis] == 0) {
-        return prepare_refuse(err, "an axis or type that its ArgMax has not");
+        return preparation_refuse(err, "an axis or type that its ArgMax has not");
     }
     struct along *along = task->params = x_calloc(1, sizeof *along);
     *along = (struct along){{1, x->dims[axis], 1}};
@@ -137,12 +138,12 @@ static int layer_norm_run(struct gpu *gpu, const struct task *task, struct error
     return gpu_check(kernels_run_layer_norm(&norm, gpu->stream), "a kernel", err);
 }
 
-int layer_norm_prepare(struct prepare *prepare, struct error *err) {
+int layer_norm_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct layer_norm params;
     if (is_float(prepare, err) < 0 || task->outputs[0].is_absent ||
         layer_norm_params(task->node, &task->inputs[0].shape, &params, err) < 0) {
-        return prepare_refuse(err, "this LayerNormalization");
+        return preparation_refuse(err, "this LayerNormalization");
     }
     struct kernels_layer_norm *norm = task->params = x_calloc(1, sizeof *norm);
     norm->outer = params.outer;
@@ -166,7 +167,7 @@ static int64_t pixels_of(const struct shape *x) {
     return pixels;
 }
 
-int lrn_prepare(struct prepare *prepare, struct error *err) {
+int lrn_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     if (is_float(prepare, err) < 0) {
@@ -197,14 +198,14 @@ static int norm_run(struct gpu *gpu, const struct task *task, struct error *err)
 
 /* BatchNormalization and InstanceNormalization; the latter is in step_apply.c for channels-last
  * pictures. */
-int norm_prepare(struct prepare *prepare, struct error *err) {
+int norm_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
     if (prepare->step->state) {
         return apply_prepare(prepare, err);
     }
     if (is_float(prepare, err) < 0 || x->rank < 2) {
-        return prepare_refuse(err, "this normalization");
+        return preparation_refuse(err, "this normalization");
     }
     struct kernels_norm *norm = task->params = x_calloc(1, sizeof *norm);
     norm->n = x->dims[0];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operators that only trainings have, except windows, products and norms: elementwise gradients,
  * sums over broadcast dimensions, losses, dropout, the optimizer. */
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
+#include "agent/engine/device/cuda/kernels/kernels_reduce.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/internal.h"
@@ -59,31 +61,31 @@ static int slope_run(struct gpu *gpu, const struct task *task, struct error *err
 }
 
 /* (dy, v[, low, high]) */
-int slope_prepare(struct prepare *prepare, struct error *err) {
+int slope_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
-    const struct op *of = table_forward(node).op;
+    const struct op *of = op_forward_node(node).op;
     const struct slope_row *row = NULL;
     for (size_t i = 0; i < ARRAY_LEN(slope_rows) && of; i++) {
         row = slope_rows[i].op == of->id ? &slope_rows[i] : row;
     }
     if (!row) {
-        return prepare_refuse(err, "a slope that it has not");
+        return preparation_refuse(err, "a slope that it has not");
     }
     struct kernels_slope slope = {
         .kind = row->kind, .type = KERNELS_FLOAT32, .count = shape_count(&task->outputs[0].shape)};
-    unary_numbers(node, of->id, &slope.a, &slope.b);
-    if (of->id == OP_CLIP && prepare_clip(prepare, 2, &slope.a, &slope.b, err) < 0) {
+    elementwise_unary_numbers(node, of->id, &slope.a, &slope.b);
+    if (of->id == OP_CLIP && preparation_clip(prepare, 2, &slope.a, &slope.b, err) < 0) {
         return -1;
     }
-    if (prepare_is_channels_last(prepare, 0) || prepare_is_channels_last(prepare, 1)) {
-        struct kernels_last last = channels_last_of(prepare->gpu, &task->inputs[0].shape);
+    if (preparation_is_channels_last(prepare, 0) || preparation_is_channels_last(prepare, 1)) {
+        struct kernels_channels_last nhwc = channels_last_of(prepare->gpu, &task->inputs[0].shape);
         task->inputs[0].layout = task->inputs[1].layout = task->outputs[0].layout =
             GPU_CHANNELS_LAST;
-        slope.type = last.type;
-        slope.channels = last.channels;
-        slope.pitch = last.pitch;
-        slope.count = last.n * last.pixels * last.pitch;
+        slope.type = nhwc.type;
+        slope.channels = nhwc.channels;
+        slope.pitch = nhwc.pitch;
+        slope.count = nhwc.n * nhwc.pixels * nhwc.pitch;
     }
     task->params = x_calloc(1, sizeof slope);
     *(struct kernels_slope *)task->params = slope;
@@ -98,7 +100,7 @@ static int sum_to_run(struct gpu *gpu, const struct task *task, struct error *er
 }
 
 /* (x, shape): summed over the dimensions that broadcasting has repeated. */
-int sum_to_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int sum_to_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape, *y = &task->outputs[0].shape;
     int64_t strides[TENSOR_RANK_MAX];
@@ -121,7 +123,7 @@ int sum_to_prepare(struct prepare *prepare, struct error *err UNUSED) {
 
 static int softmax_gradient_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const int64_t *sizes = task->params;
-    bool is_log = table_forward(task->node).op->id == OP_LOG_SOFTMAX;
+    bool is_log = op_forward_node(task->node).op->id == OP_LOG_SOFTMAX;
     return gpu_check(kernels_run_softmax_gradient(is_log, sizes, task->inputs[0].data,
                                                   task->inputs[1].data, task->outputs[0].data,
                                                   gpu->stream),
@@ -129,7 +131,7 @@ static int softmax_gradient_run(struct gpu *gpu, const struct task *task, struct
 }
 
 /* (dy, y) */
-int softmax_gradient_prepare(struct prepare *prepare, struct error *err) {
+int softmax_gradient_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct softmax softmax;
     if (softmax_params(task->node, &task->inputs[1].shape, &softmax, err) < 0) {
@@ -146,30 +148,22 @@ int softmax_gradient_prepare(struct prepare *prepare, struct error *err) {
 /* ---- rounding to bfloat16 ------------------------------------------------------------------- */
 
 static int round_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    const struct operand *x = &task->inputs[0], *y = &task->outputs[0];
-    struct kernels_last last = channels_last_of(gpu, &x->shape);
+    const struct task_operand *x = &task->inputs[0], *y = &task->outputs[0];
+    struct kernels_channels_last nhwc = channels_last_of(gpu, &x->shape);
     int result = x->layout == y->layout
                      ? kernels_run_round(x->data, y->data, shape_count(&x->shape), gpu->stream)
                  : x->layout == GPU_CHANNELS_LAST
-                     ? kernels_run_from_last(&last, x->data, y->data, gpu->stream)
-                     : kernels_run_to_last(&last, x->data, y->data, gpu->stream);
+                     ? kernels_run_from_channels_last(&nhwc, x->data, y->data, gpu->stream)
+                     : kernels_run_to_channels_last(&nhwc, x->data, y->data, gpu->stream);
     return gpu_check(result, "a kernel", err);
 }
 
-bool round_is_done(const struct gpu *gpu, const struct schedule *schedule,
-                   const struct step *step) {
-    const struct slot *x = &schedule->slots[step->inputs[0]],
-                      *y = &schedule->slots[step->outputs[0]];
-    return step->node->op->id == OP_ROUND_BFLOAT && gpu->type == KERNELS_BFLOAT16 &&
-           x->layout == GPU_CHANNELS_LAST && y->place == PLACE_ARENA && !y->viewed && !y->is_output;
-}
-
 /* On a bfloat16 device, converting a picture to channels last also rounds it. */
-int round_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int round_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;
     if (prepare->gpu->type == KERNELS_BFLOAT16) {
-        bool is_channels_last = prepare_is_channels_last(prepare, 0);
+        bool is_channels_last = preparation_is_channels_last(prepare, 0);
         bool may_be_channels_last =
             shape->rank == 4 && channels_last_fits(task->inputs[0].type, shape);
         task->inputs[0].layout = is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
@@ -189,7 +183,7 @@ static int dropout_run(struct gpu *gpu, const struct task *task, struct error *e
 }
 
 /* (x, keys) */
-int dropout_prepare(struct prepare *prepare, struct error *err UNUSED) {
+int dropout_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;
     struct kernels_dropout *dropout = task->params = x_calloc(1, sizeof *dropout);
@@ -220,13 +214,13 @@ static int loss_run(struct gpu *gpu, const struct task *task, struct error *err)
 }
 
 /* (x, labels or targets, scale) */
-int loss_prepare(struct prepare *prepare, struct error *err) {
+int loss_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;
     bool is_entropy = task->node->op->id == OP_SOFTMAX_CROSS_ENTROPY;
     for (int i = 0; i < task->output_count; i++) {
         if (task->outputs[i].is_absent) {
-            return prepare_refuse(err, "a loss of which not all is wanted");
+            return preparation_refuse(err, "a loss of which not all is wanted");
         }
     }
     struct kernels_loss *loss = task->params = x_calloc(1, sizeof *loss);
@@ -256,12 +250,12 @@ static int optimizer_run(struct gpu *gpu, const struct task *task, struct error 
 }
 
 /* (w, g, numbers[, v | m, s]) */
-int optimizer_prepare(struct prepare *prepare, struct error *err) {
+int optimizer_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     int64_t kind = node_integer(task->node, "kind", OPTIMIZER_STEP_PLAIN);
     int states = optimizer_step_states((enum optimizer_step_kind)kind);
     if (kind < 0 || kind > OPTIMIZER_STEP_ADAM || task->input_count < 3 + states) {
-        return prepare_refuse(err, "a step of an optimizer that it has not");
+        return preparation_refuse(err, "a step of an optimizer that it has not");
     }
     struct kernels_optimizer *optimizer = task->params = x_calloc(1, sizeof *optimizer);
     optimizer->kind = (int)kind;

@@ -13,7 +13,7 @@ static void run(const char *name, const struct attribute *attributes, size_t att
                 const struct tensor *const *inputs, int input_count, struct tensor *const *outputs,
                 int output_count) {
     struct error err = {0};
-    struct node node = {.op = table_find(name, 17),
+    struct node node = {.op = op_find(name, 17),
                         .name = name,
                         .opset = 17,
                         .input_count = input_count,

@@ -87,12 +87,12 @@ static void test_memory_is_reused_and_never_shared(void) {
     CHECK_OK(schedule_place(schedule, &err), &err);
     size_t one = (4000 + 63) / 64 * 64;
     CHECK_INT(schedule->block_bytes, 3 * one); /* values[3] and two of the chain */
-    const struct slot *kept = &schedule->slots[values[3]];
+    const struct schedule_slot *kept = &schedule->slots[values[3]];
     for (int i = 4; i < 12; i++) {
-        const struct slot *other = &schedule->slots[values[i]];
+        const struct schedule_slot *other = &schedule->slots[values[i]];
         CHECK(other->offset + other->size_bytes <= kept->offset ||
               kept->offset + kept->size_bytes <= other->offset);
-        const struct slot *before = &schedule->slots[values[i - 1]];
+        const struct schedule_slot *before = &schedule->slots[values[i - 1]];
         CHECK(other->offset + other->size_bytes <= before->offset ||
               before->offset + before->size_bytes <= other->offset);
     }

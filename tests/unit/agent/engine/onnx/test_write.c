@@ -145,7 +145,7 @@ static void make_graph(struct graph *graph, float *numbers, int opset) {
         graph->values[i].constant = (struct tensor){TENSOR_FLOAT32, pair, numbers, false};
     }
     graph->values[2] = (struct value){.name = "y", .shape = {2, {-1, 2}}, .has_shape = true};
-    graph->nodes[0] = (struct node){.op = table_find("Add", opset),
+    graph->nodes[0] = (struct node){.op = op_find("Add", opset),
                                     .name = "add",
                                     .opset = opset,
                                     .input_count = 2,

@@ -111,7 +111,7 @@ static void end(struct fixture *f) {
     arena_release(&f->network.graph.arena);
 }
 
-static float run(struct fixture *f, const struct plan_hook *hook) {
+static float run(struct fixture *f, const struct training_hook *hook) {
     struct error err = {0};
     CHECK_OK(training_run(f->training, f->inputs, f->outputs, hook, &err), &err);
     return err.kind ? 0 : *(const float *)f->outputs[0].data;
@@ -163,7 +163,7 @@ static void test_hook_tells_when_gradients_are_made(void) {
     struct fixture f;
     start(&f, NULL, 2);
     struct order order = {.f = &f};
-    run(&f, &(struct plan_hook){after, &order});
+    run(&f, &(struct training_hook){after, &order});
     CHECK_INT(order.ready, (int)f.graph.variable_count);
     CHECK(training_made_at(f.training, f.graph.first_gradient + f.graph.variable_count - 2) <
           training_made_at(f.training, f.graph.first_gradient));

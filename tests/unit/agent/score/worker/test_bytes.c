@@ -24,7 +24,7 @@ static void apply(enum op_id id, const struct bytes *bytes, const struct tensor 
         {.name = "scale", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->scale},
         {.name = "shift", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->shift},
         {.name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_turned}};
-    const struct node node = {.op = table_op(id),
+    const struct node node = {.op = op_of_id(id),
                               .name = "n",
                               .input_count = 1,
                               .output_count = output_count,

@@ -251,19 +251,19 @@ static void test_shape_rules(void) {
 
 /* Each operator has at most one row per opset, and one name here, except expanded ones. */
 static void test_table_is_sound(void) {
-    for (size_t i = 0; table_row(i); i++) {
-        const struct op *op = table_row(i);
+    for (size_t i = 0; op_row(i); i++) {
+        const struct op *op = op_row(i);
         CHECK(op->since <= op->until && op->inputs_min <= op->inputs_max && op->types[0]);
-        for (size_t k = i + 1; table_row(k); k++) {
-            const struct op *other = table_row(k);
+        for (size_t k = i + 1; op_row(k); k++) {
+            const struct op *other = op_row(k);
             bool same = strcmp(op->name, other->name) == 0;
             CHECK(!same || op->id == other->id || op->infer == infer_expanded);
             CHECK(!same || op->until < other->since || other->until < op->since);
         }
     }
-    CHECK(table_find("Conv", 13) != NULL);
-    CHECK(table_find("Upsample", 13) == NULL);
-    CHECK(table_find("conv", 13) == NULL);
+    CHECK(op_find("Conv", 13) != NULL);
+    CHECK(op_find("Upsample", 13) == NULL);
+    CHECK(op_find("conv", 13) == NULL);
 }
 
 int main(void) {

@@ -3,8 +3,8 @@
 #include "agent/engine/ops/ml/ml_tree.h"
 
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/ops/work.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/ops/cost.h"
+#include "agent/engine/run/execution_plan.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -85,11 +85,11 @@ static void test_rows_reach_their_leaves(void) {
     } rows[] = {{{1, 0}, 10}, {{1.5, 3}, 20}, {{1.5, 2}, 30}, {{NAN, 0}, 10}, {{2, NAN}, 30}};
     struct ensemble ensemble;
     struct error err = {0};
-    AUTO(trees_freep) struct trees *trees = NULL;
+    AUTO(ml_trees_freep) struct ml_trees *trees = NULL;
     make(&ensemble);
-    CHECK_OK(trees_read(&ensemble.node, &trees, &err), &err);
+    CHECK_OK(ml_trees_read(&ensemble.node, &trees, &err), &err);
     for (size_t i = 0; trees && i < ARRAY_LEN(rows); i++) {
-        const struct tree_node *leaf = trees_leaf(trees, 0, rows[i].x);
+        const struct tree_node *leaf = ml_trees_leaf(trees, 0, rows[i].x);
         CHECK_INT(leaf->feature, 1);
         CHECK(trees->weights[leaf->child].value == rows[i].wanted);
     }
@@ -105,7 +105,7 @@ static void test_trees_are_compiled_once_for_all_plans(void) {
     const void *states[3] = {NULL};
     make(&ensemble);
     CHECK_OK(ml_check(&ensemble.node, &arena, &err), &err);
-    struct trees *trees = ensemble.node.made;
+    struct ml_trees *trees = ensemble.node.made;
     CHECK(trees && trees->row_steps == 4); /* two branches, a leaf, its weight */
     CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     struct value values[] = {
@@ -123,13 +123,13 @@ static void test_trees_are_compiled_once_for_all_plans(void) {
                           .outputs = &ports[1]};
     for (int i = 0; device && i < 3; i++) {
         struct tensor x;
-        struct plan *plan = NULL;
+        struct execution_plan *plan = NULL;
         CHECK_OK(tensor_init(&x, TENSOR_FLOAT32, &(struct shape){2, {i + 1, 2}}, &err), &err);
-        CHECK_OK(plan_new(device, &graph, &x, &plan, &err), &err);
+        CHECK_OK(execution_plan_new(device, &graph, &x, &plan, &err), &err);
         states[i] = plan ? plan->schedule->steps[0].state : NULL;
         CHECK(states[i] == trees && trees->is_fast_tried && trees->fast);
         states[i] = trees->fast;
-        plan_free(plan);
+        execution_plan_free(plan);
         tensor_release(&x);
     }
     CHECK(states[0] == states[1] && states[1] == states[2]);
@@ -143,9 +143,9 @@ static void test_work_goes_by_rows_and_depth(void) {
     struct fact x = {TENSOR_FLOAT32, {2, {1000, 2}}, NULL}, y = {0};
     const struct fact *inputs[] = {&x};
     make(&ensemble);
-    CHECK(work_of(&ensemble.node, inputs, &y) == 4000);
+    CHECK(cost_of_node(&ensemble.node, inputs, &y) == 4000);
     x.shape = (struct shape){1, {2}};
-    CHECK(work_of(&ensemble.node, inputs, &y) == 4);
+    CHECK(cost_of_node(&ensemble.node, inputs, &y) == 4);
     int64_t categories[300] = {0};
     struct attribute list = {.name = "cats_int64s",
                              .kind = ATTRIBUTE_INTEGERS,
@@ -156,7 +156,7 @@ static void test_work_goes_by_rows_and_depth(void) {
                        .output_count = 1,
                        .attribute_count = 1,
                        .attributes = &list};
-    CHECK(work_of(&hot, inputs, &y) == 600);
+    CHECK(cost_of_node(&hot, inputs, &y) == 600);
     float coefficients[6] = {0};
     struct attribute linear[] = {{.name = "coefficients",
                                   .kind = ATTRIBUTE_NUMBERS,
@@ -167,7 +167,7 @@ static void test_work_goes_by_rows_and_depth(void) {
     hot.attribute_count = 2;
     hot.attributes = linear;
     x.shape = (struct shape){2, {1000, 2}};
-    CHECK(work_of(&hot, inputs, &y) == 6000);
+    CHECK(cost_of_node(&hot, inputs, &y) == 6000);
 }
 
 /* Changes one entry; with at = -1 the list gets `value` entries. */

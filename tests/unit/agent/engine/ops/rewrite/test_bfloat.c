@@ -146,7 +146,7 @@ static void test_how_it_is_rounded(void) {
     const struct shape shape = {1, {COUNT}};
     builder_init(&builder, NULL);
     int value = builder_input(&builder, "x", TENSOR_FLOAT32, &shape);
-    const struct builder_node node = {.op = table_op(OP_ROUND_BFLOAT),
+    const struct builder_node node = {.op = op_of_id(OP_ROUND_BFLOAT),
                                       .name = "round",
                                       .input_count = 1,
                                       .output_count = 1,

@@ -29,7 +29,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
     struct error err = {0};
     struct graph graph;
     struct device *device;
-    struct plan *plan;
+    struct execution_plan *plan;
     struct tensor inputs[NETWORK_PORTS] = {0};
     int count = 0;
     CHECK_OK(rewrite(&network->graph, &graph, &err), &err);
@@ -38,7 +38,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
         const struct value *value = &graph.values[graph.inputs[i]];
         CHECK_OK(tensor_init(&inputs[i], value->type, &value->shape, &err), &err);
     }
-    CHECK_OK(plan_new(device, &graph, inputs, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, &graph, inputs, &plan, &err), &err);
     for (size_t i = 0; i < plan->schedule->step_count; i++) {
         const struct step *step = &plan->schedule->steps[i];
         if (step->node && step->node->op->id == op) {
@@ -46,7 +46,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
             count++;
         }
     }
-    plan_free(plan);
+    execution_plan_free(plan);
     for (size_t i = 0; i < graph.input_count; i++) {
         tensor_release(&inputs[i]);
     }

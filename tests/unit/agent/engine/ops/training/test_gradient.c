@@ -3,7 +3,7 @@
 #include "agent/engine/ops/training/gradient.h"
 
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/test.h"
 
@@ -11,7 +11,7 @@
 
 static int add(struct builder *builder, enum op_id id, const int *inputs) {
     struct builder_node node = {
-        .op = table_op(id), .name = "made", .inputs = inputs, .output_count = 1};
+        .op = op_of_id(id), .name = "made", .inputs = inputs, .output_count = 1};
     while (inputs[node.input_count] != -2) {
         node.input_count++;
     }
@@ -27,7 +27,7 @@ static int input(struct builder *builder, const char *name) {
 static void run(const struct graph *graph, const float *numbers, float *ret_output) {
     struct error err = {0};
     struct device *device = NULL;
-    struct plan *plan = NULL;
+    struct execution_plan *plan = NULL;
     struct tensor inputs[4], output;
     void *block = NULL;
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -35,12 +35,12 @@ static void run(const struct graph *graph, const float *numbers, float *ret_outp
             .shape = {1, {3}}, .data = (void *)(uintptr_t)numbers, .type = TENSOR_FLOAT32};
     }
     CHECK_OK(device_open("reference", 1, &device, &err), &err);
-    CHECK_OK(plan_new(device, graph, inputs, &plan, &err), &err);
+    CHECK_OK(execution_plan_new(device, graph, inputs, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
-    CHECK_OK(plan_run(plan, block, inputs, &output, &err), &err);
+    CHECK_OK(execution_plan_run(plan, block, inputs, &output, NULL, &err), &err);
     CHECK_INT(shape_count(&output.shape), 3);
     memcpy(ret_output, output.data, 3 * sizeof *ret_output);
-    plan_free(plan);
+    execution_plan_free(plan);
     device->ops->free(device, block);
     device_close(device);
 }
@@ -94,7 +94,7 @@ static void test_stops_and_refusals(void) {
     CHECK_OK(gradient_build(&builder, loss, &x, 1, &gradient, &err), &err);
     CHECK_INT(gradient, -1);
     const struct attribute of[] = {TXT("of", "Relu")};
-    const struct builder_node node = {.op = table_op(OP_UNARY_GRADIENT),
+    const struct builder_node node = {.op = op_of_id(OP_UNARY_GRADIENT),
                                       .name = "second",
                                       .inputs = (int[]){x, x},
                                       .input_count = 2,
@@ -112,10 +112,10 @@ static void test_stops_and_refusals(void) {
 /* A file may not name internal operators. */
 static void test_internal_operators_are_no_ones(void) {
     for (int opset = -1; opset < 25; opset++) {
-        CHECK(table_find("SumTo", opset) == NULL || opset == 0);
+        CHECK(op_find("SumTo", opset) == NULL || opset == 0);
     }
-    CHECK(table_op(OP_SUM_TO) != NULL && table_op(OP_ADD) != NULL);
-    CHECK(table_op(OP_UPSAMPLE) == NULL); /* opset 13 does not have it */
+    CHECK(op_of_id(OP_SUM_TO) != NULL && op_of_id(OP_ADD) != NULL);
+    CHECK(op_of_id(OP_UPSAMPLE) == NULL); /* opset 13 does not have it */
 }
 
 int main(void) {

@@ -334,7 +334,7 @@ static float *pending_affine(const struct fixture *f, int b) {
 }
 
 static void check_output(const struct fixture *f, const struct conv *conv, const char *label,
-                         const struct operand *out) {
+                         const struct conv_operand *out) {
     const struct conv_shape *s = &f->shape;
     int b = conv->ops->block, pixels = s->out_h * s->out_w,
         lanes = (s->channels_out + b - 1) / b * b;
@@ -378,15 +378,15 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
                         .normed = row->normed && algorithm != CONV_THIN,
                         .epsilon = 1e-5F};
     conv_plan(&conv, threads, row->form != ROW_MAJOR, row->form == PENDING);
-    struct operand in = {.blocked = row->form != ROW_MAJOR, .relu = row->form == PENDING};
+    struct conv_operand in = {.blocked = row->form != ROW_MAJOR, .relu = row->form == PENDING};
     in.data =
         in.blocked ? to_blocked(f->input, s->n, s->channels_in, s->in_h * s->in_w, b, 3) : f->input;
     in.affine = row->form == PENDING ? pending_affine(f, b) : NULL;
-    struct operand add = {.blocked = true};
+    struct conv_operand add = {.blocked = true};
     add.data = to_blocked(f->add, s->n, s->channels_out, s->out_h * s->out_w, b, 5);
-    struct operand out = {.blocked = algorithm != CONV_THIN};
-    out.data = random_floats(blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w));
-    out.affine = random_floats(affine_count(ops, s->n, s->channels_out));
+    struct conv_operand out = {.blocked = algorithm != CONV_THIN};
+    out.data = random_floats(conv_blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w));
+    out.affine = random_floats(conv_affine_count(ops, s->n, s->channels_out));
     void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
     memset(scratch, 0xff, conv.scratch_bytes); // NaN, in case it is read
     conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out,

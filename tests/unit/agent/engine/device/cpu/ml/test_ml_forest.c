@@ -25,8 +25,8 @@ static double draw_half(void) {
 }
 
 /* kind 0: one weight a leaf, all for the same target in a tree; 1: several a leaf. */
-static struct trees *make(int32_t features, int kind, bool is_average) {
-    struct trees *trees = x_calloc(1, sizeof *trees);
+static struct ml_trees *make(int32_t features, int kind, bool is_average) {
+    struct ml_trees *trees = x_calloc(1, sizeof *trees);
     trees->tree_count = TREES;
     trees->target_count = TARGETS;
     trees->feature_count = features;
@@ -69,24 +69,24 @@ static void fill(struct tensor *x) {
     }
 }
 
-static void plain(const struct trees *trees, const struct tensor *x, float *scores) {
+static void plain(const struct ml_trees *trees, const struct tensor *x, float *scores) {
     int64_t rows = x->shape.dims[0], columns = x->shape.dims[1];
     double *row = x_calloc((size_t)columns, sizeof *row);
     for (int64_t i = 0; i < rows; i++) {
         double sums[TARGETS] = {0};
-        ml_read(x, i * columns, columns, row);
+        cpu_ml_read(x, i * columns, columns, row);
         for (int32_t t = 0; t < trees->tree_count; t++) {
-            const struct tree_node *leaf = trees_leaf(trees, t, row);
+            const struct tree_node *leaf = ml_trees_leaf(trees, t, row);
             for (int32_t k = leaf->child; k < leaf->child + leaf->feature; k++) {
                 sums[trees->weights[k].target] += trees->weights[k].value;
             }
         }
-        ml_finish(trees, sums, NULL, scores + i * TARGETS);
+        cpu_ml_finish(trees, sums, NULL, scores + i * TARGETS);
     }
     free(row);
 }
 
-static void check_rows(const struct trees *trees, const struct forest *forest,
+static void check_rows(const struct ml_trees *trees, const struct forest *forest,
                        struct threads *threads, int64_t rows, int64_t columns,
                        enum tensor_type type) {
     struct error err = {0};
@@ -117,7 +117,7 @@ static void test_the_same_bits(void) {
         for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
             struct error err = {0};
             struct threads *threads = NULL;
-            AUTO(trees_freep) struct trees *trees = make(columns[c], round & 1, round & 2);
+            AUTO(ml_trees_freep) struct ml_trees *trees = make(columns[c], round & 1, round & 2);
             struct forest *forest = forest_new(trees);
             CHECK_OK(threads_new(1 + (int)(round % 3), &threads, &err), &err);
             CHECK(forest != NULL);
@@ -132,7 +132,7 @@ static void test_the_same_bits(void) {
 }
 
 static void test_what_it_cannot(void) {
-    AUTO(trees_freep) struct trees *trees = make(5, 0, false);
+    AUTO(ml_trees_freep) struct ml_trees *trees = make(5, 0, false);
     int32_t branch = 0;
     while (trees->nodes[branch].mode == TREE_LEAF) {
         branch++;

@@ -4,5 +4,5 @@
 #include "agent/engine/device/cuda/kernels/kernels_window.h"
 #include "agent/engine/ops/infer/window.h"
 
-struct kernels_window window_of(const struct window *window, const struct shape *x,
-                                const struct shape *y);
+struct kernels_window step_window_of(const struct window *window, const struct shape *x,
+                                     const struct shape *y);

@@ -1,5 +1,5 @@
-/* net.h: the layers that models.c builds networks from. Values are named by their indices in the
- * graph; names are copied. Used by agent/engine/models. */
+/* net.h: the layers that networks.c builds networks from. Values are named by their indices in the
+ * graph; names are copied. Used by agent/engine/networks. */
 #pragma once
 
 #include "agent/engine/graph.h"

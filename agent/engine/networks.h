@@ -1,4 +1,4 @@
-/* models.h: new networks with random weights, for training from scratch. The input is "input" [n,
+/* networks.h: new networks with random weights, for training from scratch. The input is "input" [n,
  * channels, height, width], the output "logits" [n, classes], without a softmax: the loss includes
  * it. Weights have the names that PyTorch uses (conv1.weight, layer1.0.conv2.weight, fc.bias), so
  * that patterns of names match what its users expect.
@@ -15,16 +15,21 @@
 
 #include "agent/engine/graph.h"
 
-enum { MODELS_OPSET = 13, MODELS_CLASSES_MAX = 1 << 20, MODELS_SIDE_MAX = 4096 };
+enum { NETWORKS_OPSET = 13, NETWORKS_CLASSES_MAX = 1 << 20, NETWORKS_SIDE_MAX = 4096 };
 
-enum model_kind { MODEL_CNN, MODEL_MLP, MODEL_RESNET18, MODEL_RESNET50, MODEL_KIND_COUNT };
+enum network_kind {
+    NETWORK_CNN,
+    NETWORK_MLP,
+    NETWORK_RESNET18,
+    NETWORK_RESNET50,
+    NETWORK_KIND_COUNT
+};
 
 /* "CNN", "MLP", "ResNet18", "ResNet50", ignoring case; -1: unknown. */
-int model_kind_find(const char *name);
-const char *model_kind_name(enum model_kind kind);
+int network_kind_find(const char *name);
 
-struct model_options {
-    int64_t classes;  /* 1..MODELS_CLASSES_MAX */
+struct network_options {
+    int64_t classes;  /* 1..NETWORKS_CLASSES_MAX */
     int64_t shape[3]; /* channels, height, width */
     uint64_t seed;
     /* cnn, mlp: tanh instead of relus, average instead of maximum pools, no norms. The function is
@@ -34,5 +39,5 @@ struct model_options {
 
 /* INVALID: this kind does not have these options, or the input is too small for it. The caller owns
  * the graph (graph_release). */
-NODISCARD int model_new(enum model_kind kind, const struct model_options *options,
-                        struct graph *ret_graph, struct error *err);
+NODISCARD int network_new(enum network_kind kind, const struct network_options *options,
+                          struct graph *ret_graph, struct error *err);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/device.h"
+#include "agent/engine/device/cuda/gpu_device.h"
 
 #include "agent/engine/device/cuda/driver.h"
-#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/gpu_prepare.h"
 #include "agent/engine/device/cuda/packed_weights.h"
-#include "agent/engine/device/cuda/prepare.h"
+#include "agent/engine/device/cuda/task.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -96,10 +96,6 @@ static int gpu_memory_info(struct device *device UNUSED, size_t *ret_free, size_
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
-
-static int gpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
-    return prepare_all(gpu_of(device), schedule, err);
-}
 
 static int gpu_run(struct device *device UNUSED, const struct step *step, const struct call *call,
                    struct error *err) {

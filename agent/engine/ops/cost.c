@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/work.h"
+#include "agent/engine/ops/cost.h"
 
 #include "agent/engine/ops/infer/einsum.h"
 #include "agent/engine/ops/infer/recurrent.h"
@@ -38,7 +38,7 @@ static double of_pool(const struct node *node, const struct fact *const *inputs,
     struct window window;
     struct error err = {0};
     double work = size_of(&outputs[0]);
-    if (pool_window(node, inputs, &window, &err) < 0) {
+    if (window_of_pool(node, inputs, &window, &err) < 0) {
         return work;
     }
     for (int i = 0; i < WINDOW_RANK; i++) {
@@ -91,10 +91,10 @@ static double rows_of(const struct fact *x) {
 }
 
 static double of_trees(const struct node *node, const struct fact *x) {
-    AUTO(trees_freep) struct trees *own = NULL;
-    struct trees *trees;
+    AUTO(ml_trees_freep) struct ml_trees *own = NULL;
+    struct ml_trees *trees;
     struct error err = {0};
-    return trees_of(node, &trees, &own, &err) < 0 ? 0 : rows_of(x) * trees->row_steps;
+    return ml_trees_of(node, &trees, &own, &err) < 0 ? 0 : rows_of(x) * trees->row_steps;
 }
 
 /* Each element is searched in a list of integers or floats from the beginning. */
@@ -127,8 +127,8 @@ static double of_ml(const struct node *node, const struct fact *x) {
     }
 }
 
-double work_of(const struct node *node, const struct fact *const *inputs,
-               const struct fact *outputs) {
+double cost_of_node(const struct node *node, const struct fact *const *inputs,
+                    const struct fact *outputs) {
     const struct fact *x = node->input_count ? inputs[0] : NULL;
     if (node->op->flags & (OP_CONVOLVES | OP_SPREADS)) {
         double taps = size_of(inputs[1]) / (double)MAX(inputs[1]->shape.dims[0], 1);
@@ -185,7 +185,7 @@ static double moved_by(const struct node *node, const struct fact *const *inputs
     return count;
 }
 
-double work_of_graph(const struct graph *graph, const struct fact *facts) {
+double cost_of_graph(const struct graph *graph, const struct fact *facts) {
     struct arena scratch = {0};
     const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
     struct fact *outputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *outputs);
@@ -200,7 +200,8 @@ double work_of_graph(const struct graph *graph, const struct fact *facts) {
             outputs[k] = node->outputs[k] < 0 ? (struct fact){0} : facts[node->outputs[k]];
             is_known &= outputs[k].known != NULL;
         }
-        work += is_known ? 0 : work_of(node, inputs, outputs) + moved_by(node, inputs, outputs);
+        work +=
+            is_known ? 0 : cost_of_node(node, inputs, outputs) + moved_by(node, inputs, outputs);
     }
     arena_release(&scratch);
     return work;

@@ -1,8 +1,9 @@
-/* fuse.h: which nodes are fused into one step, before kernels are chosen. The state of a step that
- * has absorbed others is a `struct fused` until its family takes that over. */
+/* fusion.h: fuses nodes into one step, before kernels are chosen. The state of a step that has
+ * absorbed others is a `struct fused` until the step's prepare function takes that over. */
 #pragma once
 
 #include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_move.h"
 
 struct fused {
     const struct node *norm; /* BatchNormalization with constants, after a Conv */
@@ -18,6 +19,6 @@ struct fused {
     int64_t top, left;
 };
 
-void fuse_all(struct gpu *gpu, struct schedule *schedule);
+void fusion_apply(struct gpu *gpu, struct schedule *schedule);
 /* What was fused into the step; the initial values if nothing was. */
-struct fused fuse_result(const struct step *step);
+struct fused fusion_of(const struct step *step);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Makes tasks from a schedule: fuses nodes, then prepares the steps in order, so that a family
  * knows the layouts of its inputs. */
-#include "agent/engine/device/cuda/prepare.h"
+#include "agent/engine/device/cuda/gpu_prepare.h"
+#include "agent/engine/device/cuda/preparation.h"
 
-#include "agent/engine/device/cuda/fuse.h"
+#include "agent/engine/device/cuda/fusion.h"
 #include "agent/engine/ops/table.h"
 
 #include <stdlib.h>
@@ -174,13 +175,13 @@ static const struct family *const families[OP_COUNT] = {
 
 /* ---- the schedule --------------------------------------------------------------------------- */
 
-static void fill_facts(struct prepare *prepare) {
+static void fill_facts(struct preparation *prepare) {
     const struct node *node = prepare->step->node;
     for (int i = 0; i < MIN(node->input_count, (int)ARRAY_LEN(prepare->facts)); i++) {
         int slot = node->inputs[i];
         prepare->inputs[i] = slot < 0 ? NULL : &prepare->facts[i];
         if (slot >= 0) {
-            const struct slot *from = &prepare->schedule->slots[slot];
+            const struct schedule_slot *from = &prepare->schedule->slots[slot];
             prepare->facts[i] = (struct fact){from->type, from->shape, from->constant};
         }
     }
@@ -191,7 +192,8 @@ static void fill_facts(struct prepare *prepare) {
 static void keep_layouts(struct schedule *schedule, const struct step *step) {
     const struct task *task = step->state;
     for (int i = 0; i < task->output_count; i++) {
-        struct slot *slot = step->outputs[i] < 0 ? NULL : &schedule->slots[step->outputs[i]];
+        struct schedule_slot *slot =
+            step->outputs[i] < 0 ? NULL : &schedule->slots[step->outputs[i]];
         if (slot && task->outputs[i].layout == GPU_CHANNELS_LAST && slot->place == PLACE_ARENA &&
             !slot->viewed && !slot->is_output) {
             slot->layout = GPU_CHANNELS_LAST;
@@ -226,7 +228,7 @@ static bool is_empty(const struct task *task) {
 
 static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step *step,
                         struct error *err) {
-    struct prepare prepare = {.gpu = gpu, .schedule = schedule, .step = step};
+    struct preparation prepare = {.gpu = gpu, .schedule = schedule, .step = step};
     const struct family *family = families[step->node->op->id];
     bool is_fused = step->state != NULL;
     int result = -1;
@@ -273,11 +275,22 @@ static void pass_by(struct schedule *schedule, size_t index) {
     step->node = NULL;
 }
 
-int prepare_all(struct gpu *gpu, struct schedule *schedule, struct error *err) {
-    fuse_all(gpu, schedule);
+/* Whether rounding to bfloat16 is not needed: the value is already in the device's 16-bit type, and
+ * the steps that read it can read that type. */
+static bool round_is_redundant(const struct gpu *gpu, const struct schedule *schedule,
+                               const struct step *step) {
+    const struct schedule_slot *x = &schedule->slots[step->inputs[0]],
+                               *y = &schedule->slots[step->outputs[0]];
+    return step->node->op->id == OP_ROUND_BFLOAT && gpu->type == KERNELS_BFLOAT16 &&
+           x->layout == GPU_CHANNELS_LAST && y->place == PLACE_ARENA && !y->viewed && !y->is_output;
+}
+
+int gpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
+    struct gpu *gpu = gpu_of(device);
+    fusion_apply(gpu, schedule);
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
-        if (step->node && round_is_done(gpu, schedule, step)) {
+        if (step->node && round_is_redundant(gpu, schedule, step)) {
             pass_by(schedule, i);
         } else if (step->node && prepare_step(gpu, schedule, step, err) < 0) {
             return -1;

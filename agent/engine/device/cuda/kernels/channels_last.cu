@@ -6,7 +6,8 @@
 #define OF_TYPE(type, CALL) ((type) == KERNELS_BFLOAT16 ? CALL(__nv_bfloat16) : CALL(__half))
 
 /* Neighbouring threads have neighbouring pixels: reads of planes are coalesced. */
-template <class T> __global__ void to_last_kernel(struct kernels_last l, const float *x, T *y) {
+template <class T>
+__global__ void to_channels_last_kernel(struct kernels_channels_last l, const float *x, T *y) {
     int groups = l.pitch / KERNELS_LANES;
     EACH(i, l.n * groups * l.pixels) {
         int64_t pixel = i % l.pixels, group = i / l.pixels % groups, n = i / l.pixels / groups;
@@ -19,18 +20,19 @@ template <class T> __global__ void to_last_kernel(struct kernels_last l, const f
     }
 }
 
-int kernels_run_to_last(const struct kernels_last *l, const float *x, void *y, void *stream) {
+int kernels_run_to_channels_last(const struct kernels_channels_last *l, const float *x, void *y,
+                                 void *stream) {
     int64_t blocks = blocks_for(l->n * l->pixels * (l->pitch / KERNELS_LANES));
-#define TO_LAST(type) start(stream, blocks, to_last_kernel<type>, *l, x, (type *)y)
+#define TO_LAST(type) start(stream, blocks, to_channels_last_kernel<type>, *l, x, (type *)y)
     return OF_TYPE(l->type, TO_LAST);
 }
 
-template <class T> __global__ void from_last_kernel(struct kernels_last l, const T *x, float *y) {
+template <class T>
+__global__ void from_channels_last_kernel(struct kernels_channels_last l, const T *x, float *y) {
     int groups = l.pitch / KERNELS_LANES;
     EACH(i, l.n * groups * l.pixels) {
         int64_t pixel = i % l.pixels, group = i / l.pixels % groups, n = i / l.pixels / groups;
-        struct lanes<T> in =
-            ((const struct lanes<T> *)x)[(n * l.pixels + pixel) * groups + group];
+        struct lanes<T> in = ((const struct lanes<T> *)x)[(n * l.pixels + pixel) * groups + group];
         for (int k = 0; k < KERNELS_LANES; k++) {
             int64_t c = group * KERNELS_LANES + k;
             if (c < l.channels) {
@@ -40,9 +42,11 @@ template <class T> __global__ void from_last_kernel(struct kernels_last l, const
     }
 }
 
-int kernels_run_from_last(const struct kernels_last *l, const void *x, float *y, void *stream) {
+int kernels_run_from_channels_last(const struct kernels_channels_last *l, const void *x, float *y,
+                                   void *stream) {
     int64_t blocks = blocks_for(l->n * l->pixels * (l->pitch / KERNELS_LANES));
-#define FROM_LAST(type) start(stream, blocks, from_last_kernel<type>, *l, (const type *)x, y)
+#define FROM_LAST(type)                                                                            \
+    start(stream, blocks, from_channels_last_kernel<type>, *l, (const type *)x, y)
     return OF_TYPE(l->type, FROM_LAST);
 }
 
@@ -51,15 +55,14 @@ int kernels_run_from_last(const struct kernels_last *l, const void *x, float *y,
 /* A block has a chunk of one picture's pixels: `rows` threads for each group of eight channels, 32
  * groups at most at a time. Sums are of the distance to the picture's first pixel, so that a large
  * mean takes no digits from a small deviation. */
-template <class T>
-__global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
+template <class T> __global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
     __shared__ float shared[THREADS][2 * KERNELS_LANES];
-    int groups = m.last.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
+    int groups = m.nhwc.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
     int rows = THREADS / columns, column = threadIdx.x % columns, row = threadIdx.x / columns;
     int64_t n = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
     int64_t first = chunk * KERNELS_NORM_CHUNK, last = first + KERNELS_NORM_CHUNK;
-    last = last < m.last.pixels ? last : m.last.pixels;
-    const struct lanes<T> *x = (const struct lanes<T> *)m.x + n * m.last.pixels * groups;
+    last = last < m.nhwc.pixels ? last : m.nhwc.pixels;
+    const struct lanes<T> *x = (const struct lanes<T> *)m.x + n * m.nhwc.pixels * groups;
     for (int base = 0; base < groups; base += columns) {
         int group = base + column;
         float sums[2 * KERNELS_LANES] = {};
@@ -74,39 +77,38 @@ __global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
             }
         }
         add_rows(shared, sums, rows, columns, base, groups,
-                 m.partial + (n * chunks + chunk) * m.last.pitch * 2);
+                 m.partial + (n * chunks + chunk) * m.nhwc.pitch * 2);
         __syncthreads();
     }
 }
 
-template <class T>
-__global__ void factors_kernel(struct kernels_moments m, int64_t chunks) {
-    EACH(i, m.last.n * m.last.pitch) {
-        int64_t n = i / m.last.pitch, c = i % m.last.pitch;
-        double sum = 0, squares = 0, count = (double)m.last.pixels;
+template <class T> __global__ void factors_kernel(struct kernels_moments m, int64_t chunks) {
+    EACH(i, m.nhwc.n * m.nhwc.pitch) {
+        int64_t n = i / m.nhwc.pitch, c = i % m.nhwc.pitch;
+        double sum = 0, squares = 0, count = (double)m.nhwc.pixels;
         for (int64_t chunk = 0; chunk < chunks; chunk++) {
-            const float *from = &m.partial[((n * chunks + chunk) * m.last.pitch + c) * 2];
+            const float *from = &m.partial[((n * chunks + chunk) * m.nhwc.pitch + c) * 2];
             sum += from[0];
             squares += from[1];
         }
         double shifted = sum / count, variance = squares / count - shifted * shifted;
-        double origin = get(((const T *)m.x)[n * m.last.pixels * m.last.pitch + c]);
+        double origin = get(((const T *)m.x)[n * m.nhwc.pixels * m.nhwc.pitch + c]);
         double factor =
-            c < m.last.channels ? m.gamma[c] / sqrt((variance > 0 ? variance : 0) + m.epsilon) : 0;
+            c < m.nhwc.channels ? m.gamma[c] / sqrt((variance > 0 ? variance : 0) + m.epsilon) : 0;
         m.factors[i * 2] = (float)factor;
         m.factors[i * 2 + 1] =
-            c < m.last.channels ? (float)(m.beta[c] - (shifted + origin) * factor) : 0;
+            c < m.nhwc.channels ? (float)(m.beta[c] - (shifted + origin) * factor) : 0;
     }
 }
 
 int kernels_run_moments(const struct kernels_moments *m, void *stream) {
-    int64_t chunks = (m->last.pixels + KERNELS_NORM_CHUNK - 1) / KERNELS_NORM_CHUNK;
-    int64_t blocks = m->last.n * chunks;
+    int64_t chunks = (m->nhwc.pixels + KERNELS_NORM_CHUNK - 1) / KERNELS_NORM_CHUNK;
+    int64_t blocks = m->nhwc.n * chunks;
 #define MOMENTS(type) start(stream, blocks, moments_kernel<type>, *m, chunks)
 #define FACTORS(type)                                                                              \
-    start(stream, blocks_for(m->last.n * m->last.pitch), factors_kernel<type>, *m, chunks)
-    int result = OF_TYPE(m->last.type, MOMENTS);
-    return result != cudaSuccess ? result : OF_TYPE(m->last.type, FACTORS);
+    start(stream, blocks_for(m->nhwc.n * m->nhwc.pitch), factors_kernel<type>, *m, chunks)
+    int result = OF_TYPE(m->nhwc.type, MOMENTS);
+    return result != cudaSuccess ? result : OF_TYPE(m->nhwc.type, FACTORS);
 }
 
 static __device__ int64_t beyond(int64_t index, int64_t size, int edge) {
@@ -161,7 +163,7 @@ int kernels_run_apply(const struct kernels_apply *a, void *stream) {
 /* ---- windows -------------------------------------------------------------------------------- */
 
 template <class T>
-__global__ void pool_last_kernel(struct kernels_window_last p, const T *x, T *y) {
+__global__ void pool_channels_last_kernel(struct kernels_window_channels_last p, const T *x, T *y) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     EACH(i, w.n * w.out[1] * w.out[2] * groups) {
@@ -179,13 +181,13 @@ __global__ void pool_last_kernel(struct kernels_window_last p, const T *x, T *y)
                 if (at_v < 0 || at_v >= w.in[2]) {
                     continue;
                 }
-                struct lanes<T> in = ((const struct lanes<T> *)
-                                          x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups +
-                                             group];
+                struct lanes<T> in =
+                    ((const struct lanes<T> *)
+                         x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups + group];
                 seen++;
                 for (int k = 0; k < KERNELS_LANES; k++) {
                     float value = get(in.at[k]);
-                    sums[k] = !p.is_max ? sums[k] + value
+                    sums[k] = !p.is_max                           ? sums[k] + value
                               : value > sums[k] || value != value ? value
                                                                   : sums[k];
                 }
@@ -210,17 +212,18 @@ __global__ void pool_last_kernel(struct kernels_window_last p, const T *x, T *y)
     }
 }
 
-int kernels_run_pool_last(const struct kernels_window_last *p, const void *x, void *y,
-                          void *stream) {
+int kernels_run_pool_channels_last(const struct kernels_window_channels_last *p, const void *x,
+                                   void *y, void *stream) {
     const struct kernels_window *w = &p->window;
     int64_t blocks = blocks_for(w->n * w->out[1] * w->out[2] * (p->pitch / KERNELS_LANES));
-#define POOL(type) start(stream, blocks, pool_last_kernel<type>, *p, (const type *)x, (type *)y)
+#define POOL(type)                                                                                 \
+    start(stream, blocks, pool_channels_last_kernel<type>, *p, (const type *)x, (type *)y)
     return OF_TYPE(p->type, POOL);
 }
 
 template <class T>
-__global__ void depthwise_kernel(struct kernels_window_last p, const T *x, const float *weights,
-                                 const float *bias, T *y) {
+__global__ void depthwise_kernel(struct kernels_window_channels_last p, const T *x,
+                                 const float *weights, const float *bias, T *y) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     EACH(i, w.n * w.out[1] * w.out[2] * groups) {
@@ -238,9 +241,9 @@ __global__ void depthwise_kernel(struct kernels_window_last p, const T *x, const
                 if (at_v < 0 || at_v >= w.in[2]) {
                     continue;
                 }
-                struct lanes<T> in = ((const struct lanes<T> *)
-                                          x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups +
-                                             group];
+                struct lanes<T> in =
+                    ((const struct lanes<T> *)
+                         x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups + group];
                 const float *tap = weights + (kh * w.kernel[2] + kv) * p.pitch + c;
                 for (int k = 0; k < KERNELS_LANES; k++) {
                     sums[k] += get(in.at[k]) * tap[k];
@@ -255,8 +258,8 @@ __global__ void depthwise_kernel(struct kernels_window_last p, const T *x, const
     }
 }
 
-int kernels_run_depthwise(const struct kernels_window_last *p, const void *x, const float *weights,
-                          const float *bias, void *y, void *stream) {
+int kernels_run_depthwise(const struct kernels_window_channels_last *p, const void *x,
+                          const float *weights, const float *bias, void *y, void *stream) {
     const struct kernels_window *w = &p->window;
     int64_t blocks = blocks_for(w->n * w->out[1] * w->out[2] * (p->pitch / KERNELS_LANES));
 #define DEPTHWISE(type)                                                                            \
@@ -266,7 +269,7 @@ int kernels_run_depthwise(const struct kernels_window_last *p, const void *x, co
 
 /* A block for eight channels of a picture. */
 template <class T>
-__global__ void global_kernel(struct kernels_last l, int is_max, const T *x, T *y) {
+__global__ void global_kernel(struct kernels_channels_last l, int is_max, const T *x, T *y) {
     int groups = l.pitch / KERNELS_LANES;
     for (int64_t at = blockIdx.x; at < l.n * groups; at += gridDim.x) {
         int64_t n = at / groups, group = at % groups;
@@ -294,8 +297,8 @@ __global__ void global_kernel(struct kernels_last l, int is_max, const T *x, T *
     }
 }
 
-int kernels_run_global_last(const struct kernels_last *l, int is_max, const void *x, void *y,
-                            void *stream) {
+int kernels_run_global_pool_channels_last(const struct kernels_channels_last *l, int is_max,
+                                          const void *x, void *y, void *stream) {
     int64_t blocks = l->pixels ? l->n * (l->pitch / KERNELS_LANES) : 0;
     blocks = blocks < 1 << 20 ? blocks : 1 << 20;
 #define GLOBAL(type)                                                                               \

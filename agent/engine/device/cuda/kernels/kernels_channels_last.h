@@ -1,4 +1,5 @@
-/* kernels_last.h: pictures that are channels last, two bytes an element (last.cu). */
+/* kernels_channels_last.h: pictures that are channels last, two bytes an element
+ * (channels_last.cu). */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -9,18 +10,20 @@
 extern "C" {
 #endif
 
-struct kernels_last {
+struct kernels_channels_last {
     enum kernels_float type;
     int64_t n, pixels;
     int channels, pitch;
 };
-int kernels_run_to_last(const struct kernels_last *last, const float *x, void *y, void *stream);
-int kernels_run_from_last(const struct kernels_last *last, const void *x, float *y, void *stream);
+int kernels_run_to_channels_last(const struct kernels_channels_last *nhwc, const float *x, void *y,
+                                 void *stream);
+int kernels_run_from_channels_last(const struct kernels_channels_last *nhwc, const void *x,
+                                   float *y, void *stream);
 enum { KERNELS_NORM_CHUNK = 1024 }; /* pixels whose sums one block makes */
 /* Statistics in one pass. partial: float[n, chunks, pitch, 2]; factors: float[n, pitch, 2], so that
  * the normalized value is x * factors[0] + factors[1]. gamma, beta: float[channels]. */
 struct kernels_moments {
-    struct kernels_last last;
+    struct kernels_channels_last nhwc;
     float epsilon;
     const void *x;
     const float *gamma, *beta;
@@ -41,20 +44,20 @@ struct kernels_apply {
 };
 int kernels_run_apply(const struct kernels_apply *apply, void *stream);
 /* Windows in two dimensions (the last two of the window's three). */
-struct kernels_window_last {
+struct kernels_window_channels_last {
     struct kernels_window window;
     enum kernels_float type;
     int pitch, is_max, counts_pads;
     float low, high;
 };
-int kernels_run_pool_last(const struct kernels_window_last *pool, const void *x, void *y,
-                          void *stream);
+int kernels_run_pool_channels_last(const struct kernels_window_channels_last *pool, const void *x,
+                                   void *y, void *stream);
 /* One filter a channel; w is float[kernel h, kernel w, pitch], bias float[pitch] or NULL. */
-int kernels_run_depthwise(const struct kernels_window_last *conv, const void *x, const float *w,
-                          const float *bias, void *y, void *stream);
+int kernels_run_depthwise(const struct kernels_window_channels_last *conv, const void *x,
+                          const float *w, const float *bias, void *y, void *stream);
 /* One number a channel: of all pixels. */
-int kernels_run_global_last(const struct kernels_last *last, int is_max, const void *x, void *y,
-                            void *stream);
+int kernels_run_global_pool_channels_last(const struct kernels_channels_last *nhwc, int is_max,
+                                          const void *x, void *y, void *stream);
 /* Channels of x to those of y from `first` on; the last piece (is_end) clears y's padding. */
 struct kernels_piece {
     enum kernels_float type;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/execution_plan.h"
 
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/ops/work.h"
+#include "agent/engine/ops/cost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +34,14 @@ static int check_input(const struct value *value, const struct tensor *input, st
 
 static void mark(const struct schedule *schedule, int slot, bool *is_read) {
     if (slot >= 0) {
-        const struct slot *from = &schedule->slots[slot];
+        const struct schedule_slot *from = &schedule->slots[slot];
         is_read[from->place == PLACE_VIEW ? from->view_of : slot] = true;
     }
 }
 
 /* Marks slots that a step or the caller reads. (Devices that pack weights remove them from the
  * step's inputs.) */
-static const bool *find_read(struct plan *plan) {
+static const bool *find_read(struct execution_plan *plan) {
     const struct schedule *schedule = plan->schedule;
     bool *is_read = arena_array(&plan->arena, schedule->slot_count, sizeof *is_read);
     for (size_t n = 0; n < schedule->step_count; n++) {
@@ -57,11 +57,11 @@ static const bool *find_read(struct plan *plan) {
 }
 
 /* Constants are copied to the device once per plan. */
-static int upload(struct plan *plan, struct error *err) {
+static int upload(struct execution_plan *plan, struct error *err) {
     struct device *device = plan->device;
     const bool *is_read = find_read(plan);
     for (size_t i = 0; i < plan->schedule->slot_count; i++) {
-        const struct slot *slot = &plan->schedule->slots[i];
+        const struct schedule_slot *slot = &plan->schedule->slots[i];
         struct tensor *tensor = &plan->tensors[i];
         size_t size = tensor_bytes(tensor);
         if (slot->place != PLACE_CONSTANT || !is_read[i]) {
@@ -79,7 +79,7 @@ static int upload(struct plan *plan, struct error *err) {
     return 0;
 }
 
-static void fill_calls(struct plan *plan) {
+static void fill_calls(struct execution_plan *plan) {
     struct schedule *schedule = plan->schedule;
     plan->calls = arena_array(&plan->arena, schedule->step_count, sizeof *plan->calls);
     for (size_t n = 0; n < schedule->step_count; n++) {
@@ -108,7 +108,7 @@ static void fill_calls(struct plan *plan) {
 }
 
 /* Copies the inputs that are small enough to be sizes, axes or pads. */
-static const void **copy_values(struct plan *plan, const struct tensor *inputs) {
+static const void **copy_values(struct execution_plan *plan, const struct tensor *inputs) {
     size_t count = plan->graph->input_count;
     const void **values = arena_array(&plan->arena, count, sizeof *values);
     for (size_t i = 0; i < count; i++) {
@@ -124,7 +124,7 @@ static const void **copy_values(struct plan *plan, const struct tensor *inputs) 
     return values;
 }
 
-static int infer(struct plan *plan, const struct tensor *inputs, struct arena *known,
+static int infer(struct execution_plan *plan, const struct tensor *inputs, struct arena *known,
                  struct fact *facts, struct error *err) {
     const struct graph *graph = plan->graph;
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -135,37 +135,38 @@ static int infer(struct plan *plan, const struct tensor *inputs, struct arena *k
     return shape_infer(graph, device_evaluate, known, facts, err);
 }
 
-static void bind_outputs(struct plan *plan, const bool *is_bound) {
+static void bind_outputs(struct execution_plan *plan, const bool *is_bound) {
     const struct graph *graph = plan->graph;
     plan->bound = arena_array(&plan->arena, graph->output_count, sizeof *plan->bound);
     for (size_t i = 0; i < graph->output_count; i++) {
-        struct plan_bound *bound = &plan->bound[i];
+        struct execution_plan_bound *bound = &plan->bound[i];
         bound->is_bound = is_bound[i];
         bound->slot = is_bound[i] ? schedule_bind(plan->schedule, graph->outputs[i]) : -1;
     }
 }
 
 /* Called after the device has fused steps. */
-static void find_makers(struct plan *plan) {
+static void find_makers(struct execution_plan *plan) {
     const struct schedule *schedule = plan->schedule;
     size_t last = MAX(schedule->step_count, 1) - 1;
     for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
-        struct plan_bound *bound = &plan->bound[i];
+        struct execution_plan_bound *bound = &plan->bound[i];
         const struct step *maker = bound->slot < 0 ? NULL : schedule_maker(schedule, bound->slot);
         bound->made_at = maker ? (size_t)(maker - schedule->steps) : last;
     }
 }
 
-static int check_work(const struct plan *plan, struct error *err) {
-    return plan->work <= WORK_MAX
+static int check_work(const struct execution_plan *plan, struct error *err) {
+    return plan->work <= COST_MAX
                ? 0
                : error_set(err, ERROR_UNSUPPORTED,
                            "for inputs of these sizes the network takes some %.0e steps; at most "
                            "%.0e are done",
-                           plan->work, WORK_MAX);
+                           plan->work, COST_MAX);
 }
 
-static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
+static int make_schedule(struct execution_plan *plan, const struct tensor *inputs,
+                         struct error *err) {
     struct arena known = {0}, scratch = {0};
     struct fact *facts = arena_array(&scratch, plan->graph->value_count, sizeof *facts);
     struct error first = {0};
@@ -179,7 +180,7 @@ static int make_schedule(struct plan *plan, const struct tensor *inputs, struct 
         *err = first;
     } else {
         plan->flops = shape_flops(plan->graph, facts);
-        plan->work = work_of_graph(plan->graph, facts);
+        plan->work = cost_of_graph(plan->graph, facts);
         result = check_work(plan, err);
         result = result < 0 ? -1 : schedule_new(plan->graph, facts, &known, &plan->schedule, err);
     }
@@ -188,18 +189,20 @@ static int make_schedule(struct plan *plan, const struct tensor *inputs, struct 
     return result;
 }
 
-static void planp_free(struct plan **plan) {
-    plan_free(*plan);
+static void planp_free(struct execution_plan **plan) {
+    execution_plan_free(*plan);
 }
 
-int plan_new(struct device *device, const struct graph *graph, const struct tensor *inputs,
-             struct plan **ret_plan, struct error *err) {
-    return plan_new_bound(device, graph, inputs, NULL, ret_plan, err);
+int execution_plan_new(struct device *device, const struct graph *graph,
+                       const struct tensor *inputs, struct execution_plan **ret_plan,
+                       struct error *err) {
+    return execution_plan_new_bound(device, graph, inputs, NULL, ret_plan, err);
 }
 
-int plan_new_bound(struct device *device, const struct graph *graph, const struct tensor *inputs,
-                   const bool *is_bound, struct plan **ret_plan, struct error *err) {
-    AUTO(planp_free) struct plan *plan = x_calloc(1, sizeof *plan);
+int execution_plan_new_bound(struct device *device, const struct graph *graph,
+                             const struct tensor *inputs, const bool *is_bound,
+                             struct execution_plan **ret_plan, struct error *err) {
+    AUTO(planp_free) struct execution_plan *plan = x_calloc(1, sizeof *plan);
     plan->device = device;
     plan->graph = graph;
     plan->input_shapes = arena_array(&plan->arena, graph->input_count, sizeof(struct shape));
@@ -224,7 +227,7 @@ int plan_new_bound(struct device *device, const struct graph *graph, const struc
     struct schedule *schedule = plan->schedule;
     plan->tensors = arena_array(&plan->arena, schedule->slot_count, sizeof *plan->tensors);
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        const struct slot *slot = &schedule->slots[i];
+        const struct schedule_slot *slot = &schedule->slots[i];
         plan->tensors[i] = (struct tensor){.type = slot->type, .shape = slot->shape};
         plan->tensors[i].data = (void *)(uintptr_t)slot->constant; /* kernels do not write to it */
     }
@@ -239,20 +242,20 @@ int plan_new_bound(struct device *device, const struct graph *graph, const struc
     return 0;
 }
 
-void plan_bind_output(struct plan *plan, size_t output, void *memory) {
-    struct plan_bound *bound = &plan->bound[output];
+void execution_plan_bind_output(struct execution_plan *plan, size_t output, void *memory) {
+    struct execution_plan_bound *bound = &plan->bound[output];
     bound->memory = memory;
     if (bound->slot >= 0) {
         plan->tensors[bound->slot].data = memory;
     }
 }
 
-void plan_bind_input(struct plan *plan, size_t input, void *memory) {
+void execution_plan_bind_input(struct execution_plan *plan, size_t input, void *memory) {
     plan->given[input] = memory;
     plan->recorded_block = NULL; /* the recording has another address */
 }
 
-void plan_free(struct plan *plan) {
+void execution_plan_free(struct execution_plan *plan) {
     if (!plan) {
         return;
     }
@@ -272,7 +275,7 @@ void plan_free(struct plan *plan) {
     free(plan);
 }
 
-bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
+bool execution_plan_fits(const struct execution_plan *plan, const struct tensor *inputs) {
     for (size_t i = 0; i < plan->graph->input_count; i++) {
         if (!shape_equal(&plan->input_shapes[i], &inputs[i].shape) ||
             plan->graph->values[plan->graph->inputs[i]].type != inputs[i].type) {
@@ -288,7 +291,7 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
 
 /* The address at which kernels read an input: a copy in device memory, or the input itself. Memory
  * for a copy is allocated in the first run, when it is known to be needed. */
-static int bind_input(struct plan *plan, size_t index, const struct tensor *input,
+static int bind_input(struct execution_plan *plan, size_t index, const struct tensor *input,
                       struct error *err) {
     struct device *device = plan->device;
     int slot = plan->graph->inputs[index];
@@ -306,7 +309,8 @@ static int bind_input(struct plan *plan, size_t index, const struct tensor *inpu
 }
 
 /* Sets the data of every tensor for this run. */
-static int bind(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
+static int bind(struct execution_plan *plan, void *block, const struct tensor *inputs,
+                struct error *err) {
     struct schedule *schedule = plan->schedule;
     for (size_t i = 0; i < plan->graph->input_count; i++) {
         if (bind_input(plan, i, &inputs[i], err) < 0) {
@@ -331,14 +335,15 @@ static int bind(struct plan *plan, void *block, const struct tensor *inputs, str
 
 /* An output is in the block, or it is copied: from device memory, or because it is an input or a
  * constant, whose memory the caller must not keep. */
-static int fetch(struct plan *plan, size_t index, struct tensor *output, struct error *err) {
+static int fetch(struct execution_plan *plan, size_t index, struct tensor *output,
+                 struct error *err) {
     int slot = plan->graph->outputs[index];
     if (plan->bound && plan->bound[index].is_bound) {
         *output = plan->tensors[slot];
         output->data = plan->bound[index].memory;
         return 0;
     }
-    const struct slot *root = &plan->schedule->slots[slot];
+    const struct schedule_slot *root = &plan->schedule->slots[slot];
     root = root->place == PLACE_VIEW ? &plan->schedule->slots[root->view_of] : root;
     const struct tensor *tensor = &plan->tensors[slot];
     if (plan->device->is_host && (root->place == PLACE_ARENA || root->place == PLACE_BOUND)) {
@@ -356,10 +361,10 @@ static int fetch(struct plan *plan, size_t index, struct tensor *output, struct 
 }
 
 /* Copies bound outputs that no step makes in the bound memory. */
-static int copy_bound(struct plan *plan, struct error *err) {
+static int copy_bound(struct execution_plan *plan, struct error *err) {
     for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
         const struct tensor *tensor = &plan->tensors[plan->graph->outputs[i]];
-        const struct plan_bound *bound = &plan->bound[i];
+        const struct execution_plan_bound *bound = &plan->bound[i];
         if (bound->is_bound && bound->slot < 0 &&
             plan->device->ops->copy(plan->device, COPY_ON_DEVICE, bound->memory, tensor->data,
                                     tensor_bytes(tensor), err) < 0) {
@@ -369,12 +374,8 @@ static int copy_bound(struct plan *plan, struct error *err) {
     return 0;
 }
 
-int plan_run(struct plan *plan, void *block, const struct tensor *inputs, struct tensor *outputs,
-             struct error *err) {
-    return plan_run_hooked(plan, block, inputs, outputs, NULL, err);
-}
-
-static int run_steps(struct plan *plan, const struct plan_hook *hook, struct error *err) {
+static int run_steps(struct execution_plan *plan, const struct training_hook *hook,
+                     struct error *err) {
     struct device *device = plan->device;
     size_t count = plan->schedule->step_count;
     for (size_t n = 0; n < count; n++) {
@@ -391,7 +392,7 @@ static int run_steps(struct plan *plan, const struct plan_hook *hook, struct err
 }
 
 /* Records the steps; if the device cannot record them, they are run one by one from then on. */
-static int record(struct plan *plan, const void *block, struct error *err) {
+static int record(struct execution_plan *plan, const void *block, struct error *err) {
     struct device *device = plan->device;
     struct error ignored = {0};
     int begun = device->recording->record(device, plan->schedule, err);
@@ -413,7 +414,7 @@ static int record(struct plan *plan, const void *block, struct error *err) {
 
 /* The first run is step by step, because libraries then load kernels and may choose others. The
  * second run is recorded. */
-static int run_all(struct plan *plan, const void *block, const struct plan_hook *hook,
+static int run_all(struct execution_plan *plan, const void *block, const struct training_hook *hook,
                    struct error *err) {
     struct device *device = plan->device;
     if (hook || (plan->bound && !plan->is_steady) || !device->recording || plan->run_count++ == 0 ||
@@ -430,12 +431,14 @@ static int run_all(struct plan *plan, const void *block, const struct plan_hook 
                            : run_steps(plan, NULL, err);
 }
 
-int plan_start(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
+int execution_plan_start(struct execution_plan *plan, void *block, const struct tensor *inputs,
+                         struct error *err) {
     return bind(plan, block, inputs, err) < 0 ? -1 : run_all(plan, block, NULL, err);
 }
 
-int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
-                    struct tensor *outputs, const struct plan_hook *hook, struct error *err) {
+int execution_plan_run(struct execution_plan *plan, void *block, const struct tensor *inputs,
+                       struct tensor *outputs, const struct training_hook *hook,
+                       struct error *err) {
     if (bind(plan, block, inputs, err) < 0 || run_all(plan, block, hook, err) < 0 ||
         plan->device->ops->sync(plan->device, err) < 0) {
         return -1;

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 
 #include <string.h>
 
-void rows_each(const struct rows *rows, rows_row *row, void *context) {
-    int rank = rows->shape.rank, last = rank - 1;
-    int64_t index[TENSOR_RANK_MAX] = {0}, offsets[ROWS_OPERANDS_MAX], steps[ROWS_OPERANDS_MAX];
-    if (shape_count(&rows->shape) == 0) {
+void walk_each(const struct walk *walk, walk_row *row, void *context) {
+    int rank = walk->shape.rank, last = rank - 1;
+    int64_t index[TENSOR_RANK_MAX] = {0}, offsets[WALK_OPERANDS_MAX], steps[WALK_OPERANDS_MAX];
+    if (shape_count(&walk->shape) == 0) {
         return;
     }
-    for (int k = 0; k < rows->operand_count; k++) {
-        offsets[k] = rows->start[k];
-        steps[k] = rank ? rows->strides[k][last] : 0;
+    for (int k = 0; k < walk->operand_count; k++) {
+        offsets[k] = walk->start[k];
+        steps[k] = rank ? walk->strides[k][last] : 0;
     }
     for (;;) {
-        row(context, offsets, steps, rank ? rows->shape.dims[last] : 1);
+        row(context, offsets, steps, rank ? walk->shape.dims[last] : 1);
         int i = last - 1;
-        while (i >= 0 && ++index[i] == rows->shape.dims[i]) {
-            for (int k = 0; k < rows->operand_count; k++) {
-                offsets[k] -= rows->strides[k][i] * (index[i] - 1);
+        while (i >= 0 && ++index[i] == walk->shape.dims[i]) {
+            for (int k = 0; k < walk->operand_count; k++) {
+                offsets[k] -= walk->strides[k][i] * (index[i] - 1);
             }
             index[i--] = 0;
         }
         if (i < 0) {
             return;
         }
-        for (int k = 0; k < rows->operand_count; k++) {
-            offsets[k] += rows->strides[k][i];
+        for (int k = 0; k < walk->operand_count; k++) {
+            offsets[k] += walk->strides[k][i];
         }
     }
 }
 
-void rows_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {
+void walk_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {
     int64_t stride = 1;
     for (int i = shape->rank - 1; i >= 0; i--) {
         ret_strides[i] = stride;
@@ -73,7 +73,7 @@ static void copy_row(void *context, const int64_t *offsets, const int64_t *steps
     }
 }
 
-void rows_copy(const struct rows *rows, size_t size, const void *from, void *to) {
+void walk_copy(const struct walk *walk, size_t size, const void *from, void *to) {
     struct copy_context copy = {size, from, to};
-    rows_each(rows, copy_row, &copy);
+    walk_each(walk, copy_row, &copy);
 }

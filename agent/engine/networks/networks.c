@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 
-#include "agent/engine/models/net.h"
+#include "agent/engine/networks/net.h"
 
 #include <stdio.h>
 #include <strings.h>
 
 enum { SMALL_SIDE = 64, BOTTLENECK = 4, STAGES = 4, NAME_BYTES = 64, PREFIX_BYTES = 32 };
 
-static const char *const names[MODEL_KIND_COUNT] = {"CNN", "MLP", "ResNet18", "ResNet50"};
+static const char *const names[NETWORK_KIND_COUNT] = {"CNN", "MLP", "ResNet18", "ResNet50"};
 
-int model_kind_find(const char *name) {
-    for (int i = 0; i < MODEL_KIND_COUNT; i++) {
+int network_kind_find(const char *name) {
+    for (int i = 0; i < NETWORK_KIND_COUNT; i++) {
         if (strcasecmp(name, names[i]) == 0) {
             return i;
         }
@@ -19,11 +19,7 @@ int model_kind_find(const char *name) {
     return -1;
 }
 
-const char *model_kind_name(enum model_kind kind) {
-    return names[kind];
-}
-
-static int make_cnn(struct net *net, const struct model_options *options, int x) {
+static int make_cnn(struct net *net, const struct network_options *options, int x) {
     int64_t from = options->shape[0], height = options->shape[1], width = options->shape[2];
     static const int64_t channels[] = {16, 32};
     char name[NAME_BYTES];
@@ -47,7 +43,7 @@ static int make_cnn(struct net *net, const struct model_options *options, int x)
     return net_dense(net, "fc2", x, (int64_t[]){128, options->classes}, true);
 }
 
-static int make_mlp(struct net *net, const struct model_options *options, int x) {
+static int make_mlp(struct net *net, const struct network_options *options, int x) {
     const int64_t *shape = options->shape;
     x = net_flatten(net, "flatten", x);
     x = net_dense(net, "fc1", x, (int64_t[]){shape[0] * shape[1] * shape[2], 256}, false);
@@ -98,7 +94,7 @@ static int make_block(struct net *net, const char *prefix, int input, struct blo
     return net_activate(net, name, x);
 }
 
-static int make_resnet(struct net *net, const struct model_options *options, int x,
+static int make_resnet(struct net *net, const struct network_options *options, int x,
                        const int counts[STAGES], bool is_bottleneck) {
     bool is_small = MIN(options->shape[1], options->shape[2]) < SMALL_SIDE;
     int64_t from = 64;
@@ -120,15 +116,15 @@ static int make_resnet(struct net *net, const struct model_options *options, int
     return net_dense(net, "fc", x, (int64_t[]){from, options->classes}, true);
 }
 
-static int check(enum model_kind kind, const struct model_options *options, struct error *err) {
+static int check(enum network_kind kind, const struct network_options *options, struct error *err) {
     const int64_t *shape = options->shape;
-    bool is_resnet = kind == MODEL_RESNET18 || kind == MODEL_RESNET50;
-    int64_t least = is_resnet ? 8 : kind == MODEL_CNN ? 4 : 1;
-    if (options->classes < 1 || options->classes > MODELS_CLASSES_MAX) {
-        return error_set(err, ERROR_INVALID, "classes: 1 to %d are expected", MODELS_CLASSES_MAX);
+    bool is_resnet = kind == NETWORK_RESNET18 || kind == NETWORK_RESNET50;
+    int64_t least = is_resnet ? 8 : kind == NETWORK_CNN ? 4 : 1;
+    if (options->classes < 1 || options->classes > NETWORKS_CLASSES_MAX) {
+        return error_set(err, ERROR_INVALID, "classes: 1 to %d are expected", NETWORKS_CLASSES_MAX);
     }
     for (int i = 0; i < 3; i++) {
-        int64_t low = i ? least : 1, high = i ? MODELS_SIDE_MAX : 1024;
+        int64_t low = i ? least : 1, high = i ? NETWORKS_SIDE_MAX : 1024;
         if (shape[i] < low || shape[i] > high) {
             return error_set(err, ERROR_INVALID, "shape: %s of %lld to %lld is expected for %s",
                              i ? "a side" : "a number of channels", (long long)low, (long long)high,
@@ -145,8 +141,8 @@ static int check(enum model_kind kind, const struct model_options *options, stru
     return 0;
 }
 
-int model_new(enum model_kind kind, const struct model_options *options, struct graph *ret_graph,
-              struct error *err) {
+int network_new(enum network_kind kind, const struct network_options *options,
+                struct graph *ret_graph, struct error *err) {
     static const int counts18[STAGES] = {2, 2, 2, 2}, counts50[STAGES] = {3, 4, 6, 3};
     struct net net;
     int x;
@@ -155,10 +151,10 @@ int model_new(enum model_kind kind, const struct model_options *options, struct 
     }
     net_init(&net, options->seed, options->shape, &x);
     net.is_smooth = options->is_smooth;
-    x = kind == MODEL_CNN        ? make_cnn(&net, options, x)
-        : kind == MODEL_MLP      ? make_mlp(&net, options, x)
-        : kind == MODEL_RESNET18 ? make_resnet(&net, options, x, counts18, false)
-                                 : make_resnet(&net, options, x, counts50, true);
+    x = kind == NETWORK_CNN        ? make_cnn(&net, options, x)
+        : kind == NETWORK_MLP      ? make_mlp(&net, options, x)
+        : kind == NETWORK_RESNET18 ? make_resnet(&net, options, x, counts18, false)
+                                   : make_resnet(&net, options, x, counts50, true);
     net_finish(&net, x, options->classes, ret_graph);
     for (size_t i = 0; i < ret_graph->node_count; i++) {
         if (node_check(&ret_graph->nodes[i], err) < 0) {

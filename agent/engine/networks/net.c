@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/models/net.h"
+#include "agent/engine/networks/net.h"
 
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "agent/engine/ops/table.h"
 
 #include <assert.h>
@@ -101,9 +101,9 @@ static int add_node(struct net *net, const struct wanted *wanted) {
     }
     *output = add_value(net, join(net, wanted->name, ".output"));
     struct node *node = &graph->nodes[graph->node_count++];
-    *node = (struct node){.op = table_find(wanted->op, MODELS_OPSET),
+    *node = (struct node){.op = op_find(wanted->op, NETWORKS_OPSET),
                           .name = join(net, wanted->name, ""),
-                          .opset = MODELS_OPSET,
+                          .opset = NETWORKS_OPSET,
                           .input_count = wanted->input_count,
                           .output_count = 1,
                           .inputs = inputs,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/fuse.h"
+#include "agent/engine/device/cuda/fusion.h"
+#include "agent/engine/device/cuda/preparation.h"
 
 #include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/infer/resize.h"
@@ -11,7 +12,7 @@
 
 static const struct fused nothing = {.add = -1, .low = -INFINITY, .high = INFINITY, .repeat = 1};
 
-struct fused fuse_result(const struct step *step) {
+struct fused fusion_of(const struct step *step) {
     return step->state ? *(const struct fused *)step->state : nothing;
 }
 
@@ -34,7 +35,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
         int slot = node->inputs[i];
         inputs[i] = slot < 0 ? NULL : &facts[i];
         if (slot >= 0) {
-            const struct slot *from = &schedule->slots[slot];
+            const struct schedule_slot *from = &schedule->slots[slot];
             facts[i] = (struct fact){from->type, from->shape, from->constant};
         }
     }
@@ -48,7 +49,7 @@ static bool clip_bounds_of(const struct schedule *schedule, const struct node *n
     bounds[1] = node_number(node, "max", INFINITY);
     for (int i = 0; i < 2; i++) {
         if (i + 1 < node->input_count && node->inputs[i + 1] >= 0) {
-            const float *value = prepare_weights(schedule, node, i + 1);
+            const float *value = preparation_weights(schedule, node, i + 1);
             if (!value) {
                 return false;
             }
@@ -109,7 +110,7 @@ static struct step *take_add(struct schedule *schedule, struct step *step, struc
 
 static bool norm_is_constant(const struct schedule *schedule, const struct step *user) {
     for (int i = 1; i < 5; i++) {
-        if (!prepare_weights(schedule, user->node, i)) {
+        if (!preparation_weights(schedule, user->node, i)) {
             return false;
         }
     }
@@ -120,11 +121,11 @@ static bool norm_is_constant(const struct schedule *schedule, const struct step 
 static void fuse_conv(struct gpu *gpu, struct schedule *schedule, struct step *step) {
     const struct node *node = step->node;
     bool is_packed =
-        prepare_weights(schedule, node, 1) &&
-        (node->input_count < 3 || node->inputs[2] < 0 || prepare_weights(schedule, node, 2));
+        preparation_weights(schedule, node, 1) &&
+        (node->input_count < 3 || node->inputs[2] < 0 || preparation_weights(schedule, node, 2));
     for (struct step *next = step; next;) {
         step = next;
-        struct fused fused = fuse_result(step);
+        struct fused fused = fusion_of(step);
         struct step *user = schedule_only_user(schedule, step->outputs[0]);
         next = NULL;
         if (is_op(user, OP_BATCH_NORMALIZATION) && is_packed && !fused.norm && fused.add < 0 &&
@@ -196,7 +197,7 @@ static bool pad_of(const struct schedule *schedule, const struct step *step, str
         return false;
     }
     bool has_value = node->input_count > 2 && node->inputs[2] >= 0;
-    const float *value = has_value ? prepare_weights(schedule, node, 2) : &pad.value;
+    const float *value = has_value ? preparation_weights(schedule, node, 2) : &pad.value;
     if (pad.mode == PAD_CONSTANT && (!value || *value != 0)) {
         return false;
     }
@@ -219,7 +220,7 @@ static void fuse_apply(struct schedule *schedule, struct step *step) {
     bool is_norm = step->node->op->id == OP_INSTANCE_NORMALIZATION;
     for (struct step *next = step; next;) {
         step = next;
-        struct fused fused = fuse_result(step);
+        struct fused fused = fusion_of(step);
         struct step *user = schedule_only_user(schedule, step->outputs[0]);
         bool is_moved = fused.has_pad || fused.repeat > 1;
         next = NULL;
@@ -252,15 +253,15 @@ static void fuse_pictures(struct schedule *schedule, struct step *step) {
         }
     } else if (is_op(step, OP_INSTANCE_NORMALIZATION)) {
         const struct shape *x = &schedule->slots[step->inputs[0]].shape;
-        if (x->rank == 4 && prepare_weights(schedule, step->node, 1) &&
-            prepare_weights(schedule, step->node, 2)) {
+        if (x->rank == 4 && preparation_weights(schedule, step->node, 1) &&
+            preparation_weights(schedule, step->node, 2)) {
             begin(step);
             fuse_apply(schedule, step);
         }
     }
 }
 
-void fuse_all(struct gpu *gpu, struct schedule *schedule) {
+void fusion_apply(struct gpu *gpu, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         int slot = step->node ? step->outputs[0] : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Elements of every size, copied with strides. */
-#include "agent/engine/device/cpu/reference/rows.h"
+#include "agent/engine/device/cpu/reference/walk.h"
 
 #include "tests/test.h"
 
@@ -13,8 +13,8 @@ static void test_every_size_is_copied_whole(void) {
         for (size_t i = 0; i < 6 * size; i++) {
             from[i] = (uint8_t)(i + 1);
         }
-        struct rows rows = {.shape = {2, {2, 3}}, .operand_count = 2, .strides = {{1, 2}, {3, 1}}};
-        rows_copy(&rows, size, from, to);
+        struct walk walk = {.shape = {2, {2, 3}}, .operand_count = 2, .strides = {{1, 2}, {3, 1}}};
+        walk_copy(&walk, size, from, to);
         for (size_t row = 0; row < 2; row++) {
             for (size_t column = 0; column < 3; column++) {
                 CHECK(memcmp(to + (row * 3 + column) * size, from + (column * 2 + row) * size,

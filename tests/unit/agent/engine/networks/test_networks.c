@@ -2,17 +2,17 @@
 /* Networks have as many parameters as those of PyTorch, the same bits for a seed, and weights
  * within their bounds. That other programs read and run them alike:
  * tests/e2e/engine/test_models.sh. */
-#include "agent/engine/models.h"
+#include "agent/engine/networks.h"
 #include "lib/digest.h"
 #include "tests/test.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static struct graph make(enum model_kind kind, struct model_options options) {
+static struct graph make(enum network_kind kind, struct network_options options) {
     struct error err = {0};
     struct graph graph = {0};
-    CHECK_OK(model_new(kind, &options, &graph, &err), &err);
+    CHECK_OK(network_new(kind, &options, &graph, &err), &err);
     return graph;
 }
 
@@ -28,18 +28,18 @@ static int64_t count_of(const struct graph *graph, bool is_running) {
 
 static void test_sizes_are_those_of_others(void) {
     static const struct {
-        enum model_kind kind;
-        struct model_options options;
+        enum network_kind kind;
+        struct network_options options;
         int64_t learned, running;
     } rows[] = {
-        {MODEL_RESNET18, {.classes = 1000, .shape = {3, 224, 224}}, 11689512, 9600},
-        {MODEL_RESNET50, {.classes = 1000, .shape = {3, 224, 224}}, 25557032, 53120},
+        {NETWORK_RESNET18, {.classes = 1000, .shape = {3, 224, 224}}, 11689512, 9600},
+        {NETWORK_RESNET50, {.classes = 1000, .shape = {3, 224, 224}}, 25557032, 53120},
         /* 3x3x1x16 + 3x3x16x32 + 1568x128 + 128 + 128x10 + 10, and 2 x (16 + 32 + 128) */
-        {MODEL_CNN, {.classes = 10, .shape = {1, 28, 28}}, 207226, 352},
-        {MODEL_CNN, {.classes = 10, .shape = {1, 28, 28}, .is_smooth = true}, 206922, 0},
-        {MODEL_MLP, {.classes = 10, .shape = {1, 28, 28}}, 235146, 0},
+        {NETWORK_CNN, {.classes = 10, .shape = {1, 28, 28}}, 207226, 352},
+        {NETWORK_CNN, {.classes = 10, .shape = {1, 28, 28}, .is_smooth = true}, 206922, 0},
+        {NETWORK_MLP, {.classes = 10, .shape = {1, 28, 28}}, 235146, 0},
         /* small inputs: 3x3 instead of 7x7 */
-        {MODEL_RESNET18, {.classes = 10, .shape = {3, 32, 32}}, 11181642 - 64 * 3 * 40, 9600},
+        {NETWORK_RESNET18, {.classes = 10, .shape = {3, 32, 32}}, 11181642 - 64 * 3 * 40, 9600},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct graph graph = make(rows[i].kind, rows[i].options);
@@ -63,10 +63,10 @@ static uint32_t digest_of(const struct graph *graph) {
 }
 
 static void test_a_seed_decides_every_bit(void) {
-    struct model_options options = {.classes = 10, .shape = {1, 28, 28}, .seed = 3};
-    struct graph first = make(MODEL_CNN, options), again = make(MODEL_CNN, options);
+    struct network_options options = {.classes = 10, .shape = {1, 28, 28}, .seed = 3};
+    struct graph first = make(NETWORK_CNN, options), again = make(NETWORK_CNN, options);
     options.seed = 4;
-    struct graph other = make(MODEL_CNN, options);
+    struct graph other = make(NETWORK_CNN, options);
     CHECK_INT(digest_of(&first), digest_of(&again));
     CHECK(digest_of(&first) != digest_of(&other));
     graph_release(&first);
@@ -75,8 +75,8 @@ static void test_a_seed_decides_every_bit(void) {
 }
 
 static void test_weights_are_drawn_as_promised(void) {
-    struct model_options options = {.classes = 10, .shape = {3, 64, 64}, .seed = 1};
-    struct graph graph = make(MODEL_RESNET18, options);
+    struct network_options options = {.classes = 10, .shape = {3, 64, 64}, .seed = 1};
+    struct graph graph = make(NETWORK_RESNET18, options);
     for (size_t i = 0; i < graph.value_count; i++) {
         const struct value *value = &graph.values[i];
         const float *data = value->constant.data;
@@ -105,26 +105,28 @@ static void test_weights_are_drawn_as_promised(void) {
 
 static void test_what_cannot_be_made_is_refused(void) {
     static const struct {
-        enum model_kind kind;
-        struct model_options options;
+        enum network_kind kind;
+        struct network_options options;
         const char *says;
     } rows[] = {
-        {MODEL_CNN, {.classes = 0, .shape = {1, 28, 28}}, "classes: 1 to 1048576 are expected"},
-        {MODEL_CNN, {.classes = 2, .shape = {1, 3, 28}}, "shape: a side of 4 to 4096 is expected"},
-        {MODEL_RESNET18, {.classes = 2, .shape = {1, 7, 28}}, "shape: a side of 8 to 4096"},
-        {MODEL_MLP, {.classes = 2, .shape = {0, 7, 28}}, "shape: a number of channels of 1"},
-        {MODEL_MLP, {.classes = 2, .shape = {3, 4096, 4096}}, "shape: MLP takes at most 4194304"},
-        {MODEL_RESNET50, {.classes = 2, .shape = {3, 32, 32}, .is_smooth = true}, "smooth: CNN"},
+        {NETWORK_CNN, {.classes = 0, .shape = {1, 28, 28}}, "classes: 1 to 1048576 are expected"},
+        {NETWORK_CNN,
+         {.classes = 2, .shape = {1, 3, 28}},
+         "shape: a side of 4 to 4096 is expected"},
+        {NETWORK_RESNET18, {.classes = 2, .shape = {1, 7, 28}}, "shape: a side of 8 to 4096"},
+        {NETWORK_MLP, {.classes = 2, .shape = {0, 7, 28}}, "shape: a number of channels of 1"},
+        {NETWORK_MLP, {.classes = 2, .shape = {3, 4096, 4096}}, "shape: MLP takes at most 4194304"},
+        {NETWORK_RESNET50, {.classes = 2, .shape = {3, 32, 32}, .is_smooth = true}, "smooth: CNN"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         struct graph graph;
-        CHECK_INT(model_new(rows[i].kind, &rows[i].options, &graph, &err), -1);
+        CHECK_INT(network_new(rows[i].kind, &rows[i].options, &graph, &err), -1);
         CHECK(strstr(err.text, rows[i].says) || (printf("# %s\n", err.text), 0));
     }
-    CHECK_INT(model_kind_find("resnet50"), MODEL_RESNET50);
-    CHECK_INT(model_kind_find("ResNet34"), -1);
-    CHECK_STR(model_kind_name(MODEL_MLP), "MLP");
+    CHECK_INT(network_kind_find("resnet50"), NETWORK_RESNET50);
+    CHECK_INT(network_kind_find("ResNet34"), -1);
+    CHECK_INT(network_kind_find("MLP"), NETWORK_MLP);
 }
 
 int main(void) {
