@@ -19,15 +19,15 @@ static const struct command {
     const char *name, *about;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", "do the work of a manifest on this machine", run_command},
-    {"check", "is a manifest one that a cluster would take?", check_command},
-    {"status", "how far the jobs of a cluster are, and what keeps them", status_command},
-    {"logs", "what the pods of a job wrote", logs_command},
-    {"events", "what happened to a job of a cluster and its pods", events_command},
-    {"controller", "run the jobs of a Kubernetes cluster (what the chart starts)",
+    {"run", "run a job on this machine", run_command},
+    {"check", "check a manifest, as a cluster would", check_command},
+    {"status", "show the progress of a cluster's jobs, and why pods do not run", status_command},
+    {"logs", "print the logs of a job's pods", logs_command},
+    {"events", "print the events of a job and its pods", events_command},
+    {"controller", "run the controller of a Kubernetes cluster (the chart starts it)",
      controller_command},
-    {"explain", "every field of the resources, with defaults and bounds", explain_command},
-    {"import", "a job.json of Azure Batch AI becomes a manifest", import_command},
+    {"explain", "print every field of the resources, with defaults and bounds", explain_command},
+    {"import", "convert a job.json of Azure Batch AI to a manifest", import_command},
 };
 
 /* The program's name as a plug-in of kubectl. */
@@ -39,13 +39,14 @@ static bool is_plugin(const char *path) {
 }
 
 static void print_help(FILE *stream, const char *program) {
-    fprintf(stream,
-            "Usage: %s COMMAND [options]\n\n"
-            "Windlass runs deep-learning batch work: a manifest says what to score with which\n"
-            "network and where the results go; worker processes (pods on a cluster) do it in\n"
-            "parallel. The same manifest holds on this machine and on a cluster.\n\n"
-            "Commands:\n",
-            program);
+    fprintf(
+        stream,
+        "Usage: %s COMMAND [options]\n\n"
+        "Windlass runs deep-learning batch work. A manifest says what to score, with which\n"
+        "network, and where the results go; or what to train. Worker processes (pods on a\n"
+        "cluster) do it in parallel. The same manifest works on this machine and on a cluster.\n\n"
+        "Commands:\n",
+        program);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         fprintf(stream, "  %-12s %s\n", commands[i].name, commands[i].about);
     }

@@ -88,8 +88,8 @@ static int copy_alias(struct builder *builder, const char *anchor, const struct 
     size_t line = (size_t)place->line;
     const json_t *tree = json_object_get(builder->anchors, anchor);
     if (!tree) {
-        return error_set(err, ERROR_INVALID, "%s:%zu: alias *%s stands for nothing before it",
-                         builder->name, line, anchor);
+        return error_set(err, ERROR_INVALID, "%s:%zu: undefined alias *%s", builder->name, line,
+                         anchor);
     }
     size_t nodes = 0, bytes = 0;
     int deepest = place->depth;
@@ -211,7 +211,7 @@ static int build_scalar(const struct builder *builder, const yaml_event_t *event
         return refuse(builder, line, err, "a text has a NUL character");
     }
     if (tag && strcmp(tag, YAML_STR_TAG) != 0 && strcmp(tag, "!") != 0) {
-        return error_set(err, ERROR_INVALID, "%s:%zu: the tag %s is not taken", builder->name, line,
+        return error_set(err, ERROR_INVALID, "%s:%zu: tag %s is not supported", builder->name, line,
                          tag);
     }
     if (plain && !tag) {
@@ -222,7 +222,7 @@ static int build_scalar(const struct builder *builder, const yaml_event_t *event
     }
     json_t *value = json_string(text);
     if (!value) {
-        return refuse(builder, line, err, "a text is not UTF-8");
+        return refuse(builder, line, err, "text is not UTF-8");
     }
     *ret_tree = value;
     return 0;

@@ -27,7 +27,7 @@ static int find_kind(const char *api_version, const char *kind, const struct kin
         return 0;
     }
     AUTO(text_freep) char *known = known_kinds();
-    return error_set(err, ERROR_INVALID, "kind: %.60s %.60s is not known; known is: %s",
+    return error_set(err, ERROR_INVALID, "kind: unknown %.60s %.60s, expected one of: %s",
                      *api_version ? api_version : "(no apiVersion)", *kind ? kind : "(no kind)",
                      known);
 }
@@ -66,7 +66,7 @@ static int admit(json_t *object, bool today, struct error *err) {
 static int admit_only(const struct manifest *manifest, bool today, json_t **ret_object,
                       struct error *err) {
     if (manifest->count != 1) {
-        return error_set(err, ERROR_INVALID, "%s: %s, exactly one is needed", manifest->name,
+        return error_set(err, ERROR_INVALID, "%s: %s, expected exactly one", manifest->name,
                          manifest->count ? "more than one resource" : "no resource");
     }
     const struct manifest_document *document = &manifest->documents[0];

@@ -63,7 +63,7 @@ static int resolve_integer(const char *text, int base, json_t **ret_value, struc
     errno = 0;
     long long value = strtoll(text, NULL, base);
     if (errno == ERANGE) {
-        return error_set(err, ERROR_INVALID, "%.40s: too large a number; text needs quotes", text);
+        return error_set(err, ERROR_INVALID, "%.40s: number too large; text needs quotes", text);
     }
     *ret_value = json_integer(value);
     return 0;
@@ -95,13 +95,13 @@ int scalar_resolve(const char *text, json_t **ret_value, struct error *err) {
     } else if (is_number(text)) {
         double value = strtod(text, NULL);
         if (!isfinite(value)) {
-            return error_set(err, ERROR_INVALID, "%.40s: too large a number", text);
+            return error_set(err, ERROR_INVALID, "%.40s: number too large", text);
         }
         *ret_value = json_real(value);
     } else {
         json_t *value = json_string(text);
         if (!value) {
-            return error_set(err, ERROR_INVALID, "a text is not UTF-8");
+            return error_set(err, ERROR_INVALID, "text is not UTF-8");
         }
         *ret_value = value;
     }

@@ -140,11 +140,11 @@ static int check_string(const json_t *schema, const json_t *value, const char *f
     int64_t min = tree_integer(schema, "minLength", 0);
     int64_t max = tree_integer(schema, "maxLength", INT64_MAX);
     if (count < min) {
-        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at least %lld are needed",
+        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at least %lld are required",
                          field, (long long)count, (long long)min);
     }
     if (count > max) {
-        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at most %lld are taken",
+        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at most %lld are allowed",
                          field, (long long)count, (long long)max);
     }
     return check_pattern(schema, text, field, err);
@@ -198,7 +198,8 @@ static int check_array(const json_t *schema, const json_t *list, const char *fie
     if (count < min || count > max) {
         return error_set(err, ERROR_INVALID, "%s: %lld entries, at %s %lld are %s", field,
                          (long long)count, count < min ? "least" : "most",
-                         (long long)(count < min ? min : max), count < min ? "needed" : "taken");
+                         (long long)(count < min ? min : max),
+                         count < min ? "required" : "allowed");
     }
     const json_t *items = json_object_get(schema, "items");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -255,7 +256,7 @@ static int check_object(const json_t *schema, const json_t *object, const char *
     bool open = tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
     int64_t max = tree_integer(schema, "maxProperties", INT64_MAX);
     if ((int64_t)json_object_size(object) > max) {
-        return error_set(err, ERROR_INVALID, "%s: %zu entries, at most %lld are taken", field,
+        return error_set(err, ERROR_INVALID, "%s: %zu entries, at most %lld are allowed", field,
                          json_object_size(object), (long long)max);
     }
     const char *key;
@@ -459,7 +460,7 @@ static int understand_keyword(const char *name, const json_t *value, const char 
         }
         return 0;
     }
-    return error_set(err, ERROR_BUG, "schema of %s: the keyword %s is not understood", field, name);
+    return error_set(err, ERROR_BUG, "schema of %s: unsupported keyword %s", field, name);
 }
 
 static int understand(const json_t *schema, const char *field, struct error *err) {

@@ -11,10 +11,10 @@
 
 static const struct command_help help = {
     .usage = "windlass check -f FILE [--show | --pods]",
-    .about = "Checks a manifest as a cluster does: fields, types, bounds and the rules between\n"
-             "fields. Says OK, or what is wrong and in which line (exit code 2). What this version "
-             "does\n"
-             "not carry out yet is refused by its name; --show and --pods show it all the same.",
+    .about =
+        "Checks a manifest as a cluster does: fields, types, bounds and the rules between\n"
+        "fields. Prints OK, or what is wrong and in which line (exit code 2). Features that this\n"
+        "version does not support yet are refused, except with --show and --pods.",
     .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show",
 };
 
@@ -51,7 +51,7 @@ static int check(const struct request *request, struct error *err) {
     const char *file = request->file;
     AUTO(tree_freep) json_t *object = NULL;
     if (!file) {
-        return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
+        return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
     int result = request->show || request->pods ? resource_load(file, &object, err)
                                                 : resource_load_today(file, &object, err);
@@ -72,9 +72,9 @@ static int check(const struct request *request, struct error *err) {
 
 /* The help of --pods; the caller frees it. */
 static char *about_pods(void) {
-    char *all = x_strdup("Print the first pods that it would get, as JSON:");
+    char *all = x_strdup("Print the first pods that the job would get, as JSON:");
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
-        char *longer = x_printf("%s%s of a %s %s", all, row == kind_rows ? "" : ";",
+        char *longer = x_printf("%s%s for a %s %s", all, row == kind_rows ? "" : ";",
                                 (*row)->loop->name, (*row)->pods_about);
         free(all);
         all = longer;

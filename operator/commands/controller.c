@@ -31,14 +31,13 @@ enum {
 };
 
 static const char about[] =
-    "Runs the jobs of a Kubernetes cluster: watches its %s, makes\n"
-    "their pods and writes their status, until SIGTERM. The chart charts/windlass runs it in "
-    "the cluster;\n"
-    "outside of one it takes the kubeconfig that kubectl takes.\n\n"
-    "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
-    "/healthz (the process is well), /readyz (it leads and the cluster answers it, or it\n"
-    "stands by), /metrics (Prometheus).\n\n"
-    "Exit codes: 0 stopped by a signal, 2 usage, 3 the cluster or the lease is lost.";
+    "Runs the jobs of a Kubernetes cluster: watches its %s,\n"
+    "creates their pods and writes their status, until SIGTERM. In a cluster the chart\n"
+    "charts/windlass starts it; outside of one it reads the same kubeconfig as kubectl.\n\n"
+    "Replicas elect a leader with a Lease; the others stand by. HTTP endpoints: /healthz (the\n"
+    "control loop runs), /readyz (it leads and the cluster answers, or it stands by), /metrics\n"
+    "(Prometheus).\n\n"
+    "Exit codes: 0 stopped by a signal, 2 usage, 3 lost the cluster or the Lease.";
 
 struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
@@ -66,25 +65,28 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"namespace", 'n', OPTION_TEXT, "NS", "Only the jobs of this namespace (default: all).",
          &replica->namespace},
         {"kubeconfig", 0, OPTION_TEXT, "FILE",
-         "Default: the pod's own account, else $KUBECONFIG, else ~/.kube/config.",
+         "The kubeconfig file (default: the pod's service account, else $KUBECONFIG, else "
+         "~/.kube/config).",
          &replica->kubeconfig},
-        {"context", 0, OPTION_TEXT, "NAME", "Of the kubeconfig (default: its current-context).",
+        {"context", 0, OPTION_TEXT, "NAME", "Context in the kubeconfig (default: current-context).",
          &replica->context},
-        {"listen", 0, OPTION_TEXT, "ADDRESS:PORT", "Where the pages are (default [::]:8080).",
-         &replica->listen},
+        {"listen", 0, OPTION_TEXT, "ADDRESS:PORT",
+         "Address of the HTTP endpoints (default [::]:8080).", &replica->listen},
         {"agent-image", 0, OPTION_TEXT, "IMAGE",
-         "For jobs without spec.image (default " JOB_AGENT_IMAGE ").", &replica->jobs.agent_image},
+         "Image for jobs without spec.image (default " JOB_AGENT_IMAGE ").",
+         &replica->jobs.agent_image},
         {"trainer-image", 0, OPTION_TEXT, "IMAGE",
-         "For trainers without spec.image (default " JOB_TRAINER_IMAGE ").",
+         "Image for trainers without spec.image (default " JOB_TRAINER_IMAGE ").",
          &replica->jobs.trainer_image},
         {"trainer-gpu-image", 0, OPTION_TEXT, "IMAGE",
-         "For those with gpus (default " JOB_TRAINER_GPU_IMAGE ").",
+         "Image for trainers with GPUs (default " JOB_TRAINER_GPU_IMAGE ").",
          &replica->jobs.trainer_gpu_image},
-        {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once: there is one replica.",
+        {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once. Use it only with one replica.",
          &replica->no_election},
         {"lease-namespace", 0, OPTION_TEXT, "NS",
-         "Where the Lease is (default: the pod's, or the context's).", &replica->lease_namespace},
-        {"lease-name", 0, OPTION_TEXT, "NAME", "Of the Lease (default windlass-controller).",
+         "Namespace of the Lease (default: the pod's, or the context's).",
+         &replica->lease_namespace},
+        {"lease-name", 0, OPTION_TEXT, "NAME", "Name of the Lease (default windlass-controller).",
          &replica->lease_name},
         {"log-level", 0, OPTION_TEXT, "LEVEL", "error, warning, info or debug (default info).",
          &level_name},
@@ -108,7 +110,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     enum log_level level;
     if (!log_level_parse(level_name, &level)) {
         return error_set(err, ERROR_INVALID,
-                         "--log-level: '%s' is none of error, warning, info, debug", level_name);
+                         "--log-level %s: expected error, warning, info or debug", level_name);
     }
     log_set_level(level);
     return 0;
@@ -187,7 +189,7 @@ static int lead(struct replica *replica, struct error *err) {
 static void tell_holder(struct replica *replica) {
     const char *holder = replica->elector ? elector_holder(replica->elector) : "";
     if (*holder && strcmp(holder, replica->holder) != 0) {
-        log_pairs(LOG_INFO, "the lease is held", "by", holder, NULL);
+        log_pairs(LOG_INFO, "leader elected", "leader", holder, NULL);
         snprintf(replica->holder, sizeof replica->holder, "%s", holder);
     }
 }
@@ -198,7 +200,7 @@ static void tell_trouble(struct replica *replica, const char *text) {
     int64_t now_ms = clock_monotonic_ms();
     if (!*text) {
         if (*replica->trouble) {
-            log_pairs(LOG_INFO, "the cluster is in sight again", NULL);
+            log_pairs(LOG_INFO, "watching the cluster again", NULL);
         }
         replica->trouble[0] = 0;
         replica->trouble_ms = 0;
@@ -206,10 +208,10 @@ static void tell_trouble(struct replica *replica, const char *text) {
     }
     if (replica->trouble_ms == 0) {
         replica->trouble_ms = now_ms;
-        log_pairs(LOG_DEBUG, "a stream broke", "error", text, NULL);
+        log_pairs(LOG_DEBUG, "watch interrupted", "error", text, NULL);
     }
     if (now_ms - replica->trouble_ms >= TROUBLE_MS && strcmp(text, replica->trouble) != 0) {
-        log_pairs(LOG_WARNING, "the cluster is out of sight", "error", text, NULL);
+        log_pairs(LOG_WARNING, "cannot watch the cluster", "error", text, NULL);
         snprintf(replica->trouble, sizeof replica->trouble, "%s", text);
     }
 }
@@ -287,8 +289,8 @@ static int run(struct replica *replica, struct error *err) {
         enum elector_state state =
             replica->elector ? elector_state(replica->elector) : ELECTOR_LEADER;
         if (state == ELECTOR_LOST) {
-            return error_set(err, ERROR_UNAVAILABLE, "the lease is lost%s%s",
-                             *elector_holder(replica->elector) ? ", its holder is " : "",
+            return error_set(err, ERROR_UNAVAILABLE, "lost the lease%s%s",
+                             *elector_holder(replica->elector) ? ", held by " : "",
                              elector_holder(replica->elector));
         }
         if (state == ELECTOR_LEADER && !replica->controller && lead(replica, err) < 0) {

@@ -13,9 +13,8 @@
 
 static const struct command_help help = {
     .usage = "windlass events NAME [options]",
-    .about =
-        "What happened to a job and its pods, oldest first: what the controller says, and\n"
-        "what the scheduler and the nodes say of its pods. A cluster keeps events for an hour.",
+    .about = "Prints the events of a job and its pods, oldest first: those of the controller, the\n"
+             "scheduler and the nodes. A cluster keeps events for an hour.",
     .examples = "windlass events style-transfer -n batch",
     .words_min = 1,
     .words_max = 1,

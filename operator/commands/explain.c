@@ -22,7 +22,7 @@ static int explain(void *context, const struct option_list *words, int *ret_code
         if (((row != kind_rows && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
              fflush(stdout) != 0) &&
             errno != EPIPE) {
-            return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
+            return error_set(err, ERROR_UNAVAILABLE, "cannot write the page");
         }
     }
     return 0;
@@ -32,8 +32,8 @@ int explain_command(int argc, char **argv) {
     AUTO(text_freep) char *names = kinds_names(NULL, "a %s", "and");
     AUTO(text_freep)
     char *about =
-        x_printf("Prints every field of %s, with its default, its bounds and its meaning,\n"
-                 "as Markdown. The page is docs/api.md.",
+        x_printf("Prints every field of %s as Markdown,\n"
+                 "with its default, its bounds and its meaning. The page is also docs/api.md.",
                  names);
     const struct command_help help = {
         .usage = "windlass explain",

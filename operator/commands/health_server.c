@@ -30,8 +30,8 @@ static struct server_page health_page(const struct health_server *server) {
     if (silent_ms < HEALTH_SERVER_STUCK_MS) {
         return (struct server_page){x_strdup("ok\n"), PLAIN_TEXT, 200};
     }
-    char *body = x_printf("the controller's loop has not turned for %lld s\n",
-                          (long long)(silent_ms / 1000));
+    char *body =
+        x_printf("the controller's loop has not run for %lld s\n", (long long)(silent_ms / 1000));
     return (struct server_page){body, PLAIN_TEXT, 503};
 }
 

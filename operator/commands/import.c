@@ -60,7 +60,7 @@ static int import(const struct request *request, const char *path, struct error 
         return error_context(err, "%s", path);
     }
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "the manifest cannot be written");
+        return error_set(err, ERROR_UNAVAILABLE, "cannot write the manifest");
     }
     return 0;
 }
@@ -78,14 +78,14 @@ int import_command(int argc, char **argv) {
     const struct kind_row *row = find_row();
     struct request request = {.row = row};
     if (!row) {
-        fprintf(stderr, "windlass import: not possible: no kind has an import\n");
+        fprintf(stderr, "windlass import: no kind of this build supports import\n");
         return 2;
     }
     AUTO(text_freep)
     char *about = x_printf(
-        "Turns a job of Azure Batch AI (job.json) into a %s manifest, on stdout. Comments\n"
-        "say what is still to be done, and what has no counterpart. Keys and passwords that the\n"
-        "file holds are not copied: the comments say which Secrets have to be made.",
+        "Converts a job of Azure Batch AI (job.json) to a %s manifest, on standard output.\n"
+        "Comments in it say what is left to do and what has no counterpart. Keys and passwords\n"
+        "in the file are not copied; the comments say which Secrets to create.",
         row->loop->name);
     AUTO(text_freep)
     char *name_help = x_printf("The %s's name (default: the file's).", row->loop->name);

@@ -123,10 +123,11 @@ static int find_files(const char *folder, const char *job, struct log_files *fil
     }
     closedir(entries);
     if (files->count == 0) {
-        return error_set(err, ERROR_INVALID,
-                         "--state %s: no log of a pod%s%s is there; the folder that windlass run "
-                         "names at its end is expected",
-                         folder, job ? " of " : "", job ? job : "");
+        return error_set(
+            err, ERROR_INVALID,
+            "--state %s: no pod logs%s%s; expected the folder that windlass run prints "
+            "at its end",
+            folder, job ? " of " : "", job ? job : "");
     }
     qsort(files->items, files->count, sizeof *files->items, in_order);
     return 0;

@@ -22,9 +22,10 @@ enum { LINE_MAX_BYTES = 1 << 20, LOOK_MS = 1000, STREAMS_MAX = 128, SILENCE_MS =
 static const struct command_help help = {
     .usage = "windlass logs NAME [options]",
     .about =
-        "What the pods of a job wrote, each line with its pod in front. With -f it follows until\n"
-        "the job ends, and takes in pods that start meanwhile.\n\n"
-        "With --state DIR: of a `windlass run`, whose folder that is; NAME may be left out.",
+        "Prints the logs of a job's pods, each line with its pod in front. -f follows them until\n"
+        "the job ends, including pods that start later.\n\n"
+        "With --state DIR it prints the logs of a `windlass run`, from its folder; NAME may be\n"
+        "left out.",
     .examples = "windlass logs style-transfer -f\n"
                 "windlass logs style-transfer --worker 3 --tail 50\n"
                 "windlass logs style-transfer --coordinator --previous\n"
@@ -358,13 +359,13 @@ static int run(void *context, const struct option_list *words, int *ret_code, st
 int logs_command(int argc, char **argv) {
     struct request request = {.worker = -1, .tail = -1};
     const struct option options[] = {
-        {"follow", 'f', OPTION_FLAG, NULL, "Go on until the job ends.", &request.follow},
+        {"follow", 'f', OPTION_FLAG, NULL, "Follow until the job ends.", &request.follow},
         {"worker", 0, OPTION_INTEGER, "N", "Only the worker with this number.", &request.worker},
         {"coordinator", 0, OPTION_FLAG, NULL, "Only the coordinator.", &request.coordinator},
-        {"tail", 0, OPTION_INTEGER, "N", "Only the last lines of each pod.", &request.tail},
-        {"previous", 'p', OPTION_FLAG, NULL, "Earlier attempts, too, as far as they are kept.",
+        {"tail", 0, OPTION_INTEGER, "N", "Only the last N lines of each pod.", &request.tail},
+        {"previous", 'p', OPTION_FLAG, NULL, "Include earlier attempts, if their pods still exist.",
          &request.previous},
-        {"state", 0, OPTION_TEXT, "DIR", "Of a local run: the folder that windlass run named.",
+        {"state", 0, OPTION_TEXT, "DIR", "Folder of a local run, as windlass run printed it.",
          &request.state},
         REMOTE_ROWS(&request.where),
         {0},

@@ -46,7 +46,7 @@ static void on_answer(void *context, const struct client_answer *answer) {
     if (answer->err) {
         question->err = *answer->err;
     } else if (!answer->tree) {
-        error_set(&question->err, ERROR_UNAVAILABLE, "the API server's answer is no JSON");
+        error_set(&question->err, ERROR_UNAVAILABLE, "the API server's answer is not JSON");
     } else {
         question->tree = json_incref((json_t *)answer->tree);
     }

@@ -12,16 +12,18 @@ struct remote_options {
 
 /* Rows for a command's option table. */
 #define REMOTE_ROWS(options)                                                                       \
-    {"namespace",          'n', OPTION_TEXT, "NS", "Of the job (default: the context's).",         \
+    {"namespace",          'n', OPTION_TEXT, "NS", "Namespace (default: the context's).",          \
      &(options)->namespace},                                                                       \
         {"context",                                                                                \
          0,                                                                                        \
          OPTION_TEXT,                                                                              \
          "NAME",                                                                                   \
-         "Of the kubeconfig (default: its current-context).",                                      \
+         "Context in the kubeconfig (default: current-context).",                                  \
          &(options)->context},                                                                     \
     {                                                                                              \
-        "kubeconfig", 0, OPTION_TEXT, "FILE", "Default: $KUBECONFIG, else ~/.kube/config.",        \
+        "kubeconfig", 0, OPTION_TEXT, "FILE",                                                      \
+            "The kubeconfig file (default: $KUBECONFIG, else "                                     \
+            "~/.kube/config).",                                                                    \
             &(options)->kubeconfig                                                                 \
     }
 

@@ -79,7 +79,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
     };
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE", texts.file, &run->file},
-        {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
+        {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
          "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken "
@@ -88,21 +88,22 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {"secrets", 0, OPTION_TEXT, "DIR", texts.secrets, &run->secrets},
         {"workers", 'w', OPTION_INTEGER, "N", texts.workers, &run->workers},
         {"gpus", 0, OPTION_INTEGER, "N",
-         "GPUs of this machine that each worker uses, its own where there are as many "
-         "(spec.workers.gpus; 0 where this machine has none).",
+         "GPUs for each worker; workers share them where this machine has too few "
+         "(default: spec.workers.gpus; 0 where this machine has none).",
          &run->gpus},
         {"state", 0, OPTION_TEXT, "DIR",
-         "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
+         "Folder for logs, emptyDir and temporary files (default: "
+         "~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
         {"restart", 0, OPTION_FLAG, NULL,
-         "Do all again: what earlier runs of this job have done is thrown away first.",
+         "Start from the beginning: first discard what earlier runs of this job have done.",
          &run->restart},
         {"anew", 0, OPTION_FLAG, NULL, NULL, &run->restart_by_old_name}, /* hidden */
         {"once", 0, OPTION_FLAG, NULL,
-         "One run, now, whatever trigger, schedule or rerun say; into OUTPUT/runs/TIME-RUN.",
+         "Make one run now and ignore trigger, schedule and rerun; its output is in "
+         "OUTPUT/runs/TIME-RUN.",
          &run->once},
-        {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes, too.",
-         &run->keep},
+        {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes.", &run->keep},
         {0},
     };
     struct option_list words = {0};
@@ -112,19 +113,21 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         return result;
     }
     if (run->restart_by_old_name) {
-        fprintf(stderr, "windlass: --anew is now called --restart; the next release removes it\n");
+        fprintf(
+            stderr,
+            "windlass: --anew is now called --restart, and will be removed in the next release\n");
         run->restart = true;
     }
     if (!run->file) {
-        return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
+        return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
     if (run->workers != KIND_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
-        return error_set(err, ERROR_INVALID, "--workers %lld: 1 to %d are possible",
+        return error_set(err, ERROR_INVALID, "--workers %lld: expected 1 to %d",
                          (long long)run->workers, WORKERS_MAX);
     }
     if (run->gpus != KIND_UNASKED && (run->gpus < 0 || run->gpus > KIND_GPUS_OF_WORKER_MAX)) {
-        return error_set(err, ERROR_INVALID, "--gpus %lld: 0 to %d are possible",
-                         (long long)run->gpus, KIND_GPUS_OF_WORKER_MAX);
+        return error_set(err, ERROR_INVALID, "--gpus %lld: expected 0 to %d", (long long)run->gpus,
+                         KIND_GPUS_OF_WORKER_MAX);
     }
     return 0;
 }

@@ -8,20 +8,18 @@
 #include <stdlib.h>
 
 static const char about_first[] =
-    "Does the work of a manifest on this machine: cuts the input into mini-batches, runs the\n"
-    "network on them in worker processes and writes the outputs. The same file does the same\n"
-    "on a cluster (kubectl apply -f FILE).\n\n";
+    "Runs a job on this machine: cuts the input into mini-batches, runs the network on them in\n"
+    "worker processes and writes the outputs. The same manifest works on a cluster\n"
+    "(kubectl apply -f FILE).\n\n";
 
 static const char about_last[] =
-    "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
-    "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
-    "emptyDir\n"
-    "is a folder of the run. readOnly holds on a cluster only. Paths az://ACCOUNT/CONTAINER/"
-    "path\n"
-    "are read and written as on a cluster, with the keys in --stores.\n\n"
-    "A job with trigger, schedule or rerun makes runs until Ctrl-C; --once makes one and "
-    "ends.\n"
-    "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
+    "A path in a manifest is VOLUME/path/in/it. The folder of a volume on this machine is the one\n"
+    "given with --volume, else its hostPath, else VOLUME/ next to the manifest; an emptyDir is a\n"
+    "folder of the run. readOnly is not enforced here. Paths az://ACCOUNT/CONTAINER/path work as\n"
+    "on a cluster, with the keys from --stores.\n\n"
+    "A job with trigger, schedule or rerun makes one run after the other until Ctrl-C; with\n"
+    "--once it makes one. Ctrl-C ends all processes and prints what was kept; a second Ctrl-C\n"
+    "kills them at once.\n\n"
     "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage, 3 this machine,\n"
     "130 interrupted.";
 
@@ -48,16 +46,16 @@ void run_help_make(struct run_help *ret) {
     *ret = (struct run_help){
         .about = x_strdup(about_first),
         .file = x_printf("The manifest: one %s, YAML or JSON.", names),
-        .secrets = x_printf("Values of %s secrets: the files DIR/SECRETNAME/KEY.", secrets),
-        .workers = x_strdup("Worker processes ("),
+        .secrets = x_printf("Values of %s secrets, in the files DIR/SECRETNAME/KEY.", secrets),
+        .workers = x_strdup("Worker processes (default: "),
     };
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         const struct kind_local *local = &(*row)->local;
         if (local->about) {
-            append(&ret->about, "Of a %s: %s\n\n", (*row)->loop->name, local->about);
+            append(&ret->about, "%s: %s\n\n", (*row)->loop->name, local->about);
         }
         if (local->workers_about) {
-            append(&ret->workers, "%sof a %s %s", row == kind_rows ? "" : "; ", (*row)->loop->name,
+            append(&ret->workers, "%s%s: %s", row == kind_rows ? "" : "; ", (*row)->loop->name,
                    local->workers_about);
         }
     }

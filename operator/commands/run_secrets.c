@@ -19,7 +19,7 @@ static int read_value(const char *path, json_t **ret_value, struct error *err) {
     *ret_value = memchr(text, 0, size) ? NULL : json_stringn(text, size);
     explicit_bzero(text, size);
     free(text);
-    return *ret_value ? 0 : error_set(err, ERROR_INVALID, "%s is no UTF-8 text", path);
+    return *ret_value ? 0 : error_set(err, ERROR_INVALID, "%s is not UTF-8 text", path);
 }
 
 /* The secret of that name; creates it if it is missing. Borrowed. */

@@ -470,7 +470,7 @@ static char *about_made(void) {
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         if ((*row)->status_about) {
             char *longer =
-                x_printf("%s; of a %s %s", all, (*row)->loop->name, (*row)->status_about);
+                x_printf("%s; for a %s %s", all, (*row)->loop->name, (*row)->status_about);
             free(all);
             all = longer;
         }
@@ -483,7 +483,7 @@ static char *about_page(void) {
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
         if (has_page(*row)) {
             char *longer =
-                x_printf("%sOf a %s: %s.", all, (*row)->loop->name, (*row)->made->page_about);
+                x_printf("%sFor a %s: %s.", all, (*row)->loop->name, (*row)->made->page_about);
             free(all);
             all = longer;
         }
@@ -518,12 +518,10 @@ int status_command(int argc, char **argv) {
     AUTO(text_freep) char *made = about_made();
     AUTO(text_freep)
     char *about = x_printf(
-        "How far the jobs of a cluster are. With NAME: one job, its pods, and for each pod "
-        "that\n"
-        "does not run, why not and what to do%s\n\n"
-        "With -w it follows: one job until its end (exit code 0 succeeded, 1 failed), or "
-        "the list\n"
-        "of jobs, of which every change is a line.",
+        "Lists the jobs of a cluster with their progress. With NAME: one job and its pods, with\n"
+        "the reason and the remedy for each pod that does not run%s.\n\n"
+        "-w follows one job until its end (exit code 0 succeeded, 1 failed), or the list of\n"
+        "jobs, with a line for every change.",
         made);
     const struct command_help help = {
         .usage = "windlass status [NAME] [options]",
@@ -535,7 +533,7 @@ int status_command(int argc, char **argv) {
     const struct option options[] = {
         {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
          &request.where.all},
-        {"watch", 'w', OPTION_FLAG, NULL, "Follow what changes.", &request.watch},
+        {"watch", 'w', OPTION_FLAG, NULL, "Follow changes.", &request.watch},
         {"output", 'o', OPTION_TEXT, "html", page_help, &request.output},
         REMOTE_ROWS(&request.where),
         {0},

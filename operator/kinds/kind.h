@@ -49,7 +49,7 @@ struct kind_made {
     /* Checks the jobs that would be made against that kind's definition and rules. */
     int (*check)(const json_t *object, const struct schema *schema, struct error *err);
     const char *page_name, *page_label; /* "sweep.html", "sweep" */
-    const char *page_about;             /* "a page that draws its trials." */
+    const char *page_about;             /* "a page with charts of its trials" */
     /* A table for a terminal of `width` columns (0: no limit). *ret_text (owned) is NULL when no
      * job was made yet. */
     int (*table)(const json_t *job, const json_t *made, int width, char **ret_text,

@@ -217,7 +217,7 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
     if (http->status >= 300) {
         client_error(http->status, tree, &err);
     } else if (!tree && !call->received) {
-        error_set(&err, ERROR_UNAVAILABLE, "the answer is no JSON");
+        error_set(&err, ERROR_UNAVAILABLE, "the answer is not JSON");
     }
     finish(call, &answer, &err);
 }

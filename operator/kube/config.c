@@ -61,7 +61,7 @@ static int merge_list(json_t *merged, const json_t *tree, const char *list, cons
                       const char *folder, struct error *err) {
     json_t *entries = json_object_get(tree, list), *into = json_object_get(merged, list);
     if (entries && !json_is_array(entries) && !json_is_null(entries)) {
-        return error_set(err, ERROR_INVALID, "%s: a list is expected", list);
+        return error_set(err, ERROR_INVALID, "%s: expected a list", list);
     }
     if (!into) {
         into = json_object();
@@ -73,7 +73,7 @@ static int merge_list(json_t *merged, const json_t *tree, const char *list, cons
         const char *name = tree_text(entry, "name", NULL);
         json_t *body = json_object_get(entry, one);
         if (!name) {
-            return error_set(err, ERROR_INVALID, "%s[%zu].name: a text is expected", list, i);
+            return error_set(err, ERROR_INVALID, "%s[%zu].name: expected text", list, i);
         }
         if (json_is_object(body) && !json_object_get(into, name)) {
             make_files_whole(body, folder);
@@ -143,7 +143,7 @@ static char *copy_text(const json_t *body, const char *field) {
 static int set_server(struct config *config, const char *server, struct error *err) {
     if (!text_starts(server, "https://") && !text_starts(server, "http://")) {
         return error_set(err, ERROR_INVALID,
-                         "server is '%.200s', an address that starts with https:// is expected",
+                         "server is '%.200s', expected an address that starts with https://",
                          server);
     }
     size_t length = strlen(server);
@@ -176,7 +176,7 @@ static const struct {
     {"auth-provider", "was removed from Kubernetes: an exec plug-in replaces it (for Azure: "
                       "kubelogin convert-kubeconfig)"},
     {"username", "and password were removed from Kubernetes 1.19: use a token or a certificate"},
-    {"as", "(impersonation) is not taken: use that user's own token or certificate"},
+    {"as", "(impersonation) is not supported: use that user's own token or certificate"},
 };
 
 static int take_user(struct config *config, const json_t *user, struct error *err) {
@@ -197,7 +197,7 @@ static int take_user(struct config *config, const json_t *user, struct error *er
     json_t *exec = json_object_get(user, "exec");
     if (json_is_object(exec)) {
         if (!*tree_text(exec, "command", "")) {
-            return error_set(err, ERROR_INVALID, "exec.command: a program is expected");
+            return error_set(err, ERROR_INVALID, "exec.command: expected a program");
         }
         config->exec = json_incref(exec);
     }
@@ -316,8 +316,8 @@ static int load_files(const struct config_options *options, struct config **ret_
         name = usual;
         if (access(usual, F_OK) < 0) {
             return error_set(err, ERROR_INVALID,
-                             "no cluster to ask: this is no pod, KUBECONFIG is not set and there "
-                             "is no %s; give --kubeconfig FILE",
+                             "no cluster is configured: KUBECONFIG is not set, %s does not "
+                             "exist, and this is not a pod; give --kubeconfig FILE",
                              usual);
         }
         if (merge_file(merged, usual, err) < 0) {

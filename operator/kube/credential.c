@@ -57,11 +57,11 @@ int kube_credential_read(const json_t *exec, const char *text, size_t size,
     struct error ignored = {0};
     if (tree_parse(text, size, CREDENTIAL_PLUGIN_MAX, &tree, &ignored) < 0 ||
         strcmp(tree_text(tree, "kind", ""), "ExecCredential") != 0) {
-        return error_set(err, ERROR_INVALID, "said no ExecCredential in JSON");
+        return error_set(err, ERROR_INVALID, "did not print an ExecCredential in JSON");
     }
     const char *wanted = tree_text(exec, "apiVersion", "");
     if (strcmp(tree_text(tree, "apiVersion", ""), wanted) != 0) {
-        return error_set(err, ERROR_INVALID, "answered in another apiVersion than %s", wanted);
+        return error_set(err, ERROR_INVALID, "printed another apiVersion than %s", wanted);
     }
     AUTO(kube_credential_said_release)
     struct kube_credential_said said = {.token = copy_text(tree, "status.token"),
@@ -69,10 +69,11 @@ int kube_credential_read(const json_t *exec, const char *text, size_t size,
                                             copy_text(tree, "status.clientCertificateData"),
                                         .key_pem = copy_text(tree, "status.clientKeyData")};
     if (!said.certificate_pem != !said.key_pem) {
-        return error_set(err, ERROR_INVALID, "gave a certificate without its key, or a key alone");
+        return error_set(err, ERROR_INVALID,
+                         "printed a certificate without its key, or a key without its certificate");
     }
     if (!said.token && !said.certificate_pem) {
-        return error_set(err, ERROR_INVALID, "gave neither a token nor a certificate");
+        return error_set(err, ERROR_INVALID, "printed neither a token nor a certificate");
     }
     said.expires_ms = MAX(clock_parse(tree_text(tree, "status.expirationTimestamp", "")), 0);
     *ret_said = said;
@@ -108,7 +109,7 @@ static int check_exec(const struct config *config, struct error *err) {
     const char *version = tree_text(config->exec, "apiVersion", "");
     if (strcmp(version, versions[0]) != 0 && strcmp(version, versions[1]) != 0) {
         return error_set(err, ERROR_INVALID,
-                         "%s: exec.apiVersion is '%.80s', %s or v1beta1 is expected", config->name,
+                         "%s: exec.apiVersion is '%.80s', expected %s or v1beta1", config->name,
                          version, versions[0]);
     }
     if (strcmp(tree_text(config->exec, "interactiveMode", ""), "Always") == 0) {
@@ -207,7 +208,7 @@ static void take_said(struct kube_credential *credential, int status, struct err
     struct kube_credential_said said = {0};
     if (status != 0) {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        error_set(err, ERROR_DENIED, "ended with code %d", code);
+        error_set(err, ERROR_DENIED, "exited with code %d", code);
     } else if (kube_credential_read(credential->config->exec,
                                     credential->output.data ? credential->output.data : "",
                                     credential->output.size, &said, err) == 0) {
@@ -338,8 +339,8 @@ static int start_plugin(struct kube_credential *credential, struct error *err) {
         fd_closep(&credential->pipe);
         const char *hint = tree_text(exec, "installHint", "");
         error_set(err, ERROR_INVALID, "%s%s%.300s",
-                  problem == ENOENT ? "there is no such program in the PATH" : strerror(problem),
-                  *hint ? ". " : "", hint);
+                  problem == ENOENT ? "not found in PATH" : strerror(problem), *hint ? ". " : "",
+                  hint);
         return fail(credential, err);
     }
     credential->pid_fd = (int)syscall(SYS_pidfd_open, credential->pid, 0);

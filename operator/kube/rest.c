@@ -70,7 +70,7 @@ static int check_piece(const char *what, const char *text, const char *also, str
     for (size_t i = 0; i < length && is_fine; i++) {
         is_fine = isalnum((unsigned char)text[i]) || strchr(also, text[i]);
     }
-    return is_fine ? 0 : error_set(err, ERROR_INVALID, "%s '%.80s' is no such name", what, text);
+    return is_fine ? 0 : error_set(err, ERROR_INVALID, "invalid %s '%.80s'", what, text);
 }
 
 int rest_path(const struct rest_place *place, char **ret_path, struct error *err) {

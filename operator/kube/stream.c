@@ -106,7 +106,7 @@ static int step(struct stream_items *items, char byte, struct error *err) {
     case ']':
     case '}':
         if (--items->depth < 0) {
-            return error_set(err, ERROR_INVALID, "the list is no JSON object");
+            return error_set(err, ERROR_INVALID, "the list is not a JSON object");
         }
         break;
     default:
@@ -129,7 +129,7 @@ static int step_between(struct stream_items *items, char byte, struct error *err
     }
     return strchr(", \t\r\n", byte) && byte
                ? 0
-               : error_set(err, ERROR_INVALID, "the list has items that are no objects");
+               : error_set(err, ERROR_INVALID, "the list has items that are not objects");
 }
 
 /* Bytes up to a change of state: the end of an item, the start of `items`, or the end of the data.
@@ -194,7 +194,7 @@ int stream_items_end(const struct stream_items *items, json_t **ret_envelope, st
         envelope->data ? json_loadb(envelope->data, envelope->size, JSON_ALLOW_NUL, NULL) : NULL;
     if (!json_is_object(tree) || items->depth) {
         json_decref(tree);
-        return error_set(err, ERROR_INVALID, "the list is no whole JSON object");
+        return error_set(err, ERROR_INVALID, "the list is not a complete JSON object");
     }
     *ret_envelope = tree;
     return 0;
@@ -241,7 +241,7 @@ int stream_object_parse(const char *text, size_t size, json_t **ret_object, stru
     json_t *object = stream_json_parse(text, size, &problem);
     if (!json_is_object(object)) {
         json_decref(object);
-        return error_set(err, ERROR_INVALID, "an object is no JSON: %s", problem.text);
+        return error_set(err, ERROR_INVALID, "an object is not JSON: %s", problem.text);
     }
     drop_managed_fields(object);
     *ret_object = object;

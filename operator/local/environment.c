@@ -124,8 +124,8 @@ static int value_of(const struct local_environment *environment, const json_t *v
     } else if (field) {
         value = source->field(source->context, field);
         if (!value) {
-            return error_set(err, ERROR_UNSUPPORTED, "variable %s: no field %s on this machine",
-                             name, field);
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "variable %s: field %s is not available on this machine", name, field);
         }
     } else if (tree_get(variable, "valueFrom")) {
         return error_set(err, ERROR_UNSUPPORTED,
@@ -145,8 +145,7 @@ static int add_variables(struct local_environment *environment, const json_t *co
     json_array_foreach(json_object_get(container, "env"), i, variable) {
         const char *name = tree_text(variable, "name", "");
         if (!*name || strchr(name, '=')) {
-            return error_set(err, ERROR_INVALID, "env[%zu]: '%s' is no name of a variable", i,
-                             name);
+            return error_set(err, ERROR_INVALID, "env[%zu]: invalid variable name '%s'", i, name);
         }
         const char *folder = tree_find(json_object_get(container, "volumeMounts"), "name", name)
                                  ? source->folder(source->context, name)

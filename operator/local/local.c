@@ -522,7 +522,7 @@ static int find_programs(const char *wanted, char **ret_folder, struct error *er
     }
     AUTO(text_freep) char *agent = file_join(folder, "windlass-agent");
     if (access(agent, X_OK) < 0) {
-        return error_from_errno(err, errno, "%s, which does the work, cannot be run", agent);
+        return error_from_errno(err, errno, "cannot run %s, which does the work", agent);
     }
     *ret_folder = TAKE(folder);
     return 0;

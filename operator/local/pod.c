@@ -127,7 +127,7 @@ static int prepare_limits(const json_t *container, struct launch *launch, struct
     if (launch->memory_max == 0) {
         AUTO(text_freep) char *text = tree_canonical(memory);
         return error_set(err, ERROR_INVALID,
-                         "resources.limits.memory: %s is no amount of memory (such as 512Mi)",
+                         "resources.limits.memory: invalid amount %s, expected for example 512Mi",
                          text);
     }
     return 0;

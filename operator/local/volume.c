@@ -69,7 +69,7 @@ int volume_check_given(const struct volume_places *places, const json_t *volumes
     for (size_t i = 0; i < places->given_count; i++) {
         const char *given = places->given[i], *equals = strchr(given, '=');
         if (!equals || equals == given || !equals[1]) {
-            return error_set(err, ERROR_INVALID, "--volume %s: NAME=DIR is expected", given);
+            return error_set(err, ERROR_INVALID, "--volume %s: expected NAME=DIR", given);
         }
         if (!is_folder(equals + 1)) {
             return error_set(err, ERROR_INVALID, "--volume %s: %s is not a folder", given,

@@ -99,7 +99,7 @@ static void test_users(void) {
         {"", "forbidden"},
         {"exec: {apiVersion: client.authentication.k8s.io/v1, command: windlass-no-such-program, "
          "installHint: see the page}",
-         "exec plug-in windlass-no-such-program: there is no such program in the PATH. see the "
+         "exec plug-in windlass-no-such-program: not found in PATH. see the "
          "page"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

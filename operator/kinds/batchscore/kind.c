@@ -30,7 +30,7 @@ static const char *unit(const json_t *object) {
 const struct kind_row batchscore_row = {
     .loop = &batchscore_kind,
     .crd = batchscore_crd,
-    .pods_about = "coordinator and worker",
+    .pods_about = "its coordinator and a worker",
     .check = batchscore_check,
     .check_today = batchscore_schedule_check,
     .pods = pods,

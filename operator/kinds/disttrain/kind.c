@@ -30,8 +30,8 @@ const struct kind_row disttrain_row = {
     .import = import_job,
     .local =
         {
-            .about = "starts the command in all workers, which are processes here; what the\n"
-                     "image has must be on this machine, and prepare is run on it.",
+            .about = "runs the command in all workers, as processes of this machine. What they\n"
+                     "need of the image must be installed here; spec.prepare runs here, too.",
             .workers_about = "spec.workers",
             .within = "spec",
             .has_secrets = true,

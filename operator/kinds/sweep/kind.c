@@ -54,7 +54,7 @@ static const struct kind_made trials = {
     .check = trial_check,
     .page_name = "sweep.html",
     .page_label = "sweep",
-    .page_about = "a page that draws its trials",
+    .page_about = "a page with charts of its trials",
     .table = sweep_made_table,
     .page = sweep_made_page,
     .failed_pod = sweep_failed_pod,
@@ -63,9 +63,9 @@ static const struct kind_made trials = {
 const struct kind_row sweep_row = {
     .loop = &sweep_kind,
     .crd = sweep_crd,
-    .status_about = "its trials, and with -o html a page that\n"
-                    "draws them: windlass status NAME -o html >sweep.html",
-    .pods_about = "those of its first trial, and the one that registers",
+    .status_about = "its trials, and with\n"
+                    "-o html a page with charts of them (windlass status NAME -o html >sweep.html)",
+    .pods_about = "the pods of its first trial, and the pod that registers the best model",
     .made = &trials,
     .check = sweep_check,
     .pods = pods,
@@ -73,9 +73,10 @@ const struct kind_row sweep_row = {
     .numbers = sweep_read_numbers,
     .local =
         {
-            .about = "its trials, as many at once as there are processors for; at the end a table\n"
-                     "of them, and sweep.html beside the logs.",
-            .workers_about = "of all trials together, one per processor",
+            .about = "runs its trials, as many at once as there are processors for; at the end it "
+                     "prints\n"
+                     "a table of them and writes sweep.html next to the logs.",
+            .workers_about = "one per processor, for all trials together",
             .within = "spec.trial",
             .has_secrets = true,
             .stop_ms = JOB_STOP_GANG_MS,

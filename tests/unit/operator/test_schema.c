@@ -65,14 +65,14 @@ static void test_checks(void) {
         {"{\"ratio\":-1}", "spec.ratio: is -1, at least 0 is needed"},
         {"{\"flag\":\"true\"}", "spec.flag: must be true or false, not text"},
         {"{\"set\":[\"a\",\"b\"]}", NULL},
-        {"{\"set\":[]}", "spec.set: 0 entries, at least 1 are needed"},
-        {"{\"set\":[\"a\",\"b\",\"c\",\"d\"]}", "spec.set: 4 entries, at most 3 are taken"},
+        {"{\"set\":[]}", "spec.set: 0 entries, at least 1 are required"},
+        {"{\"set\":[\"a\",\"b\",\"c\",\"d\"]}", "spec.set: 4 entries, at most 3 are allowed"},
         {"{\"set\":[\"a\",\"b\",\"a\"]}", "spec.set[2]: value \"a\" is used twice"},
         {"{\"set\":[\"ééé\"]}", NULL},
-        {"{\"set\":[\"éééé\"]}", "spec.set[0]: has 4 characters, at most 3 are taken"},
+        {"{\"set\":[\"éééé\"]}", "spec.set[0]: has 4 characters, at most 3 are allowed"},
         {"{\"map\":{\"a\":{},\"b.c\":{\"q\":\"x\"}}}",
          "spec.map[b.c].q: must be a whole number, not text"},
-        {"{\"map\":{\"a\":{},\"b\":{},\"c\":{}}}", "spec.map: 3 entries, at most 2 are taken"},
+        {"{\"map\":{\"a\":{},\"b\":{},\"c\":{}}}", "spec.map: 3 entries, at most 2 are allowed"},
         {"{\"map\":{\"a\":{\"m\":1}}}", "spec.map.a.m: unknown field, did you mean q?"},
         {"{\"zzz\":1}",
          "spec.zzz: unknown field; spec has: open, any, maybe, ratio, flag, set, map"},
@@ -91,7 +91,7 @@ static void test_metadata(void) {
         const char *metadata, *says;
     } rows[] = {
         {"{\"name\":\"a\",\"uid\":\"u\",\"labels\":{\"a\":\"b\"},\"finalizers\":[]}", ""},
-        {"{\"name\":\"abcdef\"}", "metadata.name: has 6 characters, at most 5 are taken"},
+        {"{\"name\":\"abcdef\"}", "metadata.name: has 6 characters, at most 5 are allowed"},
         {"{\"generateName\":\"a\"}", "metadata.name: is missing"},
         {"{\"name\":\"a\",\"labels\":{\"a\":1}}", "metadata.labels.a: must be text, not a number"},
         {"{\"name\":\"a\",\"annotation\":{}}",
@@ -135,7 +135,7 @@ static void test_defaults(void) {
 /* A rule that we do not implement must be detected. */
 static void test_unknown_keyword(void) {
     static const char *const lines[][2] = {
-        {"          anyOf: []\n", "the keyword anyOf is not understood"},
+        {"          anyOf: []\n", "unsupported keyword anyOf"},
         {"          pattern: \"[\"\n", "not a pattern"},
     };
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {

@@ -51,7 +51,7 @@ static void test_what_is_refused(void) {
     static const struct {
         const char *cluster, *user, *context, *sentence;
     } rows[] = {
-        {"", "", NULL, "F: cluster k: server is '', an address that starts with https://"},
+        {"", "", NULL, "F: cluster k: server is '', expected an address that starts with https://"},
         {"server: 'h:6443'", "", NULL, "F: cluster k: server is 'h:6443'"},
         {server, "", "other", "F: there is no context other"},
         {"server: 'https://h', certificate-authority-data: '*'", "", NULL,
@@ -64,8 +64,8 @@ static void test_what_is_refused(void) {
          "F: user u: client-certificate and client-key belong together"},
         {server, "auth-provider: {name: azure}", NULL, "kubelogin convert-kubeconfig"},
         {server, "username: a, password: b", NULL, "F: user u: username and password were removed"},
-        {server, "as: somebody", NULL, "(impersonation) is not taken"},
-        {server, "exec: {args: [a]}", NULL, "F: user u: exec.command: a program is expected"},
+        {server, "as: somebody", NULL, "(impersonation) is not supported"},
+        {server, "exec: {args: [a]}", NULL, "F: user u: exec.command: expected a program"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};

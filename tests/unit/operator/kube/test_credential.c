@@ -43,9 +43,9 @@ static void test_what_a_plugin_may_say(void) {
         {SAYS(""), NULL, NULL, "neither a token nor a certificate", 0},
         {"{\"kind\":\"ExecCredential\",\"apiVersion\":\"v9\",\"status\":{\"token\":\"secret\"}}",
          NULL, NULL, "another apiVersion", 0},
-        {"secret", NULL, NULL, "no ExecCredential", 0},
-        {"{\"kind\":\"Pod\"}", NULL, NULL, "no ExecCredential", 0},
-        {"", NULL, NULL, "no ExecCredential", 0},
+        {"secret", NULL, NULL, "not print an ExecCredential", 0},
+        {"{\"kind\":\"Pod\"}", NULL, NULL, "not print an ExecCredential", 0},
+        {"", NULL, NULL, "not print an ExecCredential", 0},
     };
     AUTO(tree_freep) json_t *exec = json_pack("{s:s}", "apiVersion", V1);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -137,10 +137,10 @@ static void test_plugins(void) {
         const char *command, *token, *sentence;
     } rows[] = {
         {good, "a b-m-101", NULL},
-        {bad, NULL, "ended with code 3"},
-        {mute, NULL, "said no ExecCredential"},
+        {bad, NULL, "exited with code 3"},
+        {mute, NULL, "did not print an ExecCredential"},
         {large, NULL, "exec plug-in"},
-        {"/none/kubelogin", NULL, "there is no such program in the PATH. get it there"},
+        {"/none/kubelogin", NULL, "not found in PATH. get it there"},
     };
     AUTO(text_freep) char *count = file_join(folder, "count");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -81,8 +81,8 @@ static void wrong_options_are_refused(void) {
     static const struct {
         const char *option, *contains;
     } rows[] = {
-        {"media", "NAME=DIR is expected"},      {"=/tmp", "NAME=DIR is expected"},
-        {"media=", "NAME=DIR is expected"},     {"media=/no/such", "/no/such is not a folder"},
+        {"media", "expected NAME=DIR"},         {"=/tmp", "expected NAME=DIR"},
+        {"media=", "expected NAME=DIR"},        {"media=/no/such", "/no/such is not a folder"},
         {"medium=/", "no volume of that name"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
