@@ -273,9 +273,8 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
     return 1;
 }
 
-int checkpoint_load(const struct checkpoint_place *place, int64_t generation, const char *digest,
-                    checkpoint_skipped *skipped, void *context, bool *ret_found,
-                    struct checkpoint_loaded *ret_loaded, struct error *err) {
+int checkpoint_load(const struct checkpoint_place *place, const struct checkpoint_wanted *wanted,
+                    bool *ret_found, struct checkpoint_loaded *ret_loaded, struct error *err) {
     AUTO(listing_release) struct listing listing = {0};
     if (list(place, "checkpoint", true, &listing, err) < 0) {
         return -1;
@@ -283,10 +282,10 @@ int checkpoint_load(const struct checkpoint_place *place, int64_t generation, co
     for (size_t i = listing.count; i-- > 0;) {
         const struct entry *entry = &listing.entries[i];
         struct error why = {0};
-        if (entry->generation >= generation) {
+        if (entry->generation >= wanted->generation) {
             continue;
         }
-        int result = load_one(place, entry, digest, ret_loaded, &why, err);
+        int result = load_one(place, entry, wanted->digest, ret_loaded, &why, err);
         if (result < 0) {
             return -1;
         }
@@ -294,8 +293,8 @@ int checkpoint_load(const struct checkpoint_place *place, int64_t generation, co
             *ret_found = true;
             return 0;
         }
-        if (skipped) {
-            skipped(context, entry->name, why.text);
+        if (wanted->skipped) {
+            wanted->skipped(wanted->context, entry->name, why.text);
         }
     }
     *ret_found = false;

@@ -74,12 +74,19 @@ void checkpoint_release(struct checkpoint_loaded *loaded); /* also for AUTO; a z
 /* Called for each checkpoint that exists but cannot be used: its name, and why. */
 typedef void checkpoint_skipped(void *context, const char *name, const char *why);
 
-/* Loads the newest checkpoint (highest generation before this one, then highest step) that is
- * complete and has this digest; *ret_found: whether there is one. Errors are the store's only. */
-NODISCARD int checkpoint_load(const struct checkpoint_place *place, int64_t generation,
-                              const char *digest, checkpoint_skipped *skipped, void *context,
-                              bool *ret_found, struct checkpoint_loaded *ret_loaded,
-                              struct error *err);
+/* Which checkpoint to load. Texts are borrowed. */
+struct checkpoint_wanted {
+    int64_t generation;          /* of the trainer that starts; only earlier ones are loaded */
+    const char *digest;          /* see struct checkpoint */
+    checkpoint_skipped *skipped; /* with its context; may be NULL */
+    void *context;
+};
+
+/* Loads the newest usable checkpoint: complete, of this digest, of the highest generation, then of
+ * the highest step; *ret_found: whether there is one. Errors are the store's only. */
+NODISCARD int checkpoint_load(const struct checkpoint_place *place,
+                              const struct checkpoint_wanted *wanted, bool *ret_found,
+                              struct checkpoint_loaded *ret_loaded, struct error *err);
 
 /* ---- the format (checkpoint_format.c) -------------------------------------------------------- */
 

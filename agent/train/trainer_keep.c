@@ -152,9 +152,14 @@ static int load(struct trainer *trainer, struct error *err) {
     bool found = false;
     gethostname(host, sizeof host - 1);
     struct checkpoint_place place = {trainer->store, trainer->prefix};
-    if (own(trainer, err) < 0 || checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
-        checkpoint_load(&place, trainer->generation, trainer->digest, on_skipped, trainer, &found,
-                        &loaded, err) < 0 ||
+    if (own(trainer, err) < 0 || checkpoint_claim(&place, host, &trainer->generation, err) < 0) {
+        return -1;
+    }
+    const struct checkpoint_wanted wanted = {.generation = trainer->generation,
+                                             .digest = trainer->digest,
+                                             .skipped = on_skipped,
+                                             .context = trainer};
+    if (checkpoint_load(&place, &wanted, &found, &loaded, err) < 0 ||
         (found && take_state(trainer, &loaded.checkpoint, err) < 0)) {
         return -1;
     }

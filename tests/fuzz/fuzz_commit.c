@@ -21,18 +21,20 @@ static int add(void *context, const struct commit_head *head, const struct commi
 /* The text of the parsed commit; NULL: refused, with a reason. The caller frees. */
 static char *again(const char *text, size_t size, size_t *ret_size) {
     struct error err = {0};
-    struct commit_head head;
-    AUTO(tree_freep) json_t *tree = NULL;
+    struct commit_object object = {.text = {.data = (char *)text, .size = size}};
     AUTO(commit_writer_release) struct commit_writer writer;
     commit_writer_init(&writer);
-    if (commit_read_head(text, size, &head, &tree, &err) < 0 ||
-        commit_read_records(text, size, &head, tree, add, &writer, &err) < 0) {
+    if (commit_read_head(text, size, &object.head, &object.tree, &err) < 0 ||
+        commit_read_records(&object, add, &writer, &err) < 0) {
         if (!err.text[0]) {
             abort();
         }
+        json_decref(object.tree);
         return NULL;
     }
-    return commit_writer_text(&writer, &head, ret_size);
+    char *again_text = commit_writer_text(&writer, &object.head, ret_size);
+    json_decref(object.tree);
+    return again_text;
 }
 
 static void check(const char *text, size_t size) {

@@ -64,13 +64,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                          .row_bytes_max = 1000};
     struct error err = {0};
     const char *text = (const char *)data + 2;
-    size_t first = 0, end = 0, left = size - 2;
+    struct row_header header = {0};
+    size_t left = size - 2;
     if (data[1] % 2 && options.format != SPLIT_LINES) {
-        if (row_parser_header(options.format, text, left, true, &first, &end, &err) < 0) {
+        if (row_parser_header(options.format, text, left, true, &header, &err) < 0) {
             return 0;
         }
-        options.header = text + first;
-        options.header_size = end - first;
+        options.header = text + header.first;
+        options.header_size = header.end - header.first;
     }
     AUTO(row_parser_freep) struct row_parser *rows = NULL;
     if (row_parser_new(&options, &rows, &err) < 0) {
@@ -79,8 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct buffer one, many;
     buffer_init(&one, 64 << 20);
     buffer_init(&many, 64 << 20);
-    read_all(rows, options.format, text + end, left - end, 0, &one);
-    read_all(rows, options.format, text + end, left - end, data[1], &many);
+    read_all(rows, options.format, text + header.end, left - header.end, 0, &one);
+    read_all(rows, options.format, text + header.end, left - header.end, data[1], &many);
     if (one.size != many.size || (one.size && memcmp(one.data, many.data, one.size) != 0)) {
         abort();
     }

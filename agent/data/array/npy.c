@@ -298,24 +298,26 @@ static void convert(enum npy_type type, void *data, int64_t count) {
     }
 }
 
-int npy_read(struct store *store, const char *name, const struct npy *npy, const char *token,
-             struct npy_range range, void **ret_values, struct error *err) {
+int npy_read(const struct npy_object *object, struct npy_range range, void **ret_values,
+             struct error *err) {
+    const struct npy *npy = object->npy;
     assert(range.first >= 0 && range.count >= 0 && range.first <= npy->dims[0] - range.count);
     int64_t slice_values = npy_slice_values(npy);
     int64_t value_bytes = slice_values * (int64_t)types[npy->type].value_bytes;
+    const char *folder = store_path(object->store);
     if (range.count > NPY_SLICES_BYTES / value_bytes) {
-        return error_set(err, ERROR_INVALID, "%s/%s: %lld slices are more than %d MiB",
-                         store_path(store), name, (long long)range.count, NPY_SLICES_BYTES >> 20);
+        return error_set(err, ERROR_INVALID, "%s/%s: %lld slices are more than %d MiB", folder,
+                         object->name, (long long)range.count, NPY_SLICES_BYTES >> 20);
     }
     size_t wanted = (size_t)(range.count * npy->slice_bytes), size = 0;
     AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);
-    if (store_read(store, name, npy->head_bytes + range.first * npy->slice_bytes, values, wanted,
-                   token, &size, err) < 0) {
+    if (store_read(object->store, object->name, npy->head_bytes + range.first * npy->slice_bytes,
+                   values, wanted, object->token, &size, err) < 0) {
         return -1;
     }
     if (size != wanted) {
-        return error_set(err, ERROR_INVALID, "%s/%s: is shorter than its array", store_path(store),
-                         name);
+        return error_set(err, ERROR_INVALID, "%s/%s: the file is shorter than its array", folder,
+                         object->name);
     }
     convert(npy->type, values, range.count * slice_values);
     *ret_values = TAKE(values);

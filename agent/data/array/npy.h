@@ -57,9 +57,16 @@ struct npy_range {
 NODISCARD int npy_open(struct store *store, const char *name, struct npy *ret_npy,
                        struct store_info *ret_info, struct error *err);
 
+/* An array in a store, as npy_open found it. All pointers are borrowed. */
+struct npy_object {
+    struct store *store;
+    const char *name;
+    const struct npy *npy;
+    const char *token; /* the object's change token (store.h) */
+};
+
 /* Reads slices [first, first + count), which must exist, as contiguous values; booleans are 0 or 1.
  * The caller frees *ret_values. CONFLICT: the object has changed; INVALID: it is shorter now, or
  * the slices exceed NPY_SLICES_BYTES. */
-NODISCARD int npy_read(struct store *store, const char *name, const struct npy *npy,
-                       const char *token, struct npy_range range, void **ret_values,
+NODISCARD int npy_read(const struct npy_object *object, struct npy_range range, void **ret_values,
                        struct error *err);

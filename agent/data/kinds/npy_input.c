@@ -241,9 +241,9 @@ static int hold(struct input_reader *reader, const json_t *line, struct error *e
     struct error cause = {0};
     reader->held = (struct npy_range){reader->next, MIN(most, left)};
     free(TAKE(reader->values));
-    if (npy_read(reader->source.store, name_of(line), &reader->npy,
-                 json_string_value(json_array_get(line, 3)), reader->held, &reader->values,
-                 &cause) < 0) {
+    const struct npy_object object = {reader->source.store, name_of(line), &reader->npy,
+                                      json_string_value(json_array_get(line, 3))};
+    if (npy_read(&object, reader->held, &reader->values, &cause) < 0) {
         return judge(reader, name_of(line), &cause, err);
     }
     return 0;

@@ -78,7 +78,7 @@ static int append_text(struct buffer *json, const char *text, struct error *err)
 }
 
 int row_parser_header(enum split_format format, const char *data, size_t size, bool has_all,
-                      size_t *ret_first, size_t *ret_end, struct error *err) {
+                      struct row_header *ret_header, struct error *err) {
     size_t mark = split_mark(data, size), looked = MIN(size - mark, ROW_HEADER_MAX);
     enum split_state state = SPLIT_FIELD;
     size_t length = split_row_end(format, &state, data + mark, looked);
@@ -91,8 +91,7 @@ int row_parser_header(enum split_format format, const char *data, size_t size, b
                    : error_set(err, ERROR_INVALID, "the header is longer than %d bytes",
                                ROW_HEADER_MAX);
     }
-    *ret_first = mark;
-    *ret_end = mark + length;
+    *ret_header = (struct row_header){mark, mark + length};
     return 0;
 }
 

@@ -24,12 +24,16 @@ struct row_parser_options {
 
 struct row_parser;
 
+/* Where the header is in the file's first bytes: [first, end), with its newline. */
+struct row_header {
+    size_t first, end;
+};
+
 /* Finds the header in the file's first bytes: from after the UTF-8 byte order mark to the first
  * row's end. has_all: the file has no more bytes. INVALID: it is longer than ROW_HEADER_MAX, or
  * empty. */
 NODISCARD int row_parser_header(enum split_format format, const char *data, size_t size,
-                                bool has_all, size_t *ret_first, size_t *ret_end,
-                                struct error *err);
+                                bool has_all, struct row_header *ret_header, struct error *err);
 
 /* INVALID: the header is not UTF-8, has a NUL byte, an unclosed quote or a duplicate name. */
 NODISCARD int row_parser_new(const struct row_parser_options *options, struct row_parser **ret_rows,

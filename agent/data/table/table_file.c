@@ -46,15 +46,15 @@ int table_file_read(struct store *store, const struct table_file *file, int64_t 
 static int read_head(struct table_format format, const char *head, size_t size, bool has_all,
                      struct table_file *file, struct error *err) {
     struct row_parser_options options = {.format = format.split, .row_bytes_max = ROW_BYTES_MAX};
-    size_t first = split_mark(head, size), end = first;
+    struct row_header header = {.end = split_mark(head, size)};
     if (format.has_header) {
-        if (row_parser_header(format.split, head, size, has_all, &first, &end, err) < 0) {
+        if (row_parser_header(format.split, head, size, has_all, &header, err) < 0) {
             return -1;
         }
-        options.header = head + first;
-        options.header_size = end - first;
+        options.header = head + header.first;
+        options.header_size = header.end - header.first;
     }
-    file->first = (int64_t)end;
+    file->first = (int64_t)header.end;
     return row_parser_new(&options, &file->rows, err);
 }
 

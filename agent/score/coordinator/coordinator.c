@@ -304,7 +304,8 @@ static int await_publishers(struct coordinator *coordinator, struct error *err) 
  * the end since. It tidies up. */
 static bool was_outrun(struct coordinator *coordinator) {
     int code = 1;
-    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ false, &code);
+    AUTO(tree_freep)
+    json_t *words = summary_read_message(coordinator->job, /* any_uid= */ false, &code);
     coordinator->finished = code == 0 ? TAKE(words) : NULL;
     return coordinator->finished != NULL;
 }
@@ -372,8 +373,8 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* A job is successful only with its report and summary: UNAVAILABLE as from summary_tell. Other
- * failures do not change the outcome. */
+/* A job is successful only with its report and summary: UNAVAILABLE as from summary_write_all.
+ * Other failures do not change the outcome. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
     struct run_progress *progress = &coordinator->dispatcher.progress;
@@ -382,9 +383,11 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
                               .ledger = ledger_of(coordinator),
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
-                              .exit_code = exit_code(coordinator, outcome)};
-    if (summary_tell(&summary, coordinator->prepared.output, journal_of(coordinator)->log,
-                     name_item, coordinator, err) == 0) {
+                              .exit_code = exit_code(coordinator, outcome),
+                              .item = name_item,
+                              .context = coordinator};
+    if (summary_write_all(&summary, coordinator->prepared.output, journal_of(coordinator)->log,
+                          err) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
         coordinator->is_told = summary.has_report;
     }
@@ -419,7 +422,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
               progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
     run_progress_add_log(progress, words);
-    summary_leave_words(words);
+    summary_leave_message(words);
 }
 
 /* Sends DONE to all workers. The termination message already has the outcome. */
@@ -447,14 +450,15 @@ static void release(struct coordinator *coordinator) {
 /* Repeats the termination message of an earlier coordinator. */
 static void say_again(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
-    summary_leave_words(words);
+    summary_leave_message(words);
 }
 
 /* How another job has finished this run, if its outputs exist; else NULL. The caller owns it. */
 static json_t *recall_finished(const struct coordinator *coordinator) {
     const struct journal *journal = &coordinator->prepared.journal;
     int code = 1;
-    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ true, &code);
+    AUTO(tree_freep)
+    json_t *words = summary_read_message(coordinator->job, /* any_uid= */ true, &code);
     bool is_finished = words && code == 0 && journal->is_ended && journal->has_succeeded &&
                        ledger_is_committed(journal->ledger);
     return is_finished ? TAKE(words) : NULL;
@@ -516,7 +520,7 @@ int coordinator_run(const struct job *job) {
     int code = 0;
     AUTO(tree_freep) json_t *words = NULL;
     if (volume_watch_check(job, VOLUME_CHECK_MS, &err) == 0 &&
-        (words = summary_recall(job, /* any_uid= */ false, &code))) {
+        (words = summary_read_message(job, /* any_uid= */ false, &code))) {
         bool is_told = tree_bool(words, "report", false);
         say_again(job, words, "an earlier coordinator has ended it");
         if (code == 0 && is_told) {

@@ -99,7 +99,7 @@ int summary_write(const struct summary *summary, struct store *output, struct er
 
 /* Only a long list of outputs or a program's output can make it too long. "report" is only for the
  * next coordinator. */
-void summary_leave_words(json_t *progress) {
+void summary_leave_message(json_t *progress) {
     static const char *const long_ones[] = {"outputs", "failedLog"};
     json_object_del(progress, "report");
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
@@ -112,8 +112,8 @@ void summary_leave_words(json_t *progress) {
     job_write_termination_message(words);
 }
 
-int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
-                   report_item *item, void *context, struct facts **ret_facts, struct error *err) {
+static int write_report(const struct summary *summary, struct store *output, struct commit_log *log,
+                        struct facts **ret_facts, struct error *err) {
     const struct run_progress *progress = summary->progress;
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
@@ -131,8 +131,8 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .slots = job->slots,
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,
-        .item = item,
-        .context = context,
+        .item = summary->item,
+        .context = summary->context,
     };
     return report_write(output, log, &options, ret_facts, err);
 }
@@ -143,21 +143,21 @@ static bool may_pass(const struct error *err) {
     return error_is_machine(err) && err->kind != ERROR_DENIED;
 }
 
-static int say_untold(const struct error *why, struct error *err) {
+static int set_unwritten(const struct error *why, struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE,
                      "all items are done, but the report or summary cannot be written: %s",
                      why->text);
 }
 
-int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
-                 report_item *item, void *context, struct error *err) {
+int summary_write_all(struct summary *summary, struct store *output, struct commit_log *log,
+                      struct error *err) {
     AUTO(facts_freep) struct facts *facts = NULL;
     struct error summary_err = {0}, report_err = {0};
     bool has_succeeded = summary->exit_code == 0;
-    if (summary_report(summary, output, log, item, context, &facts, &report_err) < 0) {
+    if (write_report(summary, output, log, &facts, &report_err) < 0) {
         log_event(LOG_ERROR, "%s", report_err.text);
         if (has_succeeded && may_pass(&report_err)) {
-            return say_untold(&report_err, err);
+            return set_unwritten(&report_err, err);
         }
     }
     summary->has_report = !report_err.kind;
@@ -169,7 +169,7 @@ int summary_tell(struct summary *summary, struct store *output, struct commit_lo
     }
     log_event(LOG_ERROR, "summary: %s", summary_err.text);
     if (has_succeeded && may_pass(&summary_err)) {
-        return say_untold(&summary_err, err);
+        return set_unwritten(&summary_err, err);
     }
     *err = summary_err;
     return -1;

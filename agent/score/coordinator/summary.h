@@ -16,8 +16,11 @@ struct summary {
     const struct ledger *ledger;
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
-    int exit_code;   /* of the coordinator */
-    bool has_report; /* set by summary_tell: the report exists, too */
+    int exit_code; /* of the coordinator */
+    /* For the report: appends the name of a failed item, with this context; NULL: see report.h. */
+    report_item *item;
+    void *context;
+    bool has_report; /* set by summary_write_all: the report exists, too */
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
@@ -30,30 +33,24 @@ json_t *summary_json(const struct summary *summary);
 /* Writes summary_json into the output. */
 NODISCARD int summary_write(const struct summary *summary, struct store *output, struct error *err);
 
-/* Writes the tables and the page of report.h from the commits. Returns the facts, which the caller
- * owns, for the summary; NULL if the commits cannot be read. item: appends the names of failed
- * items, with its context. */
-NODISCARD int summary_report(const struct summary *summary, struct store *output,
-                             struct commit_log *log, report_item *item, void *context,
-                             struct facts **ret_facts, struct error *err);
+/* Writes the report (report.h), then the summary, from all commits of the log; in this order, since
+ * a summary means that everything else is written. 0: the summary exists, and says whether the
+ * report does. UNAVAILABLE: the run has succeeded (exit_code 0), but one of them cannot be written
+ * for a reason that may be temporary, such as a full disk or an I/O error; there is no summary
+ * then, and another coordinator may succeed. Every failure is also logged. Sets has_report; `facts`
+ * is set during the call only. */
+NODISCARD int summary_write_all(struct summary *summary, struct store *output,
+                                struct commit_log *log, struct error *err);
 
-/* Writes the report, then the summary, from all commits; in this order, since a summary means that
- * everything else is written. 0: the summary exists, and says whether the report does. UNAVAILABLE:
- * the run has succeeded (exit_code 0), but one of them cannot be written for a reason that may be
- * temporary, such as a full disk or an I/O error; there is no summary then, and another coordinator
- * may succeed. Every failure is also logged. Borrows summary's facts during the call. */
-NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
-                           report_item *item, void *context, struct error *err);
-
-/* Writes the coordinator's termination message: a /progress, or summary_words, without the parts
+/* Writes the coordinator's termination message: a /progress, or summary_message, without the parts
  * that are too long. */
-void summary_leave_words(json_t *progress);
+void summary_leave_message(json_t *progress);
 
 /* Converts a summary's text to the termination message of its coordinator, with "report" added, if
  * this resource (uid; any_uid: any resource) ended this run; otherwise NULL, also for a cancelled
  * run, which can continue. The caller owns the result. */
-json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
-                      int *ret_exit_code);
-/* Like summary_words, from OUTPUT/summary.json, if the outputs that it names exist. For a
+json_t *summary_message(const struct job *job, bool any_uid, const char *text, size_t size,
+                        int *ret_exit_code);
+/* Like summary_message, from OUTPUT/summary.json, if the outputs that it names exist. For a
  * coordinator whose predecessor finished the job unnoticed: nothing is left to do. */
-json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code);
+json_t *summary_read_message(const struct job *job, bool any_uid, int *ret_exit_code);

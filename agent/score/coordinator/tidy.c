@@ -83,7 +83,7 @@ void tidy_run_left(const struct job *job, int64_t epoch) {
     if (volume_watch_check(job, VOLUME_CHECK_MS, &err) < 0) {
         return;
     }
-    words = summary_recall(job, /* any_uid= */ true, &exit_code);
+    words = summary_read_message(job, /* any_uid= */ true, &exit_code);
     if (words && exit_code == 0 &&
         store_open(job->output, /* writes= */ true, &output, &err) == 0) {
         remove_tries(job, output, epoch);

@@ -474,20 +474,22 @@ static int read_record(const json_t *line, const json_t *workers, struct commit_
     return cells.is_bad || cells.at != json_array_size(line) ? -1 : 0;
 }
 
-int commit_read_records(const char *text, size_t size, const struct commit_head *head,
-                        const json_t *tree, commit_each *each, void *context, struct error *err) {
-    const json_t *workers = json_object_get(tree, "workers");
+int commit_read_records(const struct commit_object *object, commit_each *each, void *context,
+                        struct error *err) {
+    const char *text = object->text.data;
+    size_t size = object->text.size;
+    const json_t *workers = json_object_get(object->tree, "workers");
     const char *last = last_line(text, size);
     const char *at = memchr(text, '\n', size);
     for (int64_t line = 2; last && at && ++at < last; line++) {
         const char *end = memchr(at, '\n', (size_t)(last - at));
         AUTO(tree_freep) json_t *tree_of_line = load(at, (size_t)(end - at));
-        struct commit_record record = {.epoch = head->epoch};
+        struct commit_record record = {.epoch = object->head.epoch};
         if (!json_is_array(tree_of_line) || read_record(tree_of_line, workers, &record) < 0) {
             return error_set(err, ERROR_INVALID, "line %lld is not a commit record",
                              (long long)line);
         }
-        if (each(context, head, &record, err) < 0) {
+        if (each(context, &object->head, &record, err) < 0) {
             return -1;
         }
         at = end;

@@ -85,6 +85,13 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
  * stored. */
 bool commit_is_whole(const char *text, size_t size);
 
+/* A commit that was read: its text, and its head (from commit_read_head). */
+struct commit_object {
+    struct buffer text;
+    struct commit_head head;
+    json_t *tree; /* of the head; owned */
+};
+
 /* The text must be whole. head: its texts are borrowed from *ret_tree, which the caller frees.
  * INVALID: not the head of a commit; UNSUPPORTED: another version. */
 NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head *ret_head,
@@ -93,7 +100,6 @@ NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head
 /* -1 with *err ends the reading. All arguments are borrowed until it returns. */
 typedef int commit_each(void *context, const struct commit_head *head,
                         const struct commit_record *record, struct error *err);
-/* tree: from commit_read_head. INVALID names the line. */
-NODISCARD int commit_read_records(const char *text, size_t size, const struct commit_head *head,
-                                  const json_t *tree, commit_each *each, void *context,
-                                  struct error *err);
+/* Passes each record to `each`. INVALID names the line. */
+NODISCARD int commit_read_records(const struct commit_object *object, commit_each *each,
+                                  void *context, struct error *err);

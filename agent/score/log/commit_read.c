@@ -136,8 +136,7 @@ int commit_reader_finish(struct commit_reader *reader, struct error *err) {
     }
     struct commit_object *held = &reader->held;
     reader->is_held = false;
-    if (reader->each && commit_read_records(held->text.data, held->text.size, &held->head,
-                                            held->tree, reader->each, reader->context, err) < 0) {
+    if (reader->each && commit_read_records(held, reader->each, reader->context, err) < 0) {
         AUTO(text_freep) char *name = commit_name(reader->run, held->head.number);
         return error_context(err, "%s/%s", store_path(reader->store), name);
     }
@@ -227,8 +226,7 @@ int commit_reader_again(const struct commit_reader *reader, int64_t number, stru
         return refuse(reader, number, err, "was stored and is torn now");
     }
     if (commit_read_head(text, object.text.size, &object.head, &object.tree, err) < 0 ||
-        commit_read_records(text, object.text.size, &object.head, object.tree, reader->each,
-                            reader->context, err) < 0) {
+        commit_read_records(&object, reader->each, reader->context, err) < 0) {
         return error_context(err, "%s/%s", store_path(reader->store), name);
     }
     return 0;

@@ -4,12 +4,6 @@
 
 #include "agent/score/log/commit.h"
 
-struct commit_object {
-    struct buffer text;
-    struct commit_head head;
-    json_t *tree;
-};
-
 /* Commits that are read ahead, if the store supports it; otherwise a start over az:// would wait
  * for each response in turn. A commit never changes, so a whole one that was read early is valid;
  * anything else is read again in its turn. */

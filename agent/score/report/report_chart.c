@@ -216,25 +216,33 @@ void chart_progress(struct page *page, const struct facts *facts, int64_t total)
     time_axis(page, (int64_t)columns.end_ms);
 }
 
-/* Steps of the values per millisecond, times `unit`; mean: NAN for none. */
-static void chart_steps(struct page *page, const struct facts *facts, const double *buckets,
-                        double unit, double mean, const char *class, const struct tip *tip) {
+struct step_chart {
+    const double *buckets; /* [FACTS_BUCKETS] */
+    double unit;           /* a step is a bucket's value per millisecond, times unit */
+    double mean;           /* as a line; NAN: none */
+    const char *class;     /* of the SVG path */
+    struct tip tip;
+};
+
+static void chart_steps(struct page *page, const struct facts *facts,
+                        const struct step_chart *chart) {
     double values[FACTS_BUCKETS] = {0}, most = 0;
     struct columns columns = columns_of(facts, STEPS_MAX);
     for (int i = 0; i < FACTS_BUCKETS; i++) {
         int at = column_of(&columns, i);
-        values[at] += buckets[i] * unit / ms_of(&columns, at);
+        values[at] += chart->buckets[i] * chart->unit / ms_of(&columns, at);
         most = MAX(most, values[at]);
     }
     most = tidy(most, /* is_count= */ false);
     scale(page, most);
-    open_plot(page, tip->label);
-    area(page, class, &columns, values, most);
-    if (!isnan(mean)) {
-        page_add(page, "<path class=\"mean\" d=\"M0 %.2fH%d\"/>", HIGH - HIGH * mean / most, WIDE);
+    open_plot(page, chart->tip.label);
+    area(page, chart->class, &columns, values, most);
+    if (!isnan(chart->mean)) {
+        page_add(page, "<path class=\"mean\" d=\"M0 %.2fH%d\"/>", HIGH - HIGH * chart->mean / most,
+                 WIDE);
     }
     takeovers(page, facts);
-    struct tip with_values = *tip;
+    struct tip with_values = chart->tip;
     with_values.values = values;
     tips(page, &columns, &with_values);
     page_add(page, "</svg>");
@@ -246,14 +254,27 @@ void chart_rate(struct page *page, const struct facts *facts, const char *unit) 
     snprintf(after, sizeof after, " %s/s", unit);
     double mean =
         (double)(facts->items - facts->failed_items) * 1000 / (double)MAX(facts->end_ms, 1);
-    struct tip tip = {.label = "items a second over time", .after = after, .is_mean = true};
-    chart_steps(page, facts, facts->items_at, 1000, mean, "done", &tip);
+    chart_steps(page, facts,
+                &(struct step_chart){
+                    .buckets = facts->items_at,
+                    .unit = 1000,
+                    .mean = mean,
+                    .class = "done",
+                    .tip = {.label = "items a second over time", .after = after, .is_mean = true},
+                });
 }
 
 void chart_busy(struct page *page, const struct facts *facts) {
-    struct tip tip = {
-        .label = "mini-batches at the same time", .after = " at a time", .is_mean = true};
-    chart_steps(page, facts, facts->busy_at, 1, NAN, "busy", &tip);
+    chart_steps(page, facts,
+                &(struct step_chart){
+                    .buckets = facts->busy_at,
+                    .unit = 1,
+                    .mean = NAN,
+                    .class = "busy",
+                    .tip = {.label = "mini-batches at the same time",
+                            .after = " at a time",
+                            .is_mean = true},
+                });
 }
 
 /* ---- bars ----------------------------------------------------------------------------------- */

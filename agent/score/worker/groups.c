@@ -25,8 +25,8 @@ struct group {
     int count;
 };
 
-/* Items of a group that were submitted. */
-struct way {
+/* Items [first, first + count) of a group, which are one run of the network. */
+struct run {
     struct group *group;
     int first, count;
 };
@@ -35,8 +35,8 @@ struct groups {
     struct groups_options options;
     struct group all[COUNT];
     int filling; /* index */
-    struct way ways[COUNT];
-    int way_count;
+    struct run runs[COUNT];
+    int run_count;
     int most;                        /* limit of items per run, since more did not fit; 0: none */
     struct tensor *inputs, *outputs; /* for session_submit and session_collect */
     struct tensor *wanted;           /* type and shape of the added item, for each input */
@@ -71,7 +71,7 @@ static void clear(struct group *group) {
 }
 
 void groups_drop(struct groups *groups) {
-    for (; groups->way_count > 0; groups->way_count--) {
+    for (; groups->run_count > 0; groups->run_count--) {
         struct error ignored = {0};
         (void)!session_collect(groups->options.session, groups->outputs, &ignored);
     }
@@ -127,10 +127,12 @@ static int make_picture(const struct groups *groups, const struct tensor *output
     return postprocess_bytes(output, bad, at, size, ret_picture, err);
 }
 
-/* Item `index` of the group, which is item `at` of the output. */
-static int write_item(const struct groups *groups, const struct group *group, struct sink *sink,
-                      const struct tensor *output, int at, int index, struct error *err) {
+/* Writes item `at` of the run's output. */
+static int write_item(const struct groups *groups, const struct run *run,
+                      const struct tensor *output, int at, struct sink *sink, struct error *err) {
     const struct postprocess *postprocess = groups->options.postprocess;
+    const struct group *group = run->group;
+    int index = run->first + at;
     const char *name = group->names[index];
     if (postprocess->type == POSTPROCESS_CLASSES) {
         AUTO(tree_freep) json_t *record = postprocess_classes(postprocess, output, at, name);
@@ -155,25 +157,25 @@ static int64_t items_of(const struct groups *groups, int count) {
 /* Waits for the oldest run, and writes its results. */
 static int collect(struct groups *groups, struct sink *sink, struct error *err) {
     struct session *session = groups->options.session;
-    const struct way way = groups->ways[0];
-    memmove(groups->ways, groups->ways + 1, (size_t)--groups->way_count * sizeof way);
+    const struct run run = groups->runs[0];
+    memmove(groups->runs, groups->runs + 1, (size_t)--groups->run_count * sizeof run);
     if (session_collect(session, groups->outputs, err) < 0) {
         return -1;
     }
     bool has_bytes = session_gives_bytes(session);
     const struct tensor *output =
         has_bytes ? groups->outputs : groups_scores(session, groups->outputs);
-    int64_t items = items_of(groups, way.count);
+    int64_t items = items_of(groups, run.count);
     int result = has_bytes ? check_bytes(groups, output, items, err)
                            : postprocess_check(groups->options.postprocess, output, items, err);
-    for (int i = 0; i < way.count && result == 0; i++) {
-        result = write_item(groups, way.group, sink, output, i, way.first + i, err);
+    for (int i = 0; i < run.count && result == 0; i++) {
+        result = write_item(groups, &run, output, i, sink, err);
     }
     return result;
 }
 
 static int collect_all(struct groups *groups, struct sink *sink, struct error *err) {
-    while (groups->way_count > 0) {
+    while (groups->run_count > 0) {
         if (collect(groups, sink, err) < 0) {
             return -1;
         }
@@ -197,7 +199,7 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
     if (session_submit(groups->options.session, groups->inputs, err) < 0) {
         return -1;
     }
-    groups->ways[groups->way_count++] = (struct way){group, first, count};
+    groups->runs[groups->run_count++] = (struct run){group, first, count};
     return 0;
 }
 
@@ -206,7 +208,7 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
 static int give_way(struct groups *groups, struct sink *sink, int count, struct error *err) {
     struct error cause = *err;
     error_clear(err);
-    if (groups->way_count > 0) {
+    if (groups->run_count > 0) {
         return collect_all(groups, sink, err);
     }
     if (count == 1 || fixed_items(groups) > 0) {
@@ -232,7 +234,7 @@ static int flush(struct groups *groups, struct sink *sink, struct error *err) {
         } else if (err->kind != ERROR_EXHAUSTED || give_way(groups, sink, count, err) < 0) {
             return -1;
         }
-        while (groups->way_count >= session_depth(groups->options.session)) {
+        while (groups->run_count >= session_depth(groups->options.session)) {
             if (collect(groups, sink, err) < 0) {
                 return -1;
             }

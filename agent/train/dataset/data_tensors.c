@@ -63,6 +63,11 @@ static size_t slice_bytes(const struct column *column) {
     return (size_t)npy_slice_values(&column->npy) * npy_value_bytes(column->npy.type);
 }
 
+static struct npy_object object_of(const struct column *column) {
+    return (struct npy_object){column->file.store, column->file.name, &column->npy,
+                               column->info.token};
+}
+
 /* Reads all values, in as many parts as npy_read requires. */
 static int column_hold(struct column *column, struct error *err) {
     size_t bytes = slice_bytes(column);
@@ -70,9 +75,9 @@ static int column_hold(struct column *column, struct error *err) {
     column->values = x_malloc((size_t)count * bytes);
     for (int64_t first = 0; first < count; first += at_once) {
         struct npy_range range = {first, MIN(at_once, count - first)};
+        const struct npy_object object = object_of(column);
         void *values = NULL;
-        if (npy_read(column->file.store, column->file.name, &column->npy, column->info.token, range,
-                     &values, err) < 0) {
+        if (npy_read(&object, range, &values, err) < 0) {
             return -1;
         }
         memcpy((char *)column->values + (size_t)first * bytes, values, (size_t)range.count * bytes);
@@ -217,9 +222,9 @@ static int column_read(struct column *column, int64_t index, void *to, struct er
     size_t bytes = slice_bytes(column);
     const char *from = (const char *)column->values + (column->values ? (size_t)index * bytes : 0);
     if (!column->values) {
+        const struct npy_object object = object_of(column);
         void *values = NULL;
-        if (npy_read(column->file.store, column->file.name, &column->npy, column->info.token,
-                     (struct npy_range){index, 1}, &values, err) < 0) {
+        if (npy_read(&object, (struct npy_range){index, 1}, &values, err) < 0) {
             return -1;
         }
         from = read = values;

@@ -134,7 +134,9 @@ static void test_large_ones_come_back(void) {
     CHECK_OK(checkpoint_write(&place, &checkpoint, NULL, &err), &err);
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     bool found = false;
-    CHECK_OK(checkpoint_load(&place, 2, "d", NULL, NULL, &found, &loaded, &err), &err);
+    CHECK_OK(checkpoint_load(&place, &(struct checkpoint_wanted){2, "d", NULL, NULL}, &found,
+                             &loaded, &err),
+             &err);
     CHECK(found && memcmp(loaded.tensors[0].data, values, FLOATS * sizeof *values) == 0);
     free(values);
 }
@@ -179,7 +181,9 @@ static void test_what_cannot_be_used_is_named(void) {
                        &err),
              &err);
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
-    CHECK_OK(checkpoint_load(&place, 9, "d1", tell, &told, &found, &loaded, &err), &err);
+    CHECK_OK(checkpoint_load(&place, &(struct checkpoint_wanted){9, "d1", tell, &told}, &found,
+                             &loaded, &err),
+             &err);
     CHECK(found && loaded.checkpoint.generation == 2 && loaded.checkpoint.step == 200);
     CHECK(is_state(&loaded.checkpoint));
     CHECK_STR(
@@ -190,7 +194,9 @@ static void test_what_cannot_be_used_is_named(void) {
         "r/checkpoint/000000000002-000000000400: it says another generation or step than its "
         "name\n"
         "r/checkpoint/000000000002-000000000300: its sum is wrong\n");
-    CHECK_OK(checkpoint_load(&place, 1, "d1", tell, &told, &found, &loaded, &err), &err);
+    CHECK_OK(checkpoint_load(&place, &(struct checkpoint_wanted){1, "d1", tell, &told}, &found,
+                             &loaded, &err),
+             &err);
     CHECK(!found);
     /* The next claim is greater than all that was written. */
     int64_t generation = 0;
@@ -256,8 +262,8 @@ static bool begin(struct course *course, struct life *life) {
             course->claimed = life->generation;
             state = 1;
         }
-        if (state == 1 && checkpoint_load(&life->place, life->generation, "d1", NULL, NULL, &found,
-                                          &loaded, &err) == 0) {
+        const struct checkpoint_wanted wanted = {life->generation, "d1", NULL, NULL};
+        if (state == 1 && checkpoint_load(&life->place, &wanted, &found, &loaded, &err) == 0) {
             state = 2;
         }
     }

@@ -83,7 +83,8 @@ static void check_array(const char *name, enum npy_type type, int rank) {
         for (int64_t count = 0; first + count <= 5; count++) {
             AUTO(text_freep) char *values = NULL;
             struct npy_range range = {first, count};
-            CHECK_OK(npy_read(store, name, &npy, info.token, range, (void **)&values, &err), &err);
+            const struct npy_object object = {store, name, &npy, info.token};
+            CHECK_OK(npy_read(&object, range, (void **)&values, &err), &err);
             for (int64_t k = 0; k < count * size && !test_failures; k++) {
                 CHECK(seen_at(type, values, k) == value_at(type, first * size + k));
             }
@@ -115,9 +116,8 @@ static void test_halves_are_exact(void) {
     struct store_info info;
     AUTO(text_freep) char *values = NULL;
     CHECK_OK(npy_open(store, "halves.npy", &npy, &info, &err), &err);
-    CHECK_OK(npy_read(store, "halves.npy", &npy, info.token, (struct npy_range){0, 9},
-                      (void **)&values, &err),
-             &err);
+    const struct npy_object object = {store, "halves.npy", &npy, info.token};
+    CHECK_OK(npy_read(&object, (struct npy_range){0, 9}, (void **)&values, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
         float seen = ((const float *)(const void *)values)[i];
         CHECK(isnan(wanted[i]) ? isnan(seen)

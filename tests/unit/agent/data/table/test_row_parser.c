@@ -333,12 +333,12 @@ static void test_a_header_is_found_or_refused(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        size_t first = 99, end = 99;
+        struct row_header header = {99, 99};
         int result = row_parser_header(SPLIT_CSV, rows[i].data, rows[i].size, rows[i].has_all,
-                                       &first, &end, &err);
+                                       &header, &err);
         CHECK_INT(result, rows[i].problem ? -1 : 0);
-        CHECK_INT(first, rows[i].problem ? 99 : rows[i].first);
-        CHECK_INT(end, rows[i].problem ? 99 : rows[i].end);
+        CHECK_INT(header.first, rows[i].problem ? 99 : rows[i].first);
+        CHECK_INT(header.end, rows[i].problem ? 99 : rows[i].end);
         CHECK(!rows[i].problem || strstr(err.text, rows[i].problem));
     }
 }

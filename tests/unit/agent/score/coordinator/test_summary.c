@@ -20,43 +20,59 @@ static struct ledger *new_ledger(int64_t items) {
     return ledger;
 }
 
-/* A record of the run, with a number of failed items. */
-static void add(struct facts *facts, enum commit_verdict verdict, int64_t epoch, int64_t first,
-                const char *worker, int64_t failed, enum commit_fault fault) {
+struct made_record {
+    enum commit_verdict verdict;
+    int64_t epoch, first;
+    const char *worker;
+    int64_t failed; /* items */
+    enum commit_fault fault;
+};
+
+static void add(struct facts *facts, const struct made_record *made) {
     static const char cause[] = "frame 9: bad";
     AUTO(tree_freep) json_t *failures = json_pack("[[i,s]]", 1, cause);
-    struct commit_record record = {.verdict = verdict,
-                                   .first = first,
+    struct commit_record record = {.verdict = made->verdict,
+                                   .first = made->first,
                                    .cells = 1,
                                    .items = 8,
-                                   .failed = failed,
-                                   .epoch = epoch,
+                                   .failed = made->failed,
+                                   .epoch = made->epoch,
                                    .try = 2,
-                                   .worker = worker,
+                                   .worker = made->worker,
                                    .text = cause,
                                    .text_size = strlen(cause),
-                                   .fault = fault,
-                                   .failures = verdict == COMMIT_PARTIAL ? failures : NULL};
-    facts_add(facts, &record, verdict == COMMIT_RETRY ? 0 : 1);
+                                   .fault = made->fault,
+                                   .failures = made->verdict == COMMIT_PARTIAL ? failures : NULL};
+    facts_add(facts, &record, made->verdict == COMMIT_RETRY ? 0 : 1);
 }
 
 static void test_the_summary_tells_what_failed_and_who_did_what(void) {
+    /* Of an earlier coordinator, and of the one that ends the run, which never saw w-1. */
+    static const struct made_record records[] = {
+        {COMMIT_RETRY, 0, 1, "w-1", 0, COMMIT_LOST},
+        {COMMIT_RETRY, 0, 2, "w-1", 0, COMMIT_TIMEOUT},
+        {COMMIT_DONE, 0, 0, "w-1", 0, COMMIT_ERROR},
+        {COMMIT_FAILED, 0, 1, "w-1", 8, COMMIT_LOST},
+        {COMMIT_PARTIAL, 5, 2, "w-0", 3, COMMIT_ERROR},
+        {COMMIT_FAILED, 5, 3, "w-0", 8, COMMIT_ERROR},
+    };
     struct ledger *ledger = new_ledger(33);
     AUTO(facts_freep) struct facts *facts = facts_new();
-    /* An earlier coordinator, and the one that ends it, which never saw w-1. */
-    add(facts, COMMIT_RETRY, 0, 1, "w-1", 0, COMMIT_LOST);
-    add(facts, COMMIT_RETRY, 0, 2, "w-1", 0, COMMIT_TIMEOUT);
-    add(facts, COMMIT_DONE, 0, 0, "w-1", 0, COMMIT_ERROR);
-    add(facts, COMMIT_FAILED, 0, 1, "w-1", 8, COMMIT_LOST);
-    add(facts, COMMIT_PARTIAL, 5, 2, "w-0", 3, COMMIT_ERROR);
-    add(facts, COMMIT_FAILED, 5, 3, "w-0", 8, COMMIT_ERROR);
+    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+        add(facts, &records[i]);
+    }
     facts_finish(facts);
     struct run_progress progress;
     run_progress_init(&progress);
     progress.state = PROGRESS_FAILED;
     snprintf(progress.failed_log, sizeof progress.failed_log, "two\nlines");
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .batch_items = 8};
-    struct summary summary = {&job, &progress, ledger, facts, 0, 61000, 1, false};
+    struct summary summary = {.job = &job,
+                              .progress = &progress,
+                              .ledger = ledger,
+                              .facts = facts,
+                              .completed_wall_ms = 61000,
+                              .exit_code = 1};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     CHECK_STR(tree_text(tree, "state", ""), "Failed");
     CHECK_STR(tree_text(tree, "started", ""), "1970-01-01T00:00:00Z");
@@ -84,7 +100,12 @@ static char *ended(const struct job *job, enum run_progress_state state, int exi
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
     progress.outputs = outputs;
-    struct summary summary = {job, &progress, ledger, NULL, 0, 61000, exit_code, exit_code == 0};
+    struct summary summary = {.job = job,
+                              .progress = &progress,
+                              .ledger = ledger,
+                              .completed_wall_ms = 61000,
+                              .exit_code = exit_code,
+                              .has_report = exit_code == 0};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     ledger_free(ledger);
     return json_dumps(tree, 0);
@@ -112,7 +133,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
         writer.uid = rows[i].uid;
         writer.run = rows[i].run;
         AUTO(text_freep) char *text = ended(&writer, rows[i].state, rows[i].exit_code);
-        AUTO(tree_freep) json_t *words = summary_words(&job, false, text, strlen(text), &code);
+        AUTO(tree_freep) json_t *words = summary_message(&job, false, text, strlen(text), &code);
         CHECK_INT(words != NULL, rows[i].is_the_end);
         CHECK_INT(code, rows[i].is_the_end ? rows[i].exit_code : -1);
         if (words) {
@@ -140,7 +161,7 @@ static void test_a_broken_summary_is_none(void) {
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
         int code = -1;
         AUTO(text_freep) char *text = x_printf("%s%s", whole, endings[i]);
-        CHECK(!summary_words(&job, false, text, strlen(text), &code));
+        CHECK(!summary_message(&job, false, text, strlen(text), &code));
         CHECK_INT(code, -1);
     }
 }
@@ -152,7 +173,7 @@ static int tell(struct summary *summary, struct commit_log *log, int64_t dies_af
     struct broken_options options = {.seed = (uint64_t)dies_after, .dies_after = dies_after};
     AUTO(store_freep) struct store *output = broken_store(open_output("out/told"), &options);
     error_clear(err);
-    return summary_tell(summary, output, log, NULL, NULL, err);
+    return summary_write_all(summary, output, log, err);
 }
 
 /* Wherever the disk becomes full: the summary and all other files exist, or no summary does. */

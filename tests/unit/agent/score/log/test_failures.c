@@ -151,11 +151,13 @@ static const struct commit_head made_head = {
 
 static int read_commit(const char *text, size_t size, struct commit_record *ret_record,
                        struct error *err) {
-    struct commit_head head;
-    AUTO(tree_freep) json_t *tree = NULL;
-    return commit_read_head(text, size, &head, &tree, err) < 0
-               ? -1
-               : commit_read_records(text, size, &head, tree, keep_text, ret_record, err);
+    struct commit_object object = {.text = {.data = (char *)text, .size = size}};
+    int result = commit_read_head(text, size, &object.head, &object.tree, err);
+    if (result == 0) {
+        result = commit_read_records(&object, keep_text, ret_record, err);
+    }
+    json_decref(object.tree);
+    return result;
 }
 
 static void test_records_say_what_they_said(void) {

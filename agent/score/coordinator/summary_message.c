@@ -48,8 +48,8 @@ static bool is_verdict(const json_t *tree) {
            (code == 1 && strcmp(state, run_progress_state_name(PROGRESS_FAILED)) == 0);
 }
 
-json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
-                      int *ret_exit_code) {
+json_t *summary_message(const struct job *job, bool any_uid, const char *text, size_t size,
+                        int *ret_exit_code) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *tree = NULL;
     AUTO(tree_freep) json_t *words = json_object();
@@ -81,7 +81,7 @@ static bool is_there(const struct job *job, struct store *output, const char *sp
             store_stat(output, spec_path + length + 1, &info, &ignored) == 0);
 }
 
-json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) {
+json_t *summary_read_message(const struct job *job, bool any_uid, int *ret_exit_code) {
     struct error ignored = {0};
     AUTO(store_freep) struct store *output = NULL;
     AUTO(buffer_release) struct buffer text;
@@ -92,7 +92,7 @@ json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) 
     }
     AUTO(tree_freep)
     json_t *words =
-        summary_words(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
+        summary_message(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
     size_t i;
     json_t *path;
     json_array_foreach(json_object_get(words, "outputs"), i, path) {
