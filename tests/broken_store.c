@@ -113,11 +113,11 @@ static int broken_get(struct store *base, const char *name, struct buffer *buffe
                : store_get(inner_of(base), name, buffer, ret_info, err);
 }
 
-static int broken_read(struct store *base, const char *name, int64_t offset, void *data,
-                       size_t size, const char *token, size_t *ret_size, struct error *err) {
+static int broken_read(struct store *base, const char *name, const struct store_piece *piece,
+                       size_t *ret_size, struct error *err) {
     return before_read(base, name, err) < 0
                ? -1
-               : store_read(inner_of(base), name, offset, data, size, token, ret_size, err);
+               : store_read(inner_of(base), name, piece, ret_size, err);
 }
 
 static int broken_stat(struct store *base, const char *name, struct store_info *ret_info,

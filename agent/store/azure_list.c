@@ -2,7 +2,7 @@
 /* Pages of List Blobs, 5,000 names each. The service lists in the order of the names' bytes, but
  * for accounts with a hierarchical namespace, where "a/b" comes before "a.txt": names out of order
  * are refused, since a listing that continues after a name would miss others. */
-#include "agent/store/azure_store.h"
+#include "agent/store/azure_folder.h"
 #include "agent/store/blob_list.h"
 
 #include <stdio.h>
@@ -115,7 +115,7 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
 
 int azure_list(struct store *base, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err) {
-    const char *folder = ((struct azure_store *)base)->place.folder;
+    const char *folder = ((struct azure_folder *)base)->place.folder;
     struct listing listing = {.store = base,
                               .folder_size = *folder ? strlen(folder) + 1 : 0,
                               .hidden_from = strlen(prefix),

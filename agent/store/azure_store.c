@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure_store.h"
+#include "agent/store/azure_folder.h"
 
 #include "lib/time/clock.h"
 
@@ -8,7 +8,7 @@
 
 enum { RANGES_AT_ONCE = 64, READ_AGAIN_MAX = 3, PEEKS_AT_ONCE = 16 };
 
-static void place_free(struct azure_store *store) {
+static void place_free(struct azure_folder *store) {
     azure_account_free(store->account);
     azure_place_release(&store->place);
     free(store);
@@ -47,7 +47,7 @@ static int azure_open(const char *spec_path, bool writes, struct store **ret_sto
     if (azure_place_read(spec_path, &place, err) < 0) {
         return error_context(err, "%.200s", spec_path);
     }
-    struct azure_store *store = x_calloc(1, sizeof *store);
+    struct azure_folder *store = x_calloc(1, sizeof *store);
     AUTO(text_freep)
     char *path = x_printf("az://%s/%s%s%s", place.account, place.container,
                           *place.folder ? "/" : "", place.folder);
@@ -68,7 +68,7 @@ static int azure_open(const char *spec_path, bool writes, struct store **ret_sto
 }
 
 static void azure_free(struct store *base) {
-    place_free((struct azure_store *)base);
+    place_free((struct azure_folder *)base);
 }
 
 static struct store_can azure_can(const struct store *base UNUSED) {
@@ -99,22 +99,23 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
     return 0;
 }
 
-/* Reads bytes [first, end) into data, in several pieces at once, all of the object with that token.
- * *ret_size_bytes: of the whole object; -1: the range is beyond its end. */
-static int read_pieces(struct store *base, const char *name, int64_t first, int64_t end, char *data,
-                       const char *token, int64_t *ret_size_bytes, struct error *err) {
+/* Reads the bytes of a piece in several requests at once, all of the object with the piece's token.
+ * *ret_size_bytes: of the whole object; -1: the piece is beyond its end. */
+static int read_pieces(struct store *base, const char *name, const struct store_piece *piece,
+                       int64_t *ret_size_bytes, struct error *err) {
+    int64_t end = piece->offset + (int64_t)piece->size;
     *ret_size_bytes = -1;
-    for (int64_t at = first; at < end;) {
+    for (int64_t at = piece->offset; at < end;) {
         struct azure_call calls[RANGES_AT_ONCE];
         size_t count = 0;
         for (; count < RANGES_AT_ONCE && at < end; count++) {
             int64_t size = MIN(AZURE_PIECE_BYTES, end - at);
             calls[count] = (struct azure_call){.method = "GET",
                                                .name = name,
-                                               .if_match = token,
+                                               .if_match = piece->token,
                                                .first_byte = at,
                                                .range_size = size,
-                                               .into = data + (at - first),
+                                               .into = (char *)piece->data + (at - piece->offset),
                                                .room = (size_t)size,
                                                .accepts = 416};
             at += size;
@@ -132,19 +133,18 @@ static int read_pieces(struct store *base, const char *name, int64_t first, int6
     return 0;
 }
 
-/* Reads the first piece of an object, up to `room` bytes, and the object's properties. If the range
- * is empty (416), the size is requested; if the range has bytes by then, everything is repeated. */
-static int read_first(struct store *base, const char *name, int64_t offset, char *data, size_t room,
-                      const char *token, struct store_info *ret_info, size_t *ret_size,
-                      struct error *err) {
+/* Reads a piece in one request, and the object's properties. If the range is empty (416), the size
+ * is requested; if the range has bytes by then, everything is repeated. */
+static int read_first(struct store *base, const char *name, const struct store_piece *piece,
+                      struct store_info *ret_info, size_t *ret_size, struct error *err) {
     for (int again = 0; again < READ_AGAIN_MAX; again++) {
         struct azure_call call = {.method = "GET",
                                   .name = name,
-                                  .if_match = token,
-                                  .first_byte = offset,
-                                  .range_size = (int64_t)room,
-                                  .into = data,
-                                  .room = room,
+                                  .if_match = piece->token,
+                                  .first_byte = piece->offset,
+                                  .range_size = (int64_t)piece->size,
+                                  .into = piece->data,
+                                  .room = piece->size,
                                   .accepts = 416};
         if (azure_run(azure_of(base), &call, 1, err) < 0) {
             return -1;
@@ -159,11 +159,11 @@ static int read_first(struct store *base, const char *name, int64_t offset, char
         if (azure_stat(base, name, ret_info, err) < 0) {
             return -1;
         }
-        if (token && strcmp(token, ret_info->token) != 0) {
+        if (piece->token && strcmp(piece->token, ret_info->token) != 0) {
             return error_set(err, ERROR_CONFLICT, "%s/%s: has changed since it was listed",
                              base->path, name);
         }
-        if (ret_info->size_bytes <= offset) {
+        if (ret_info->size_bytes <= piece->offset) {
             *ret_size = 0;
             return 0;
         }
@@ -181,7 +181,8 @@ static int azure_get(struct store *base, const char *name, struct buffer *buffer
     struct store_info info = {0};
     struct error full = {0};
     int64_t again_bytes;
-    if (read_first(base, name, 0, first, room, NULL, &info, &size, err) < 0) {
+    if (read_first(base, name, &(struct store_piece){0, first, room, NULL}, &info, &size, err) <
+        0) {
         return -1;
     }
     size_t more = (size_t)info.size_bytes - size;
@@ -191,8 +192,8 @@ static int azure_get(struct store *base, const char *name, struct buffer *buffer
         return error_set(err, ERROR_INVALID, "%s/%s: %lld bytes, larger than the limit of %zu",
                          base->path, name, (long long)info.size_bytes, buffer->max);
     }
-    if (more && read_pieces(base, name, (int64_t)size, info.size_bytes, rest, info.token,
-                            &again_bytes, err) < 0) {
+    const struct store_piece others = {(int64_t)size, rest, more, info.token};
+    if (more && read_pieces(base, name, &others, &again_bytes, err) < 0) {
         return -1;
     }
     if (ret_info) {
@@ -201,34 +202,38 @@ static int azure_get(struct store *base, const char *name, struct buffer *buffer
     return 0;
 }
 
-static int azure_read(struct store *base, const char *name, int64_t offset, void *data, size_t size,
-                      const char *token, size_t *ret_size, struct error *err) {
+static int azure_read(struct store *base, const char *name, const struct store_piece *piece,
+                      size_t *ret_size, struct error *err) {
     struct store_info info = {0};
+    struct store_piece rest = *piece; /* what is not read yet */
     size_t got = 0;
-    int64_t end = offset + (int64_t)size, size_bytes = -1;
-    if (!size) {
+    int64_t end = piece->offset + (int64_t)piece->size, size_bytes = -1;
+    if (!piece->size) {
         return azure_stat(base, name, &info, err) < 0 ? -1 : (*ret_size = 0, 0);
     }
-    if (!token || size <= (size_t)AZURE_PIECE_BYTES) {
-        size_t room = MIN(size, (size_t)AZURE_PIECE_BYTES);
-        if (read_first(base, name, offset, data, room, token, &info, &got, err) < 0) {
+    if (!piece->token || piece->size <= (size_t)AZURE_PIECE_BYTES) {
+        rest.size = MIN(piece->size, (size_t)AZURE_PIECE_BYTES);
+        if (read_first(base, name, &rest, &info, &got, err) < 0) {
             return -1;
         }
         end = MIN(end, info.size_bytes);
-        if (got < room || offset + (int64_t)got >= end) {
+        if (got < rest.size || piece->offset + (int64_t)got >= end) {
             *ret_size = got;
             return 0;
         }
-        token = info.token;
+        rest = (struct store_piece){piece->offset + (int64_t)got, (char *)piece->data + got,
+                                    (size_t)(end - piece->offset) - got, info.token};
     }
-    if (read_pieces(base, name, offset + (int64_t)got, end, (char *)data + got, token, &size_bytes,
-                    err) < 0) {
+    if (read_pieces(base, name, &rest, &size_bytes, err) < 0) {
         return -1;
     }
-    if (size_bytes < 0) { /* the whole range is after the end, so the token was not checked */
-        return read_first(base, name, offset, data, 1, token, &info, ret_size, err);
+    if (size_bytes < 0) { /* the whole piece is after the end, so the token was not checked */
+        struct store_piece byte = *piece;
+        byte.size = 1;
+        byte.token = rest.token;
+        return read_first(base, name, &byte, &info, ret_size, err);
     }
-    *ret_size = (size_t)(MIN(end, size_bytes) - offset);
+    *ret_size = (size_t)(MIN(end, size_bytes) - piece->offset);
     return 0;
 }
 
@@ -260,7 +265,7 @@ static void azure_peek(struct store *base, struct store_peeked *objects, size_t 
     }
 }
 
-const struct store_ops azure_store = {
+const struct store_ops azure_store_ops = {
     .prefix = "az://",
     .open = azure_open,
     .free = azure_free,

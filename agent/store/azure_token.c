@@ -92,8 +92,13 @@ static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms
     return 0;
 }
 
+struct response {
+    int status;
+    char *body; /* owned */
+};
+
 static int ask(const struct azure_place *place, struct resolver *resolver, const char *url,
-               const char *form, int *ret_status, char **ret_body, struct error *err) {
+               const char *form, struct response *ret_response, struct error *err) {
     AUTO(text_freep) char *host = NULL, *addresses = NULL;
     int port = 0;
     if (!azure_url_host(url, &host, &port)) {
@@ -120,7 +125,7 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
                                    .resolve = strchr(host, ':') ? NULL : route,
                                    .timeout_ms = TRY_MS,
                                    .max_bytes = TOKEN_BYTES_MAX};
-    return http_get(&request, ret_status, ret_body, err);
+    return http_get(&request, &ret_response->status, &ret_response->body, err);
 }
 
 int azure_token_fetch(const struct azure_place *place, struct resolver *resolver, char **ret_token,
@@ -130,18 +135,18 @@ int azure_token_fetch(const struct azure_place *place, struct resolver *resolver
     AUTO(text_freep)
     char *url = x_printf("%s%s%s/oauth2/v2.0/token", place->authority,
                          text_ends(place->authority, "/") ? "" : "/", place->tenant_id);
-    char *body = NULL;
-    int status = 0, result = make_form(place, &form, err);
+    struct response response = {0};
+    int result = make_form(place, &form, err);
     if (result == 0) {
-        result = ask(place, resolver, url, form.data, &status, &body, err);
+        result = ask(place, resolver, url, form.data, &response, err);
     }
     if (result == 0) {
-        result = status == 200 ? read_answer(body, ret_token, ret_lasts_ms, err)
-                               : refuse(status, body, err);
+        result = response.status == 200 ? read_answer(response.body, ret_token, ret_lasts_ms, err)
+                                        : refuse(response.status, response.body, err);
     }
-    if (body) {
-        explicit_bzero(body, strlen(body));
-        free(body);
+    if (response.body) {
+        explicit_bzero(response.body, strlen(response.body));
+        free(response.body);
     }
     if (form.data) {
         explicit_bzero(form.data, form.size);

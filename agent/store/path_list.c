@@ -4,7 +4,7 @@
  * dozen bytes take two passes. A folder's key is its name with the slash, so that reporting its
  * content at the key's position gives the order of complete names. */
 #include "agent/store/path.h"
-#include "agent/store/path_store.h"
+#include "agent/store/path_folder.h"
 #include "lib/file.h"
 
 #include <dirent.h>
@@ -153,7 +153,7 @@ static int is_linked_file(const struct listing *listing, const char *name,
     if (path_open(spec_path, &fd, &why) == 0) {
         bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
         if (is_file) {
-            folder_info(listing->store, &status, ret_info);
+            path_folder_info(listing->store, &status, ret_info);
         }
         return is_file;
     }
@@ -176,17 +176,25 @@ static int look(const struct listing *listing, int folder_fd, const char *folder
                    ? 0
                    : error_from_errno(err, errno, "%s/%s%s", listing->store->path, folder, key);
     }
-    folder_info(listing->store, &status, ret_info);
+    path_folder_info(listing->store, &status, ret_info);
     return S_ISREG(status.st_mode);
 }
 
-static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
-                       const char *from, size_t budget, int depth, struct error *err);
+/* A folder to list. */
+struct level {
+    int fd;
+    const char *folder; /* its name: "" or with a slash at its end */
+    const char *from;   /* below it, only names after this one are listed */
+    size_t budget;      /* bytes of memory */
+    int depth;          /* 1: the folder that the caller named */
+};
 
-/* 0: continue; 1: stop; -1. key: from read_pass. */
-static int tell(const struct listing *listing, int folder_fd, const char *folder, const char *key,
-                const char *from, size_t budget, int depth, struct error *err) {
-    AUTO(text_freep) char *name = x_printf("%s%s", folder, key);
+static int list_folder(const struct listing *listing, const struct level *level, struct error *err);
+
+/* Lists an entry of a folder. 0: continue; 1: stop; -1. key: from read_pass. */
+static int list_entry(const struct listing *listing, const struct level *level, const char *key,
+                      struct error *err) {
+    AUTO(text_freep) char *name = x_printf("%s%s", level->folder, key);
     size_t length = strlen(key);
     if (strlen(name) > STORE_NAME_MAX) {
         return error_set(err, ERROR_INVALID, "%s/%.80s...: a name of more than %d bytes",
@@ -195,52 +203,57 @@ static int tell(const struct listing *listing, int folder_fd, const char *folder
     if (key[length - 1] != '/') {
         struct store_info info;
         bool is_link = key[length + 1];
-        int is_told = is_link ? is_linked_file(listing, name, &info, err)
-                              : look(listing, folder_fd, folder, key, &info, err);
-        return is_told > 0
+        int is_file = is_link ? is_linked_file(listing, name, &info, err)
+                              : look(listing, level->fd, level->folder, key, &info, err);
+        return is_file > 0
                    ? listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err)
-                   : is_told;
+                   : is_file;
     }
-    if (depth == STORE_DEPTH_MAX) {
+    if (level->depth == STORE_DEPTH_MAX) {
         return error_set(err, ERROR_INVALID, "%s has folders more than %d deep",
                          listing->store->path, STORE_DEPTH_MAX);
     }
     AUTO(text_freep) char *last = x_strndup(key, length - 1);
-    int fd = openat(folder_fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(level->fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
         return is_gone ? 0
                        : error_from_errno(err, errno, "%s/%s: cannot open the folder",
                                           listing->store->path, name);
     }
-    return list_folder(listing, fd, name, text_starts(from, key) ? from + length : "",
-                       MAX(budget / 2, (size_t)BUDGET_BYTES_MIN), depth + 1, err);
+    const struct level below = {
+        .fd = fd,
+        .folder = name,
+        .from = text_starts(level->from, key) ? level->from + length : "",
+        .budget = MAX(level->budget / 2, (size_t)BUDGET_BYTES_MIN),
+        .depth = level->depth + 1,
+    };
+    return list_folder(listing, &below, err);
 }
 
-/* folder: "" or with a slash at its end. Closes the descriptor. */
-static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
-                       const char *from, size_t budget, int depth, struct error *err) {
-    DIR *entries = fdopendir(fd_owned);
+/* Closes the level's descriptor. */
+static int list_folder(const struct listing *listing, const struct level *level,
+                       struct error *err) {
+    DIR *entries = fdopendir(level->fd);
     if (!entries) {
         int errno_value = errno;
-        close(fd_owned);
-        return error_from_errno(err, errno_value, "%s/%s", listing->store->path, folder);
+        close(level->fd);
+        return error_from_errno(err, errno_value, "%s/%s", listing->store->path, level->folder);
     }
-    AUTO(keys_release) struct keys keys = {.budget = budget / 2};
-    AUTO(text_freep) char *told = x_strdup("");
+    AUTO(keys_release) struct keys keys = {.budget = level->budget / 2};
+    AUTO(text_freep) char *listed = x_strdup("");
     int result = 0;
     do {
-        if (read_pass(&keys, entries, from, told) < 0) {
+        if (read_pass(&keys, entries, level->from, listed) < 0) {
             result = error_from_errno(err, errno, "%s/%s: cannot read the folder",
-                                      listing->store->path, folder);
+                                      listing->store->path, level->folder);
         }
         for (size_t i = 0; result == 0 && i < keys.count; i++) {
-            result = tell(listing, dirfd(entries), folder, keys.bytes + keys.starts[i], from,
-                          budget, depth, err);
+            result = list_entry(listing, level, keys.bytes + keys.starts[i], err);
         }
         if (keys.count) {
-            free(told);
-            told = x_strdup(keys.bytes + keys.starts[keys.count - 1]);
+            free(listed);
+            listed = x_strdup(keys.bytes + keys.starts[keys.count - 1]);
         }
     } while (result == 0 && keys.cutoff);
     closedir(entries);
@@ -271,17 +284,18 @@ static int list_below(struct listing *listing, const char *prefix, const char *a
         return 0; /* a file has nothing below it */
     }
     const char *from = after && text_starts(after, prefix) ? after + strlen(prefix) : "";
-    return list_folder(listing, fd, prefix, from, BUDGET_BYTES, 1, err) < 0 ? -1 : 0;
+    const struct level top = {fd, prefix, from, BUDGET_BYTES, 1};
+    return list_folder(listing, &top, err) < 0 ? -1 : 0;
 }
 
-int folder_list(struct store *store, const char *prefix, const char *after, store_each *each,
-                void *context, struct error *err) {
+int path_folder_list(struct store *store, const char *prefix, const char *after, store_each *each,
+                     void *context, struct error *err) {
     struct listing listing = {.store = store, .each = each, .context = context};
     return list_below(&listing, prefix, after, err);
 }
 
-int folder_list_infos(struct store *store, const char *prefix, const char *after, store_each *each,
-                      void *context, struct error *err) {
+int path_folder_list_infos(struct store *store, const char *prefix, const char *after,
+                           store_each *each, void *context, struct error *err) {
     struct listing listing = {
         .store = store, .wants_infos = true, .each = each, .context = context};
     return list_below(&listing, prefix, after, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/path.h"
-#include "agent/store/path_store.h"
+#include "agent/store/path_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/path_store.h"
+#include "agent/store/path_folder.h"
 
 #include "agent/store/path.h"
 #include "lib/file.h"
@@ -32,7 +32,7 @@ static const struct {
 };
 
 /* On some systems f_type is a signed 32-bit number. */
-static void look_up(struct folder_store *store, const struct statfs *status) {
+static void look_up(struct path_folder *store, const struct statfs *status) {
     store->can = (struct store_can){.creates = true, .is_local = true};
     store->has_inodes = true;
     for (size_t i = 0; i < ARRAY_LEN(file_systems); i++) {
@@ -43,25 +43,6 @@ static void look_up(struct folder_store *store, const struct statfs *status) {
     }
 }
 
-int folder_sync(int fd, const char *spec_path, struct error *err) {
-    /* EINVAL: this file system cannot sync a folder (SMB). */
-    return fsync(fd) == 0 || errno == EINVAL ? 0 : error_from_errno(err, errno, "%s", spec_path);
-}
-
-int folder_open_fd(const char *spec_path, int *ret_fd, struct error *err) {
-    AUTO(fd_closep) int fd = -1;
-    struct stat status;
-    if (path_open(spec_path, &fd, err) < 0) {
-        return -1;
-    }
-    if (fstat(fd, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        return error_set(err, ERROR_INVALID, "%s: is a file, a folder is expected", spec_path);
-    }
-    *ret_fd = fd;
-    fd = -1;
-    return 0;
-}
-
 /* Syncs the folders above the store, within the volume: their names must survive a power failure
  * like their content. */
 static int sync_above(const char *spec_path, struct error *err) {
@@ -70,26 +51,27 @@ static int sync_above(const char *spec_path, struct error *err) {
         *slash = 0;
         AUTO(fd_closep) int fd = -1;
         struct error denied = {0};
-        if (folder_open_fd(path, &fd, &denied) == 0 && folder_sync(fd, path, err) < 0) {
+        if (path_folder_open_fd(path, &fd, &denied) == 0 && path_folder_sync(fd, path, err) < 0) {
             return -1; /* a folder without read permission cannot be synced */
         }
     }
     return 0;
 }
 
-static int folder_open(const char *spec_path, bool writes, struct store **ret_store,
-                       struct error *err) {
+static int path_folder_open(const char *spec_path, bool writes, struct store **ret_store,
+                            struct error *err) {
     AUTO(text_freep) char *made = NULL;
     AUTO(fd_closep) int fd = -1;
     struct statfs status;
     if ((writes && path_make_folder(spec_path, &made, err) < 0) ||
-        folder_open_fd(spec_path, &fd, err) < 0 || (writes && sync_above(spec_path, err) < 0)) {
+        path_folder_open_fd(spec_path, &fd, err) < 0 ||
+        (writes && sync_above(spec_path, err) < 0)) {
         return -1;
     }
     if (fstatfs(fd, &status) < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
-    struct folder_store *store = x_calloc(1, sizeof *store);
+    struct path_folder *store = x_calloc(1, sizeof *store);
     look_up(store, &status);
     store->probe = path_probe_new(spec_path);
     pthread_mutex_init(&store->lock, NULL);
@@ -98,7 +80,7 @@ static int folder_open(const char *spec_path, bool writes, struct store **ret_st
 }
 
 /* The volume's folder exists before any output, and querying it costs a server little. */
-static int folder_try(const char *spec_path, int timeout_ms, struct error *err) {
+static int path_folder_try(const char *spec_path, int timeout_ms, struct error *err) {
     AUTO(text_freep) char *volume = x_strndup(spec_path, strcspn(spec_path, "/"));
     struct path_probe *probe = path_probe_new(volume);
     struct error answer = {0};
@@ -111,34 +93,23 @@ static int folder_try(const char *spec_path, int timeout_ms, struct error *err) 
     return -1;
 }
 
-static void folder_free(struct store *base) {
-    struct folder_store *store = folder_of(base);
+static void path_folder_free(struct store *base) {
+    struct path_folder *store = path_folder_of(base);
     path_probe_free(store->probe);
     pthread_mutex_destroy(&store->lock);
     free(store->synced);
     free(store);
 }
 
-static struct store_can folder_can(const struct store *base) {
-    return ((const struct folder_store *)base)->can;
+static struct store_can path_folder_can(const struct store *base) {
+    return ((const struct path_folder *)base)->can;
 }
 
-static int folder_probe(struct store *base, int timeout_ms, struct error *err) {
-    return path_probe_wait(folder_of(base)->probe, timeout_ms, err);
+static int path_folder_probe(struct store *base, int timeout_ms, struct error *err) {
+    return path_probe_wait(path_folder_of(base)->probe, timeout_ms, err);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
-
-void folder_info(const struct store *base, const struct stat *status, struct store_info *ret_info) {
-    bool has_inodes = ((const struct folder_store *)base)->has_inodes;
-    ret_info->size_bytes = status->st_size;
-    ret_info->modified_ns =
-        (int64_t)status->st_mtim.tv_sec * 1000000000 + (int64_t)status->st_mtim.tv_nsec;
-    snprintf(ret_info->token, sizeof ret_info->token, "%llx-%llx.%lx-%llx",
-             (unsigned long long)status->st_size, (unsigned long long)status->st_mtim.tv_sec,
-             (unsigned long)status->st_mtim.tv_nsec,
-             has_inodes ? (unsigned long long)status->st_ino : 0ULL);
-}
 
 static int open_object(struct store *base, const char *name, char **ret_spec_path, int *ret_fd,
                        struct store_info *ret_info, struct error *err) {
@@ -154,7 +125,7 @@ static int open_object(struct store *base, const char *name, char **ret_spec_pat
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s: is not a regular file", spec_path);
     }
-    folder_info(base, &status, ret_info);
+    path_folder_info(base, &status, ret_info);
     *ret_spec_path = TAKE(spec_path);
     *ret_fd = fd;
     fd = -1;
@@ -181,8 +152,8 @@ static ssize_t read_at(int fd, char *data, size_t size, int64_t offset) {
     return (ssize_t)done;
 }
 
-static int folder_get(struct store *base, const char *name, struct buffer *buffer,
-                      struct store_info *ret_info, struct error *err) {
+static int path_folder_get(struct store *base, const char *name, struct buffer *buffer,
+                           struct store_info *ret_info, struct error *err) {
     AUTO(text_freep) char *spec_path = NULL;
     AUTO(fd_closep) int fd = -1;
     struct store_info info;
@@ -210,8 +181,8 @@ static int folder_get(struct store *base, const char *name, struct buffer *buffe
     return 0;
 }
 
-static int folder_read(struct store *base, const char *name, int64_t offset, void *data,
-                       size_t size, const char *token, size_t *ret_size, struct error *err) {
+static int path_folder_read(struct store *base, const char *name, const struct store_piece *piece,
+                            size_t *ret_size, struct error *err) {
     AUTO(text_freep) char *spec_path = NULL;
     AUTO(fd_closep) int fd = -1;
     struct store_info info;
@@ -219,13 +190,14 @@ static int folder_read(struct store *base, const char *name, int64_t offset, voi
     if (open_object(base, name, &spec_path, &fd, &info, err) < 0) {
         return -1;
     }
-    ssize_t got = read_at(fd, data, size, offset);
+    ssize_t got = read_at(fd, piece->data, piece->size, piece->offset);
     if (got < 0 || fstat(fd, &after) < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
     /* Checked after the read, too, since a file that is written in place may change during it. */
+    const char *token = piece->token;
     bool is_same = !token || strcmp(info.token, token) == 0;
-    folder_info(base, &after, &info);
+    path_folder_info(base, &after, &info);
     if (!is_same || (token && strcmp(info.token, token) != 0)) {
         return error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed", spec_path);
     }
@@ -233,8 +205,8 @@ static int folder_read(struct store *base, const char *name, int64_t offset, voi
     return 0;
 }
 
-static int folder_stat(struct store *base, const char *name, struct store_info *ret_info,
-                       struct error *err) {
+static int path_folder_stat(struct store *base, const char *name, struct store_info *ret_info,
+                            struct error *err) {
     AUTO(text_freep) char *spec_path = NULL;
     AUTO(fd_closep) int fd = -1;
     struct store_info info;
@@ -245,24 +217,24 @@ static int folder_stat(struct store *base, const char *name, struct store_info *
     return 0;
 }
 
-const struct store_ops path_store = {
+const struct store_ops path_store_ops = {
     .prefix = "",
-    .open = folder_open,
-    .try_path = folder_try,
-    .free = folder_free,
-    .can = folder_can,
-    .probe = folder_probe,
-    .get = folder_get,
-    .read = folder_read,
-    .stat = folder_stat,
-    .put = folder_put,
-    .remove = folder_remove,
-    .list = folder_list,
-    .list_infos = folder_list_infos,
-    .clear = folder_clear,
-    .sweep = folder_sweep,
-    .upload_open = folder_upload_open,
-    .upload_add = folder_upload_add,
-    .upload_commit = folder_upload_commit,
-    .upload_free = folder_upload_free,
+    .open = path_folder_open,
+    .try_path = path_folder_try,
+    .free = path_folder_free,
+    .can = path_folder_can,
+    .probe = path_folder_probe,
+    .get = path_folder_get,
+    .read = path_folder_read,
+    .stat = path_folder_stat,
+    .put = path_folder_put,
+    .remove = path_folder_remove,
+    .list = path_folder_list,
+    .list_infos = path_folder_list_infos,
+    .clear = path_folder_clear,
+    .sweep = path_folder_sweep,
+    .upload_open = path_folder_upload_open,
+    .upload_add = path_folder_upload_add,
+    .upload_commit = path_folder_upload_commit,
+    .upload_free = path_folder_upload_free,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Removes what a finished run leaves: its tries, and the temporaries of killed writers. */
 #include "agent/store/path.h"
-#include "agent/store/path_store.h"
+#include "agent/store/path_folder.h"
 #include "lib/file.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int folder_clear(struct store *base, const char *prefix, struct error *err) {
+int path_folder_clear(struct store *base, const char *prefix, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(base->path, prefix);
     AUTO(text_freep) char *path = NULL;
     return path_resolve(spec_path, &path, err) < 0 ? -1 : file_remove_tree(path, err);
@@ -39,7 +39,7 @@ static void sweep(int folder_fd, int depth) {
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries));) {
-        if (text_starts(entry->d_name, PATH_STORE_TEMPORARY)) {
+        if (text_starts(entry->d_name, PATH_FOLDER_TEMPORARY)) {
             (void)unlinkat(folder_fd, entry->d_name, 0);
         } else if ((entry->d_name[0] != '.' ||
                     (depth == 0 && strcmp(entry->d_name, ".windlass") == 0)) &&
@@ -50,9 +50,9 @@ static void sweep(int folder_fd, int depth) {
     closedir(entries);
 }
 
-int folder_sweep(struct store *base, struct error *err) {
+int path_folder_sweep(struct store *base, struct error *err) {
     int fd = -1;
-    if (folder_open_fd(base->path, &fd, err) < 0) {
+    if (path_folder_open_fd(base->path, &fd, err) < 0) {
         return -1;
     }
     sweep(fd, 0);

@@ -3,7 +3,7 @@
  * or renamed (REPLACE) to the final name. Every lookup uses path_open, which does not follow links
  * that leave the volume; every change is relative to a folder that was opened so. A killed writer
  * leaves its temporary, a hidden file. */
-#include "agent/store/path_store.h"
+#include "agent/store/path_folder.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 
@@ -21,7 +21,7 @@ struct folder_upload {
     char *name;
     char *spec_path; /* for messages */
     int folder_fd, fd;
-    char temporary[sizeof PATH_STORE_TEMPORARY + 32];
+    char temporary[sizeof PATH_FOLDER_TEMPORARY + 32];
     bool is_there; /* whether the temporary exists */
     dev_t device;
     ino_t inode;
@@ -42,7 +42,7 @@ static int make_folder(const struct store *base, const char *folder, int *ret_fd
                        struct error *err) {
     AUTO(text_freep) char *spec_path = folder_path(base, folder);
     struct error missing = {0};
-    if (folder_open_fd(spec_path, ret_fd, &missing) == 0) {
+    if (path_folder_open_fd(spec_path, ret_fd, &missing) == 0) {
         return 0;
     }
     if (missing.kind != ERROR_NOT_FOUND || !*folder) {
@@ -57,13 +57,13 @@ static int make_folder(const struct store *base, const char *folder, int *ret_fd
     if (mkdirat(parent_fd, file_basename(folder), 0777) < 0 && errno != EEXIST) {
         return error_from_errno(err, errno, "%s: cannot make the folder", spec_path);
     }
-    return folder_open_fd(spec_path, ret_fd, err);
+    return path_folder_open_fd(spec_path, ret_fd, err);
 }
 
 /* Syncs the folder's name in its parent, the parent's in its parent, and so on: the names then
  * survive a power failure, even if another process created them and died before syncing. */
 static int sync_names(struct store *base, const char *folder, struct error *err) {
-    struct folder_store *store = folder_of(base);
+    struct path_folder *store = path_folder_of(base);
     pthread_mutex_lock(&store->lock);
     bool is_synced = !*folder || (store->synced && strcmp(store->synced, folder) == 0);
     pthread_mutex_unlock(&store->lock);
@@ -75,7 +75,8 @@ static int sync_names(struct store *base, const char *folder, struct error *err)
         AUTO(text_freep) char *parent = folder_name(at);
         AUTO(text_freep) char *spec_path = folder_path(base, parent);
         AUTO(fd_closep) int fd = -1;
-        if (folder_open_fd(spec_path, &fd, err) < 0 || folder_sync(fd, spec_path, err) < 0) {
+        if (path_folder_open_fd(spec_path, &fd, err) < 0 ||
+            path_folder_sync(fd, spec_path, err) < 0) {
             return -1;
         }
         free(at);
@@ -88,7 +89,7 @@ static int sync_names(struct store *base, const char *folder, struct error *err)
     return 0;
 }
 
-void folder_upload_free(struct store_upload *base) {
+void path_folder_upload_free(struct store_upload *base) {
     struct folder_upload *upload = (struct folder_upload *)base;
     fd_closep(&upload->fd);
     if (upload->is_there) {
@@ -100,15 +101,15 @@ void folder_upload_free(struct store_upload *base) {
     free(upload);
 }
 
-int folder_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
-                       struct error *err) {
+int path_folder_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
+                            struct error *err) {
     struct folder_upload *upload = x_calloc(1, sizeof *upload);
     AUTO(text_freep) char *folder = folder_name(name);
     AUTO(text_freep) char *random = digest_random(12);
     upload->fd = upload->folder_fd = -1;
     upload->name = x_strdup(name);
     upload->spec_path = file_join(base->path, name);
-    snprintf(upload->temporary, sizeof upload->temporary, PATH_STORE_TEMPORARY "%s", random);
+    snprintf(upload->temporary, sizeof upload->temporary, PATH_FOLDER_TEMPORARY "%s", random);
     struct stat status;
     int result = make_folder(base, folder, &upload->folder_fd, err);
     if (result == 0) {
@@ -120,7 +121,7 @@ int folder_upload_open(struct store *base, const char *name, struct store_upload
         }
     }
     if (result < 0) {
-        folder_upload_free(&upload->base);
+        path_folder_upload_free(&upload->base);
         return -1;
     }
     upload->device = status.st_dev;
@@ -129,7 +130,8 @@ int folder_upload_open(struct store *base, const char *name, struct store_upload
     return 0;
 }
 
-int folder_upload_add(struct store_upload *base, const void *data, size_t size, struct error *err) {
+int path_folder_upload_add(struct store_upload *base, const void *data, size_t size,
+                           struct error *err) {
     struct folder_upload *upload = (struct folder_upload *)base;
     for (const char *at = data; size;) {
         ssize_t wrote = write(upload->fd, at, MIN(size, (size_t)1 << 30));
@@ -190,7 +192,7 @@ static int replace_object(struct folder_upload *upload) {
     return -1;
 }
 
-int folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
+int path_folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err) {
     struct folder_upload *upload = (struct folder_upload *)base;
     AUTO(text_freep) char *folder = folder_name(upload->name);
     /* Errors of writing are reported by fsync or, on FUSE and NFS, by close. */
@@ -207,36 +209,36 @@ int folder_upload_commit(struct store_upload *base, enum store_put how, struct e
     if (sync_names(base->store, folder, err) < 0) {
         return -1;
     }
-    bool excludes = folder_of(base->store)->can.creates;
+    bool excludes = path_folder_of(base->store)->can.creates;
     if ((how == STORE_CREATE ? create_object(upload, excludes) : replace_object(upload)) < 0) {
         return error_from_errno(err, errno, "%s", upload->spec_path);
     }
     if (upload->is_there && unlinkat(upload->folder_fd, upload->temporary, 0) == 0) {
         upload->is_there = false;
     }
-    return folder_sync(upload->folder_fd, upload->spec_path, err);
+    return path_folder_sync(upload->folder_fd, upload->spec_path, err);
 }
 
-int folder_put(struct store *base, const char *name, const void *data, size_t size,
-               enum store_put how, struct error *err) {
+int path_folder_put(struct store *base, const char *name, const void *data, size_t size,
+                    enum store_put how, struct error *err) {
     struct store_upload *upload = NULL;
-    if (folder_upload_open(base, name, &upload, err) < 0) {
+    if (path_folder_upload_open(base, name, &upload, err) < 0) {
         return -1;
     }
     upload->store = base;
-    int result = folder_upload_add(upload, data, size, err) < 0
+    int result = path_folder_upload_add(upload, data, size, err) < 0
                      ? -1
-                     : folder_upload_commit(upload, how, err);
-    folder_upload_free(upload);
+                     : path_folder_upload_commit(upload, how, err);
+    path_folder_upload_free(upload);
     return result;
 }
 
-int folder_remove(struct store *base, const char *name, struct error *err) {
+int path_folder_remove(struct store *base, const char *name, struct error *err) {
     AUTO(text_freep) char *folder = folder_name(name);
     AUTO(text_freep) char *spec_path = folder_path(base, folder);
     AUTO(fd_closep) int fd = -1;
     struct error missing = {0};
-    if (folder_open_fd(spec_path, &fd, &missing) < 0) {
+    if (path_folder_open_fd(spec_path, &fd, &missing) < 0) {
         if (missing.kind == ERROR_NOT_FOUND) {
             return 0;
         }

@@ -74,7 +74,8 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
     }
     while (at < info.size_bytes) {
         size_t size = 0;
-        if (store_read(store, name, at, piece, PIECE_BYTES, info.token, &size, err) < 0 ||
+        if (store_read(store, name, &(struct store_piece){at, piece, PIECE_BYTES, info.token},
+                       &size, err) < 0 ||
             (upload && store_upload_add(upload, piece, size, err) < 0)) {
             return -1;
         }

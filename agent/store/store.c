@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first kind with a matching prefix is used; volumes match every path, so they are last. */
-static const struct store_ops *const kinds[] = {&azure_store, &path_store};
-
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') {
@@ -18,38 +15,6 @@ void store_init(struct store *store, const struct store_ops *ops, const char *pa
     store->ops = ops;
     store->path = x_strndup(path, length);
     store->writes = writes;
-}
-
-/* NULL: unknown kind of path. */
-static const struct store_ops *find_kind(const char *spec_path) {
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const char *prefix = kinds[i]->prefix;
-        if (text_starts(spec_path, prefix) && (*prefix || !strstr(spec_path, "://"))) {
-            return kinds[i];
-        }
-    }
-    return NULL;
-}
-
-int store_open(const char *spec_path, bool writes, struct store **ret_store, struct error *err) {
-    const struct store_ops *kind = find_kind(spec_path);
-    struct store *store = NULL;
-    if (!kind) {
-        return error_set(err, ERROR_INVALID,
-                         "\"%.80s\": VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path is expected",
-                         spec_path);
-    }
-    if (kind->open(spec_path, writes, &store, err) < 0) {
-        return -1;
-    }
-    store_init(store, kind, spec_path, writes);
-    *ret_store = store;
-    return 0;
-}
-
-int store_try(const char *spec_path, int timeout_ms, struct error *err) {
-    const struct store_ops *kind = find_kind(spec_path);
-    return kind && kind->try_path ? kind->try_path(spec_path, timeout_ms, err) : 0;
 }
 
 void store_free(struct store *store) {
@@ -69,10 +34,6 @@ const char *store_path(const struct store *store) {
 
 struct store_can store_can(const struct store *store) {
     return store->ops->can(store);
-}
-
-bool store_is_local(const char *spec_path) {
-    return !strstr(spec_path, "://");
 }
 
 /* ---- what every kind relies on -------------------------------------------------------------- */
@@ -116,12 +77,11 @@ int store_get(struct store *store, const char *name, struct buffer *buffer,
                                             : store->ops->get(store, name, buffer, ret_info, err);
 }
 
-int store_read(struct store *store, const char *name, int64_t offset, void *data, size_t size,
-               const char *token, size_t *ret_size, struct error *err) {
-    assert(offset >= 0 && size <= (size_t)INT64_MAX - (size_t)offset);
-    return check_name(store, name, err) < 0
-               ? -1
-               : store->ops->read(store, name, offset, data, size, token, ret_size, err);
+int store_read(struct store *store, const char *name, const struct store_piece *piece,
+               size_t *ret_size, struct error *err) {
+    assert(piece->offset >= 0 && piece->size <= (size_t)INT64_MAX - (size_t)piece->offset);
+    return check_name(store, name, err) < 0 ? -1
+                                            : store->ops->read(store, name, piece, ret_size, err);
 }
 
 int store_stat(struct store *store, const char *name, struct store_info *ret_info,
@@ -244,7 +204,7 @@ void store_upload_freep(struct store_upload **upload) {
     store_upload_free(TAKE(*upload));
 }
 
-bool error_is_machine(const struct error *err) {
+bool store_error_is_machine(const struct error *err) {
     switch (err->kind) {
     case ERROR_UNAVAILABLE:
     case ERROR_TIMEOUT:

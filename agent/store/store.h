@@ -51,10 +51,17 @@ NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err
  * stay). ret_info may be NULL. */
 NODISCARD int store_get(struct store *store, const char *name, struct buffer *buffer,
                         struct store_info *ret_info, struct error *err);
-/* Up to size bytes from offset into data; fewer only at the end. token (may be NULL): CONFLICT: the
- * object has another one now. */
-NODISCARD int store_read(struct store *store, const char *name, int64_t offset, void *data,
-                         size_t size, const char *token, size_t *ret_size, struct error *err);
+/* Which bytes of an object to read, and where to. */
+struct store_piece {
+    int64_t offset;
+    void *data; /* of the caller, at least `size` bytes */
+    size_t size;
+    const char *token; /* the object's, as it was when it was listed; NULL: any */
+};
+/* Reads up to piece->size bytes; fewer only at the object's end. CONFLICT: the object has another
+ * token now. */
+NODISCARD int store_read(struct store *store, const char *name, const struct store_piece *piece,
+                         size_t *ret_size, struct error *err);
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
 /* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
@@ -115,4 +122,4 @@ void store_upload_freep(struct store_upload **upload); /* for AUTO */
 /* True for a store's errors that are the infrastructure's fault and do not count against a
  * mini-batch (UNAVAILABLE, TIMEOUT, BUSY, EXHAUSTED, DENIED). They include items that can never be
  * read (permissions, a link out of the volume), so callers must limit retries. */
-bool error_is_machine(const struct error *err);
+bool store_error_is_machine(const struct error *err);

@@ -14,8 +14,8 @@ struct store_ops {
     int (*probe)(struct store *store, int timeout_ms, struct error *err);
     int (*get)(struct store *store, const char *name, struct buffer *buffer,
                struct store_info *ret_info, struct error *err);
-    int (*read)(struct store *store, const char *name, int64_t offset, void *data, size_t size,
-                const char *token, size_t *ret_size, struct error *err);
+    int (*read)(struct store *store, const char *name, const struct store_piece *piece,
+                size_t *ret_size, struct error *err);
     int (*stat)(struct store *store, const char *name, struct store_info *ret_info,
                 struct error *err);
     void (*peek)(struct store *store, struct store_peeked *objects, size_t count); /* or NULL */
@@ -56,4 +56,4 @@ struct store_upload {
 /* For kinds that wrap another store (a test's): what store_open does after a kind's open. */
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes);
 
-extern const struct store_ops path_store, azure_store;
+extern const struct store_ops path_store_ops, azure_store_ops;

@@ -245,7 +245,8 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
     if (!bytes) {
         return error_set(err, ERROR_EXHAUSTED, "no memory for a checkpoint of %zu bytes", size);
     }
-    if (store_read(place->store, entry->name, 0, bytes, size, info.token, &read, &cause) < 0) {
+    if (store_read(place->store, entry->name, &(struct store_piece){0, bytes, size, info.token},
+                   &read, &cause) < 0) {
         bool is_other = cause.kind == ERROR_NOT_FOUND || cause.kind == ERROR_CONFLICT;
         *(is_other ? why : err) = cause;
         return is_other ? 0 : -1;

@@ -2,7 +2,7 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/engine/networks.h"
-#include "agent/store/stored_file.h"
+#include "agent/store/local_file.h"
 #include "agent/train/dataset/fields.h"
 #include "agent/train/dataset/order.h"
 #include "lib/cgroup.h"

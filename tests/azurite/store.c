@@ -129,7 +129,8 @@ static int do_read(struct store *store, char **arguments, struct error *err) {
         return -1;
     }
     for (int64_t at = 0; at < info.size_bytes; at += (int64_t)got) {
-        if (store_read(store, arguments[0], at, data, piece, info.token, &got, err) < 0) {
+        if (store_read(store, arguments[0], &(struct store_piece){at, data, piece, info.token},
+                       &got, err) < 0) {
             return -1;
         }
         crc = arguments[2] ? digest_crc32c(crc, data, got) : crc;

@@ -87,16 +87,17 @@ static void reads_of_ranges(void) {
     CHECK_INT(info.size_bytes, 10);
     int64_t age_ms = clock_wall_ms() - info.modified_ns / 1000000;
     CHECK(age_ms > -5000 && age_ms < 60000);
-    CHECK_OK(store_read(store, "r", 3, data, 4, info.token, &size, &err), &err);
+    CHECK_OK(store_read(store, "r", &(struct store_piece){3, data, 4, info.token}, &size, &err),
+             &err);
     CHECK(size == 4 && memcmp(data, "3456", 4) == 0);
-    CHECK_OK(store_read(store, "r", 8, data, 16, NULL, &size, &err), &err);
+    CHECK_OK(store_read(store, "r", &(struct store_piece){8, data, 16, NULL}, &size, &err), &err);
     CHECK(size == 2 && memcmp(data, "89", 2) == 0);
-    CHECK_OK(store_read(store, "r", 10, data, 16, NULL, &size, &err), &err);
+    CHECK_OK(store_read(store, "r", &(struct store_piece){10, data, 16, NULL}, &size, &err), &err);
     CHECK_INT(size, 0);
     CHECK_OK(put("r", "abcdefghij", STORE_REPLACE, &err), &err);
     CHECK_OK(store_stat(store, "r", &other, &err), &err);
     CHECK(strcmp(info.token, other.token) != 0);
-    CHECK(store_read(store, "r", 0, data, 4, info.token, &size, &err) < 0 &&
+    CHECK(store_read(store, "r", &(struct store_piece){0, data, 4, info.token}, &size, &err) < 0 &&
           err.kind == ERROR_CONFLICT);
     error_clear(&err);
     CHECK(store_stat(store, "nothing", &other, &err) < 0 && err.kind == ERROR_NOT_FOUND);
@@ -110,7 +111,7 @@ static void limits(void) {
     CHECK_OK(put("large", large, STORE_REPLACE, &err), &err);
     buffer_init(&buffer, 199999);
     CHECK(store_get(store, "large", &buffer, NULL, &err) < 0 && err.kind == ERROR_INVALID);
-    CHECK(!error_is_machine(&err));
+    CHECK(!store_error_is_machine(&err));
     buffer_release(&buffer);
     buffer_init(&buffer, 200000);
     error_clear(&err);
@@ -237,14 +238,20 @@ static void check_large(const char *name, const char *wanted) {
     CHECK(info.size_bytes == LARGE && strcmp(info.token, same.token) == 0);
     for (int with_token = 0; with_token < 2; with_token++) {
         const char *token = with_token ? info.token : NULL;
-        CHECK_OK(store_read(store, name, 3, data, LARGE, token, &size, &err), &err);
+        CHECK_OK(store_read(store, name, &(struct store_piece){3, data, LARGE, token}, &size, &err),
+                 &err);
         CHECK(size == LARGE - 3 && memcmp(data, wanted + 3, size) == 0);
-        CHECK_OK(store_read(store, name, LARGE, data, LARGE, token, &size, &err), &err);
+        CHECK_OK(
+            store_read(store, name, &(struct store_piece){LARGE, data, LARGE, token}, &size, &err),
+            &err);
         CHECK_INT(size, 0);
-        CHECK_OK(store_read(store, name, LARGE - 1, data, LARGE, token, &size, &err), &err);
+        CHECK_OK(store_read(store, name, &(struct store_piece){LARGE - 1, data, LARGE, token},
+                            &size, &err),
+                 &err);
         CHECK(size == 1 && data[0] == wanted[LARGE - 1]);
     }
-    CHECK(store_read(store, name, 3, data, LARGE, "other", &size, &err) < 0 &&
+    CHECK(store_read(store, name, &(struct store_piece){3, data, LARGE, "other"}, &size, &err) <
+              0 &&
           err.kind == ERROR_CONFLICT);
     error_clear(&err);
     buffer_init(&buffer, LARGE - 1);

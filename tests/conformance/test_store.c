@@ -265,7 +265,7 @@ static void broken_stores_break(void) {
     for (int i = 0; i < 500; i++) {
         struct error cause = {0};
         failed += store_put(broken, "broken", "x", 1, STORE_REPLACE, &cause) < 0;
-        CHECK(cause.kind == ERROR_NONE || error_is_machine(&cause));
+        CHECK(cause.kind == ERROR_NONE || store_error_is_machine(&cause));
     }
     CHECK(failed > 40 && failed < 120);
     CHECK(broken_store_faults(broken) >= failed);

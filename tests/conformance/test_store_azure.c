@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The suite of stores in a container of a real Azurite, and behind broken_store without faults. */
+#include "agent/store/local_file.h"
 #include "agent/store/stored_file.h"
 #include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
@@ -77,7 +78,7 @@ static void copies(void) {
     long_part[300] = 0;
     CHECK_OK(store_put(store, long_part, "x", 1, STORE_REPLACE, &err), &err);
     CHECK_INT(local_file_make(store, long_part, &file, &err), -1);
-    CHECK(!error_is_machine(&err)); /* a name that no disk accepts is the item's fault */
+    CHECK(!store_error_is_machine(&err)); /* a name that no disk accepts is the item's fault */
     error_clear(&err);
     CHECK_INT(local_file_make(store, "none", &file, &err), -1);
     CHECK_INT(err.kind, ERROR_NOT_FOUND);

@@ -258,7 +258,8 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
     size_t size = 0;
     AUTO(text_freep) char *data = x_malloc(NPY_HEAD_MAX);
     if (store_stat(store, name, &info, err) < 0 ||
-        store_read(store, name, 0, data, NPY_HEAD_MAX, info.token, &size, err) < 0) {
+        store_read(store, name, &(struct store_piece){0, data, NPY_HEAD_MAX, info.token}, &size,
+                   err) < 0) {
         return -1;
     }
     if (npy_parse(data, size, ret_npy, &cause) < 0) {
@@ -311,8 +312,10 @@ int npy_read(const struct npy_object *object, struct npy_range range, void **ret
     }
     size_t wanted = (size_t)(range.count * npy->slice_bytes), size = 0;
     AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);
-    if (store_read(object->store, object->name, npy->head_bytes + range.first * npy->slice_bytes,
-                   values, wanted, object->token, &size, err) < 0) {
+    if (store_read(object->store, object->name,
+                   &(struct store_piece){npy->head_bytes + range.first * npy->slice_bytes, values,
+                                         wanted, object->token},
+                   &size, err) < 0) {
         return -1;
     }
     if (size != wanted) {

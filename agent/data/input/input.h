@@ -6,7 +6,7 @@
 
 #include "agent/data/array/npy.h"
 #include "agent/data/image/picture.h"
-#include "agent/store/stored_file.h"
+#include "agent/store/local_file.h"
 #include "lib/tree.h"
 
 enum { INPUT_LINE_MAX = 64 << 10 /* bytes of a line, without newline */ };
@@ -65,8 +65,8 @@ struct input_kind {
      * spec; on failure it becomes NULL. For workers; one thread. */
     int (*reader_open)(const json_t *spec, const json_t *lines, struct input_reader **reader,
                        struct error *err);
-    /* 1: *item is the next one; 0: no more; -1: a fault of this machine (error_is_machine), or
-     * lines that this kind does not make (INVALID). */
+    /* 1: *item is the next one; 0: no more; -1: a fault of this machine (store_error_is_machine),
+     * or lines that this kind does not make (INVALID). */
     int (*reader_next)(struct input_reader *reader, struct item *item, struct error *err);
     /* The number of items of a line that is a mini-batch; 0: known only after reading it. A NULL
      * function means the same. */

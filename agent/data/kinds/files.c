@@ -42,7 +42,8 @@ static int encode_picture(const struct writer *writer, const char *name,
                           struct error *err) {
     char head[IMAGE_SNIFF_BYTES];
     size_t size = 0;
-    if (store_read(writer->input, name, 0, head, sizeof head, NULL, &size, err) < 0) {
+    if (store_read(writer->input, name, &(struct store_piece){0, head, sizeof head, NULL}, &size,
+                   err) < 0) {
         return -1;
     }
     enum image_format format = image_sniff(head, size);

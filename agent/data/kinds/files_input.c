@@ -335,7 +335,7 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
     int found = reader->type == ITEM_PATH
                     ? find_path(reader, name, ahead, item, &cause)
                     : read_picture(reader, name, ahead, &item->picture, &cause);
-    if (found < 0 && error_is_machine(&cause)) {
+    if (found < 0 && store_error_is_machine(&cause)) {
         *err = cause;
         return error_context(err, "spec.input.files.path");
     }

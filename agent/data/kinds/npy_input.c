@@ -212,7 +212,7 @@ static int judge(struct input_reader *reader, const char *name, const struct err
     if (cause->kind == ERROR_CONFLICT) {
         return changed(reader, name, err);
     }
-    if (error_is_machine(cause)) {
+    if (store_error_is_machine(cause)) {
         *err = *cause;
         return error_context(err, "spec.input.npy.path");
     }

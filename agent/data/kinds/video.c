@@ -6,8 +6,8 @@
 #include "agent/data/video/video_lease.h"
 #include "agent/data/video/video_read.h"
 #include "agent/data/video/video_write.h"
+#include "agent/store/local_file.h"
 #include "agent/store/path.h"
-#include "agent/store/stored_file.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static int has_records(const struct parts *parts, bool *ret_records, struct erro
 static int make_folders(const json_t *spec, const struct parts *parts, char **ret_output,
                         char **ret_making, struct error *err) {
     if (!store_is_local(output_path(spec))) {
-        return temporary_folder(ret_making, err);
+        return local_file_make_folder(ret_making, err);
     }
     AUTO(text_freep)
     char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);

@@ -30,7 +30,8 @@ int part_read(const struct part *part, int64_t offset, void *data, size_t size, 
         memcpy(data, part->bytes + offset, size);
         return 0;
     }
-    if (store_read(part->store, part->name, offset, data, size, NULL, &got, err) < 0) {
+    if (store_read(part->store, part->name, &(struct store_piece){offset, data, size, NULL}, &got,
+                   err) < 0) {
         return -1;
     }
     return got == size ? 0 : error_set(err, ERROR_INVALID, "%s: ends too early", part->name);
@@ -77,7 +78,8 @@ int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken
         return part_check(part, ret_broken, err);
     }
     /* Reads one byte more than expected, to detect a larger object. */
-    if (store_read(part->store, part->name, 0, room, size + 1, NULL, &got, err) < 0) {
+    if (store_read(part->store, part->name, &(struct store_piece){0, room, size + 1, NULL}, &got,
+                   err) < 0) {
         *ret_broken = err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID;
         return -1;
     }

@@ -119,8 +119,10 @@ static int read_lines(struct manifest *manifest, struct error *err) {
     while (manifest->offset < manifest->info.size_bytes) {
         size_t size = 0, used = 0;
         struct error cause = {0};
-        if (store_read(manifest->file.store, manifest->file.name, manifest->offset, manifest->slice,
-                       sizeof manifest->slice, manifest->info.token, &size, &cause) < 0) {
+        if (store_read(manifest->file.store, manifest->file.name,
+                       &(struct store_piece){manifest->offset, manifest->slice,
+                                             sizeof manifest->slice, manifest->info.token},
+                       &size, &cause) < 0) {
             *err = cause;
             return cause.kind == ERROR_CONFLICT ? (error_clear(err), changed(manifest, err)) : -1;
         }

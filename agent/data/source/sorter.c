@@ -136,7 +136,8 @@ static int refill(const struct sorter *sorter, struct run *run, struct error *er
     }
     run->offset += (int64_t)run->at;
     run->at = 0;
-    if (store_read(sorter->store, run->name, run->offset, run->slice, sizeof run->slice, NULL,
+    if (store_read(sorter->store, run->name,
+                   &(struct store_piece){run->offset, run->slice, sizeof run->slice, NULL},
                    &run->size, err) < 0) {
         return -1;
     }

@@ -36,7 +36,8 @@ int table_file_read(struct store *store, const struct table_file *file, int64_t 
     if (size == 0) {
         return 0;
     }
-    if (store_read(store, file->name, offset, data, size, file->info.token, &got, err) < 0) {
+    if (store_read(store, file->name, &(struct store_piece){offset, data, size, file->info.token},
+                   &got, err) < 0) {
         return err->kind == ERROR_CONFLICT ? changed(store, file->name, err) : -1;
     }
     return got == size ? 0 : changed(store, file->name, err);

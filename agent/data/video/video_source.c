@@ -128,8 +128,10 @@ static struct block *find_block(struct video_source *source, int64_t number) {
     }
     /* With the token, an object that is replaced meanwhile is an error and not read as a
      * mixture. */
-    if (store_read(source->file.store, source->file.name, number * BLOCK_BYTES, block->bytes,
-                   BLOCK_BYTES, source->info.token, &block->size, &source->failure) < 0) {
+    if (store_read(source->file.store, source->file.name,
+                   &(struct store_piece){number * BLOCK_BYTES, block->bytes, BLOCK_BYTES,
+                                         source->info.token},
+                   &block->size, &source->failure) < 0) {
         return NULL;
     }
     block->number = number;

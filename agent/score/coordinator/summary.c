@@ -140,7 +140,7 @@ static int write_report(const struct summary *summary, struct store *output, str
 /* True for faults of the machine. DENIED is not one: the same store accepted a commit just before,
  * so only these names are forbidden, and a retry would not help. */
 static bool may_pass(const struct error *err) {
-    return error_is_machine(err) && err->kind != ERROR_DENIED;
+    return store_error_is_machine(err) && err->kind != ERROR_DENIED;
 }
 
 static int set_unwritten(const struct error *why, struct error *err) {

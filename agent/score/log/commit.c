@@ -73,7 +73,7 @@ static int look(struct commit_log *log, const char *name, const char *text, size
  * may need a correction. */
 static int gave_up(const struct error *cause, int64_t waited_ms, struct error *err) {
     bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
-    bool is_trouble = error_is_machine(cause) && cause->kind != ERROR_DENIED;
+    bool is_trouble = store_error_is_machine(cause) && cause->kind != ERROR_DENIED;
     return error_set(err, is_odd || is_trouble ? ERROR_UNAVAILABLE : cause->kind,
                      "the store has taken nothing for %lld s: %s", (long long)waited_ms / 1000,
                      cause->text);
@@ -98,7 +98,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
             cause = unread;
         }
         bool is_final = cause.kind != ERROR_CONFLICT && cause.kind != ERROR_NOT_FOUND &&
-                        !error_is_machine(&cause);
+                        !store_error_is_machine(&cause);
         if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
             return gave_up(&cause, clock_monotonic_ms() - start_ms, err);
         }
@@ -244,8 +244,8 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
             continue;
         }
         const struct error *why = unmade.kind != ERROR_NONE ? &unmade : &cause;
-        bool is_final =
-            why->kind != ERROR_CONFLICT && why->kind != ERROR_NOT_FOUND && !error_is_machine(why);
+        bool is_final = why->kind != ERROR_CONFLICT && why->kind != ERROR_NOT_FOUND &&
+                        !store_error_is_machine(why);
         if (is_final || clock_monotonic_ms() - start_ms >= log->patience_ms) {
             return gave_up(why, clock_monotonic_ms() - start_ms, err);
         }
@@ -270,7 +270,8 @@ static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct 
             *ret_is = is;
             return 0;
         }
-        if (!error_is_machine(&cause) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+        if (!store_error_is_machine(&cause) ||
+            clock_monotonic_ms() - start_ms >= log->patience_ms) {
             *err = cause;
             return -1;
         }

@@ -68,7 +68,7 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
         if (is_absent && (!must_exist || now_ms - absent_from_ms >= reader->absent_ms)) {
             return 0;
         }
-        bool is_final = cause.kind != ERROR_NOT_FOUND && !error_is_machine(&cause);
+        bool is_final = cause.kind != ERROR_NOT_FOUND && !store_error_is_machine(&cause);
         if (is_final || waited_ms >= reader->patience_ms) {
             /* Callers treat NOT_FOUND as a result; here a store contradicts its own listing. */
             cause.kind = is_absent ? ERROR_UNAVAILABLE : cause.kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/log/run_file.h"
 
-#include "agent/store/stored_file.h"
+#include "agent/store/local_file.h"
 #include "lib/digest.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "agent/engine/session.h"
 #include "agent/score/worker/pixels.h"
-#include "agent/store/stored_file.h"
+#include "agent/store/local_file.h"
 #include "lib/file.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "agent/score/worker/columns.h"
 #include "agent/score/worker/groups.h"
 #include "agent/score/worker/slices.h"
-#include "agent/store/stored_file.h"
+#include "agent/store/local_file.h"
 #include "lib/log.h"
 
 #include <stdio.h>

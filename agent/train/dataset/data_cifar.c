@@ -142,8 +142,9 @@ static int cifar_read(struct dataset *dataset, int64_t index, struct sample *sam
     int64_t offset = (index - shard->first) * (int64_t)bytes;
     if (shard->bytes.size) {
         memcpy(record, shard->bytes.data + offset, bytes);
-    } else if (store_read(shard->file.store, shard->file.name, offset, record, bytes,
-                          shard->info.token, &read, err) < 0) {
+    } else if (store_read(shard->file.store, shard->file.name,
+                          &(struct store_piece){offset, record, bytes, shard->info.token}, &read,
+                          err) < 0) {
         return -1;
     }
     sample->label = record[set->label_bytes - 1];

@@ -4,6 +4,7 @@
  * read through it. */
 #include "agent/store/registered.h"
 
+#include "agent/store/local_file.h"
 #include "agent/store/stored_file.h"
 #include "lib/digest.h"
 #include "lib/file.h"

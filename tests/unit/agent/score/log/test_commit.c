@@ -187,10 +187,10 @@ static bool start_life(struct model *model, struct life *life, struct store *sto
     *life = (struct life){0};
     begin_reading(model);
     if (commit_open(store, &identity, see, model, &life->log, &err) < 0) {
-        if (!may_fail || !error_is_machine(&err)) {
+        if (!may_fail || !store_error_is_machine(&err)) {
             printf("# seed %llu: %s\n", (unsigned long long)seed, err.text);
         }
-        CHECK(may_fail && error_is_machine(&err));
+        CHECK(may_fail && store_error_is_machine(&err));
         return false;
     }
     check_reading(model, seed);
@@ -210,7 +210,7 @@ static void check_superseded(struct model *model, struct life *old, bool is_same
     while (turn(model, old, true, &err) >= 0 && clock_monotonic_ms() < end_ms) {
         poll(NULL, 0, 1);
     }
-    CHECK(err.kind == (is_same_uid ? ERROR_GONE : ERROR_BUSY) || error_is_machine(&err));
+    CHECK(err.kind == (is_same_uid ? ERROR_GONE : ERROR_BUSY) || store_error_is_machine(&err));
     CHECK(old->through <= before);
 }
 
@@ -231,7 +231,7 @@ static void live(struct model *model, int number, uint64_t seed, uint64_t *state
         for (int i = 0; i < steps; i++) {
             add_some(model, life, state, (int)(test_random(state) % 4));
             if (turn(model, life, test_random(state) % 2, &err) < 0) {
-                CHECK(error_is_machine(&err));
+                CHECK(store_error_is_machine(&err));
                 break;
             }
             poll(NULL, 0, (int)(test_random(state) % 2));

@@ -1,5 +1,6 @@
-/* azure_store.h: shared by the files of the store az://: azure_store.c opens and reads,
- * azure_write.c writes, azure_list.c lists. azure_place.h has the configuration. */
+/* azure_folder.h: a folder of a container of Azure Blob Storage as a store (store.h), shared by the
+ * files that implement it: azure_store.c opens and reads, azure_write.c writes, azure_list.c lists.
+ * azure_place.h has the configuration. */
 #pragma once
 
 #include "agent/store/azure_client.h"
@@ -8,14 +9,14 @@
 /* Larger objects are read in ranges, and written in blocks, of this size. */
 #define AZURE_PIECE_BYTES ((int64_t)8 << 20)
 
-struct azure_store {
+struct azure_folder {
     struct store base;
     struct azure_place place;
     struct azure_account *account;
 };
 
 static inline struct azure_account *azure_of(struct store *store) {
-    return ((struct azure_store *)store)->account;
+    return ((struct azure_folder *)store)->account;
 }
 
 /* The size of an upload's block: 8 MiB for the first 10,000 and larger afterwards, since an object

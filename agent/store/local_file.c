@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/local_file.h"
+
+#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Smaller objects are read in one request. Larger pieces are read as several ranges at once. */
+enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
+
+int local_file_make_folder(char **ret_path, struct error *err) {
+    const char *parent = getenv("TMPDIR");
+    AUTO(text_freep) char *path = file_join(parent && *parent ? parent : "/tmp", "windlass-XXXXXX");
+    if (!mkdtemp(path)) {
+        return error_from_errno(err, errno, "cannot make a folder in $TMPDIR (%s)", path);
+    }
+    *ret_path = TAKE(path);
+    return 0;
+}
+
+static int write_all(int fd, const char *path, const char *data, size_t size, struct error *err) {
+    while (size) {
+        ssize_t put = write(fd, data, size);
+        if (put < 0 && errno != EINTR) {
+            return error_from_errno(err, errno, "cannot write %s", path);
+        }
+        data += put > 0 ? put : 0;
+        size -= put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+/* Copies piece by piece; a token ensures that all are of the same object. */
+static int copy_large(struct store *store, const char *name, int fd, const char *path,
+                      struct error *err) {
+    struct store_info info;
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    if (store_stat(store, name, &info, err) < 0) {
+        return -1;
+    }
+    for (int64_t at = 0; at < info.size_bytes;) {
+        size_t size = 0;
+        if (store_read(store, name, &(struct store_piece){at, piece, PIECE_BYTES, info.token},
+                       &size, err) < 0 ||
+            write_all(fd, path, piece, size, err) < 0) {
+            return -1;
+        }
+        if (size == 0) {
+            return error_set(err, ERROR_UNAVAILABLE, "%s/%s: ends too early", store_path(store),
+                             name);
+        }
+        at += (int64_t)size;
+    }
+    return 0;
+}
+
+static int copy_object(struct store *store, const char *name, int fd, const char *path,
+                       struct error *err) {
+    AUTO(text_freep) char *small = x_malloc(SMALL_BYTES);
+    size_t size = 0;
+    if (store_read(store, name, &(struct store_piece){0, small, SMALL_BYTES, NULL}, &size, err) <
+        0) {
+        return -1;
+    }
+    return size < SMALL_BYTES ? write_all(fd, path, small, size, err)
+                              : copy_large(store, name, fd, path, err);
+}
+
+/* Makes an empty file of that name in a separate folder. */
+static int make_file(const char *name, struct local_file *file, int *ret_fd, struct error *err) {
+    if (local_file_make_folder(&file->folder, err) < 0) {
+        return -1;
+    }
+    file->path = file_join(file->folder, name);
+    AUTO(text_freep)
+    char *parent = x_strndup(file->path, (size_t)(strrchr(file->path, '/') - file->path));
+    if (file_make_folders(parent, err) < 0) {
+        return -1;
+    }
+    *ret_fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return *ret_fd < 0 ? error_from_errno(err, errno, "cannot make %s", file->path) : 0;
+}
+
+static int fetch(struct store *store, const char *name, struct local_file *file,
+                 struct error *err) {
+    AUTO(fd_closep) int fd = -1;
+    return make_file(name, file, &fd, err) < 0 ? -1 : copy_object(store, name, fd, file->path, err);
+}
+
+int local_file_write(const char *name, const void *data, size_t size, struct local_file *ret_file,
+                     struct error *err) {
+    AUTO(fd_closep) int fd = -1;
+    struct local_file file = {0};
+    if (make_file(name, &file, &fd, err) < 0 || write_all(fd, file.path, data, size, err) < 0) {
+        local_file_release(&file);
+        return -1;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
+                    struct error *err) {
+    struct local_file file = {0};
+    AUTO(text_freep) char *spec_path = file_join(store_path(store), name);
+    if (store_can(store).is_local) {
+        if (path_file(spec_path, &file.path, err) < 0) {
+            return -1;
+        }
+    } else if (fetch(store, name, &file, err) < 0) {
+        local_file_release(&file);
+        return text_starts(err->text, spec_path) ? -1 : error_context(err, "%s", spec_path);
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int local_file_open(const char *spec_path, struct local_file *ret_file, struct error *err) {
+    AUTO(stored_file_release) struct stored_file file = {0};
+    if (store_is_local(spec_path)) {
+        struct local_file local = {0};
+        AUTO(text_freep) char *meant = NULL;
+        if (stored_file_path(spec_path, &meant, err) < 0 ||
+            path_resolve(meant, &local.path, err) < 0) {
+            return -1;
+        }
+        *ret_file = local;
+        return 0;
+    }
+    return stored_file_open(spec_path, &file, err) < 0
+               ? -1
+               : local_file_make(file.store, file.name, ret_file, err);
+}
+
+void local_file_release(struct local_file *file) {
+    struct error ignored = {0};
+    if (file->folder) {
+        (void)!file_remove_tree(file->folder, &ignored);
+    }
+    free(file->folder);
+    free(file->path);
+    *file = (struct local_file){0};
+}
