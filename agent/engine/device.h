@@ -16,6 +16,13 @@ struct recording; /* private to the device */
 
 enum copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_ON_DEVICE };
 
+struct device_copy {
+    enum copy direction;
+    void *to;
+    const void *from;
+    size_t size; /* bytes */
+};
+
 /* The device's peak rates, as device_ops.measure finds them. */
 struct device_peaks {
     char what[64]; /* "2 threads, avx512" */
@@ -74,9 +81,8 @@ struct device_stream_ops {
     /* Starts a copy between such memory and the device's memory, and returns. Copies of one
      * direction run in the order of the calls. The copy begins after `after` (NULL: at once);
      * `done` is set to its end. */
-    int (*carry)(struct device *device, enum copy direction, void *to, const void *from,
-                 size_t size, struct device_mark *after, struct device_mark *done,
-                 struct error *err);
+    int (*carry)(struct device *device, const struct device_copy *copy, struct device_mark *after,
+                 struct device_mark *done, struct error *err);
     /* Steps that are started from now on begin after the mark. Returns at once. */
     int (*follow)(struct device *device, struct device_mark *mark, struct error *err);
 };

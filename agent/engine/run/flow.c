@@ -276,8 +276,9 @@ static int go_up(struct session *session, const struct line *line, struct set *s
                  const struct tensor *inputs, struct error *err) {
     struct device *device = session->device;
     for (size_t i = 0; i < session->graph.input_count; i++) {
-        if (device->streams->carry(device, COPY_TO_DEVICE, set->up[i].at, inputs[i].data,
-                                   bytes_of(&inputs[i]), NULL, set->arrived, err) < 0) {
+        const struct device_copy copy = {COPY_TO_DEVICE, set->up[i].at, inputs[i].data,
+                                         bytes_of(&inputs[i])};
+        if (device->streams->carry(device, &copy, NULL, set->arrived, err) < 0) {
             return -1;
         }
     }
@@ -310,9 +311,9 @@ static int go_down(struct session *session, const struct line *line, struct set 
         return -1;
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        if (device->streams->carry(device, COPY_TO_HOST, set->results[i].at, set->down[i].at,
-                                   bytes_of(&set->outputs[i]), set->computed, set->returned,
-                                   err) < 0) {
+        const struct device_copy copy = {COPY_TO_HOST, set->results[i].at, set->down[i].at,
+                                         bytes_of(&set->outputs[i])};
+        if (device->streams->carry(device, &copy, set->computed, set->returned, err) < 0) {
             return -1;
         }
     }

@@ -195,15 +195,14 @@ static void gpu_host_free(struct device *device UNUSED, void *memory) {
     }
 }
 
-static int gpu_carry(struct device *device, enum copy direction, void *to, const void *from,
-                     size_t size, struct device_mark *after, struct device_mark *done,
-                     struct error *err) {
+static int gpu_carry(struct device *device, const struct device_copy *copy,
+                     struct device_mark *after, struct device_mark *done, struct error *err) {
     struct gpu *gpu = gpu_of(device);
-    cudaStream_t stream = direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
+    cudaStream_t stream = copy->direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
     if (after && gpu_check(cudaStreamWaitEvent(stream, after->event, 0), "an event", err) < 0) {
         return -1;
     }
-    return copy_on(stream, direction, to, from, size, err) < 0
+    return copy_on(stream, copy->direction, copy->to, copy->from, copy->size, err) < 0
                ? -1
                : gpu_check(cudaEventRecord(done->event, stream), "an event", err);
 }

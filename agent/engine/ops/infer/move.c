@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-enum { LIST_MAX = 2 * TENSOR_RANK_MAX };
 static const int64_t extent_max = (int64_t)1 << 40;
 
 int infer_concat(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
@@ -120,24 +119,24 @@ static void clamp_slice(int64_t size, int64_t start, int64_t end, int64_t step, 
 int slice_params(const struct node *node, const struct fact *const *inputs, struct slice *ret_slice,
                  struct error *err) {
     struct slice slice;
-    int rank = inputs[0]->shape.rank, start_count, end_count, axis_count, step_count;
-    int64_t starts[LIST_MAX], ends[LIST_MAX], axes[LIST_MAX], steps[LIST_MAX];
+    int rank = inputs[0]->shape.rank;
+    struct param_list starts, ends, axes, steps;
     bool is_axis[TENSOR_RANK_MAX];
-    if (param_list(node, inputs, "starts", 1, starts, &start_count, err) < 0 ||
-        param_list(node, inputs, "ends", 2, ends, &end_count, err) < 0 ||
-        param_list(node, inputs, "axes", 3, axes, &axis_count, err) < 0 ||
-        param_list(node, inputs, "steps", 4, steps, &step_count, err) < 0) {
+    if (param_list(node, inputs, "starts", 1, &starts, err) < 0 ||
+        param_list(node, inputs, "ends", 2, &ends, err) < 0 ||
+        param_list(node, inputs, "axes", 3, &axes, err) < 0 ||
+        param_list(node, inputs, "steps", 4, &steps, err) < 0) {
         return -1;
     }
-    if (start_count < 0 || start_count != end_count || start_count > rank ||
-        (axis_count >= 0 && axis_count != start_count) ||
-        (step_count >= 0 && step_count != start_count)) {
+    if (starts.count < 0 || starts.count != ends.count || starts.count > rank ||
+        (axes.count >= 0 && axes.count != starts.count) ||
+        (steps.count >= 0 && steps.count != starts.count)) {
         return error_set(err, ERROR_INVALID, "starts, ends, axes and steps differ in number");
     }
-    for (int i = 0; axis_count < 0 && i < start_count; i++) {
-        axes[i] = i;
+    for (int i = 0; axes.count < 0 && i < starts.count; i++) {
+        axes.values[i] = i;
     }
-    if (param_axes(axes, start_count, rank, is_axis, err) < 0) {
+    if (param_axes(axes.values, starts.count, rank, is_axis, err) < 0) {
         return -1;
     }
     for (int i = 0; i < rank; i++) {
@@ -145,12 +144,13 @@ int slice_params(const struct node *node, const struct fact *const *inputs, stru
         slice.step[i] = 1;
         slice.size[i] = inputs[0]->shape.dims[i];
     }
-    for (int i = 0; i < start_count; i++) {
-        int64_t step = step_count < 0 ? 1 : steps[i];
+    for (int i = 0; i < starts.count; i++) {
+        int64_t step = steps.count < 0 ? 1 : steps.values[i];
         if (step == 0) {
             return error_set(err, ERROR_INVALID, "a step of 0");
         }
-        clamp_slice(inputs[0]->shape.dims[axes[i]], starts[i], ends[i], step, (int)axes[i], &slice);
+        clamp_slice(inputs[0]->shape.dims[axes.values[i]], starts.values[i], ends.values[i], step,
+                    (int)axes.values[i], &slice);
     }
     *ret_slice = slice;
     return 0;
@@ -170,29 +170,29 @@ int infer_slice(const struct node *node, const struct fact *const *inputs, struc
 /* The begins, then the ends, of every dimension; 0 for dimensions that axes does not name. */
 static int read_pads(const struct node *node, const struct fact *const *inputs, int64_t *ret_pads,
                      struct error *err) {
-    int64_t pads[LIST_MAX], axes[LIST_MAX];
+    struct param_list pads, axes;
     bool is_axis[TENSOR_RANK_MAX];
-    int count, axis_count, rank = inputs[0]->shape.rank;
-    if (param_list(node, inputs, "pads", 1, pads, &count, err) < 0 ||
-        param_list(node, inputs, "axes", 3, axes, &axis_count, err) < 0) {
+    int rank = inputs[0]->shape.rank;
+    if (param_list(node, inputs, "pads", 1, &pads, err) < 0 ||
+        param_list(node, inputs, "axes", 3, &axes, err) < 0) {
         return -1;
     }
-    for (int i = 0; axis_count < 0 && i < rank; i++) {
-        axes[i] = i;
+    for (int i = 0; axes.count < 0 && i < rank; i++) {
+        axes.values[i] = i;
     }
-    axis_count = axis_count < 0 ? rank : axis_count;
-    if (count != 2 * axis_count) {
+    axes.count = axes.count < 0 ? rank : axes.count;
+    if (pads.count != 2 * axes.count) {
         return error_set(err, ERROR_INVALID,
-                         "%d pads for %d dimensions, twice as many are expected", MAX(count, 0),
-                         axis_count);
+                         "%d pads for %d dimensions, twice as many are expected",
+                         MAX(pads.count, 0), axes.count);
     }
-    if (axis_count > rank || param_axes(axes, axis_count, rank, is_axis, err) < 0) {
-        return error_set(err, ERROR_INVALID, "%d axes of %d", axis_count, rank);
+    if (axes.count > rank || param_axes(axes.values, axes.count, rank, is_axis, err) < 0) {
+        return error_set(err, ERROR_INVALID, "%d axes of %d", axes.count, rank);
     }
-    memset(ret_pads, 0, LIST_MAX * sizeof *ret_pads);
-    for (int i = 0; i < axis_count; i++) {
-        ret_pads[axes[i]] = pads[i];
-        ret_pads[axes[i] + rank] = pads[i + axis_count];
+    memset(ret_pads, 0, PARAM_LIST_MAX * sizeof *ret_pads);
+    for (int i = 0; i < axes.count; i++) {
+        ret_pads[axes.values[i]] = pads.values[i];
+        ret_pads[axes.values[i] + rank] = pads.values[i + axes.count];
     }
     return 0;
 }
@@ -219,28 +219,29 @@ static int center_params(const struct node *node, const struct fact *const *inpu
                          struct pad *ret_pad, struct error *err) {
     const struct shape *x = &inputs[0]->shape;
     struct pad pad = {.mode = PAD_CONSTANT};
-    int64_t sizes[TENSOR_RANK_MAX], axes[LIST_MAX];
+    struct param_list axes;
+    int64_t sizes[TENSOR_RANK_MAX];
     bool is_axis[TENSOR_RANK_MAX];
-    int count, axis_count;
+    int count;
     if (param_integers(inputs[1], "the shape", sizes, TENSOR_RANK_MAX, &count, err) < 0 ||
-        param_list(node, inputs, "axes", -1, axes, &axis_count, err) < 0) {
+        param_list(node, inputs, "axes", -1, &axes, err) < 0) {
         return -1;
     }
-    for (int i = 0; axis_count < 0 && i < x->rank; i++) {
-        axes[i] = i;
+    for (int i = 0; axes.count < 0 && i < x->rank; i++) {
+        axes.values[i] = i;
     }
-    axis_count = axis_count < 0 ? x->rank : axis_count;
-    if (axis_count != count || count > x->rank ||
-        param_axes(axes, count, x->rank, is_axis, err) < 0) {
-        return error_set(err, ERROR_INVALID, "%d sizes for %d axes", count, axis_count);
+    axes.count = axes.count < 0 ? x->rank : axes.count;
+    if (axes.count != count || count > x->rank ||
+        param_axes(axes.values, count, x->rank, is_axis, err) < 0) {
+        return error_set(err, ERROR_INVALID, "%d sizes for %d axes", count, axes.count);
     }
     for (int i = 0; i < count; i++) {
-        int64_t more = sizes[i] - x->dims[axes[i]], half = more / 2;
+        int64_t more = sizes[i] - x->dims[axes.values[i]], half = more / 2;
         if (sizes[i] < 0 || sizes[i] > extent_max) {
             return error_set(err, ERROR_INVALID, "a size of %lld", (long long)sizes[i]);
         }
-        pad.begin[axes[i]] = half;
-        pad.end[axes[i]] = more - half;
+        pad.begin[axes.values[i]] = half;
+        pad.end[axes.values[i]] = more - half;
     }
     *ret_pad = pad;
     return 0;
@@ -251,7 +252,7 @@ int pad_params(const struct node *node, const struct fact *const *inputs, struct
     const char *mode = node_text(node, "mode", "constant");
     struct pad pad = {.value = node_number(node, "value", 0)};
     const struct shape *x = &inputs[0]->shape;
-    int64_t pads[LIST_MAX];
+    int64_t pads[PARAM_LIST_MAX];
     if (node->op->id == OP_CENTER_CROP_PAD) {
         return center_params(node, inputs, ret_pad, err);
     }
@@ -273,6 +274,13 @@ int pad_params(const struct node *node, const struct fact *const *inputs, struct
     return 0;
 }
 
+static void set_padded(const struct fact *x, const struct pad *pad, struct fact *ret_y) {
+    ret_y->shape = x->shape;
+    for (int i = 0; i < x->shape.rank; i++) {
+        ret_y->shape.dims[i] += pad->begin[i] + pad->end[i];
+    }
+}
+
 /* Expressed as Pad, which adds zeros or removes pixels. */
 int infer_center_crop_pad(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err) {
@@ -280,10 +288,7 @@ int infer_center_crop_pad(const struct node *node, const struct fact *const *inp
     if (pad_params(node, inputs, &pad, err) < 0) {
         return -1;
     }
-    outputs[0].shape = inputs[0]->shape;
-    for (int i = 0; i < inputs[0]->shape.rank; i++) {
-        outputs[0].shape.dims[i] += pad.begin[i] + pad.end[i];
-    }
+    set_padded(inputs[0], &pad, &outputs[0]);
     return 0;
 }
 
@@ -300,10 +305,7 @@ int infer_pad(const struct node *node, const struct fact *const *inputs, struct 
     if (value && (value->type != inputs[0]->type || shape_count(&value->shape) != 1)) {
         return error_set(err, ERROR_INVALID, "input 2 must be one number of the type of input 0");
     }
-    outputs[0].shape = inputs[0]->shape;
-    for (int i = 0; i < inputs[0]->shape.rank; i++) {
-        outputs[0].shape.dims[i] += pad.begin[i] + pad.end[i];
-    }
+    set_padded(inputs[0], &pad, &outputs[0]);
     return 0;
 }
 

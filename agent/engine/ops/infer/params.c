@@ -31,21 +31,23 @@ int param_integers(const struct fact *fact, const char *what, int64_t *ret_value
 }
 
 int param_list(const struct node *node, const struct fact *const *inputs, const char *name,
-               int index, int64_t *ret_values, int *ret_count, struct error *err) {
+               int index, struct param_list *ret_list, struct error *err) {
     size_t count;
     const int64_t *values = node_integers(node, name, &count);
     const struct fact *fact = param_input(node, inputs, index);
-    if (values && count > 2 * TENSOR_RANK_MAX) {
+    if (values && count > PARAM_LIST_MAX) {
         return error_set(err, ERROR_INVALID, "attribute \"%s\" has %zu numbers, at most %d can be",
-                         name, count, 2 * TENSOR_RANK_MAX);
+                         name, count, PARAM_LIST_MAX);
     }
     if (values) {
-        memcpy(ret_values, values, count * sizeof *values);
-        *ret_count = (int)count;
+        memcpy(ret_list->values, values, count * sizeof *values);
+        ret_list->count = (int)count;
         return 0;
     }
-    *ret_count = -1;
-    return fact ? param_integers(fact, name, ret_values, 2 * TENSOR_RANK_MAX, ret_count, err) : 0;
+    ret_list->count = -1;
+    return fact
+               ? param_integers(fact, name, ret_list->values, PARAM_LIST_MAX, &ret_list->count, err)
+               : 0;
 }
 
 int param_axis(int64_t axis, int rank, int *ret_axis, struct error *err) {

@@ -13,10 +13,15 @@ const struct fact *param_input(const struct node *node, const struct fact *const
 NODISCARD int param_integers(const struct fact *fact, const char *what, int64_t *ret_values,
                              int room, int *ret_count, struct error *err);
 
+enum { PARAM_LIST_MAX = 2 * TENSOR_RANK_MAX };
+struct param_list {
+    int count; /* -1: the node does not have this list */
+    int64_t values[PARAM_LIST_MAX];
+};
 /* Likewise from the attribute `name` or, if the node does not have it, from the optional input
- * `index` (-1: none). *ret_count is -1 if both are absent. */
+ * `index` (-1: none). */
 NODISCARD int param_list(const struct node *node, const struct fact *const *inputs,
-                         const char *name, int index, int64_t *ret_values, int *ret_count,
+                         const char *name, int index, struct param_list *ret_list,
                          struct error *err);
 
 /* Maps -rank..rank-1 to 0..rank-1. */

@@ -7,14 +7,14 @@
 int reduce_params(const struct node *node, const struct fact *const *inputs,
                   struct reduce *ret_reduce, struct error *err) {
     struct reduce reduce = {.keeps = node_integer(node, "keepdims", 1)};
-    int64_t axes[2 * TENSOR_RANK_MAX];
-    int count, rank = inputs[0]->shape.rank;
-    if (param_list(node, inputs, "axes", 1, axes, &count, err) < 0 ||
-        (count > 0 && param_axes(axes, count, rank, reduce.is_reduced, err) < 0)) {
+    struct param_list axes;
+    int rank = inputs[0]->shape.rank;
+    if (param_list(node, inputs, "axes", 1, &axes, err) < 0 ||
+        (axes.count > 0 && param_axes(axes.values, axes.count, rank, reduce.is_reduced, err) < 0)) {
         return -1;
     }
-    reduce.is_identity = count <= 0 && node_integer(node, "noop_with_empty_axes", 0);
-    for (int i = 0; count <= 0 && !reduce.is_identity && i < rank; i++) {
+    reduce.is_identity = axes.count <= 0 && node_integer(node, "noop_with_empty_axes", 0);
+    for (int i = 0; axes.count <= 0 && !reduce.is_identity && i < rank; i++) {
         reduce.is_reduced[i] = true;
     }
     *ret_reduce = reduce;

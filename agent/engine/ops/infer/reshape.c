@@ -62,11 +62,10 @@ int infer_flatten(const struct node *node, const struct fact *const *inputs, str
 int infer_squeeze(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                   struct error *err) {
     const struct shape *x = &inputs[0]->shape;
-    int64_t axes[2 * TENSOR_RANK_MAX];
+    struct param_list axes;
     bool is_axis[TENSOR_RANK_MAX] = {0};
-    int count;
-    if (param_list(node, inputs, "axes", 1, axes, &count, err) < 0 ||
-        (count >= 0 && param_axes(axes, count, x->rank, is_axis, err) < 0)) {
+    if (param_list(node, inputs, "axes", 1, &axes, err) < 0 ||
+        (axes.count >= 0 && param_axes(axes.values, axes.count, x->rank, is_axis, err) < 0)) {
         return -1;
     }
     struct shape shape = {0};
@@ -75,7 +74,7 @@ int infer_squeeze(const struct node *node, const struct fact *const *inputs, str
             return error_set(err, ERROR_INVALID, "dimension %d has the size %lld, not 1", i,
                              (long long)x->dims[i]);
         }
-        if (count < 0 ? x->dims[i] != 1 : !is_axis[i]) {
+        if (axes.count < 0 ? x->dims[i] != 1 : !is_axis[i]) {
             shape.dims[shape.rank++] = x->dims[i];
         }
     }
@@ -86,17 +85,17 @@ int infer_squeeze(const struct node *node, const struct fact *const *inputs, str
 int infer_unsqueeze(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                     struct error *err) {
     const struct shape *x = &inputs[0]->shape;
-    int64_t axes[2 * TENSOR_RANK_MAX];
+    struct param_list axes;
     bool is_axis[TENSOR_RANK_MAX] = {0};
-    int count;
-    if (param_list(node, inputs, "axes", 1, axes, &count, err) < 0) {
+    if (param_list(node, inputs, "axes", 1, &axes, err) < 0) {
         return -1;
     }
-    if (count < 0 || x->rank + count > TENSOR_RANK_MAX) {
-        return error_set(err, ERROR_INVALID, "%d axes for %d dimensions", MAX(count, 0), x->rank);
+    if (axes.count < 0 || x->rank + axes.count > TENSOR_RANK_MAX) {
+        return error_set(err, ERROR_INVALID, "%d axes for %d dimensions", MAX(axes.count, 0),
+                         x->rank);
     }
-    struct shape shape = {.rank = x->rank + count};
-    if (param_axes(axes, count, shape.rank, is_axis, err) < 0) {
+    struct shape shape = {.rank = x->rank + axes.count};
+    if (param_axes(axes.values, axes.count, shape.rank, is_axis, err) < 0) {
         return -1;
     }
     for (int i = 0, from = 0; i < shape.rank; i++) {

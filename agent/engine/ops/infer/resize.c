@@ -8,12 +8,6 @@
 
 static const int64_t size_max = (int64_t)1 << 31;
 
-/* The dimensions that sizes, scales and roi refer to, in their order. */
-struct axes {
-    int count;
-    int64_t of[2 * TENSOR_RANK_MAX];
-};
-
 /* The index of text in names; the attribute's rule has checked the text. */
 static int text_index(const char *text, const char *const *names, int count) {
     int i = 0;
@@ -76,14 +70,14 @@ static bool is_ambiguous(const struct resize *resize, int axis, float exact_size
             (resize->coordinates == RESIZE_PYTORCH_HALF_PIXEL && resize->output.dims[axis] < 2));
 }
 
-static int from_scales(const float *scales, int64_t count, const struct axes *axes,
+static int from_scales(const float *scales, int64_t count, const struct param_list *axes,
                        const struct shape *x, struct resize *resize, struct error *err) {
     if (count != axes->count) {
         return error_set(err, ERROR_INVALID, "%lld scales for %d dimensions", (long long)count,
                          axes->count);
     }
     for (int n = 0; n < axes->count; n++) {
-        int i = (int)axes->of[n];
+        int i = (int)axes->values[n];
         float scale = scales[n], size = floorf((float)x->dims[i] * scale);
         if (!(scale > 0) || !(size >= 0) || size > (float)size_max) {
             return error_set(err, ERROR_INVALID, "a scale of %g for %lld pixels", (double)scale,
@@ -101,7 +95,7 @@ static int from_scales(const float *scales, int64_t count, const struct axes *ax
     return 0;
 }
 
-static int from_sizes(const struct fact *fact, const struct axes *axes, const struct shape *x,
+static int from_sizes(const struct fact *fact, const struct param_list *axes, const struct shape *x,
                       struct resize *resize, struct error *err) {
     int64_t sizes[TENSOR_RANK_MAX];
     int count;
@@ -112,7 +106,7 @@ static int from_sizes(const struct fact *fact, const struct axes *axes, const st
         return error_set(err, ERROR_INVALID, "%d sizes for %d dimensions", count, axes->count);
     }
     for (int n = 0; n < count; n++) {
-        int i = (int)axes->of[n];
+        int i = (int)axes->values[n];
         if (sizes[n] < 1 || sizes[n] > size_max || x->dims[i] < 1) {
             return error_set(err, ERROR_INVALID, "a size of %lld for %lld pixels",
                              (long long)sizes[n], (long long)x->dims[i]);
@@ -125,7 +119,7 @@ static int from_sizes(const struct fact *fact, const struct axes *axes, const st
 
 /* Reads all starts, then all ends. */
 static int read_roi(const struct node *node, const struct fact *const *inputs,
-                    const struct axes *axes, struct resize *resize, struct error *err) {
+                    const struct param_list *axes, struct resize *resize, struct error *err) {
     const struct fact *roi = param_input(node, inputs, 1);
     if (resize->coordinates != RESIZE_TF_CROP) {
         return 0;
@@ -138,8 +132,8 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
         return error_set(err, ERROR_UNSUPPORTED, "the part of the input is computed by the run");
     }
     for (int n = 0; n < axes->count; n++) {
-        resize->roi_start[axes->of[n]] = ((const float *)roi->known)[n];
-        resize->roi_end[axes->of[n]] = ((const float *)roi->known)[axes->count + n];
+        resize->roi_start[axes->values[n]] = ((const float *)roi->known)[n];
+        resize->roi_end[axes->values[n]] = ((const float *)roi->known)[axes->count + n];
     }
     return 0;
 }
@@ -147,10 +141,10 @@ static int read_roi(const struct node *node, const struct fact *const *inputs,
 /* The dimensions that the attribute axes names (from opset 18 on), else all. Other dimensions are
  * not resized. */
 static int read_axes(const struct node *node, const struct fact *const *inputs,
-                     const struct shape *x, struct axes *axes, struct resize *resize,
+                     const struct shape *x, struct param_list *axes, struct resize *resize,
                      struct error *err) {
     bool is_axis[TENSOR_RANK_MAX];
-    if (param_list(node, inputs, "axes", -1, axes->of, &axes->count, err) < 0) {
+    if (param_list(node, inputs, "axes", -1, axes, err) < 0) {
         return -1;
     }
     for (int i = 0; i < x->rank; i++) {
@@ -158,11 +152,12 @@ static int read_axes(const struct node *node, const struct fact *const *inputs,
         resize->scales[i] = 1;
         resize->roi_end[i] = 1;
         if (axes->count < 0) {
-            axes->of[i] = i;
+            axes->values[i] = i;
         }
     }
     axes->count = axes->count < 0 ? x->rank : axes->count;
-    return axes->count <= x->rank && param_axes(axes->of, axes->count, x->rank, is_axis, err) == 0
+    return axes->count <= x->rank &&
+                   param_axes(axes->values, axes->count, x->rank, is_axis, err) == 0
                ? 0
                : error_set(err, ERROR_INVALID, "%d axes of %d", axes->count, x->rank);
 }
@@ -172,7 +167,7 @@ int resize_params(const struct node *node, const struct fact *const *inputs,
     const struct shape *x = &inputs[0]->shape;
     const struct fact *sizes = node->opset < 11 ? NULL : param_input(node, inputs, 3);
     struct resize resize = {.output = {.rank = x->rank}};
-    struct axes axes;
+    struct param_list axes;
     const float *scales;
     int64_t count;
     read_modes(node, &resize);

@@ -79,10 +79,8 @@ static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
     int b = ops->block, ins = round_up(s->channels_in, b), outs = s->channels_out;
     for (int i = 0; i < ins; i += b) {
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
-            for (int o = 0; o < outs; o++) {
-                for (int lane = 0; lane < b; lane++) {
-                    *to++ = weight_at(s, source, o, i + lane, k / s->kernel_w, k % s->kernel_w);
-                }
+            for (int at = 0; at < outs * b; at++) {
+                *to++ = weight_at(s, source, at / b, i + at % b, k / s->kernel_w, k % s->kernel_w);
             }
         }
     }

@@ -29,21 +29,26 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
     }
 }
 
-// Computes rows [top, bottom) and columns [left, right) of the picture into the window rows from
-// `out` on, whose first pixel is column `column`.
-static void make_rows(const struct conv_pass *run, const struct conv_unit *unit, int n, int top,
-                      int bottom, int left, int right, int column, float *out) {
+// Rows [top, bottom) and columns [left, right) of picture n, and their place in the window.
+struct made_part {
+    int n, top, bottom, left, right;
+    float *out;
+};
+
+// Computes a part of the picture into the window.
+static void make_part(const struct conv_pass *run, const struct conv_unit *unit,
+                      const struct made_part *part) {
     const struct conv *conv = run->conv, *made = conv->first;
     const struct conv_shape *s = &made->shape;
     size_t b = (size_t)conv->ops->block, width = (size_t)s->in_w;
     size_t ins = ((size_t)s->channels_in + b - 1) / b, k = ins * b;
     const float *in = run->in->data +
-                      ((size_t)n * ins * (size_t)s->in_h + (size_t)top) * width * b +
-                      (size_t)left * b;
+                      ((size_t)part->n * ins * (size_t)s->in_h + (size_t)part->top) * width * b +
+                      (size_t)part->left * b;
     for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
         struct direct_job job = {
-            .width = right - left,
-            .rows = bottom - top,
+            .width = part->right - part->left,
+            .rows = part->bottom - part->top,
             .blocks = MIN(DIRECT_BLOCKS_MAX, unit->block_end - block),
             .in = in,
             .in_row = width * b,
@@ -55,9 +60,7 @@ static void make_rows(const struct conv_pass *run, const struct conv_unit *unit,
             .bias = made->weights->bias + (size_t)block * b,
             .low = made->low,
             .high = made->high,
-            .out = out + ((size_t)(block - unit->group) * (size_t)conv->window_w +
-                          (size_t)(left - column)) *
-                             b,
+            .out = part->out + (size_t)(block - unit->group) * (size_t)conv->window_w * b,
             .out_row = conv->window_row,
             .out_block = (size_t)conv->window_w * b,
         };
@@ -103,7 +106,13 @@ void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, i
     }
     if (begin < end && left < right) {
         int top = y + (begin - first) - s->pad_top;
-        make_rows(run, unit, n, top, top + (end - begin), column + left, column + right, column,
-                  unit->window + (size_t)begin * conv->window_row);
+        size_t at = (size_t)begin * conv->window_row + (size_t)(left * conv->ops->block);
+        const struct made_part part = {.n = n,
+                                       .top = top,
+                                       .bottom = top + (end - begin),
+                                       .left = column + left,
+                                       .right = column + right,
+                                       .out = unit->window + at};
+        make_part(run, unit, &part);
     }
 }

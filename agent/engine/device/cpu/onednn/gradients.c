@@ -24,14 +24,17 @@ static const struct shape *shape_of(const struct schedule *schedule, int slot) {
     return &schedule->slots[slot].shape;
 }
 
+// The operands of a forward convolution; bias NULL: none.
+struct conv_operands {
+    const dnnl_memory_desc_t *x, *weights, *bias, *y;
+};
+
 static bool add_hint(struct request *request, dnnl_alg_kind_t algorithm,
-                     const dnnl_memory_desc_t *x, const dnnl_memory_desc_t *w,
-                     const dnnl_memory_desc_t *bias, const dnnl_memory_desc_t *y,
-                     const struct request_geometry *g) {
+                     const struct conv_operands *conv, const struct request_geometry *g) {
     request->has_hint = true;
     return dnnl_dilated_convolution_forward_desc_init(
-               &request->hint, dnnl_forward_training, algorithm, x, w, bias, y, g->strides,
-               g->dilations, g->pads_begin, g->pads_end) == dnnl_success;
+               &request->hint, dnnl_forward_training, algorithm, conv->x, conv->weights, conv->bias,
+               conv->y, g->strides, g->dilations, g->pads_begin, g->pads_end) == dnnl_success;
 }
 
 // (dy, shape of x, w) -> dx
@@ -56,7 +59,8 @@ bool request_conv_gradient_input(const struct schedule *schedule, const struct s
                                                slot_of(schedule, step->outputs[0]));
     dnnl_memory_desc_t weights =
         request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 2, w, &window, false));
-    return add_hint(request, algorithm, &x, &weights, NULL, &y, &g) &&
+    const struct conv_operands conv = {.x = &x, .weights = &weights, .y = &y};
+    return add_hint(request, algorithm, &conv, &g) &&
            dnnl_dilated_convolution_backward_data_desc_init(
                &request->description.conv, algorithm, &x, &weights, &y, g.strides, g.dilations,
                g.pads_begin, g.pads_end) == dnnl_success;
@@ -89,7 +93,8 @@ bool request_conv_gradient_weights(const struct schedule *schedule, const struct
     if (step->output_count > 1 && step->outputs[1] >= 0) {
         bias = request_add(request, DNNL_ARG_DIFF_BIAS, REQUEST_OUTPUT - 1, 1, &dy->dims[1], NULL);
     }
-    return add_hint(request, algorithm, &in, &weights, bias, &y, &g) &&
+    const struct conv_operands conv = {.x = &in, .weights = &weights, .bias = bias, .y = &y};
+    return add_hint(request, algorithm, &conv, &g) &&
            dnnl_dilated_convolution_backward_weights_desc_init(
                &request->description.conv, algorithm, &in, &weights, bias, &y, g.strides,
                g.dilations, g.pads_begin, g.pads_end) == dnnl_success;

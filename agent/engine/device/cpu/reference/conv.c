@@ -11,18 +11,14 @@ struct conv {
     int64_t x_plane, y_plane; /* elements of a channel */
 };
 
-#define REAL float
-#define NAMED(name) name##_float
-#include "agent/engine/device/cpu/reference/conv.inc"
-#undef REAL
-#undef NAMED
 #define REAL double
 #define NAMED(name) name##_double
 #include "agent/engine/device/cpu/reference/conv.inc"
+#define REAL float
+#define NAMED(name) name##_float
+#include "agent/engine/device/cpu/reference/conv.inc"
 
 /* int32 wraps around: its bits are those of uint32. */
-#undef REAL
-#undef NAMED
 #define REAL uint32_t
 #define NAMED(name) name##_int32
 #include "agent/engine/device/cpu/reference/conv.inc"

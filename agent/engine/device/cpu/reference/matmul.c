@@ -18,20 +18,14 @@ struct product {
 #define REAL float
 #define NAMED(name) name##_float
 #include "agent/engine/device/cpu/reference/matmul.inc"
-#undef REAL
-#undef NAMED
 #define REAL double
 #define NAMED(name) name##_double
 #include "agent/engine/device/cpu/reference/matmul.inc"
 
 /* Integers wrap around, so they are computed as unsigned ones, which have the same bits. */
-#undef REAL
-#undef NAMED
 #define REAL uint32_t
 #define NAMED(name) name##_int32
 #include "agent/engine/device/cpu/reference/matmul.inc"
-#undef REAL
-#undef NAMED
 #define REAL uint64_t
 #define NAMED(name) name##_int64
 #include "agent/engine/device/cpu/reference/matmul.inc"

@@ -29,21 +29,15 @@ static int64_t index_of(const struct pool *pool, int64_t at) {
 #define LEAST (-INFINITY)
 #define NAMED(name) name##_float
 #include "agent/engine/device/cpu/reference/pool.inc"
-#undef REAL
-#undef NAMED
 #define REAL double
 #define NAMED(name) name##_double
 #include "agent/engine/device/cpu/reference/pool.inc"
-#undef REAL
 #undef LEAST
-#undef NAMED
 #define REAL int8_t
 #define LEAST INT8_MIN
 #define NAMED(name) name##_int8
 #include "agent/engine/device/cpu/reference/pool.inc"
-#undef REAL
 #undef LEAST
-#undef NAMED
 #define REAL uint8_t
 #define LEAST 0
 #define NAMED(name) name##_uint8

@@ -120,6 +120,13 @@ static void fill_all_taps(const struct resize *resize, const struct shape *x, st
     }
 }
 
+/* The next index of a row-major walk. */
+static void advance(const struct shape *shape, int64_t at[TENSOR_RANK_MAX]) {
+    for (int i = shape->rank - 1; i >= 0 && ++at[i] == shape->dims[i]; i--) {
+        at[i] = 0;
+    }
+}
+
 static int resize_run(const struct call *call, struct error *err) {
     struct cpu_call_facts facts = {0};
     const struct shape *x = &call->inputs[0]->shape;
@@ -136,9 +143,7 @@ static int resize_run(const struct call *call, struct error *err) {
     for (int64_t n = 0; n < count; n++) {
         y[n] = is_outside(taps, at, x->rank) ? resize.extrapolation
                                              : sample(call->inputs[0]->data, taps, at, x->rank);
-        for (int i = x->rank - 1; i >= 0 && ++at[i] == resize.output.dims[i]; i--) {
-            at[i] = 0;
-        }
+        advance(&resize.output, at);
     }
     arena_release(&arena);
     return 0;
@@ -171,9 +176,7 @@ static int resize_gradient_run(const struct call *call, struct error *err) {
         if (!is_outside(taps, at, x->rank)) {
             spread(dx->data, taps, at, x->rank, ((const float *)call->inputs[0]->data)[n]);
         }
-        for (int i = x->rank - 1; i >= 0 && ++at[i] == resize.output.dims[i]; i--) {
-            at[i] = 0;
-        }
+        advance(&resize.output, at);
     }
     arena_release(&arena);
     return 0;

@@ -85,12 +85,20 @@ static int norm_training_run(const struct call *call, struct error *err UNUSED) 
 }
 const struct kernel reference_norm_training = {"reference norm_training", norm_training_run};
 
-/* With z = (x - mean) / deviation over planes first..last - 1: dscale += sum dy z, dshift += sum
+/* The planes of a channel, of pictures first..last - 1, and their statistics. */
+struct planes {
+    int64_t channel, first, last;
+    double mean, variance;
+};
+
+/* With z = (x - mean) / deviation over the planes: dscale += sum dy z, dshift += sum
  * dy; dx = scale / deviation (dy - mean of dy - z mean of dy z), the means only where the
  * statistics depend on x. */
-static void pass_planes(const struct norm *norm, int64_t c, int64_t first, int64_t last,
-                        double mean, double variance, double *dscale, double *dshift) {
-    double inverse = 1 / sqrt(variance + norm->epsilon), sum = 0, product = 0;
+static void pass_planes(const struct norm *norm, const struct planes *planes, double *dscale,
+                        double *dshift) {
+    int64_t c = planes->channel, first = planes->first, last = planes->last;
+    double mean = planes->mean, sum = 0, product = 0;
+    double inverse = 1 / sqrt(planes->variance + norm->epsilon);
     for (int64_t n = first; n < last; n++) {
         int64_t at = (n * norm->channels + c) * norm->pixels;
 #pragma omp simd reduction(+ : sum, product)
@@ -123,13 +131,16 @@ static void gradient_body(void *context, int64_t first, int64_t last) {
         double dscale = 0, dshift = 0;
         if (norm->of == OP_INSTANCE_NORMALIZATION) {
             for (int64_t n = 0; n < norm->batch; n++) {
-                double mean, variance;
-                measure(norm, c, n, n + 1, &mean, &variance);
-                pass_planes(norm, c, n, n + 1, mean, variance, &dscale, &dshift);
+                struct planes planes = {.channel = c, .first = n, .last = n + 1};
+                measure(norm, c, n, n + 1, &planes.mean, &planes.variance);
+                pass_planes(norm, &planes, &dscale, &dshift);
             }
         } else {
-            pass_planes(norm, c, 0, norm->batch, (double)norm->mean[c], (double)norm->variance[c],
-                        &dscale, &dshift);
+            const struct planes planes = {.channel = c,
+                                          .last = norm->batch,
+                                          .mean = (double)norm->mean[c],
+                                          .variance = (double)norm->variance[c]};
+            pass_planes(norm, &planes, &dscale, &dshift);
         }
         norm->dscale[c] = (float)dscale;
         norm->dshift[c] = (float)dshift;

@@ -238,56 +238,82 @@ struct pool_gradient {
     int64_t x_plane, y_plane;
 };
 
-/* Adds one output's gradient to its greatest pixel (the first of equal ones; NaN is greatest, as in
- * the pool), or to all pixels of its window. */
-static void spread_pool(const struct pool_gradient *pool, const float *x, float *dx,
-                        const struct window_span *spans, float dy) {
-    const struct window *window = &pool->window;
-    int64_t seen = 0, best = -1;
-    for (int pass = 0; pass < (pool->is_max ? 1 : 2); pass++) {
-        double count = pool->counts_pads ? (double)spans[0].cells * (double)spans[1].cells *
-                                               (double)spans[2].cells
-                                         : (double)seen;
-        for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
-            for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
-                for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
-                    int64_t pixel = (d * window->in[1] + h) * window->in[2] + v;
-                    if (pool->is_max) {
-                        bool more = best < 0 || x[pixel] > x[best] || isnan(x[pixel]);
-                        best = more ? pixel : best;
-                    } else if (pass == 0) {
-                        seen++;
-                    } else {
-                        dx[pixel] += (float)((double)dy / count);
-                    }
-                }
+/* The greatest pixel of a window: the first of equal ones; NaN is greatest, as in the pool. -1: the
+ * window is empty. */
+static int64_t greatest_pixel(const struct window *window, const struct window_span *spans,
+                              const float *x) {
+    int64_t best = -1;
+    for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
+        for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
+            for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
+                int64_t pixel = (d * window->in[1] + h) * window->in[2] + v;
+                bool is_greater = best < 0 || x[pixel] > x[best] || isnan(x[pixel]);
+                best = is_greater ? pixel : best;
             }
         }
     }
+    return best;
+}
+
+/* The number of pixels that an average pool divides by. */
+static double averaged_count(const struct pool_gradient *pool, const struct window_span *spans) {
+    double count = 1;
+    for (int i = 0; i < WINDOW_RANK; i++) {
+        int64_t step = pool->window.dilation[i], size = MAX(spans[i].last - spans[i].first, 0);
+        count *= (double)(pool->counts_pads ? spans[i].cells : (size + step - 1) / step);
+    }
+    return count;
+}
+
+/* Adds an output's gradient to the pixels of its window, in equal parts. */
+static void spread_average(const struct pool_gradient *pool, const struct window_span *spans,
+                           float dy, float *dx) {
+    const struct window *window = &pool->window;
+    float share = (float)((double)dy / averaged_count(pool, spans));
+    for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
+        for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
+            for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
+                dx[(d * window->in[1] + h) * window->in[2] + v] += share;
+            }
+        }
+    }
+}
+
+static void spread(const struct pool_gradient *pool, const struct window_span *spans,
+                   const float *x, float dy, float *dx) {
+    if (!pool->is_max) {
+        spread_average(pool, spans, dy, dx);
+        return;
+    }
+    int64_t best = greatest_pixel(&pool->window, spans, x);
     if (best >= 0) {
         dx[best] += dy;
     }
 }
 
-static void pool_body(void *context, int64_t first, int64_t last) {
-    const struct pool_gradient *pool = context;
+static void pool_plane(const struct pool_gradient *pool, const float *x, const float *dy,
+                       float *dx) {
     const int64_t *out = pool->window.out;
-    for (int64_t plane = first; plane < last; plane++) {
-        const float *x = pool->is_max ? pool->x + plane * pool->x_plane : NULL;
-        const float *dy = pool->dy + plane * pool->y_plane;
-        float *dx = pool->dx + plane * pool->x_plane;
-        struct window_span spans[WINDOW_RANK];
-        memset(dx, 0, (size_t)pool->x_plane * sizeof *dx);
-        for (int64_t d = 0; d < out[0]; d++) {
-            spans[0] = window_span(&pool->window, 0, d);
-            for (int64_t h = 0; h < out[1]; h++) {
-                spans[1] = window_span(&pool->window, 1, h);
-                for (int64_t v = 0; v < out[2]; v++) {
-                    spans[2] = window_span(&pool->window, 2, v);
-                    spread_pool(pool, x, dx, spans, *dy++);
-                }
+    struct window_span spans[WINDOW_RANK];
+    for (int64_t d = 0; d < out[0]; d++) {
+        spans[0] = window_span(&pool->window, 0, d);
+        for (int64_t h = 0; h < out[1]; h++) {
+            spans[1] = window_span(&pool->window, 1, h);
+            for (int64_t v = 0; v < out[2]; v++) {
+                spans[2] = window_span(&pool->window, 2, v);
+                spread(pool, spans, x, *dy++, dx);
             }
         }
+    }
+}
+
+static void pool_body(void *context, int64_t first, int64_t last) {
+    const struct pool_gradient *pool = context;
+    for (int64_t plane = first; plane < last; plane++) {
+        const float *x = pool->is_max ? pool->x + plane * pool->x_plane : NULL;
+        float *dx = pool->dx + plane * pool->x_plane;
+        memset(dx, 0, (size_t)pool->x_plane * sizeof *dx);
+        pool_plane(pool, x, pool->dy + plane * pool->y_plane, dx);
     }
 }
 

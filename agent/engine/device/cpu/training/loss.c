@@ -6,10 +6,15 @@
 
 #include <math.h>
 
-/* One row: returns its loss and fills dx, p - t; t is the label's distribution. */
-static double cross_entropy(const float *x, float *dx, int64_t classes, int64_t label,
-                            double smoothing, double scale, bool *ret_correct) {
-    int64_t best = 0;
+struct cross_entropy {
+    int64_t classes;
+    double smoothing, scale;
+};
+
+/* One row: returns its loss and fills dx, scale * (p - t); t is the label's distribution. */
+static double cross_entropy(const struct cross_entropy *of, const float *x, int64_t label,
+                            float *dx, bool *ret_correct) {
+    int64_t best = 0, classes = of->classes;
     double sum = 0, loss = 0;
     for (int64_t k = 1; k < classes; k++) {
         best = x[k] > x[best] ? k : best;
@@ -18,10 +23,10 @@ static double cross_entropy(const float *x, float *dx, int64_t classes, int64_t 
         sum += exp((double)x[k] - (double)x[best]);
     }
     for (int64_t k = 0; k < classes; k++) {
-        double target = smoothing / (double)classes + (k == label ? 1 - smoothing : 0);
+        double target = of->smoothing / (double)classes + (k == label ? 1 - of->smoothing : 0);
         double logarithm = (double)x[k] - (double)x[best] - log(sum);
         loss -= target > 0 ? target * logarithm : 0;
-        dx[k] = (float)(scale * (exp(logarithm) - target));
+        dx[k] = (float)(of->scale * (exp(logarithm) - target));
     }
     *ret_correct = best == label;
     return loss;
@@ -32,8 +37,12 @@ static int softmax_cross_entropy_run(const struct call *call, struct error *err)
     const float *x = call->inputs[0]->data;
     const int64_t *labels = call->inputs[1]->data;
     int64_t samples = shape->dims[0], classes = shape->dims[1], right = 0;
-    double smoothing = (double)node_number(call->node, "smoothing", 0), loss = 0;
-    double scale = (double)*(const float *)call->inputs[2]->data;
+    const struct cross_entropy of = {
+        .classes = classes,
+        .smoothing = (double)node_number(call->node, "smoothing", 0),
+        .scale = (double)*(const float *)call->inputs[2]->data,
+    };
+    double loss = 0;
     float *dx = call->outputs[1]->data;
     for (int64_t i = 0; i < samples; i++) {
         bool correct;
@@ -41,11 +50,10 @@ static int softmax_cross_entropy_run(const struct call *call, struct error *err)
             return error_set(err, ERROR_INVALID, "label %lld of sample %lld: 0 to %lld are classes",
                              (long long)labels[i], (long long)i, (long long)classes - 1);
         }
-        loss += cross_entropy(x + i * classes, dx + i * classes, classes, labels[i], smoothing,
-                              scale, &correct);
+        loss += cross_entropy(&of, x + i * classes, labels[i], dx + i * classes, &correct);
         right += correct;
     }
-    *(float *)call->outputs[0]->data = (float)(loss * scale);
+    *(float *)call->outputs[0]->data = (float)(loss * of.scale);
     *(float *)call->outputs[2]->data = (float)right;
     return 0;
 }

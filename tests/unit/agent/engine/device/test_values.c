@@ -8,23 +8,30 @@
 
 #include <math.h>
 
-/* Runs the plain kernel of opset 17; outputs have their shapes, and may be NULL. */
-static void run(const char *name, const struct attribute *attributes, size_t attribute_count,
-                const struct tensor *const *inputs, int input_count, struct tensor *const *outputs,
-                int output_count) {
+/* A node, and its inputs and outputs; outputs have their shapes, and may be NULL. */
+struct trial {
+    const char *op;
+    const struct attribute *attribute; /* NULL: none */
+    int input_count, output_count;
+    const struct tensor *const *inputs;
+    struct tensor *const *outputs;
+};
+
+/* Runs the plain kernel of opset 17. */
+static void run(struct trial trial) {
     struct error err = {0};
-    struct node node = {.op = op_find(name, 17),
-                        .name = name,
+    struct node node = {.op = op_find(trial.op, 17),
+                        .name = trial.op,
                         .opset = 17,
-                        .input_count = input_count,
-                        .output_count = output_count,
-                        .attributes = attributes,
-                        .attribute_count = attribute_count};
+                        .input_count = trial.input_count,
+                        .output_count = trial.output_count,
+                        .attributes = trial.attribute,
+                        .attribute_count = trial.attribute ? 1 : 0};
     struct call call = {.node = &node,
-                        .inputs = inputs,
-                        .outputs = outputs,
-                        .input_count = input_count,
-                        .output_count = output_count};
+                        .inputs = trial.inputs,
+                        .outputs = trial.outputs,
+                        .input_count = trial.input_count,
+                        .output_count = trial.output_count};
     CHECK_OK(reference_kernels[node.op->id]->run(&call, &err), &err);
 }
 
@@ -33,7 +40,11 @@ static int64_t arg(const char *name, float a, float b, float c) {
     int64_t y[1];
     struct tensor in = {TENSOR_FLOAT32, {1, {3}}, x, false};
     struct tensor out = {TENSOR_INT64, {1, {1}}, y, false};
-    run(name, NULL, 0, (const struct tensor *[]){&in}, 1, (struct tensor *[]){&out}, 1);
+    run((struct trial){.op = name,
+                       .input_count = 1,
+                       .inputs = (const struct tensor *[]){&in},
+                       .output_count = 1,
+                       .outputs = (struct tensor *[]){&out}});
     return y[0];
 }
 
@@ -50,7 +61,11 @@ static void nan_goes_through(void) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         float x = NAN, y = 0;
         struct tensor in = {TENSOR_FLOAT32, {0}, &x, false}, out = {TENSOR_FLOAT32, {0}, &y, false};
-        run(names[i], NULL, 0, (const struct tensor *[]){&in}, 1, (struct tensor *[]){&out}, 1);
+        run((struct trial){.op = names[i],
+                           .input_count = 1,
+                           .inputs = (const struct tensor *[]){&in},
+                           .output_count = 1,
+                           .outputs = (struct tensor *[]){&out}});
         if (!isnan(y)) {
             printf("# %s of NaN is %g\n", names[i], (double)y);
             test_failures++;
@@ -70,7 +85,12 @@ static void what_is_no_number_goes_through_recurrences(void) {
         struct tensor out = {TENSOR_FLOAT32, {4, {1, 1, 1, 1}}, &y, false};
         struct tensor last = {TENSOR_FLOAT32, {3, {1, 1, 1}}, &y_h, false};
         const struct tensor *inputs[6] = {&in, &w, &w};
-        run(names[i], hidden, 1, inputs, 6, (struct tensor *[]){&out, &last}, 2);
+        run((struct trial){.op = names[i],
+                           .attribute = hidden,
+                           .input_count = 6,
+                           .inputs = inputs,
+                           .output_count = 2,
+                           .outputs = (struct tensor *[]){&out, &last}});
         CHECK(isnan(y) && isnan(y_h));
     }
 }
@@ -80,7 +100,11 @@ static void powers_of_integers_are_exact(void) {
     struct tensor a = {TENSOR_INT64, {1, {4}}, base, false};
     struct tensor b = {TENSOR_INT64, {1, {4}}, exponent, false};
     struct tensor out = {TENSOR_INT64, {1, {4}}, y, false};
-    run("Pow", NULL, 0, (const struct tensor *[]){&a, &b}, 2, (struct tensor *[]){&out}, 1);
+    run((struct trial){.op = "Pow",
+                       .input_count = 2,
+                       .inputs = (const struct tensor *[]){&a, &b},
+                       .output_count = 1,
+                       .outputs = (struct tensor *[]){&out}});
     CHECK_INT(y[0], 4052555153018976267);
     CHECK_INT(y[1], -4052555153018976267);
     CHECK_INT(y[2], 0); /* wrapped around */
@@ -94,7 +118,11 @@ static void indices_count_by_their_whole_part(void) {
     struct tensor c = {TENSOR_FLOAT32, {1, {2}}, values, false};
     struct tensor out = {TENSOR_FLOAT32, {2, {4, 3}}, y, false};
     static const float wanted[] = {0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1};
-    run("OneHot", NULL, 0, (const struct tensor *[]){&a, &b, &c}, 3, (struct tensor *[]){&out}, 1);
+    run((struct trial){.op = "OneHot",
+                       .input_count = 3,
+                       .inputs = (const struct tensor *[]){&a, &b, &c},
+                       .output_count = 1,
+                       .outputs = (struct tensor *[]){&out}});
     CHECK(memcmp(y, wanted, sizeof wanted) == 0);
 }
 
@@ -104,8 +132,11 @@ static void a_loss_that_nobody_wants(void) {
     struct tensor a = {TENSOR_FLOAT32, {2, {1, 2}}, x, false};
     struct tensor b = {TENSOR_INT64, {1, {1}}, &label, false};
     struct tensor out = {TENSOR_FLOAT32, {2, {1, 2}}, logs, false};
-    run("SoftmaxCrossEntropyLoss", NULL, 0, (const struct tensor *[]){&a, &b}, 2,
-        (struct tensor *[]){NULL, &out}, 2);
+    run((struct trial){.op = "SoftmaxCrossEntropyLoss",
+                       .input_count = 2,
+                       .inputs = (const struct tensor *[]){&a, &b},
+                       .output_count = 2,
+                       .outputs = (struct tensor *[]){NULL, &out}});
     CHECK(fabs((double)logs[1] + log(2)) < 1e-6);
 }
 
@@ -114,10 +145,19 @@ static void rests_have_the_sign_that_is_asked_for(void) {
     struct tensor a = {TENSOR_INT8, {1, {4}}, u, false}, b = {TENSOR_INT8, {1, {4}}, v, false};
     struct tensor out = {TENSOR_INT8, {1, {4}}, y, false};
     const struct tensor *inputs[] = {&a, &b};
-    run("Mod", NULL, 0, inputs, 2, (struct tensor *[]){&out}, 1);
+    run((struct trial){.op = "Mod",
+                       .input_count = 2,
+                       .inputs = inputs,
+                       .output_count = 1,
+                       .outputs = (struct tensor *[]){&out}});
     CHECK(y[0] == 2 && y[1] == -2 && y[2] == 0 && y[3] == 0);
     const struct attribute as_c[] = {INT("fmod", 1)};
-    run("Mod", as_c, 1, inputs, 2, (struct tensor *[]){&out}, 1);
+    run((struct trial){.op = "Mod",
+                       .attribute = as_c,
+                       .input_count = 2,
+                       .inputs = inputs,
+                       .output_count = 1,
+                       .outputs = (struct tensor *[]){&out}});
     CHECK(y[0] == -1 && y[1] == 1 && y[2] == 0 && y[3] == 0);
 }
 

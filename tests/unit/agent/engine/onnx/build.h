@@ -53,13 +53,17 @@ static inline struct message make_node(const char *op, const char *domain, const
     return node;
 }
 
-/* Adds a node to a graph; the attribute may be NULL, too. */
-static inline void add_node(struct message *graph, const char *op, const char *domain,
-                            const char *input, const char *second, const char *output,
-                            const struct message *attribute) {
-    struct message node = make_node(op, domain, input, second, output);
-    if (attribute) {
-        add_message(&node, 5, attribute);
+/* A node with one output. NULL: no second input, the standard domain, no attribute. */
+struct node_fields {
+    const char *op, *domain, *input, *second, *output;
+    const struct message *attribute;
+};
+
+static inline void add_node(struct message *graph, struct node_fields fields) {
+    const char *domain = fields.domain ? fields.domain : "";
+    struct message node = make_node(fields.op, domain, fields.input, fields.second, fields.output);
+    if (fields.attribute) {
+        add_message(&node, 5, fields.attribute);
     }
     add_message(graph, 1, &node);
 }
@@ -87,15 +91,23 @@ static inline void add_value(struct message *graph, unsigned field, const char *
     add_message(graph, field, &value);
 }
 
-static inline void add_tensor(struct message *to, unsigned field, const char *name, int type,
-                              const int64_t *dims, int rank, const void *data, size_t size) {
+/* type: ONNX's number. */
+struct tensor_fields {
+    const char *name;
+    int type, rank;
+    const int64_t *dims;
+    const void *data;
+    size_t size;
+};
+
+static inline void add_tensor(struct message *to, unsigned field, struct tensor_fields fields) {
     struct message tensor = {0};
-    for (int i = 0; i < rank; i++) {
-        add_integer(&tensor, 1, dims[i]);
+    for (int i = 0; i < fields.rank; i++) {
+        add_integer(&tensor, 1, fields.dims[i]);
     }
-    add_integer(&tensor, 2, type);
-    add_text(&tensor, 8, name);
-    add_bytes(&tensor, 9, data, size);
+    add_integer(&tensor, 2, fields.type);
+    add_text(&tensor, 8, fields.name);
+    add_bytes(&tensor, 9, fields.data, fields.size);
     add_message(to, field, &tensor);
 }
 

@@ -24,7 +24,7 @@ static void check_refused(struct message model, enum error_kind kind, const char
 /* x -> Relu -> y, as one message. */
 static struct message relu_graph(void) {
     struct message graph = {0};
-    add_node(&graph, "Relu", "", "x", NULL, "y", NULL);
+    add_node(&graph, (struct node_fields){.op = "Relu", .input = "x", .output = "y"});
     add_value(&graph, 11, "x", 1, (int64_t[]){1, -1, 4}, 3);
     add_value(&graph, 12, "y", 1, NULL, 0);
     return graph;
@@ -56,8 +56,14 @@ static void test_initializers_are_constants_and_no_inputs(void) {
     struct model *model = NULL;
     struct message graph = {0};
     static const float three[] = {1, 2, 3};
-    add_node(&graph, "Add", "", "x", "w", "y", NULL);
-    add_tensor(&graph, 5, "w", 1, (int64_t[]){3}, 1, three, sizeof three);
+    add_node(&graph, (struct node_fields){.op = "Add", .input = "x", .second = "w", .output = "y"});
+    add_tensor(&graph, 5,
+               (struct tensor_fields){.name = "w",
+                                      .type = 1,
+                                      .rank = 1,
+                                      .dims = (int64_t[]){3},
+                                      .data = three,
+                                      .size = sizeof three});
     add_value(&graph, 11, "x", 1, (int64_t[]){3}, 1);
     add_value(&graph, 11, "w", 1, (int64_t[]){3}, 1);
     add_value(&graph, 12, "y", 1, NULL, 0);
@@ -76,10 +82,11 @@ static void test_initializers_are_constants_and_no_inputs(void) {
 
 static void test_all_missing_operators_are_named(void) {
     struct message graph = relu_graph();
-    add_node(&graph, "Warp", "", "y", NULL, "a", NULL);
-    add_node(&graph, "Loop", "", "a", NULL, "b", NULL);
-    add_node(&graph, "Warp", "", "b", NULL, "c", NULL);
-    add_node(&graph, "Relu", "com.example", "c", NULL, "d", NULL);
+    add_node(&graph, (struct node_fields){.op = "Warp", .input = "y", .output = "a"});
+    add_node(&graph, (struct node_fields){.op = "Loop", .input = "a", .output = "b"});
+    add_node(&graph, (struct node_fields){.op = "Warp", .input = "b", .output = "c"});
+    add_node(&graph, (struct node_fields){
+                         .op = "Relu", .domain = "com.example", .input = "c", .output = "d"});
     check_refused(make_model(graph, 13), ERROR_UNSUPPORTED, ": Warp, Loop, com.example.Relu");
 }
 
@@ -88,7 +95,8 @@ static void test_attributes_are_refused_by_name(void) {
     add_bytes(&attribute, 1, "slope", 5);
     add_integer(&attribute, 3, 1);
     add_integer(&attribute, 20, 2);
-    add_node(&graph, "Relu", "", "x", NULL, "y", &attribute);
+    add_node(&graph, (struct node_fields){
+                         .op = "Relu", .input = "x", .output = "y", .attribute = &attribute});
     add_value(&graph, 11, "x", 1, NULL, 0);
     add_value(&graph, 12, "y", 1, NULL, 0);
     check_refused(make_model(graph, 13), ERROR_UNSUPPORTED, "\"slope\"");
@@ -96,7 +104,9 @@ static void test_attributes_are_refused_by_name(void) {
     add_bytes(&mode, 1, "mode", 4);
     add_bytes(&mode, 4, "wrap", 4);
     add_integer(&mode, 20, 3);
-    add_node(&pad, "Pad", "", "x", "p", "y", &mode);
+    add_node(&pad,
+             (struct node_fields){
+                 .op = "Pad", .input = "x", .second = "p", .output = "y", .attribute = &mode});
     add_value(&pad, 11, "x", 1, NULL, 0);
     add_value(&pad, 11, "p", 7, NULL, 0);
     add_value(&pad, 12, "y", 1, NULL, 0);
@@ -105,14 +115,14 @@ static void test_attributes_are_refused_by_name(void) {
 
 static void test_broken_graphs(void) {
     struct message cycle = {0}, twice = relu_graph(), missing = {0}, no_output = {0};
-    add_node(&cycle, "Add", "", "x", "b", "a", NULL);
-    add_node(&cycle, "Relu", "", "a", NULL, "b", NULL);
+    add_node(&cycle, (struct node_fields){.op = "Add", .input = "x", .second = "b", .output = "a"});
+    add_node(&cycle, (struct node_fields){.op = "Relu", .input = "a", .output = "b"});
     add_value(&cycle, 11, "x", 1, NULL, 0);
     add_value(&cycle, 12, "b", 1, NULL, 0);
     check_refused(make_model(cycle, 13), ERROR_INVALID, "\"b\" is made by no earlier node");
-    add_node(&twice, "Relu", "", "x", NULL, "y", NULL);
+    add_node(&twice, (struct node_fields){.op = "Relu", .input = "x", .output = "y"});
     check_refused(make_model(twice, 13), ERROR_INVALID, "two values are named \"y\"");
-    add_node(&missing, "Add", "", "x", NULL, "y", NULL);
+    add_node(&missing, (struct node_fields){.op = "Add", .input = "x", .output = "y"});
     add_value(&missing, 11, "x", 1, NULL, 0);
     add_value(&missing, 12, "y", 1, NULL, 0);
     check_refused(make_model(missing, 13), ERROR_INVALID, "1 inputs, 2 to 2 are expected");
@@ -126,7 +136,8 @@ static void test_broken_graphs(void) {
 static struct message ml_model(int opset, int first, int second) {
     struct message graph = {0}, model = {0};
     const int versions[] = {opset, first, second};
-    add_node(&graph, "Scaler", "ai.onnx.ml", "x", NULL, "y", NULL);
+    add_node(&graph, (struct node_fields){
+                         .op = "Scaler", .domain = "ai.onnx.ml", .input = "x", .output = "y"});
     add_value(&graph, 11, "x", 1, (int64_t[]){-1, 4}, 2);
     add_value(&graph, 12, "y", 1, NULL, 0);
     add_integer(&model, 1, 7);
@@ -165,7 +176,9 @@ static void test_each_domain_has_its_version(void) {
     check_refused(ml_model(13, 6, 0), ERROR_UNSUPPORTED, "ai.onnx.ml 6; versions 1 to 5");
     check_refused(ml_model(13, 1, 3), ERROR_INVALID, "two versions of ai.onnx.ml, 1 and 3");
     struct message graph = relu_graph();
-    add_node(&graph, "LabelEncoder", "ai.onnx.ml", "y", NULL, "z", NULL);
+    add_node(&graph,
+             (struct node_fields){
+                 .op = "LabelEncoder", .domain = "ai.onnx.ml", .input = "y", .output = "z"});
     struct message model_1 = make_model(graph, 13);
     add_domain(&model_1, "ai.onnx.ml", 1);
     check_refused(model_1, ERROR_UNSUPPORTED,
@@ -181,7 +194,11 @@ static void test_what_is_said_of_a_file_is_one_line_of_text(void) {
     add_text(&labels, 1, "classlabels_strings");
     add_text(&labels, 9, "a\rb");
     add_integer(&labels, 20, 8);
-    add_node(&graph, "ZipMap", "ai.onnx.ml", "x", NULL, odd, &labels);
+    add_node(&graph, (struct node_fields){.op = "ZipMap",
+                                          .domain = "ai.onnx.ml",
+                                          .input = "x",
+                                          .output = odd,
+                                          .attribute = &labels});
     add_value(&graph, 11, "x", 1, (int64_t[]){-1, 1}, 2);
     add_value(&graph, 12, odd, 1, NULL, 0);
     add_text(&version, 1, "ai.onnx.ml");
@@ -217,7 +234,13 @@ static void test_lying_tensors(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct message graph = relu_graph();
-        add_tensor(&graph, 5, "w", rows[i].type, rows[i].dims, 2, data, rows[i].size);
+        add_tensor(&graph, 5,
+                   (struct tensor_fields){.name = "w",
+                                          .type = rows[i].type,
+                                          .rank = 2,
+                                          .dims = rows[i].dims,
+                                          .data = data,
+                                          .size = rows[i].size});
         check_refused(make_model(graph, 13), rows[i].kind, rows[i].part);
     }
 }

@@ -18,9 +18,10 @@ static const char path[] = "build/test_session.onnx";
 static void write_model(void) {
     struct error err = {0};
     struct message graph = {0};
-    add_node(&graph, "Relu", "", "x", NULL, "y", NULL);
-    add_node(&graph, "Identity", "", "x", NULL, "z", NULL);
-    add_node(&graph, "Reshape", "", "y", "to", "s", NULL);
+    add_node(&graph, (struct node_fields){.op = "Relu", .input = "x", .output = "y"});
+    add_node(&graph, (struct node_fields){.op = "Identity", .input = "x", .output = "z"});
+    add_node(&graph,
+             (struct node_fields){.op = "Reshape", .input = "y", .second = "to", .output = "s"});
     add_value(&graph, 11, "x", 1, (int64_t[]){-1, 4}, 2);
     add_value(&graph, 11, "to", 7, (int64_t[]){2}, 1);
     add_value(&graph, 12, "y", 1, NULL, 0);
@@ -161,10 +162,10 @@ static void small_free(struct device *device, void *memory) {
 }
 
 /* Copies in the order of the steps, which is a valid order. */
-static int small_carry(struct device *device, enum copy direction, void *to, const void *from,
-                       size_t size, struct device_mark *after UNUSED, struct device_mark *done,
+static int small_carry(struct device *device, const struct device_copy *copy,
+                       struct device_mark *after UNUSED, struct device_mark *done,
                        struct error *err) {
-    return apart_ops->copy(device, direction, to, from, size, err) < 0
+    return apart_ops->copy(device, copy->direction, copy->to, copy->from, copy->size, err) < 0
                ? -1
                : device->training->mark(device, done, err);
 }

@@ -317,8 +317,10 @@ static float *to_blocked(const float *from, int n, int c, int pixels, int b, flo
     return to;
 }
 
-static float blocked_at(const float *data, int c, int pixels, int b, int n, int channel, int k) {
-    int blocks = (c + b - 1) / b;
+/* Pixel k of a channel of the blocked output. */
+static float blocked_output(const struct conv *conv, const float *data, int n, int channel, int k) {
+    int b = conv->ops->block, blocks = (conv->shape.channels_out + b - 1) / b;
+    int pixels = conv->shape.out_h * conv->shape.out_w;
     return data[((n * blocks + channel / b) * pixels + k) * b + channel % b];
 }
 
@@ -342,8 +344,8 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
     for (int i = 0; i < s->n * s->channels_out; i++) {
         int n = i / s->channels_out, o = i % s->channels_out;
         for (int k = 0; k < pixels; k++) {
-            float seen = out->blocked ? blocked_at(out->data, s->channels_out, pixels, b, n, o, k)
-                                      : out->data[i * pixels + k];
+            float seen =
+                out->blocked ? blocked_output(conv, out->data, n, o, k) : out->data[i * pixels + k];
             double wanted = f->wanted[i * pixels + k];
             worst = isfinite(seen) ? MAX(worst, fabs((double)seen - wanted)) : INFINITY;
             largest = MAX(largest, fabs(wanted));
@@ -473,49 +475,85 @@ static struct conv_weights *some_weights(const struct vector_ops *ops, const str
     return weights;
 }
 
+// Where the outputs of a plan's units are counted.
+struct marks {
+    const struct conv *conv;
+    size_t width, blocks; // pixels of a row, blocks of channels
+    char *seen;
+    bool is_right; // no output was seen twice, and no unit is too large
+};
+
+// Marks the outputs of a unit; returns their number.
+static double mark_unit(struct marks *marks, int index) {
+    const struct conv *conv = marks->conv;
+    struct conv_unit u;
+    conv_unit_bounds(conv, index, &u);
+    size_t columns = (size_t)(u.column_end - u.column), blocks = (size_t)(u.block_end - u.block);
+    marks->is_right = marks->is_right && u.block_end - u.block <= conv->blocks &&
+                      u.row_end - u.row <= conv->rows && u.column_end - u.column <= conv->columns;
+    for (int y = u.row; y < u.row_end; y++) {
+        size_t row = (size_t)u.n * (size_t)conv->span + (size_t)y;
+        for (size_t i = 0; i < columns * blocks; i++) {
+            size_t x = (size_t)u.column + i / blocks, block = (size_t)u.block + i % blocks;
+            char *at = &marks->seen[(row * marks->width + x) * marks->blocks + block];
+            marks->is_right = marks->is_right && !*at;
+            *at = 1;
+        }
+    }
+    return (double)(u.row_end - u.row) * (double)(columns * blocks);
+}
+
 // Marks the outputs of each unit; returns -1 if an output is written twice or not at all, otherwise
 // the share of the thread that begins with the most units, times the number of threads.
 static double heaviest(const struct conv *conv, int threads) {
     int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
     int wide = conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
     size_t all = (size_t)conv->images * (size_t)conv->span * (size_t)wide * (size_t)blocks;
-    char *seen = x_calloc(all, 1);
+    struct marks marks = {conv, (size_t)wide, (size_t)blocks, x_calloc(all, 1), true};
     double most = 0, total = 0;
-    bool right = true;
     for (int lane = 0; lane < threads; lane++) {
         double work = 0;
         for (int i = conv->units * lane / threads; i < conv->units * (lane + 1) / threads; i++) {
-            struct conv_unit u;
-            conv_unit_bounds(conv, i, &u);
-            right = right && u.block_end - u.block <= conv->blocks &&
-                    u.row_end - u.row <= conv->rows && u.column_end - u.column <= conv->columns;
-            for (int y = u.row; y < u.row_end; y++) {
-                for (int x = u.column; x < u.column_end; x++) {
-                    for (int block = u.block; block < u.block_end; block++, work++) {
-                        size_t row = (size_t)u.n * (size_t)conv->span + (size_t)y;
-                        char *at = seen + (row * (size_t)wide + (size_t)x) * (size_t)blocks + block;
-                        right = right && !*at;
-                        *at = 1;
-                    }
-                }
-            }
+            work += mark_unit(&marks, i);
         }
         most = MAX(most, work);
         total += work;
     }
-    free(seen);
-    return right && total == (double)all ? most * threads / total : -1;
+    free(marks.seen);
+    return marks.is_right && total == (double)all ? most * threads / total : -1;
+}
+
+struct units_row {
+    struct conv_shape shape;
+    enum conv_algorithm algorithm;
+    double most;
+};
+
+static void check_units(const struct units_row *row, enum isa isa, int threads) {
+    const struct vector_ops *ops = vector_ops_get(isa);
+    struct conv_shape s = row->shape;
+    CHECK(conv_shape_finish(&s));
+    bool planar = s.channels_in == 3;
+    struct conv_weights *weights = some_weights(ops, &s, row->algorithm, planar);
+    struct conv conv = {.ops = ops, .shape = s, .weights = weights};
+    conv_plan(&conv, threads, !planar, false);
+    double most = heaviest(&conv, threads);
+    bool wanted = isa == ISA_AVX512 && threads == 2 && row->most < 2;
+    CHECK(!wanted || conv_choose(ops, &s, planar, 2) == row->algorithm);
+    if (most < 1 || (wanted && most > row->most)) {
+        printf("# %d channels of %dx%d, %s, %d threads: %g\n", s.channels_in, s.in_h, s.in_w,
+               isa_name(isa), threads, most);
+        test_failures++;
+    }
+    conv_release(&conv);
+    conv_weights_free(weights);
 }
 
 // For every shape, each output belongs to one unit; and ResNet-50's layers use the algorithm
 // that was the fastest, and two threads begin with halves of them, or with 4 and 3 of 7 rows of
 // tiles.
 static void test_units(void) {
-    static const struct {
-        struct conv_shape shape;
-        enum conv_algorithm algorithm;
-        double most;
-    } rows[] = {
+    static const struct units_row rows[] = {
         {{SHAPE(1, 3, 64, 224, 224), PADS(3), KERNEL(7, 2)}, CONV_DIRECT, 1.02},
         {{SHAPE(1, 256, 64, 56, 56), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
         {{SHAPE(1, 64, 64, 56, 56), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
@@ -538,25 +576,10 @@ static void test_units(void) {
         {{SHAPE(2, 48, 48, 31, 77), .depthwise = true, PADS(1), KERNEL(3, 1)}, CONV_DEPTHWISE, 2},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct conv_shape s = rows[i].shape;
-        CHECK(conv_shape_finish(&s));
         for (enum isa isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
-            const struct vector_ops *ops = vector_ops_get(isa);
-            bool planar = s.channels_in == 3;
-            struct conv_weights *weights = some_weights(ops, &s, rows[i].algorithm, planar);
             for (int threads = 1; threads <= 5; threads++) {
-                struct conv conv = {.ops = ops, .shape = s, .weights = weights};
-                conv_plan(&conv, threads, !planar, false);
-                double most = heaviest(&conv, threads);
-                bool wanted = isa == ISA_AVX512 && threads == 2 && rows[i].most < 2;
-                CHECK(!wanted || conv_choose(ops, &s, planar, 2) == rows[i].algorithm);
-                if (most < 1 || (wanted && most > rows[i].most)) {
-                    printf("# row %zu, %s, %d threads: %g\n", i, isa_name(isa), threads, most);
-                    test_failures++;
-                }
-                conv_release(&conv);
+                check_units(&rows[i], isa, threads);
             }
-            conv_weights_free(weights);
         }
     }
 }
