@@ -20,10 +20,18 @@ static inline void cluster_write_done(void *context, const json_t *stored,
     }
 }
 
-/* Other events meanwhile go to listener. The caller owns *ret_stored; ret_stored may be NULL. */
-static inline int cluster_write(struct cluster *cluster, enum cluster_verb verb,
-                                const json_t *object, cluster_listener *listener, void *context,
-                                json_t **ret_stored, struct error *err) {
+/* A cluster, and what gets its events while a write is waited for; listener NULL: they are dropped.
+ */
+struct cluster_writer {
+    struct cluster *cluster;
+    cluster_listener *listener;
+    void *context;
+};
+
+/* Writes and waits up to 10 s. The caller owns *ret_stored; ret_stored may be NULL. */
+static inline int cluster_write(const struct cluster_writer *writer, enum cluster_verb verb,
+                                const json_t *object, json_t **ret_stored, struct error *err) {
+    struct cluster *cluster = writer->cluster;
     struct cluster_write_answer answer = {0};
     int64_t end_ms = clock_monotonic_ms() + 10000;
     cluster->ops->write(cluster, verb, object, cluster_write_done, &answer);
@@ -32,7 +40,7 @@ static inline int cluster_write(struct cluster *cluster, enum cluster_verb verb,
         if (left_ms <= 0) {
             return error_set(err, ERROR_TIMEOUT, "the write did not end");
         }
-        if (cluster->ops->wait(cluster, (int)left_ms, listener, context, err) < 0) {
+        if (cluster->ops->wait(cluster, (int)left_ms, writer->listener, writer->context, err) < 0) {
             return -1;
         }
     }

@@ -162,25 +162,29 @@ static int feed_run(struct stream_items *items, const char *data, size_t size, s
     return buffer_append(into, data + kept, i - kept, err);
 }
 
+/* One byte between items, or a run of other bytes. */
+static int feed_some(struct stream_items *items, const char *data, size_t size, size_t *ret_used,
+                     struct error *err) {
+    if (is_between_items(items)) {
+        *ret_used = 1;
+        return step_between(items, *data, err);
+    }
+    return feed_run(items, data, size, ret_used, err) < 0 ? error_context(err, "list") : 0;
+}
+
 int stream_items_feed(struct stream_items *items, const char *data, size_t size,
                       stream_piece *piece, void *context, struct error *err) {
     while (size) {
-        size_t used = 1;
-        if (is_between_items(items)) {
-            if (step_between(items, *data, err) < 0) {
+        size_t used = 0;
+        bool is_item = items->is_in_items && !is_between_items(items);
+        if (feed_some(items, data, size, &used, err) < 0) {
+            return -1;
+        }
+        if (is_item && is_between_items(items)) {
+            if (piece(context, items->item.data, items->item.size, err) < 0) {
                 return -1;
             }
-        } else {
-            bool is_item = items->is_in_items;
-            if (feed_run(items, data, size, &used, err) < 0) {
-                return error_context(err, "list");
-            }
-            if (is_item && is_between_items(items)) {
-                if (piece(context, items->item.data, items->item.size, err) < 0) {
-                    return -1;
-                }
-                buffer_clear(&items->item);
-            }
+            buffer_clear(&items->item);
         }
         data += used;
         size -= used;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/local/pod.h"
 
+#include "lib/child.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/local/environment.h"
@@ -197,13 +198,7 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
 
 /* Runs in the child, up to exec. Reports an error through the pipe. */
 static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe_fd) {
-    sigset_t none;
-    sigemptyset(&none);
-    for (int number = 1; number < NSIG; number++) {
-        signal(number, SIG_DFL);
-    }
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setpgid(0, 0);
+    child_begin();
     struct rlimit limit = {launch->memory_max, launch->memory_max};
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(launch->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -59,7 +59,8 @@ static int open_kube(const char *folder, struct cluster **ret_cluster, struct er
         AUTO(tree_freep)
         json_t *object = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind",
                                    left_over[i][0], "metadata", "name", left_over[i][1]);
-        if (cluster_write(*ret_cluster, CLUSTER_DELETE, object, NULL, NULL, NULL, err) < 0) {
+        const struct cluster_writer writer = {.cluster = *ret_cluster};
+        if (cluster_write(&writer, CLUSTER_DELETE, object, NULL, err) < 0) {
             return -1;
         }
     }
@@ -171,7 +172,8 @@ static json_t *map(const char *name, const char *key, const char *value) {
 /* Waits until it is done. */
 static int write_object(enum cluster_verb verb, const json_t *object, json_t **ret_stored,
                         struct error *err) {
-    return cluster_write(ears.cluster, verb, object, hear, &ears, ret_stored, err);
+    const struct cluster_writer writer = {ears.cluster, hear, &ears};
+    return cluster_write(&writer, verb, object, ret_stored, err);
 }
 
 static void delete_object(const json_t *object) {

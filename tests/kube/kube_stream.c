@@ -118,9 +118,7 @@ static void test_writes_and_their_refusals(void) {
     CHECK_INT(err.kind, ERROR_CONFLICT);
     error_clear(&err);
     /* deleting an object of that name with another uid does not fail, and deletes nothing */
-    CHECK_OK(
-        cluster_write(things.cluster, CLUSTER_DELETE, changed, things_hear, &things, NULL, &err),
-        &err);
+    CHECK_OK(things_write(&things, CLUSTER_DELETE, changed, NULL, &err), &err);
     json_object_set_new(metadata, "name", json_string("none"));
     CHECK(!thing_write(&things, CLUSTER_STATUS, changed, &err));
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
@@ -191,8 +189,7 @@ static void test_answers_of_trouble_are_tried_again(void) {
     set_faults("[{\"status\": 500}]");
     AUTO(tree_freep) json_t *object = thing_new("trouble-0", 2);
     struct error err = {0};
-    CHECK_INT(
-        cluster_write(things.cluster, CLUSTER_APPLY, object, things_hear, &things, NULL, &err), -1);
+    CHECK_INT(things_write(&things, CLUSTER_APPLY, object, NULL, &err), -1);
     CHECK(err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT); /* it fails at last */
     set_faults("[]");
     things_close(&things);
@@ -261,8 +258,7 @@ static void test_a_restart_lists_anew(void) {
                               "ConfigMap", "metadata", "name", "other", "data", "at", "now");
     AUTO(text_freep) char *now = x_printf("%lld", (long long)clock_wall_ms());
     json_object_set_new(json_object_get(other, "data"), "at", json_string(now));
-    CHECK_OK(cluster_write(things.cluster, CLUSTER_APPLY, other, things_hear, &things, NULL, &err),
-             &err);
+    CHECK_OK(things_write(&things, CLUSTER_APPLY, other, NULL, &err), &err);
     server("restart");
     CHECK(THINGS_UNTIL(&things, 40000, things.listed > 1));
     CHECK_INT(json_object_size(things.seen), 20);

@@ -55,7 +55,8 @@ static int apply_map(struct cluster *cluster, struct error *err) {
     AUTO(tree_freep)
     json_t *map = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
                             "metadata", "name", "who");
-    return cluster_write(cluster, CLUSTER_APPLY, map, NULL, NULL, NULL, err);
+    const struct cluster_writer writer = {.cluster = cluster};
+    return cluster_write(&writer, CLUSTER_APPLY, map, NULL, err);
 }
 
 /* Opens with that user and writes once. */

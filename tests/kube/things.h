@@ -84,12 +84,17 @@ static inline json_t *thing_new(const char *name, int64_t value) {
                      (json_int_t)value);
 }
 
+static inline int things_write(struct things *things, enum cluster_verb verb, const json_t *object,
+                               json_t **ret_stored, struct error *err) {
+    const struct cluster_writer writer = {things->cluster, things_hear, things};
+    return cluster_write(&writer, verb, object, ret_stored, err);
+}
+
 /* Waits for one write; frees the object; returns the stored one (the caller's) or NULL. */
 static inline json_t *thing_write(struct things *things, enum cluster_verb verb, json_t *object_new,
                                   struct error *err) {
     json_t *stored = NULL;
-    int result =
-        cluster_write(things->cluster, verb, object_new, things_hear, things, &stored, err);
+    int result = things_write(things, verb, object_new, &stored, err);
     json_decref(object_new);
     return result < 0 ? NULL : stored;
 }

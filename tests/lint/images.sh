@@ -14,7 +14,7 @@ for file in images/*.Containerfile; do
         grep -qE "^ARG $base=$pinned" "$file" || say "$file: ARG $base names no version or digest"
     done
     [ "$(grep '^FROM' "$file" | paste -sd' ')" = "$stages" ] || say "$file: the stages are not: $stages"
-    [ "$(grep -c '^ARG' "$file")" = "$(grep -c '^FROM \$' "$file")" ] || say "$file: a base is no ARG, or an ARG no base"
+    [ "$(grep -c '^ARG' "$file")" = "$(grep -c '^FROM \$' "$file")" ] || say "$file: a FROM does not use an ARG, or an ARG is not used by a FROM"
     [ "$(grep '^USER' "$file")" = "USER 65532:65532" ] || say "$file: the user is not 65532"
     [ "$(grep -c '^ENTRYPOINT' "$file")" = 1 ] || say "$file: not one entry point"
 done

@@ -11,7 +11,7 @@ for name in $(comm -23 <(echo "$named" | grep -v '_$') <(echo "$there")); do
     bad=1
 done
 for name in $(comm -13 <(echo "$named") <(echo "$wanted")); do
-    echo "not ok docs/testing.md says nothing of $name"
+    echo "not ok docs/testing.md does not name $name"
     bad=1
 done
 [ $bad -eq 0 ] && echo "ok testing"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/pod/process.h"
 
+#include "lib/child.h"
 #include "lib/digest.h"
 
 #include <dirent.h>
@@ -52,13 +53,7 @@ static int open_pipes(struct pipes *pipes, struct error *err) {
  * 0, 1 or 2, pipes may have these numbers, so they are moved first. */
 static _Noreturn void become(const char *const *words, char **variables, struct pipes *pipes,
                              pid_t parent) {
-    sigset_t none;
-    sigemptyset(&none);
-    for (int number = 1; number < NSIG; number++) {
-        signal(number, SIG_DFL);
-    }
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setpgid(0, 0);
+    child_begin();
     int in = fcntl(pipes->in[0], F_DUPFD, 3), out = fcntl(pipes->out[1], F_DUPFD, 3);
     int errors = fcntl(pipes->errors[1], F_DUPFD, 3), why = fcntl(pipes->why[1], F_DUPFD, 3);
     if (in >= 0 && out >= 0 && errors >= 0 && why >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 &&

@@ -262,7 +262,7 @@ check "uninstall again" quietly helm uninstall windlass -n windlass --wait
 other_name() { installed other $chart -n windlass --set "$registry"; }
 other_refused() { ! other_name >"$folder/said" && grep -q 'invalid ownership metadata' "$folder/answer"; }
 check "a release of another name does not take the CRD by chance" other_refused
-check "but may be told to" quietly helm upgrade --install other $chart -n windlass --set "$registry" --take-ownership
+check "but it can with --take-ownership" quietly helm upgrade --install other $chart -n windlass --set "$registry" --take-ownership
 check "crds.keep=false" installed other $chart -n windlass --set "$registry" --set crds.keep=false
 check "uninstall with it" quietly helm uninstall other -n windlass --wait
 gone() { ! k get crd batchscores.windlass.dev >/dev/null 2>&1; }

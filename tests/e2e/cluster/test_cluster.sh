@@ -126,7 +126,7 @@ kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq
     .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
 check "a program that spies ends, too" told spy Completed
 spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$data/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$data/spy/sizes.jsonl"; }
-check "it is nobody, cannot read the shim's environment or memory, nor write beside its folders; the key is there" \
+check "it runs as the user nobody: cannot read the shim's environment or memory, nor write outside its folders; it has its key" \
     spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
 kubectl delete bs sizes spy --wait=false >/dev/null
 kubectl config set-context --current --namespace=default >/dev/null
@@ -189,27 +189,27 @@ kubectl delete bs long --wait=false >/dev/null
 variant gpu '.spec.workers.gpus = 1 | .spec.workers.max = 1'
 check "no GPU node: it waits, and says so" told gpu WaitingForGPU "Waiting for GPU nodes"
 waits() { [ "$(status_of gpu status)" = Unknown ]; }
-check "which is no failure" waits
+check "which does not count as a failure" waits
 launch gpus "$bin/fakedp" nvidia.com/gpu 1
 given() { [ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker -o 'jsonpath={.items[*].spec.nodeName}')" ]; }
 check "a GPU comes, its worker gets it" until_true 60 given
 # The plugin's GPU is made up, and this image has no CUDA.
 wants_cuda() { says gpu WorkersFailed "windlass-agent-cuda has it"; }
-check "what its worker lacks is told by name" until_true 120 wants_cuda
+check "the status names what its worker lacks" until_true 120 wants_cuda
 echo "# $(status_of gpu message)"
 kubectl delete bs gpu --wait=false >/dev/null
 check "and is gone with its job" until_true 120 nothing_left gpu
 finish gpus
 
 variant memory '.spec.workers.max = 1 | .spec.workers.resources = {limits: {memory: "24Mi"}}'
-check "out of memory is told, and what to do" told memory OutOfMemory "raise spec.workers.resources.limits.memory (24Mi)"
+check "the status says that memory ran out, and what to do" told memory OutOfMemory "raise spec.workers.resources.limits.memory (24Mi)"
 variant image '.spec.image = "localhost/no-such-image:1"'
-check "an image that cannot be pulled is told by name" told image ImagePullFailed "localhost/no-such-image:1"
+check "the status names an image that cannot be pulled" told image ImagePullFailed "localhost/no-such-image:1"
 variant volume '.spec.volumes[0] = {name: "data", nfs: {server: "10.88.0.1", path: "/nowhere"}}'
-check "a volume that cannot be mounted is told by name" told volume VolumeFailed "data"
-variant claim '.spec.volumes[0].persistentVolumeClaim.claimName = "nobody"'
-claim_told() { status_of claim message | grep -qF nobody; }
-check "a claim that does not exist is told by name" until_true 60 claim_told
+check "the status names a volume that cannot be mounted" told volume VolumeFailed "data"
+variant claim '.spec.volumes[0].persistentVolumeClaim.claimName = "absent-claim"'
+claim_told() { status_of claim message | grep -qF absent-claim; }
+check "the status names a claim that does not exist" until_true 60 claim_told
 for job in memory image volume claim; do kubectl delete bs $job --wait=false >/dev/null; done
 for job in memory image volume claim; do check "nothing is left of $job" until_true 120 nothing_left $job; done
 

@@ -67,12 +67,12 @@ watcher=$!
 within 60 grep -q '^good ' "$work/watch"
 apply watched
 is_watched() { grep -q '^watched .*Completed' "$work/watch"; }
-check "status: -w tells of every change of a job" within 60 is_watched
-check "status: -w tells of what did not change once" [ "$(grep -c '^good ' "$work/watch")" = 1 ]
+check "status: -w prints every change of a job" within 60 is_watched
+check "status: -w prints what did not change once" [ "$(grep -c '^good ' "$work/watch")" = 1 ]
 kill "$watcher"
 check "status: of one job says what to do" says "next: check spec.image" "$("$windlass" status stuck-one)"
 check "status: -w of a job that failed exits with 1" [ "$("$windlass" status fail-one -w >/dev/null 2>&1; echo $?)" = 1 ]
-check "status: of a job that is not there exits with 3" [ "$("$windlass" status nobody >/dev/null 2>&1; echo $?)" = 3 ]
+check "status: of a job that does not exist exits with 3" [ "$("$windlass" status missing >/dev/null 2>&1; echo $?)" = 3 ]
 check "events: tell that the pod was replaced" says PodReplaced "$("$windlass" events evict-one)"
 "$windlass" logs good >"$work/logs"
 check "logs: lines of the pod that is left, with its name" grep -qx '\[coordinator-1\] line 3' "$work/logs"

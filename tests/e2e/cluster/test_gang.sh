@@ -180,7 +180,7 @@ check "what its program reports is in the status" until_true 60 reported; show s
 kubectl patch dt stopped --type merge -p '{"spec": {"stop": "1 is enough"}}' >/dev/null
 check "spec.stop ends it" told stopped Stopped '^1 is enough$'; show stopped
 heard() { [ "$(cat "$out"/stopped/end-{0,1} 2>/dev/null | xargs)" = "heard over heard over" ]; }
-check "its programs were told, and had their grace" until_true 60 heard; show stopped
+check "its programs got SIGTERM and their grace period" until_true 60 heard; show stopped
 not_stalled() { [ -z "$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
 check "its Service and Secret are gone, and it is not stalled" until_true 60 not_stalled; show stopped
 
@@ -264,7 +264,7 @@ kubectl get dt fashion-mnist | sed 's/^/# /'
 kubectl delete pod fashion-mnist-2 --wait=false >/dev/null
 learned() { patience=3000 told fashion-mnist Completed && awk -v is="$(of_training accuracy)" -v least=$least 'BEGIN {print "# accuracy", is; exit !(is >= least)}'; }
 check "one of them is deleted: another takes its place, and what is learned is at least $least right" learned; show fashion-mnist
-check "that was no failure" [ "$(of_training restarts.counted)/$(of_training restarts.disrupted)" = 0/1 ]
+check "that did not count as a failure" [ "$(of_training restarts.counted)/$(of_training restarts.disrupted)" = 0/1 ]
 log fashion-mnist-0 >"$work/log"
 check "they went on from their last step" grep '^continues from the checkpoint of step' "$work/log"
 check "the log of the first pod stays" grep -q '^the result: ' "$work/log"

@@ -46,7 +46,7 @@ version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' lib/base.h)
 b() { buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 
 fails_to_push() { ! images/build.sh push operator >"$work/push" 2>&1 && grep -qi 'auth' "$work/push"; }
-check "who has not logged in cannot push, and is told" fails_to_push
+check "without a login push fails, with the reason" fails_to_push
 log_in() { buildah login --username team --password-stdin "$host" <<<secret >"$work/login" 2>&1 || { sed 's/^/# /' "$work/login"; return 1; }; }
 check "buildah login" log_in
 push() { make --no-print-directory push >"$work/push" 2>&1 || { sed 's/^/# /' "$work/push"; return 1; }; }

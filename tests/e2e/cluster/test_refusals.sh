@@ -85,7 +85,7 @@ for i in $(seq 12); do # events about the job do not cause another request
 done
 again=$(($(requests "$port" create 403) - first))
 check "quota: in the next 6 s it asked again $again times: one pod, further and further apart" [ "$again" -ge 1 -a "$again" -le 5 ]
-check "quota: no event tells of pods that are not there" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "crowd")] | length')" -eq 1 ]
+check "quota: no event reports pods that were not created" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "crowd")] | length')" -eq 1 ]
 quota 200
 crowd_is_there() { [ "$(count pods crowd)" -eq 101 ]; }
 check "quota: when it is raised all pods are made" within 60 crowd_is_there

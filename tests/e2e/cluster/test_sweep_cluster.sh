@@ -116,7 +116,7 @@ stopped() {
         counts median "4/4 3 1 0 0" && [ "$(field median .status.best.values.QUALITY) $(field median .status.best.value)" = "4 0.94" ] &&
         jq -e 'any(.items[]; (.spec.stop // "") | test("^Median: after [0-9]+ reports? its best 0.1 is worse than 0.9[0-9]*, the median of 3 others$"))' "$work/trials.json" >/dev/null
 }
-check "the hopeless one is stopped, with the reason, and the best is told" stopped; show median
+check "the hopeless one is stopped, with the reason, and the status has the best" stopped; show median
 
 ##### many short ones, and a controller that is killed: in a soak #################################
 # Each trial is a pod of a real kubelet; the leader is killed with -9 each time another share of the trials has ended,
@@ -170,7 +170,7 @@ if [ -n "${SOAK_ROUNDS:-}" ]; then
     mkdir -m 777 "$data/many"
     manifest_of_many | kubectl apply -f - >/dev/null
     start=$SECONDS
-    check "$many trials, each a pod, while whoever leads is killed $kills times" killed
+    check "$many trials, each a pod, while the leader is killed $kills times" killed
     check "all have ended" told sw many Completed; show many
     echo "# $many trials in $((SECONDS - start)) s"
     check "each ran once, and the best is the best" each_once; show many

@@ -79,10 +79,10 @@ check "sweep: a metric that never appears" ends silent False ObjectiveMissing
 check "sweep: is named, with what is to be done" says "no metric accuracy, nor any other" "$(condition silent message)"
 sweep bayes "$range" "algorithm: {kind: Bayesian, seed: 3}" "maxTrials: 12" "maxConcurrentTrials: 2"
 check "sweep: Bayesian comes to its end" ends bayes True Completed
-sweep warm "$range" "warmStart: [nobody]" "maxTrials: 3"
+sweep warm "$range" "warmStart: [missing]" "maxTrials: 3"
 stalled() { [ "$(condition "$1" reason Stalled)" = "$2" ]; }
 check "sweep: without the one that it goes on from it says so" within 60 stalled warm WarmStartMissing
-sweep nobody "$range" "maxTrials: 2"
+sweep missing "$range" "maxTrials: 2"
 check "sweep: and goes on when that is there" ends warm True Completed
 sweep wrong "$range" "maxTrials: 2" "earlyStopping: {}"
 check "sweep: a bad trial that slipped past the schema fails with a reason" ends wrong False SpecInvalid

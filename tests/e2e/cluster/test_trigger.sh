@@ -127,7 +127,7 @@ on_azurite() {
     mark=$(watch 30 "" "$input" | jq -r .mark)
     check "az://: an input that is there" [ "${#mark}" -eq 16 ]
     put in/b.txt 2
-    check "az://: what does not match is no change" [ -z "$(watch 7 "$mark" "$input")" ]
+    check "az://: objects that do not match change nothing" [ -z "$(watch 7 "$mark" "$input")" ]
     put in/sub/c.jpg 3
     check "az://: what does is one" says '"mark":' "$(watch 30 "$mark" "$input")"
     [ $failures -eq 0 ] || tail -n 5 "$azurite/watch.log" | sed 's/^/# /'
@@ -171,7 +171,7 @@ for ((round = 1; round <= rounds; round++)); do
     kill -9 $pid
     wait $pid 2>/dev/null
     stepped controller "one-$round" --no-leader-election
-    check "cluster: round $round: the schedule's run is there, whoever was killed" within 60 is_over tick $((round + 1))
+    check "cluster: round $round: the schedule's run is there, whichever process was killed" within 60 is_over tick $((round + 1))
     check "cluster: round $round: the trigger's, too" within 60 is_over bell $((round + 1))
 done
 check "cluster: no pod was made twice, no role had two ($(cat "$api/violations" 2>/dev/null | paste -sd';'))" [ ! -s "$api/violations" ]
@@ -187,7 +187,7 @@ at "2028-03-05 02:59:59"
 "$kubectl" patch bs bell --type merge -p '{"spec": {"suspend": true}}' >/dev/null
 sleep 3
 check "cluster: a clock that goes back fires nothing twice" [ "$(line tick $((rounds + 3)) number)$(runs_of tick)" = $((rounds + 2 < 10 ? rounds + 2 : 10)) ]
-check "cluster: suspended, nobody waits" [ "$(condition bell reason) $(count pods bell)" = "Suspended 0" ]
+check "cluster: suspended, no pod waits" [ "$(condition bell reason) $(count pods bell)" = "Suspended 0" ]
 "$kubectl" delete bs tick bell --wait=false >/dev/null
 is_empty() { [ -z "$("$kubectl" get bs,pods,services -o name | grep -v service/kubernetes)" ]; }
 check "cluster: with the series go its runs" within 60 is_empty

@@ -83,7 +83,7 @@ best() {
     [ $code -eq 0 ] && says small '^small succeeded in .* s: the best of 4 trials is small-0003 with accuracy 0.94: QUALITY=4$' &&
         says small '^\* +small-0003 +Completed +############ +3 +0.94 +QUALITY=4$' && [ "$(grep -cE '^ +small-000[0-2] +Completed ' "$work/small/said")" -eq 3 ]
 }
-check "all points of a grid are tried, and the best is told, with a table" best
+check "all points of a grid are tried, and the best is reported, with a table" best
 check "secrets and volumes of spec.trial are there" [ "$(cat "$work/small/out"/[1-4] | grep -c '^ended 0 0 hush-hush$')" -eq 4 ]
 # A trial runs from its first report until it reports its end.
 at_once() { # the most at a time
@@ -92,7 +92,7 @@ at_once() { # the most at a time
         sort -n | awk '{ now += $2; if (now > most) most = now } END { print most }'
 }
 check "no more run at once than --workers has room for ($(at_once))" [ "$(at_once)" -le 2 ]
-check "and its progress is told" says small '^small: Running: [0-4] of 4 trials \([0-9]+ %\), [12] runs?,'
+check "and its progress is shown" says small '^small: Running: [0-4] of 4 trials \([0-9]+ %\), [12] runs?,'
 check "sweep.html draws all of them" python3 tests/e2e/sweep/sweep_page.py "$work/small/state/sweep.html" 3 small-000{0,1,2,3}
 show small
 
@@ -160,7 +160,7 @@ failing() {
     [ $code -eq 1 ] && says broken '^windlass: broken failed: 1 trials failed, more than maxFailedTrials 0; the last one, broken-0000: RankFailed: .*exit code 3: no such column' &&
         says broken "^  log: $work/broken/state/broken-0000-0.log, which ends with$"
 }
-check "a trial that fails is told with its log" failing; show broken
+check "a trial that fails is reported with its log" failing; show broken
 run broken --restart
 check "--restart is not for a Sweep" says broken 'windlass: --restart is for a BatchScore; .* is a Sweep$'
 run broken --anew
@@ -232,7 +232,7 @@ status small -o html
 check "-o html writes the page" [ $code -eq 0 ]
 check "with all trials in it" python3 tests/e2e/sweep/sweep_page.py "$work/small/said" 3 small-000{0,1,2}
 status small -o json
-check "another form is refused" says small 'windlass status: -o json: html is possible'
+check "another form is refused" says small 'windlass status: -o json: expected html'
 refusal() { echo "^windlass status: $1 are not shown: .*$2 is forbidden: .* cannot $3 resource"; }
 denied() { # WHAT MAY NOT BE SEEN...
     echo "$@" >"$work/denied"
@@ -258,7 +258,7 @@ name=(small); denied batchscores pods disttrains
 one() { [ $code -eq 0 ] && says small '^small: Running: 2 of 3' && says small "$(refusal Pods pods list)" && says small "$(refusal DistTrains disttrains.windlass.dev list)"; }
 check "of one Sweep that is shown whose trials and pods may not be seen" one; show small
 name=(small); denied sweeps
-check "who may not get what might be it is told so" says small '^windlass status: .*sweeps.windlass.dev is forbidden: .* cannot get'; show small
+check "without the right to get a kind, the error says so" says small '^windlass status: .*sweeps.windlass.dev is forbidden: .* cannot get'; show small
 rm "$work/denied"
 
 exit $((failures > 0))

@@ -140,7 +140,7 @@ Y
     [ $code -eq 2 ] && says secret "$missing.*secrets/wandb/other: No such file" || return 1
     printf 'a\000b' >"$work/secrets/wandb/other"
     run secret --secrets "$work/secrets"
-    [ $code -eq 2 ] && says secret "$missing.*is no UTF-8 text" && ! compgen -G "$work/secret/state/*.log" >/dev/null || return 1
+    [ $code -eq 2 ] && says secret "$missing.*is not UTF-8 text" && ! compgen -G "$work/secret/state/*.log" >/dev/null || return 1
     printf 'two words' >"$work/secrets/wandb/other"
     run secret --secrets "$work/secrets" --keep
     [ $code -eq 0 ] && [ "$(sort -u "$models"/key-{0,1})" = "hush-hush two words" ] && ! grep -rqF -e hush-hush "$work/secret/state" "$work/secret/said"

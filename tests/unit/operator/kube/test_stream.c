@@ -19,6 +19,16 @@ static int hear(void *context, const char *text, size_t size, struct error *err)
     return heard->count == heard->stop_after ? error_set(err, ERROR_CANCELLED, "enough") : 0;
 }
 
+static void feed_in_steps(struct stream_lines *lines, const char *text, size_t step,
+                          struct heard *heard, struct error *err) {
+    size_t size = strlen(text);
+    for (size_t at = 0; at < size && !err->kind; at += step) {
+        if (stream_lines_feed(lines, text + at, MIN(step, size - at), hear, heard, err) < 0) {
+            break;
+        }
+    }
+}
+
 /* Every text in pieces of every size: the reported events must be the same. */
 static void test_lines(void) {
     static const struct {
@@ -39,13 +49,7 @@ static void test_lines(void) {
             struct heard heard = {0};
             struct stream_lines lines;
             stream_lines_init(&lines, 8);
-            size_t size = strlen(rows[i].text);
-            for (size_t at = 0; at < size && !err.kind; at += step) {
-                size_t length = MIN(step, size - at);
-                if (stream_lines_feed(&lines, rows[i].text + at, length, hear, &heard, &err) < 0) {
-                    break;
-                }
-            }
+            feed_in_steps(&lines, rows[i].text, step, &heard, &err);
             CHECK_STR(heard.text, rows[i].told);
             CHECK_INT(err.kind, rows[i].kind);
             stream_lines_release(&lines);

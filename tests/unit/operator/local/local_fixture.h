@@ -81,7 +81,8 @@ UNUSED static json_t *fixture_pod(const char *name, const char *script) {
 
 UNUSED static int fixture_write(struct fixture *fixture, enum cluster_verb verb,
                                 const json_t *object, json_t **ret_stored, struct error *err) {
-    return cluster_write(fixture->cluster, verb, object, fixture_hear, fixture, ret_stored, err);
+    const struct cluster_writer writer = {fixture->cluster, fixture_hear, fixture};
+    return cluster_write(&writer, verb, object, ret_stored, err);
 }
 
 UNUSED static void fixture_apply(struct fixture *fixture, json_t *object_new) {
