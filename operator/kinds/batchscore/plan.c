@@ -3,6 +3,7 @@
 
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/job/plan_course.h"
 #include "operator/kinds/job/plan_decide.h"
 
 #include <string.h>
@@ -120,13 +121,22 @@ static void plan_runs(struct batchscore_plan *plan) {
     }
 }
 
-static bool divert(struct job_plan *job, bool is_known UNUSED) {
+static const struct job_plan_course_ops course = {
+    .verdict = verdict,
+    .how_far = how_far,
+    .suspend = suspend,
+    .pods = make_pods,
+    .has_hub = has_hub,
+    .is_running = is_running,
+};
+
+static void go_on(struct job_plan *job, const char **ret_needs) {
     struct batchscore_plan *plan = plan_of(job);
-    if (!job->spec || !plan->is_series) {
-        return false;
+    if (job->spec && plan->is_series) {
+        plan_runs(plan);
+    } else {
+        job_plan_follow_course(job, &course, ret_needs);
     }
-    plan_runs(plan);
-    return true;
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
@@ -136,16 +146,12 @@ static json_t *make_status(struct job_plan *job, const json_t *object) {
 
 static const struct job_plan_ops ops = {
     .words = &batchscore_words,
+    .begun = "status.credentials",
     .read = read_pods,
     .read_spec = read_spec,
-    .divert = divert,
-    .verdict = verdict,
-    .how_far = how_far,
-    .suspend = suspend,
-    .pods = make_pods,
-    .has_hub = has_hub,
-    .is_running = is_running,
+    .go_on = go_on,
     .clean_up = clean_up,
+    .conclude = job_plan_conclude,
     .status = make_status,
 };
 

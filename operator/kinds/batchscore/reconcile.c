@@ -5,7 +5,7 @@
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/series.h"
-#include "operator/kinds/job/reconcile.h"
+#include "operator/kinds/job/reconcile/reconcile.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "operator/kinds/disttrain/plan.h"
 
 #include "operator/kinds/disttrain/plan_gang.h"
+#include "operator/kinds/job/plan_course.h"
 #include "operator/kinds/job/plan_decide.h"
 
 #include <string.h>
@@ -117,14 +118,23 @@ static void refuse(struct disttrain_plan *gang) {
     conditions_stall(conditions, "NotSupported", conditions->message);
 }
 
-static bool divert(struct job_plan *job, bool is_known) {
+static const struct job_plan_course_ops course = {
+    .verdict = judge,
+    .how_far = steps_done,
+    .suspend = suspend,
+    .pods = make_gang,
+    .has_hub = has_hub,
+    .is_running = is_running,
+};
+
+static void go_on(struct job_plan *job, const char **ret_needs) {
     struct disttrain_plan *gang = gang_of(job);
     bool has_begun = tree_get(job->observed->object, "status.credentials") != NULL;
-    if (!is_known || !gang->not_yet || has_begun || is_stopped(gang)) {
-        return false;
+    if (gang->not_yet && !has_begun && !is_stopped(gang)) {
+        refuse(gang);
+    } else {
+        job_plan_follow_course(job, &course, ret_needs);
     }
-    refuse(gang);
-    return true;
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
@@ -139,16 +149,12 @@ static json_t *make_status(struct job_plan *job, const json_t *object) {
 
 static const struct job_plan_ops ops = {
     .words = &disttrain_words,
+    .begun = "status.credentials",
     .read = read_gang,
     .read_spec = read_spec,
-    .divert = divert,
-    .verdict = judge,
-    .how_far = steps_done,
-    .suspend = suspend,
-    .pods = make_gang,
-    .has_hub = has_hub,
-    .is_running = is_running,
+    .go_on = go_on,
     .clean_up = clean_up,
+    .conclude = job_plan_conclude,
     .status = make_status,
 };
 

@@ -14,17 +14,9 @@ enum {
     ANEW_MS = 300000,  /* pods without Kueue's mark are created again: it may be installed now */
     LOST_MS = 15000, /* a member that has run for less is not the lost one, which was an earlier pod
                         of that name that a user deleted by force */
-    EXIT_FAILED = 1,
-    EXIT_INVALID = 2,
-    EXIT_LATER = 3,  /* not by its own failure: it gave way, or there was no hub */
-    EXIT_TOLD = 130, /* by a signal, for example because its machine shuts down */
 };
 
 /* ---- what is there ---- */
-
-static bool is_hub(const struct pod_phase *phase) {
-    return phase->index == 0;
-}
 
 void disttrain_read_pods(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
@@ -37,46 +29,12 @@ void disttrain_read_pods(struct disttrain_plan *gang) {
         if (!job_plan_drop_stray(job, phase)) {
             job_plan_note_lost(job, phase);
         }
-        if (is_hub(phase) && (!gang->hub || phase->attempt > gang->hub->attempt)) {
+        if (disttrain_is_hub(phase) && (!gang->hub || phase->attempt > gang->hub->attempt)) {
             gang->hub = phase;
         }
     }
     job_plan_read_progress(job, gang->hub);
     disttrain_read_wait(gang);
-}
-
-bool disttrain_is_running(const struct disttrain_plan *gang) {
-    return gang->hub && gang->hub->stage == POD_PHASE_RUNNING;
-}
-
-/* It ended by its own failure, and another pod would fail in the same way. */
-static bool counts(const struct pod_phase *phase) {
-    return phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
-           phase->exit_code != EXIT_LATER && phase->exit_code != EXIT_TOLD;
-}
-
-static struct gang_place *fold_places(const struct disttrain_plan *gang) {
-    const struct job_plan *job = &gang->job;
-    struct gang_place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
-    for (size_t i = 0; i < job->phase_count; i++) {
-        const struct pod_phase *phase = &job->phases[i];
-        if (phase->index < 0 || phase->index >= gang->spec.workers) {
-            continue;
-        }
-        struct gang_place *place = &places[phase->index];
-        place->is_alive |= pod_phase_is_alive(phase);
-        place->is_here |= pod_phase_is_alive(phase) || phase->stage == POD_PHASE_LEAVING;
-        place->is_counted |= kueue_is_counted(phase->pod);
-        place->deaths += counts(phase);
-        if (phase->attempt > place->newest.attempt) {
-            place->newest = *phase;
-        }
-    }
-    for (int i = 0; i < gang->spec.workers; i++) {
-        const struct pod_phase *newest = &places[i].newest;
-        places[i].deaths = MAX(places[i].deaths, newest->deaths_before + counts(newest));
-    }
-    return places;
 }
 
 /* ---- how it ended ---- */
@@ -121,11 +79,6 @@ static void fail_of_deaths(struct disttrain_plan *gang, const struct pod_phase *
     }
 }
 
-/* The highest attempt of the hub so far, including hubs whose pods are gone. */
-int disttrain_known_attempt(const struct disttrain_plan *gang) {
-    return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
-}
-
 static struct restarts restarts_of(const struct disttrain_plan *gang) {
     const json_t *object = gang->job.observed->object, *progress = gang->job.progress;
     struct restarts told = {
@@ -139,8 +92,8 @@ static struct restarts restarts_of(const struct disttrain_plan *gang) {
          */
         const char *state = tree_text(progress, "state", "");
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
-        told.counted += counts(gang->hub);
-        told.disrupted += !counts(gang->hub) && ran;
+        told.counted += disttrain_has_failed(gang->hub);
+        told.disrupted += !disttrain_has_failed(gang->hub) && ran;
     } else if (!gang->hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {
         told.disrupted++; /* the pod was deleted, and its record with it */
     }
@@ -161,9 +114,9 @@ json_t *disttrain_last_restart(const struct disttrain_plan *gang) {
     AUTO(text_freep)
     char *message = x_printf("worker 0, which leads the others%s%.400s", words ? ": " : "",
                              words ? words : ", is leaving");
-    const char *cause = is_memory ? "Memory" : counts(hub) ? "App" : "Disruption";
+    const char *cause = is_memory ? "Memory" : disttrain_has_failed(hub) ? "App" : "Disruption";
     json_t *last = json_pack("{s:s, s:i, s:s*}", "cause", cause, "index", 0, "message", message);
-    if (counts(hub)) {
+    if (disttrain_has_failed(hub)) {
         json_object_set_new(last, "exitCode", json_integer(hub->exit_code));
     }
     return last;
@@ -173,7 +126,7 @@ json_t *disttrain_last_restart(const struct disttrain_plan *gang) {
 static bool has_failed(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     return hub && hub->stage == POD_PHASE_DEAD &&
-           (hub->exit_code == EXIT_FAILED || hub->exit_code == EXIT_INVALID ||
+           (hub->exit_code == DISTTRAIN_EXIT_FAILED || hub->exit_code == DISTTRAIN_EXIT_INVALID ||
             strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
 }
 
@@ -201,18 +154,18 @@ void disttrain_verdict(struct disttrain_plan *gang) {
     } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = job_plan_termination_message(hub);
         const char *reason =
-            reason_of(gang, hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed");
+            reason_of(gang, hub->exit_code == DISTTRAIN_EXIT_INVALID ? "InputInvalid" : "Failed");
         job_plan_fail(&gang->job, reason, words, culprit(gang, reason));
     }
     if (gang->job.conditions.reason || !gang->job.spec) {
         return;
     }
-    struct gang_place *places = fold_places(gang);
+    struct gang_place *places = disttrain_places(gang);
     for (int i = 0; i < gang->spec.workers && !gang->job.conditions.reason; i++) {
         const struct pod_phase *newest = &places[i].newest;
         bool too_often = places[i].deaths > gang->spec.max_restarts ||
                          (i == 0 && restarts_of(gang).counted > gang->spec.max_restarts);
-        if (counts(newest) && too_often) {
+        if (disttrain_has_failed(newest) && too_often) {
             fail_of_deaths(gang, newest);
         }
     }
@@ -220,12 +173,6 @@ void disttrain_verdict(struct disttrain_plan *gang) {
 }
 
 /* ---- what is missing ---- */
-
-void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place) {
-    job_plan_remove_pod(&gang->job, &place->newest);
-    place->newest.stage = POD_PHASE_LEAVING;
-    place->is_alive = false;
-}
 
 static bool is_lost(const json_t *lost, const char *name) {
     for (size_t i = 0; i < json_array_size(lost); i++) {
@@ -256,12 +203,6 @@ static void drop_lost(struct disttrain_plan *gang, struct gang_place *places) {
     }
 }
 
-bool disttrain_is_unseen(const struct disttrain_plan *gang, const struct pod_phase *phase,
-                         int64_t after_ms) {
-    return gang->spec.gang == GANG_KUEUE && !kueue_is_managed(phase->pod) && phase->born_ms > 0 &&
-           gang->job.now_ms >= phase->born_ms + after_ms;
-}
-
 /* Pods that wait in a group of Kueue's that is over, or from before Kueue was installed, would wait
  * for ever. */
 static void drop_stuck(struct disttrain_plan *gang, struct gang_place *places) {
@@ -287,7 +228,7 @@ static bool may_start(struct disttrain_plan *gang, const struct gang_place *plac
     if (newest->attempt == 0) {
         return true;
     }
-    if (place->is_alive || place->is_counted || (is_hub(newest) && place->is_here)) {
+    if (place->is_alive || place->is_counted || (disttrain_is_hub(newest) && place->is_here)) {
         return false;
     }
     int64_t due_ms = 0;
@@ -295,7 +236,7 @@ static bool may_start(struct disttrain_plan *gang, const struct gang_place *plac
         due_ms = newest->over_ms + REST_MS;
     } else if (newest->stage == POD_PHASE_DEAD) {
         struct pod_phase dead = *newest; /* a pod that a signal ended may be replaced at once */
-        dead.exit_code = dead.exit_code == EXIT_TOLD ? -1 : dead.exit_code;
+        dead.exit_code = dead.exit_code == DISTTRAIN_EXIT_TOLD ? -1 : dead.exit_code;
         due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
     job_plan_wake(&gang->job, due_ms);
@@ -389,7 +330,7 @@ static void drop_replaced(struct disttrain_plan *gang, const struct gang_place *
 }
 
 void disttrain_make_pods(struct disttrain_plan *gang) {
-    struct gang_place *places = fold_places(gang);
+    struct gang_place *places = disttrain_places(gang);
     drop_replaced(gang, places);
     if (!disttrain_rests(gang, places)) {
         drop_lost(gang, places);
@@ -399,27 +340,4 @@ void disttrain_make_pods(struct disttrain_plan *gang) {
         make_missing(gang, places);
     }
     free(places);
-}
-
-/* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
-static void let_go(struct job_plan *job, const struct pod_phase *phase) {
-    const char *group = kueue_group_of(phase->pod);
-    if (kueue_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
-        json_array_append_new(job->delete, kueue_workload(group));
-    }
-}
-
-void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all) {
-    struct job_plan *job = &gang->job;
-    json_array_clear(job->create);
-    json_array_clear(job->apply);
-    json_array_clear(job->delete);
-    for (size_t i = 0; i < job->phase_count; i++) {
-        const struct pod_phase *phase = &job->phases[i];
-        if (pod_phase_is_alive(phase) || all ||
-            (succeeded && !is_hub(phase) && phase->stage != POD_PHASE_LEAVING)) {
-            job_plan_remove_pod(job, phase);
-        }
-        let_go(job, phase);
-    }
 }

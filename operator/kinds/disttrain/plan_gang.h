@@ -1,29 +1,7 @@
 /* plan_gang.h: the part of plan.c that reads a gang's pods and decides about them. Pure. */
 #pragma once
 
-#include "operator/kinds/disttrain/plan.h"
-#include "operator/kinds/disttrain/pods.h"
-#include "operator/kinds/disttrain/status.h"
-
-struct disttrain_plan {
-    struct job_plan job;
-    struct disttrain_spec spec;
-    const char *not_yet;
-    const struct pod_phase *hub; /* the newest pod of index 0; NULL: none */
-    struct gang_wait wait;       /* from the status, then the new value */
-};
-
-/* One index: all pods that have had it. */
-struct gang_place {
-    struct pod_phase newest; /* stage is meaningful when attempt > 0 */
-    int deaths;              /* by its own failure */
-    bool is_alive;
-    bool is_here;    /* a process of it may still run: alive, leaving, or unreachable */
-    bool is_counted; /* Kueue has no place for another pod (kueue_is_counted) */
-};
-
-/* A pod that Kueue has not marked after this time is not managed by Kueue. */
-enum { GANG_UNSEEN_MS = 5000 };
+#include "operator/kinds/disttrain/plan_places.h"
 
 /* Fills in phases, hub and progress. */
 void disttrain_read_pods(struct disttrain_plan *gang);
@@ -35,17 +13,6 @@ void disttrain_verdict(struct disttrain_plan *gang);
 json_t *disttrain_last_restart(const struct disttrain_plan *gang);
 /* Decides which pods to create and delete, and sets the job's conditions. */
 void disttrain_make_pods(struct disttrain_plan *gang);
-/* Deletes pods that are alive, and pods that need not be kept: after a success all but the hub's
- * pod; all of them when all is true. */
-void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all);
-bool disttrain_is_running(const struct disttrain_plan *gang);
-/* The highest attempt of the hub so far, including hubs whose pods are gone. */
-int disttrain_known_attempt(const struct disttrain_plan *gang);
-/* Kueue should release the pod, and has not marked it after_ms after it was created. */
-bool disttrain_is_unseen(const struct disttrain_plan *gang, const struct pod_phase *phase,
-                         int64_t after_ms);
-/* Deletes that pod, so that its place can be taken by another. */
-void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place);
 /* Fewer than all workers may start, and NAME-0, which the start requires, has no node
  * (plan_gang_lead.c). */
 bool disttrain_lacks_lead(const struct disttrain_plan *gang, const struct gang_place *places);

@@ -4,7 +4,7 @@
 #include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/spec.h"
-#include "operator/kinds/job/reconcile.h"
+#include "operator/kinds/job/reconcile/reconcile.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan.h"
 
-#include "operator/kinds/job/plan_phases.h"
-
+#include "lib/time/clock.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>
@@ -44,6 +43,12 @@ void job_plan_wake(struct job_plan *plan, int64_t at_ms) {
     if (at_ms > plan->now_ms) {
         plan->wake_ms = MIN(plan->wake_ms, at_ms);
     }
+}
+
+int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t fallback) {
+    const char *text = tree_text(plan->observed->object, path, NULL);
+    int64_t time_ms = text ? clock_parse(text) : -1;
+    return time_ms > 0 ? time_ms : fallback;
 }
 
 static json_t *add_event(struct job_plan *plan, const char *type, const char *reason,
@@ -93,52 +98,15 @@ void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    "%.400s; more is in the log of pod %.80s", cause, phase->name);
 }
 
-/* One event for each pod that is replaced, with its end. */
-static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
-                          const json_t *pod_new) {
-    const char *next = tree_text(pod_new, "metadata.name", "");
-    if (phase->stage == POD_PHASE_SUCCEEDED) {
-        return;
-    }
-    if (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0) {
-        AUTO(text_freep) char *words = job_plan_find_message(phase);
-        job_plan_event(plan, "Warning", "PodFailed", next,
-                       "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
-                       phase->name, phase->exit_code, *phase->reason ? ", " : "", phase->reason,
-                       words ? ": " : "", words ? words : "", next);
-        return;
-    }
-    job_plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
-                   phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
-                   *phase->reason ? ": " : "", phase->reason, next);
-}
-
-/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
- */
-void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
-                       int deaths) {
-    json_t *metadata = json_object_get(pod_new, "metadata");
-    json_t *annotations = json_object_get(metadata, "annotations");
-    if (!annotations) {
-        annotations = json_object();
-        json_object_set_new(metadata, "annotations", annotations);
-    }
-    json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
-    if (deaths > 0) {
-        json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
-    }
-    if (before) {
-        tell_replaced(plan, before, pod_new);
-    }
-    json_array_append_new(plan->create, pod_new);
-}
-
 json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs) {
     json_t *result =
         json_pack("{s:O, s:O, s:O, s:o, s:O}", "create", plan->create, "apply", plan->apply,
                   "delete", plan->delete, "status", status_new, "events", plan->events);
     if (needs) {
         json_object_set_new(result, "needs", json_string(needs));
+    }
+    if (plan->has_more) {
+        json_object_set_new(result, "more", json_true());
     }
     if (plan->wake_ms != INT64_MAX) {
         json_object_set_new(result, "again_ms", json_integer(plan->wake_ms - plan->now_ms));

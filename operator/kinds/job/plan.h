@@ -54,6 +54,7 @@ struct job_observed {
  *                nothing changed: write it only when it differs)
  *    "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be sent when the object
  *                named `of` is created or, without it, when the status is written
+ *    "more"      there is more to create: plan again when this is done
  *    "again_ms"  plan again after this time even without an event; absent: not needed
  * Order between writes comes from steps: a write that needs another's result is planned in a later
  * pass, because any write of a pass may be lost. After the result is carried out, the next plan has
@@ -72,7 +73,8 @@ struct job_plan {
     const struct job_observed *observed; /* `seen`, completed by spec_snapshot_restore */
     const json_t *stored;                /* the object as it is stored */
     json_t *object;                      /* the completed one; owned */
-    struct job_spec *spec;               /* the kind's; NULL: it cannot be read */
+    struct job_spec *spec; /* the kind's; NULL: it cannot be read, or the kind has another */
+    struct error problem;  /* why it cannot be read */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
     int64_t now_ms;
@@ -81,6 +83,7 @@ struct job_plan {
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
     json_t *create, *apply, *delete, *events; /* owned */
+    bool has_more;                            /* there is more to create, in the next pass */
     struct conditions conditions;
 };
 
@@ -96,6 +99,8 @@ void job_plan_release(struct job_plan *plan);
 
 /* ---- decisions ---- */
 
+/* A time of the object, or `fallback` where it has none. */
+int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t fallback);
 /* Asks for another pass at that time. */
 void job_plan_wake(struct job_plan *plan, int64_t at_ms);
 /* An event that is sent when the object of that name is created. */
@@ -109,24 +114,20 @@ void job_plan_remove_service(struct job_plan *plan);
 /* Fails the job; the message refers to the log of that pod. */
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase);
-/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
- */
-void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
-                       int deaths);
-/* The result, with this new status. */
+/* The result, with this new status. needs: "Credentials", or NULL. */
 json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
 
 /* ---- steps (plan_steps.c) ---- */
 
+/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
+ */
+void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                       int deaths);
 /* Asks to apply an object that is not watched, unless it is known to exist: then true. */
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);
 /* The write failure of an object that is to be created or applied: {"why", "text"}; NULL: none is
  * known. Borrowed. */
 const json_t *job_plan_write_failure_of(const struct job_plan *plan, const json_t *object);
-/* A job keeps the run and image that it began with. */
-void job_plan_pin(struct job_plan *plan);
-/* True when the spec differs from the one that the job began with. */
-bool job_plan_spec_changed(const struct job_plan *plan);
 /* Reports the most severe write failure as the job's condition, unless the job runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program, so that nothing may be created. */
@@ -134,15 +135,3 @@ bool job_plan_is_outdated(struct job_plan *plan);
 /* For a job that has ended: whether its pods are deleted now; if not, a pass is asked for at that
  * time. */
 bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded);
-/* The next step of a job that is under way and has no verdict yet. */
-enum job_plan_course {
-    JOB_PLAN_SUSPEND, /* spec.suspend */
-    JOB_PLAN_HOLD,    /* nothing: too late, a changed spec, an outdated definition */
-    JOB_PLAN_WAIT,    /* for the credentials; write failures are reported */
-    JOB_PLAN_MAKE,    /* pods; then write failures are reported */
-};
-enum job_plan_course job_plan_course(struct job_plan *plan, const char *how_far,
-                                     const char **ret_needs);
-/* The end of a reconcile pass over an unfinished job: the remains of a job that has just ended, the
- * next wake-up, one event per transition. */
-void job_plan_conclude(struct job_plan *plan);

@@ -2,81 +2,51 @@
 /* The steps that the plans of all kinds share. */
 #include "operator/kinds/job/plan.h"
 
-#include "lib/time/clock.h"
-#include "operator/kinds/job/spec_snapshot.h"
+#include "operator/kinds/job/plan_phases.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job, in case a wake-up was lost */
+/* ---- pods ---- */
 
-static int64_t time_of(const struct job_plan *plan, const char *path, int64_t fallback) {
-    const char *text = tree_text(plan->observed->object, path, NULL);
-    int64_t time_ms = text ? clock_parse(text) : -1;
-    return time_ms > 0 ? time_ms : fallback;
+/* One event for each pod that is replaced, with its end. */
+static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
+                          const json_t *pod_new) {
+    const char *next = tree_text(pod_new, "metadata.name", "");
+    if (phase->stage == POD_PHASE_SUCCEEDED) {
+        return;
+    }
+    if (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0) {
+        AUTO(text_freep) char *words = job_plan_find_message(phase);
+        job_plan_event(plan, "Warning", "PodFailed", next,
+                       "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
+                       phase->name, phase->exit_code, *phase->reason ? ", " : "", phase->reason,
+                       words ? ": " : "", words ? words : "", next);
+        return;
+    }
+    job_plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
+                   phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
+                   *phase->reason ? ": " : "", phase->reason, next);
 }
 
-/* ---- Service and Secret ---- */
-
-static bool has_pods(const struct job_plan *plan, const char *secret) {
-    for (size_t i = 0; i < plan->phase_count; i++) {
-        const char *theirs = owned_annotation(plan->phases[i].pod, ANNOTATION_SECRET);
-        if (theirs && strcmp(theirs, secret) == 0) {
-            return true;
-        }
+/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
+ */
+void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                       int deaths) {
+    json_t *metadata = json_object_get(pod_new, "metadata");
+    json_t *annotations = json_object_get(metadata, "annotations");
+    if (!annotations) {
+        annotations = json_object();
+        json_object_set_new(metadata, "annotations", annotations);
     }
-    return false;
-}
-
-static void record(struct job_plan *plan, const char *secret, const char *sha256, bool created) {
-    plan->conditions.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret,
-                                             "certificateSHA256", sha256, "created", created);
-    plan->conditions.spec_hash = plan->spec->hash; /* it has started */
-    if (!plan->spec->is_image_given) {
-        plan->conditions.agent_image = plan->spec->image;
+    json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
+    if (deaths > 0) {
+        json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
     }
-}
-
-/* One step towards credentials that are confirmed in the cluster. True when they are. */
-static bool credentials(struct job_plan *plan, const char **ret_needs) {
-    const struct job_observed *observed = plan->observed;
-    const json_t *object = observed->object, *service = observed->service;
-    const struct credentials *fresh = observed->credentials;
-    const char *recorded = tree_text(object, "status.credentials.secret", "");
-    bool placed = owned_endpoint_read(service, &plan->endpoint);
-    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
-    if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
-        /* Pods are created only after the Secret is confirmed; so if there is a pod, the Secret
-         * exists. */
-        bool created = tree_bool(object, "status.credentials.created", false) ||
-                       has_pods(plan, recorded) ||
-                       (fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0);
-        if (created) {
-            record(plan, recorded, plan->endpoint.certificate_sha256, true);
-            return true;
-        }
+    if (before) {
+        tell_replaced(plan, before, pod_new);
     }
-    const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
-    if (named && !placed && strcmp(named, recorded) == 0) {
-        return false; /* its address is not set yet */
-    }
-    if (!fresh || fresh->is_confirmed) { /* confirmed, and deleted with its Service */
-        *ret_needs = "Credentials";
-        return false;
-    }
-    bool is_recorded = strcmp(recorded, fresh->secret) == 0;
-    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
-    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
-    record(plan, fresh->secret, fresh->certificate_sha256, false);
-    if (!service) {
-        json_array_append_new(plan->create, owned_service(object, &plan->words->hub, fresh, begun));
-    } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
-        json_array_append_new(plan->apply, owned_service(object, &plan->words->hub, fresh, begun));
-    } else if (is_recorded && placed) {
-        json_array_append_new(plan->create,
-                              owned_secret(object, &plan->words->hub, service, fresh));
-    }
-    return false;
+    json_array_append_new(plan->create, pod_new);
 }
 
 /* ---- write failures ---- */
@@ -182,71 +152,7 @@ bool job_plan_is_outdated(struct job_plan *plan) {
     return true;
 }
 
-/* ---- a changed spec ---- */
-
-/* A server without CEL accepts a change of a started job; the change is never applied in part. */
-bool job_plan_spec_changed(const struct job_plan *plan) {
-    const json_t *object = plan->observed->object;
-    const char *stored = tree_text(object, "status.specHash", NULL);
-    if (!tree_get(object, "status.credentials") || !stored ||
-        (plan->spec && strcmp(stored, plan->spec->hash) == 0)) {
-        return false;
-    }
-    /* With the same generation, a new default in the definition has changed it. */
-    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
-    return strcmp(stalled, "SpecChanged") == 0 ||
-           tree_integer(object, "metadata.generation", 0) !=
-               tree_integer(object, "status.observedGeneration", -1);
-}
-
-static void keep_going(struct job_plan *plan) {
-    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
-    const char *reason = tree_text(before, "reason", "Pending");
-    reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
-    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, reason, "%.600s",
-                   tree_text(before, "message", ""));
-    conditions_stall(
-        &plan->conditions, "SpecChanged",
-        "spec was changed while the job ran; put it back, or delete the job and apply it "
-        "again");
-}
-
-/* A job keeps the run and image that it began with: another controller's default image, or its rule
- * for the name of the parts' folder, is only for new jobs. Pods of two versions may be
- * incompatible. */
-void job_plan_pin(struct job_plan *plan) {
-    const json_t *object = plan->observed->object;
-    const char *run = tree_text(object, "status.run", "");
-    struct job_spec *spec = plan->spec;
-    if (!tree_get(object, "status.credentials")) {
-        return;
-    }
-    if (*run && strlen(run) < sizeof spec->run) {
-        snprintf(spec->run, sizeof spec->run, "%s", run);
-    }
-    if (!spec->is_image_given) {
-        spec->image = tree_text(object, "status.agentImage", spec->image);
-    }
-}
-
 /* ---- time ---- */
-
-/* True once spec.activeDeadlineSeconds have passed; how_far: its part of the message. */
-static bool is_too_late(struct job_plan *plan, const char *how_far) {
-    int64_t limit_s = tree_integer(plan->observed->object, "spec.activeDeadlineSeconds", 0);
-    if (limit_s <= 0) {
-        return false;
-    }
-    int64_t over_ms = time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s;
-    job_plan_wake(plan, over_ms);
-    if (plan->now_ms < over_ms) {
-        return false;
-    }
-    conditions_set(&plan->conditions, CONDITIONS_FAILED, "DeadlineExceeded",
-                   "not done within spec.activeDeadlineSeconds (%lld s): %s", (long long)limit_s,
-                   how_far);
-    return true;
-}
 
 bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
     const json_t *object = plan->observed->object;
@@ -256,64 +162,9 @@ bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
     if (ttl_s < 0) {
         return false;
     }
-    int64_t over_ms = time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
+    int64_t over_ms = job_plan_time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
     if (plan->phase_count > 0) {
         job_plan_wake(plan, over_ms);
     }
     return plan->now_ms >= over_ms;
-}
-
-/* ---- the course of a job -------------------------------------------------------------------- */
-
-enum job_plan_course job_plan_course(struct job_plan *plan, const char *how_far,
-                                     const char **ret_needs) {
-    if (tree_bool(plan->observed->object, "spec.suspend", false)) {
-        return JOB_PLAN_SUSPEND;
-    }
-    if (is_too_late(plan, how_far)) {
-        return JOB_PLAN_HOLD;
-    }
-    if (plan->is_changed) {
-        keep_going(plan);
-        return JOB_PLAN_HOLD;
-    }
-    bool ready = credentials(plan, ret_needs);
-    if (job_plan_is_outdated(plan)) {
-        return JOB_PLAN_HOLD;
-    }
-    return ready ? JOB_PLAN_MAKE : JOB_PLAN_WAIT;
-}
-
-/* One event per transition. */
-static void tell_transitions(struct job_plan *plan) {
-    const json_t *object = plan->observed->object;
-    const struct conditions *conditions = &plan->conditions;
-    const char *before = tree_text(conditions_find(object, "Succeeded"), "reason", "");
-    bool warning = conditions->state == CONDITIONS_FAILED && !conditions->is_asked_for;
-    for (const char *const *each = plan->words->warnings; *each; each++) {
-        warning |= strcmp(conditions->reason, *each) == 0;
-    }
-    if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
-        job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
-    }
-    if (strcmp(before, conditions->reason) != 0 && strcmp(conditions->reason, "Pending") != 0) {
-        job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
-                      conditions->message);
-    }
-    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
-    if (conditions->stalled && strcmp(conditions->stalled, stalled) != 0 &&
-        strcmp(conditions->stalled, conditions->reason) != 0) {
-        job_plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
-    }
-}
-
-void job_plan_conclude(struct job_plan *plan) {
-    if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
-        int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
-        job_plan_remove_service(plan);
-        plan->wake_ms = ttl_s < 0 ? INT64_MAX : plan->now_ms + 1000 * MAX(ttl_s, 1);
-    } else {
-        job_plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
-    }
-    tell_transitions(plan);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/plan.h"
 
-#include "operator/kinds/job/plan.h"
+#include "operator/kinds/job/plan_decide.h"
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/trial.h"
 
@@ -9,19 +9,14 @@
 
 enum { MISSING_AGAIN_MS = 5000 };
 
-void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, const char *of,
-                const char *note) {
-    json_array_append_new(plan->events, json_pack("{s:s, s:s, s:s, s:s*}", "type", type, "reason",
-                                                  reason, "note", note, "of", of));
-}
-
 /* ---- obstacles ---- */
 
-static void keep_going(struct sweep_plan *plan, const char *stalled, const char *why) {
-    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
-    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, tree_text(before, "reason", "Pending"),
-                   "%.600s", tree_text(before, "message", ""));
-    conditions_stall(&plan->conditions, stalled, why);
+static void stay(struct sweep_plan *plan, const char *stalled, const char *why) {
+    const json_t *before = conditions_find(plan->job.observed->object, "Succeeded");
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY,
+                   tree_text(before, "reason", "Pending"), "%.600s",
+                   tree_text(before, "message", ""));
+    conditions_stall(&plan->job.conditions, stalled, why);
 }
 
 /* The reason and advice for a write failure. */
@@ -51,15 +46,15 @@ static const struct failure_row *find_failure_row(const char *why) {
 static void report_write_failures(struct sweep_plan *plan, const char *kind) {
     const char *name;
     json_t *failure;
-    json_object_foreach((json_t *)plan->observed->write_failures, name, failure) {
+    json_object_foreach((json_t *)plan->job.observed->write_failures, name, failure) {
         const struct failure_row *row = find_failure_row(tree_text(failure, "why", ""));
         if (!row || !text_starts(name, kind)) {
             continue;
         }
-        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, row->reason, "%s: %.300s; %s", name,
-                       tree_text(failure, "text", ""), row->advice);
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, row->reason, "%s: %.300s; %s",
+                       name, tree_text(failure, "text", ""), row->advice);
         if (row->stalls) {
-            conditions_stall(&plan->conditions, row->reason, plan->conditions.message);
+            conditions_stall(&plan->job.conditions, row->reason, plan->job.conditions.message);
         }
         return;
     }
@@ -67,13 +62,13 @@ static void report_write_failures(struct sweep_plan *plan, const char *kind) {
 
 /* Reports the first change that is wanted now and was refused before. */
 static void tell_refused_change(struct sweep_plan *plan) {
-    for (size_t i = 0; i < json_array_size(plan->apply); i++) {
-        const char *name = tree_text(json_array_get(plan->apply, i), "metadata.name", "");
+    for (size_t i = 0; i < json_array_size(plan->job.apply); i++) {
+        const char *name = tree_text(json_array_get(plan->job.apply, i), "metadata.name", "");
         AUTO(text_freep) char *key = x_printf(WRITE_FAILURES_CHANGE "DistTrain %s", name);
-        const json_t *trouble = json_object_get(plan->observed->write_failures, key);
+        const json_t *trouble = json_object_get(plan->job.observed->write_failures, key);
         if (trouble) {
             conditions_set(
-                &plan->conditions, CONDITIONS_UNDER_WAY, "Denied",
+                &plan->job.conditions, CONDITIONS_UNDER_WAY, "Denied",
                 "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
                 "asked for again",
                 name, tree_text(trouble, "text", ""));
@@ -84,17 +79,17 @@ static void tell_refused_change(struct sweep_plan *plan) {
 
 /* ---- a reconcile pass ---- */
 
-static void go_on(struct sweep_plan *plan) {
+static void run_trials(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
     sweep_suspend(plan);
     if (!spec->suspend) {
         sweep_judge(plan);
         sweep_make(plan);
     }
-    plan->conditions.suspended = spec->suspend;
+    plan->job.conditions.suspended = spec->suspend;
     int64_t total = sweep_trials(spec);
     const char *state = spec->suspend ? "Suspended" : plan->next > 0 ? "Running" : "Pending";
-    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, state,
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, state,
                    "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                    (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                    tree_text(plan->best, "trial", ""));
@@ -112,15 +107,15 @@ static void under_way(struct sweep_plan *plan) {
     sweep_count(plan);
     enum sweep_end end = sweep_end_of(plan);
     if (end == SWEEP_END_NONE) {
-        go_on(plan);
+        run_trials(plan);
     } else if (plan->running > 0) { /* the end was decided before a running trial was seen */
         sweep_stop_all(plan, why[end]);
-        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Stopping",
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Stopping",
                        "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
         tell_refused_change(plan);
     } else {
         sweep_conclude(plan, end);
-        if (plan->conditions.state == CONDITIONS_UNDER_WAY) {
+        if (plan->job.conditions.state == CONDITIONS_UNDER_WAY) {
             report_write_failures(plan, "Pod ");
         }
     }
@@ -128,7 +123,7 @@ static void under_way(struct sweep_plan *plan) {
 
 /* The name of a warm-start Sweep with another metric or the opposite goal. */
 static const char *other_objective(const struct sweep_plan *plan) {
-    const json_t *ours = tree_get(plan->observed->object, "spec.objective");
+    const json_t *ours = tree_get(plan->job.observed->object, "spec.objective");
     static const char *const fields[] = {"metric", "goal"};
     const char *name;
     json_t *theirs;
@@ -146,13 +141,13 @@ static void refuse_other(struct sweep_plan *plan, const char *name) {
     const struct sweep_spec *spec = &plan->spec;
     const json_t *theirs = json_object_get(plan->observed->warm_objectives, name);
     conditions_set(
-        &plan->conditions, CONDITIONS_UNDER_WAY, "WarmStartDiffers",
+        &plan->job.conditions, CONDITIONS_UNDER_WAY, "WarmStartDiffers",
         "spec.warmStart: Sweep %.60s is about %.128s (%s), and this one about %.128s (%s): "
         "its trials say nothing here; take it out",
         name, tree_text(theirs, "metric", "?"), tree_text(theirs, "goal", "?"), spec->metric,
         goal_names[spec->goal]);
-    conditions_stall(&plan->conditions, "WarmStartDiffers", plan->conditions.message);
-    plan->again_ms = MISSING_AGAIN_MS;
+    conditions_stall(&plan->job.conditions, "WarmStartDiffers", plan->job.conditions.message);
+    job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);
 }
 
 /* False: the Sweep must not create anything. */
@@ -160,17 +155,16 @@ static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     const char *other = other_objective(plan);
     struct error why = {0};
-    if (trial_check(seen->object, seen->train, &why) < 0) {
-        conditions_set(&plan->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", why.text);
-        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->conditions.message);
+    if (trial_check(plan->job.observed->object, seen->train, &why) < 0) {
+        conditions_set(&plan->job.conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", why.text);
         return false;
     }
     if (seen->warm_missing) {
-        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "WarmStartMissing",
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "WarmStartMissing",
                        "spec.warmStart: there is no Sweep %.60s here; its trials went with it",
                        seen->warm_missing);
-        conditions_stall(&plan->conditions, "WarmStartMissing", plan->conditions.message);
-        plan->again_ms = MISSING_AGAIN_MS;
+        conditions_stall(&plan->job.conditions, "WarmStartMissing", plan->job.conditions.message);
+        job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);
         return false;
     }
     if (other) {
@@ -182,7 +176,7 @@ static bool may_begin(struct sweep_plan *plan) {
 
 /* With the same generation, a new default in the definition has changed it. */
 static bool is_changed(const struct sweep_plan *plan, const char *hash) {
-    const json_t *object = plan->observed->object;
+    const json_t *object = plan->job.observed->object;
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     bool is_written = tree_integer(object, "metadata.generation", 0) !=
                       tree_integer(object, "status.observedGeneration", -1);
@@ -190,38 +184,70 @@ static bool is_changed(const struct sweep_plan *plan, const char *hash) {
            (is_written || strcmp(stalled, "SpecChanged") == 0);
 }
 
-static int read_spec(struct sweep_plan *plan, struct error *err) {
+/* ---- the skeleton's callbacks ---- */
+
+/* The job_plan is the first member. */
+static struct sweep_plan *plan_of(struct job_plan *job) {
+    return (struct sweep_plan *)job;
+}
+
+static void release(struct sweep_plan *plan) {
+    job_plan_release(&plan->job);
+    json_decref(plan->best);
+}
+
+/* Its pods are read once its spec is: only a Sweep that registers has some. */
+static void read_nothing(struct job_plan *job UNUSED) {
+}
+
+static int read_spec(struct job_plan *job, struct error *err) {
+    struct sweep_plan *plan = plan_of(job);
     if (plan->observed->spec) {
         plan->spec = *plan->observed->spec;
-        return 0;
+    } else if (sweep_spec_read(job->observed->object, &plan->spec, err) < 0) {
+        return -1;
     }
-    return sweep_spec_read(plan->observed->object, &plan->spec, err);
+    plan->is_readable = true;
+    return 0;
 }
 
-static void look(struct sweep_plan *plan) {
-    const char *hash = tree_text(plan->observed->object, "status.specHash", NULL);
-    struct error why = {0};
-    bool is_readable = read_spec(plan, &why) == 0;
-    if (!is_readable && !hash) {
-        conditions_set(&plan->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", why.text);
-        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->conditions.message);
-    } else if (!is_readable) {
-        keep_going(plan, "SpecInvalid", why.text);
+static void go_on(struct job_plan *job, const char **ret_needs UNUSED) {
+    struct sweep_plan *plan = plan_of(job);
+    const char *hash = tree_text(job->observed->object, "status.specHash", NULL);
+    if (!plan->is_readable) {
+        stay(plan, "SpecInvalid", job->problem.text);
     } else if (hash && is_changed(plan, hash)) {
-        keep_going(plan, "SpecChanged",
-                   "spec was changed while the sweep ran; put it back, or delete the sweep and "
-                   "apply it again");
+        stay(plan, "SpecChanged",
+             "spec was changed while the sweep ran; put it back, or delete the sweep and "
+             "apply it again");
     } else if (hash || may_begin(plan)) {
-        plan->conditions.spec_hash = hash ? hash : plan->spec.hash;
+        job->conditions.spec_hash = hash ? hash : plan->spec.hash;
         under_way(plan);
-        plan->conditions.pods_requested = plan->next > 0;
+        job->conditions.pods_requested = plan->next > 0;
     }
 }
 
-static json_t *status_of(const struct sweep_plan *plan) {
-    json_t *status =
-        conditions_status(plan->observed->object, NULL, &plan->conditions, plan->now_ms);
-    if (!plan->conditions.spec_hash) {
+/* Pods are deleted only when the end is stored: until then one of them may still be what the Sweep
+ * waits for. */
+static void clean_up(struct job_plan *job, bool succeeded UNUSED, bool all UNUSED) {
+    if (conditions_is_finished(job->observed->object)) {
+        sweep_clear(plan_of(job));
+    }
+}
+
+static void tell_end(struct job_plan *job) {
+    const struct conditions *conditions = &job->conditions;
+    if (conditions->state != CONDITIONS_UNDER_WAY) {
+        bool is_well = conditions->state == CONDITIONS_SUCCEEDED;
+        job_plan_tell(job, is_well ? "Normal" : "Warning", conditions->reason, "%s",
+                      conditions->message);
+    }
+}
+
+static json_t *make_status(struct job_plan *job, const json_t *object) {
+    const struct sweep_plan *plan = plan_of(job);
+    json_t *status = conditions_status(object, NULL, &job->conditions, job->now_ms);
+    if (!job->conditions.spec_hash) {
         return status;
     }
     json_object_set_new(status, "next", json_integer(plan->next));
@@ -239,22 +265,18 @@ static json_t *status_of(const struct sweep_plan *plan) {
     return status;
 }
 
-json_t *sweep_decide(const struct sweep_observed *observed, int64_t now_ms) {
-    struct sweep_plan plan = {.observed = observed,
-                              .now_ms = now_ms,
-                              .create = json_array(),
-                              .apply = json_array(),
-                              .delete = json_array(),
-                              .events = json_array()};
-    bool is_finished = conditions_is_finished(observed->object);
-    if (is_finished) {
-        sweep_clear(&plan);
-    } else {
-        look(&plan);
-    }
-    json_t *status = is_finished ? conditions_seen(observed->object) : status_of(&plan);
-    json_decref(plan.best);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "create", plan.create, "apply",
-                     plan.apply, "delete", plan.delete, "events", plan.events, "status", status,
-                     "again_ms", (json_int_t)plan.again_ms, "more", plan.has_more);
+static const struct job_plan_ops ops = {
+    .begun = "status.specHash",
+    .read = read_nothing,
+    .read_spec = read_spec,
+    .go_on = go_on,
+    .clean_up = clean_up,
+    .conclude = tell_end,
+    .status = make_status,
+};
+
+int sweep_decide(const struct sweep_observed *observed, int64_t now_ms, json_t **ret_result,
+                 struct error *err) {
+    AUTO(release) struct sweep_plan plan = {.observed = observed};
+    return job_plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);
 }

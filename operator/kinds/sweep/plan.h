@@ -8,29 +8,27 @@
  * missing trial below it was deleted, which counts as an end, and it is not created again. */
 #pragma once
 
+#include "operator/kinds/job/plan.h"
 #include "operator/kinds/sweep/spec.h"
 #include "operator/kinds/sweep/trial_row.h"
 #include "operator/schema.h"
 
-/* All borrowed. */
+/* What the controller has observed of one Sweep. All borrowed. */
 struct sweep_observed {
-    const json_t *object;          /* the Sweep, spec with defaults filled in; its last status */
-    const struct sweep_spec *spec; /* read from it; NULL: the plan reads it itself */
+    struct job_observed job;       /* its pods are those of registrar.h; it has no Service */
+    const struct sweep_spec *spec; /* read from the object; NULL: the plan reads it itself */
     const struct schema *train;    /* DistTrain's definition */
     const struct trial_row *rows;  /* its trials, by ascending index */
     size_t count;
     const struct trial_row *warm; /* those of spec.warmStart, any order */
     size_t warm_count;
-    const char *warm_missing;       /* a missing Sweep of spec.warmStart; NULL: none is missing */
-    const json_t *warm_objectives;  /* {"NAME": spec.objective} of the existing ones; NULL: none */
-    const json_t *write_failures;   /* job/plan.h, of "DistTrain NAME" */
-    const json_t *pods;             /* the Sweep's own, any order: registrar.h's; NULL: none */
-    const struct job_options *jobs; /* the controller's options; NULL: none */
+    const char *warm_missing;      /* a missing Sweep of spec.warmStart; NULL: none is missing */
+    const json_t *warm_objectives; /* {"NAME": spec.objective} of the existing ones; NULL: none */
 };
 
-/* {"create": [DistTrains, a Pod], "apply": [changes of DistTrains, with their uid], "delete":
- * [{"kind", "name"} of pods], "status": ..., "events": [{"type", "reason", "note", "of"}],
- * "again_ms", "more"}; owned by the caller. For a Sweep that has ended the plan looks only at pods.
- * With Bayesian one trial is created per reconcile pass, because each takes some ten milliseconds
- * to compute; more: the next one can be created right after this one. */
-json_t *sweep_decide(const struct sweep_observed *observed, int64_t now_ms);
+/* The result of job/plan.h, owned by the caller: it creates DistTrains and a Pod, applies changes
+ * of DistTrains (with their uid) and deletes pods. For a Sweep that has ended the plan looks only
+ * at pods. With Bayesian one trial is created per reconcile pass, because each takes some ten
+ * milliseconds to compute; more: the next one can be created right after this one. */
+NODISCARD int sweep_decide(const struct sweep_observed *observed, int64_t now_ms,
+                           json_t **ret_result, struct error *err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/time/clock.h"
 #include "operator/kinds/sweep/plan_state.h"
+#include "operator/kinds/sweep/registrar.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static json_t *tell_best(const struct trial_row *best) {
 static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *best) {
     int64_t registered = plan->registrar.attempt > 0 ? plan->registrar.index : -1;
     const struct trial_row *chosen = sweep_find_row(plan->observed, registered);
-    json_t *before = tree_get(plan->observed->object, "status.best");
+    json_t *before = tree_get(plan->job.observed->object, "status.best");
     bool is_gone = before && !sweep_find_row(plan->observed, tree_integer(before, "index", -1));
     double value = strtod(tree_text(before, "value", "nan"), NULL);
     if (chosen && chosen->state == TRIAL_COMPLETED) {
@@ -44,7 +45,7 @@ static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *be
 void sweep_count(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     const struct trial_row *best = NULL;
-    plan->next = MAX(tree_integer(seen->object, "status.next", 0), 0);
+    plan->next = MAX(tree_integer(plan->job.observed->object, "status.next", 0), 0);
     while (sweep_find_row(seen, plan->next)) {
         plan->next++;
     }
@@ -71,15 +72,15 @@ void sweep_count(struct sweep_plan *plan) {
 }
 
 static bool is_late(struct sweep_plan *plan) {
-    int64_t start_ms = clock_parse(tree_text(plan->observed->object, "status.startTime", ""));
+    int64_t start_ms = clock_parse(tree_text(plan->job.observed->object, "status.startTime", ""));
     int64_t end_ms = start_ms + plan->spec.active_deadline_seconds * 1000;
     if (plan->spec.active_deadline_seconds == 0 || start_ms < 0 || plan->spec.suspend) {
         return false;
     }
-    if (end_ms > plan->now_ms) {
-        plan->again_ms = end_ms - plan->now_ms;
+    if (end_ms > plan->job.now_ms) {
+        job_plan_wake(&plan->job, end_ms);
     }
-    return end_ms <= plan->now_ms;
+    return end_ms <= plan->job.now_ms;
 }
 
 int64_t sweep_ended(const struct sweep_plan *plan) {
@@ -100,16 +101,12 @@ static void fail(struct sweep_plan *plan, const char *reason, const char *format
         snprintf(cause, sizeof cause, "; the last one, %s: %s", plan->last_failed->name,
                  plan->last_failed->failure);
     }
-    conditions_set(&plan->conditions, CONDITIONS_FAILED, reason, "%s%s", what, cause);
+    conditions_set(&plan->job.conditions, CONDITIONS_FAILED, reason, "%s%s", what, cause);
 }
 
-static void tell_end(struct sweep_plan *plan) {
-    bool is_well = plan->conditions.state == CONDITIONS_SUCCEEDED;
-    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->conditions.reason, NULL,
-               plan->conditions.message);
-}
-
-void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
+/* Marks success. registered: the name of the registered version; NULL: registering was not asked
+ * for. */
+static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
     char values[300] = "";
     size_t used = 0;
     const char *name;
@@ -124,7 +121,7 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
         }
         used += (size_t)length;
     }
-    conditions_set(&plan->conditions, CONDITIONS_SUCCEEDED, "Completed",
+    conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
                    "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
                    end == SWEEP_END_LATE ? "the deadline came; " : "",
                    (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
@@ -137,18 +134,18 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
         fail(plan, "TooManyFailures", "%lld trials failed, more than maxFailedTrials %lld",
              (long long)plan->failed, (long long)plan->spec.max_failed);
     } else if (plan->best && plan->spec.registered) {
-        sweep_register(plan, end);
+        if (sweep_register(plan)) {
+            AUTO(text_freep) char *place = registrar_place(&plan->spec);
+            succeed(plan, end, place);
+        }
     } else if (plan->best) {
-        sweep_succeed(plan, end, NULL);
+        succeed(plan, end, NULL);
     } else if (end == SWEEP_END_LATE) {
         fail(plan, "DeadlineExceeded", "no trial completed before activeDeadlineSeconds");
     } else if (plan->last_failed && !plan->last_failed->is_silent) {
         fail(plan, "TrialsFailed", "no trial completed");
     } else {
         fail(plan, "ObjectiveMissing", "no trial said a value of %s", plan->spec.metric);
-    }
-    if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
-        tell_end(plan);
     }
 }
 

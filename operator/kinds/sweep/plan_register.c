@@ -22,8 +22,8 @@ enum {
 
 void sweep_read_registrar(struct sweep_plan *plan) {
     int deaths = 0;
-    for (size_t i = 0; i < json_array_size(plan->observed->pods); i++) {
-        const json_t *pod = json_array_get(plan->observed->pods, i);
+    for (size_t i = 0; i < json_array_size(plan->job.observed->pods); i++) {
+        const json_t *pod = json_array_get(plan->job.observed->pods, i);
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) != 0) {
             continue;
         }
@@ -36,54 +36,54 @@ void sweep_read_registrar(struct sweep_plan *plan) {
     struct pod_phase *newest = &plan->registrar;
     plan->register_deaths = newest->attempt > 0 ? MAX(deaths, pod_phase_deaths(newest)) : 0;
     /* A node whose clock is ahead would delay the replacement. */
-    newest->over_ms = newest->ended_ms <= plan->now_ms ? newest->ended_ms : 0;
+    newest->over_ms = newest->ended_ms <= plan->job.now_ms ? newest->ended_ms : 0;
 }
 
 bool sweep_is_registering(const struct sweep_plan *plan) {
-    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
+    const json_t *before = conditions_find(plan->job.observed->object, "Succeeded");
     return plan->spec.registered && (plan->registrar.attempt > 0 ||
                                      strcmp(tree_text(before, "reason", ""), "Registering") == 0);
 }
 
 static void fail(struct sweep_plan *plan, const char *how, const char *cause) {
     conditions_set(
-        &plan->conditions, CONDITIONS_FAILED, "RegisterFailed",
+        &plan->job.conditions, CONDITIONS_FAILED, "RegisterFailed",
         "the best trial, %.60s, could not be registered%s: %.300s; its model is where that "
         "trial wrote it",
         tree_text(plan->best, "trial", ""), how, cause);
 }
 
 static void say(struct sweep_plan *plan, const char *how, const char *why) {
-    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Registering",
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Registering",
                    "the best trial, %.60s, %s%.300s", tree_text(plan->best, "trial", ""), how, why);
 }
 
 static void make(struct sweep_plan *plan, const char *how, const char *why) {
     if (plan->spec.suspend) {
-        plan->conditions.suspended = true;
+        plan->job.conditions.suspended = true;
         conditions_set(
-            &plan->conditions, CONDITIONS_UNDER_WAY, "Suspended",
+            &plan->job.conditions, CONDITIONS_UNDER_WAY, "Suspended",
             "all trials have ended; %.60s, the best, is registered when the sweep goes on",
             tree_text(plan->best, "trial", ""));
         return;
     }
     json_t *pod;
     struct error err = {0};
-    if (registrar_pod(&plan->spec, plan->observed->train, plan->observed->jobs, plan->best,
+    if (registrar_pod(&plan->spec, plan->observed->train, plan->job.observed->options, plan->best,
                       plan->registrar.attempt + 1, plan->register_deaths, &pod, &err) < 0) {
         fail(plan, "", err.text);
         return;
     }
-    json_array_append_new(plan->create, pod);
+    json_array_append_new(plan->job.create, pod);
     say(plan, how, why);
 }
 
 /* Creates the next attempt when it is due. */
 static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
-    if (plan->now_ms >= due_ms) {
+    if (plan->job.now_ms >= due_ms) {
         make(plan, "is registered anew: ", why);
     } else {
-        plan->again_ms = due_ms - plan->now_ms;
+        job_plan_wake(&plan->job, due_ms);
         say(plan, "is registered anew soon: ", why);
     }
 }
@@ -107,7 +107,7 @@ static char *why_waiting(const struct sweep_plan *plan) {
     struct waiting waiting = {.phase = newest,
                               .is_placed_lately =
                                   newest->placed_ms > 0 &&
-                                  plan->now_ms < newest->placed_ms + WAITING_CONFIG_MS};
+                                  plan->job.now_ms < newest->placed_ms + WAITING_CONFIG_MS};
     if (newest->is_unscheduled) { /* it is not a worker, so waiting_tell's text does not apply */
         const char *words = *newest->message ? newest->message : newest->reason;
         int length = (int)strlen(words) - text_ends(words, ".");
@@ -124,7 +124,7 @@ static void waits(struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
     AUTO(text_freep) char *cause = why_waiting(plan);
     int64_t end_ms = newest->born_ms + START_MS;
-    if (newest->born_ms > 0 && plan->now_ms >= end_ms) {
+    if (newest->born_ms > 0 && plan->job.now_ms >= end_ms) {
         AUTO(text_freep)
         char *how = x_printf(": its pod did not start in %d minutes", START_MINUTES);
         fail(plan, how, cause);
@@ -132,7 +132,9 @@ static void waits(struct sweep_plan *plan) {
     }
     char until[21];
     clock_format(end_ms, until);
-    plan->again_ms = newest->born_ms > 0 ? end_ms - plan->now_ms : 0;
+    if (newest->born_ms > 0) {
+        job_plan_wake(&plan->job, end_ms);
+    }
     AUTO(text_freep)
     char *why = newest->born_ms > 0 ? x_printf("%.240s; it is waited for until %s", cause, until)
                                     : x_strdup(cause);
@@ -146,7 +148,8 @@ static int64_t run_since_ms(const struct pod_phase *phase) {
 
 static bool has_run_long(const struct sweep_plan *plan, const struct pod_phase *phase) {
     int64_t since_ms = run_since_ms(phase);
-    return phase->stage == POD_PHASE_RUNNING && since_ms > 0 && plan->now_ms >= since_ms + RUN_MS;
+    return phase->stage == POD_PHASE_RUNNING && since_ms > 0 &&
+           plan->job.now_ms >= since_ms + RUN_MS;
 }
 
 /* The copy is read again to verify its checksum, so it may take long, but not without limit. */
@@ -166,7 +169,7 @@ static void runs(struct sweep_plan *plan) {
         fail(plan, how, cause);
         return;
     }
-    plan->again_ms = since_ms + RUN_MS - plan->now_ms;
+    job_plan_wake(&plan->job, since_ms + RUN_MS);
     AUTO(text_freep) char *why = x_printf("its pod has run since %s", since);
     say(plan, "is registered: ", why);
 }
@@ -183,41 +186,38 @@ static void leaves(struct sweep_plan *plan) {
 /* The pod would register a model after its Sweep reported that this failed; and a hanging pod never
  * ends. */
 void sweep_clear(struct sweep_plan *plan) {
-    const json_t *pods = plan->observed->pods;
+    const json_t *pods = plan->job.observed->pods;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const json_t *pod = json_array_get(pods, i);
         struct pod_phase phase = pod_phase_read(pod);
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) == 0 &&
             (phase.stage == POD_PHASE_WAITING || has_run_long(plan, &phase))) {
-            json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name",
-                                                          tree_text(pod, "metadata.name", "")));
+            job_plan_remove_pod(&plan->job, &phase);
         }
     }
 }
 
-void sweep_register(struct sweep_plan *plan, enum sweep_end end) {
+bool sweep_register(struct sweep_plan *plan) {
     const struct pod_phase *newest = &plan->registrar;
     if (newest->attempt == 0) {
         make(plan, "is registered", "");
-        return;
+        return false;
     }
     switch (newest->stage) {
-    case POD_PHASE_SUCCEEDED: {
-        AUTO(text_freep) char *place = registrar_place(&plan->spec);
-        sweep_succeed(plan, end, place);
-        return;
-    }
+    case POD_PHASE_SUCCEEDED:
+        return true;
     case POD_PHASE_WAITING:
         waits(plan);
-        return;
+        break;
     case POD_PHASE_LEAVING:
         leaves(plan);
-        return;
+        break;
     case POD_PHASE_DEAD:
         died(plan);
-        return;
+        break;
     case POD_PHASE_RUNNING:
     default:
         runs(plan);
     }
+    return false;
 }

@@ -1,8 +1,6 @@
 /* plan_state.h: the inputs and decisions of one pass of plan.c. Internal to plan*.c. */
 #pragma once
 
-#include "operator/kinds/job/conditions.h"
-#include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/sweep/plan.h"
 
 enum sweep_end {
@@ -18,24 +16,17 @@ enum sweep_end {
 #define SWEEP_LATE_WORDS "the sweep's activeDeadlineSeconds are over"
 
 struct sweep_plan {
+    struct job_plan job;
     const struct sweep_observed *observed;
     struct sweep_spec spec;
-    int64_t now_ms, again_ms;
-    bool has_more;                            /* trials to make, in the next pass */
-    json_t *create, *apply, *delete, *events; /* owned */
-    struct conditions conditions;
-    int64_t next; /* status.next */
+    bool is_readable; /* the spec; otherwise job.problem says why not */
+    int64_t next;     /* status.next */
     int64_t running, completed, stopped, failed, deleted;
     const struct trial_row *last_failed; /* borrowed; NULL: none */
     struct pod_phase registrar;          /* the newest pod that registers; attempt 0: none */
     int register_deaths;                 /* of such pods, by their own failure */
     json_t *best;                        /* status.best; owned; NULL: none */
 };
-
-/* ---- plan.c ---- */
-
-void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, const char *of,
-                const char *note);
 
 /* ---- plan_trials.c: changes to running trials, and new trials ---- */
 
@@ -51,16 +42,14 @@ void sweep_count(struct sweep_plan *plan);
 int64_t sweep_ended(const struct sweep_plan *plan);
 enum sweep_end sweep_end_of(struct sweep_plan *plan);
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end);
-/* Marks success. registered: the name of the registered version; NULL: registering was not asked
- * for. */
-void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered);
 
 /* ---- plan_register.c: registers the best trial's model ---- */
 
 void sweep_read_registrar(struct sweep_plan *plan);
 /* It has begun to register: from then on the result is final. */
 bool sweep_is_registering(const struct sweep_plan *plan);
-void sweep_register(struct sweep_plan *plan, enum sweep_end end);
+/* The next step of registering: true when it is done. Otherwise it sets the conditions. */
+bool sweep_register(struct sweep_plan *plan);
 /* For a Sweep that has ended: deletes a registering pod that has not started or runs for too long.
  */
 void sweep_clear(struct sweep_plan *plan);

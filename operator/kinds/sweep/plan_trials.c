@@ -15,7 +15,7 @@ static void change(struct sweep_plan *plan, const struct trial_row *row, const c
                                schema_kind(plan->observed->train), "metadata", "name", row->name,
                                "namespace", plan->spec.namespace, "uid", row->uid, "spec",
                                "suspend", plan->spec.suspend, "stop", stop ? stop : row->stop);
-    json_array_append_new(plan->apply, change);
+    json_array_append_new(plan->job.apply, change);
 }
 
 void sweep_stop_all(struct sweep_plan *plan, const char *why) {
@@ -46,7 +46,7 @@ void sweep_judge(struct sweep_plan *plan) {
         if (row->state == TRIAL_RUNNING && !row->stop && !row->is_suspended &&
             rule_stops(&plan->spec.rule, plan->spec.goal, trials, count, i, why)) {
             change(plan, row, why);
-            sweep_tell(plan, "Normal", "TrialStopped", row->name, why);
+            job_plan_event(&plan->job, "Normal", "TrialStopped", row->name, "%s", why);
         }
     }
     free(trials);
@@ -114,8 +114,8 @@ void sweep_make(struct sweep_plan *plan) {
         if (sweep_find_row(plan->observed, index)) {
             continue; /* an earlier one was refused, or is not seen yet */
         }
-        if (is_bayes && json_array_size(plan->create) > 0) {
-            plan->has_more = true;
+        if (is_bayes && json_array_size(plan->job.create) > 0) {
+            plan->job.has_more = true;
             return;
         }
         if (is_bayes) {
@@ -123,7 +123,8 @@ void sweep_make(struct sweep_plan *plan) {
         } else {
             space_points_at(&points, index, units);
         }
-        json_array_append_new(plan->create, trial_make(spec, plan->observed->train, index, units));
+        json_array_append_new(plan->job.create,
+                              trial_make(spec, plan->observed->train, index, units));
         room--;
     }
 }

@@ -3,9 +3,9 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
-#include "operator/kinds/job/reconcile.h"
-#include "operator/kinds/job/status_write.h"
-#include "operator/kinds/job/write_failures.h"
+#include "operator/kinds/job/reconcile/reconcile.h"
+#include "operator/kinds/job/reconcile/status_write.h"
+#include "operator/kinds/job/reconcile/write_failures.h"
 #include "operator/kinds/sweep/cache_transform.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/kinds/sweep/trials.h"
@@ -151,7 +151,8 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     return false;
 }
 
-static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
+static int make_plan(struct sweep *sweep, const struct reconcile *request, json_t **ret_plan,
+                     struct error *err) {
     const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
@@ -169,7 +170,10 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
     AUTO(tree_freep) json_t *write_failures = write_failures_of(request, sweep->kept);
-    struct sweep_observed observed = {.object = request->object,
+    struct sweep_observed observed = {.job = {.object = request->object,
+                                              .pods = pods,
+                                              .options = options->jobs,
+                                              .write_failures = write_failures},
                                       .spec = is_readable ? &spec : NULL,
                                       .train = options->made,
                                       .rows = sweep->own.rows,
@@ -177,11 +181,8 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
                                       .warm = sweep->warm.rows,
                                       .warm_count = sweep->warm.count,
                                       .warm_missing = sweep->warm_missing,
-                                      .warm_objectives = sweep->warm_objectives,
-                                      .write_failures = write_failures,
-                                      .pods = pods,
-                                      .jobs = options->jobs};
-    return sweep_decide(&observed, request->wall_ms);
+                                      .warm_objectives = sweep->warm_objectives};
+    return sweep_decide(&observed, request->wall_ms, ret_plan, err);
 }
 
 /* ---- a reconcile pass ---- */
@@ -221,7 +222,6 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
 
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
-    (void)err;
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
         forget(state, request);
         return 0; /* the cluster deletes the objects that it owns */
@@ -231,7 +231,10 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         return 0;
     }
     int64_t start_ns = clock_monotonic_ns();
-    AUTO(tree_freep) json_t *plan = plan_of(sweep, request);
+    AUTO(tree_freep) json_t *plan = NULL;
+    if (make_plan(sweep, request, &plan, err) < 0) {
+        return -1;
+    }
     int64_t took_ns = clock_monotonic_ns() - start_ns;
     json_t *create = json_object_get(plan, "create");
     request->again_ms = tree_integer(plan, "again_ms", 0);

@@ -14,38 +14,7 @@
 
 enum { UID_SHOWN = 8 };
 
-/* ---- source and destination ---- */
-
-static int refuse_output(struct error *err, const char *sentence) {
-    return error_set(err, ERROR_INVALID, "spec.register.output: %s", sentence);
-}
-
-int registrar_from(const json_t *registered, const json_t *trial_spec, const char **ret_path,
-                   struct error *err) {
-    const char *wanted = tree_text(registered, "output", NULL);
-    const json_t *outputs = json_object_get(trial_spec, "outputs");
-    if (json_object_get(trial_spec, "trainer")) {
-        *ret_path = tree_text(trial_spec, "trainer.output.path", "");
-        return wanted ? refuse_output(err, "belongs to a command; a trainer has one output: take "
-                                           "it out")
-                      : 0;
-    }
-    const json_t *output = wanted ? tree_find(outputs, "id", wanted) : json_array_get(outputs, 0);
-    if (!output && wanted) {
-        return refuse_output(err, "is the id of none of trial.outputs");
-    }
-    if (!output) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.register: trial has no outputs, so there is nothing to register; "
-                         "give trial.outputs the one that the model is in");
-    }
-    if (!wanted && json_array_size(outputs) > 1) {
-        return refuse_output(err, "must be given, as trial.outputs has several: the id of the one "
-                                  "that the model is in");
-    }
-    *ret_path = tree_text(output, "path", "");
-    return 0;
-}
+/* ---- destination ---- */
 
 /* "2026-11-22T09:44:00Z" -> "20261122T094400Z-1a2b3c4d": versions are compared as texts. */
 static char *version_of(const struct sweep_spec *spec) {
@@ -112,7 +81,7 @@ static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain
 static int work_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
                    const json_t *best, json_t **ret_work, struct error *err) {
     const char *from;
-    if (registrar_from(spec->registered, trial->job.json, &from, err) < 0) {
+    if (trial_model_path(spec->registered, trial->job.json, &from, err) < 0) {
         return -1;
     }
     AUTO(text_freep) char *version = version_of(spec);

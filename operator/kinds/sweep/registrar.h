@@ -10,12 +10,6 @@
 
 #define ROLE_REGISTER "register"
 
-/* The path of the model of that trial: trainer.output.path, or the path of the output that
- * spec.register names (the only one where it names none); borrowed from the trial's spec. INVALID:
- * "spec.register.output: ...". */
-NODISCARD int registrar_from(const json_t *registered, const json_t *trial_spec,
-                             const char **ret_path, struct error *err);
-
 /* "models/registry/digits/20261122T094400Z-1a2b3c4d": the path of the registered version. It
  * depends only on the Sweep, so that each attempt writes to the same place. The caller frees it. */
 char *registrar_place(const struct sweep_spec *spec);

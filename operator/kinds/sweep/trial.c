@@ -3,7 +3,6 @@
 
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/owned.h"
-#include "operator/kinds/sweep/registrar.h"
 #include "operator/kinds/sweep/search/fill.h"
 
 #include <stdio.h>
@@ -136,6 +135,37 @@ static int refuse(const struct error *problem, const json_t *values, struct erro
                      is_of_spec ? text + strlen("spec") : text, with);
 }
 
+static int refuse_output(struct error *err, const char *sentence) {
+    return error_set(err, ERROR_INVALID, "spec.register.output: %s", sentence);
+}
+
+int trial_model_path(const json_t *registered, const json_t *trial_spec, const char **ret_path,
+                     struct error *err) {
+    const char *wanted = tree_text(registered, "output", NULL);
+    const json_t *outputs = json_object_get(trial_spec, "outputs");
+    if (json_object_get(trial_spec, "trainer")) {
+        *ret_path = tree_text(trial_spec, "trainer.output.path", "");
+        return wanted ? refuse_output(err, "belongs to a command; a trainer has one output: take "
+                                           "it out")
+                      : 0;
+    }
+    const json_t *output = wanted ? tree_find(outputs, "id", wanted) : json_array_get(outputs, 0);
+    if (!output && wanted) {
+        return refuse_output(err, "is the id of none of trial.outputs");
+    }
+    if (!output) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.register: trial has no outputs, so there is nothing to register; "
+                         "give trial.outputs the one that the model is in");
+    }
+    if (!wanted && json_array_size(outputs) > 1) {
+        return refuse_output(err, "must be given, as trial.outputs has several: the id of the one "
+                                  "that the model is in");
+    }
+    *ret_path = tree_text(output, "path", "");
+    return 0;
+}
+
 static int check_register(const struct sweep_spec *spec, const json_t *made, struct error *err) {
     if (!spec->registered) {
         return 0;
@@ -146,7 +176,7 @@ static int check_register(const struct sweep_spec *spec, const json_t *made, str
     return job_check_place(all, "register.path", tree_text(all, "register.path", ""), err) < 0 ||
                    job_check_written(all, "register.path", "a registry needs one", err) < 0
                ? -1
-               : registrar_from(spec->registered, made, &ignored, err);
+               : trial_model_path(spec->registered, made, &ignored, err);
 }
 
 static int check_point(const struct sweep_spec *spec, const struct schema *train,

@@ -24,6 +24,12 @@ json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *trai
  */
 bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values);
 
+/* The path of the model of that trial: trainer.output.path, or the path of the output that
+ * spec.register names (the only one where it names none); borrowed from the trial's spec. INVALID:
+ * "spec.register.output: ...". */
+NODISCARD int trial_model_path(const json_t *registered, const json_t *trial_spec,
+                               const char **ret_path, struct error *err);
+
 /* Checks spec.trial against DistTrain's definition and rules, filled with the values of some
  * points: the middle of the space, and from there each parameter at its ends and at each of its
  * first choices. ERROR_INVALID and "spec.trial.trainer.epochs: is 0, at least 1 is needed (with

@@ -3,30 +3,14 @@
  * key or password of the file is copied into it. */
 #pragma once
 
-#include "lib/error.h"
-#include "lib/tree.h"
-
-/* The state of an import. */
-struct import {
-    const json_t *properties; /* of the job */
-    const char *name;         /* of the DistTrain, and the prefix of its Secrets' names */
-    json_t *spec;             /* owned, as all below */
-    json_t *notes;            /* {FIELD of spec: [line, ...]}: comments above it */
-    json_t *left_out;         /* [line, ...]: fields without counterpart */
-    json_t *mounts;           /* {relativeMountPath: volume} */
-};
+#include "operator/kinds/disttrain/import/import_notes.h"
 
 /* *ret_text (owned): YAML that a cluster accepts. INVALID: it is not such a job, or has a value
  * that a manifest cannot express (more than 1,000 nodes, for example). */
 NODISCARD int import_job(const json_t *job, const char *name, char **ret_text, struct error *err);
 
-/* ---- shared by its parts ---- */
+/* ---- its parts ---- */
 
-/* Adds a comment above that field. */
-void import_note(struct import *import, const char *field, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-/* Records a field without counterpart. */
-void import_leave_out(struct import *import, const char *format, ...) PRINTF_LIKE(2, 3);
 /* import_mounts.c: converts mountVolumes to spec.volumes. */
 void import_mounts(struct import *import);
 /* VOLUME/path for a path below Batch AI's mount roots; the volume is created when the cluster, and

@@ -8,7 +8,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/reconcile.h"
-#include "operator/kinds/job/reconcile.h"
+#include "operator/kinds/job/reconcile/reconcile.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
 #include "tests/test.h"

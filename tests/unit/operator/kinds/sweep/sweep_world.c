@@ -236,16 +236,16 @@ json_t *plan(const struct world *world) {
         count++;
     }
     qsort(rows, count, sizeof *rows, by_index);
-    struct sweep_observed observed = {.object = world->sweep,
-                                      .train = train,
-                                      .rows = rows,
-                                      .count = count,
-                                      .pods = pods,
-                                      .write_failures = world->write_failures};
+    struct sweep_observed observed = {
+        .job = {.object = world->sweep, .pods = pods, .write_failures = world->write_failures},
+        .train = train,
+        .rows = rows,
+        .count = count};
     json_object_foreach(world->pods, name, trial) {
         json_array_append(pods, trial);
     }
-    json_t *result = sweep_decide(&observed, world->now_ms);
+    json_t *result = NULL;
+    CHECK_OK(sweep_decide(&observed, world->now_ms, &result, &err), &err);
     for (size_t i = 0; i < count; i++) {
         trial_row_release(&rows[i]);
     }

@@ -64,7 +64,6 @@ static void release(struct rows *rows) {
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
                 int64_t now_ms, json_t **ret_result, struct error *err) {
-    (void)err;
     struct sweep_spec spec;
     struct rows own = {0}, warm = {0};
     struct error ignored = {0};
@@ -73,20 +72,18 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
         own = read_rows(runs, &spec);
         warm = read_rows(earlier, &spec);
     }
-    struct sweep_observed all = {.object = observed->object,
+    struct sweep_observed all = {.job = *observed,
                                  .train = train,
                                  .rows = own.at,
                                  .count = own.count,
                                  .warm = warm.at,
                                  .warm_count = warm.count,
                                  .warm_missing = tree_text(row, "warmMissing", NULL),
-                                 .warm_objectives = json_object_get(row, "warmObjectives"),
-                                 .write_failures = observed->write_failures,
-                                 .pods = observed->pods};
-    *ret_result = sweep_decide(&all, now_ms);
+                                 .warm_objectives = json_object_get(row, "warmObjectives")};
+    int result = sweep_decide(&all, now_ms, ret_result, err);
     release(&own);
     release(&warm);
-    return 0;
+    return result;
 }
 
 static const struct plan_rows goldens = {.folder = "tests/data/plan-sw",

@@ -106,7 +106,7 @@ static void test_bayesian_makes_one_a_look(void) {
                "maxTrials: 25, maxConcurrentTrials: 3, algorithm: {kind: Bayesian, seed: 3}");
     AUTO(tree_freep) json_t *first = plan(&world);
     CHECK_INT(json_array_size(json_object_get(first, "create")), 1);
-    CHECK(tree_bool(first, "more", false) && tree_integer(first, "again_ms", -1) == 0);
+    CHECK(tree_bool(first, "more", false) && !tree_get(first, "again_ms"));
     live(&world);
     check_end(&world, "True", "Completed");
     check_made_once(&world, 25);
@@ -303,14 +303,17 @@ static void test_what_does_not_begin(void) {
     struct world world;
     open_world(&world, OBJECTIVE RANGE "maxTrials: 12");
     struct sweep_observed observed = {
-        .object = world.sweep, .train = train, .warm_missing = "earlier"};
-    AUTO(tree_freep) json_t *cold = sweep_decide(&observed, start_ms);
+        .job.object = world.sweep, .train = train, .warm_missing = "earlier"};
+    struct error err = {0};
+    AUTO(tree_freep) json_t *cold = NULL;
+    CHECK_OK(sweep_decide(&observed, start_ms, &cold, &err), &err);
     CHECK_INT(json_array_size(json_object_get(cold, "create")), 0);
     CHECK_STR(tree_text(object_condition(json_object_get(cold, "status"), "Stalled"), "reason", ""),
               "WarmStartMissing");
     observed.warm_missing = NULL;
     json_object_set_new(tree_get(world.sweep, "spec.trial"), "workers", json_integer(0));
-    AUTO(tree_freep) json_t *wrong = sweep_decide(&observed, start_ms);
+    AUTO(tree_freep) json_t *wrong = NULL;
+    CHECK_OK(sweep_decide(&observed, start_ms, &wrong, &err), &err);
     const json_t *condition = object_condition(json_object_get(wrong, "status"), "Succeeded");
     CHECK_STR(tree_text(condition, "reason", ""), "SpecInvalid");
     CHECK(text_starts(tree_text(condition, "message", ""),

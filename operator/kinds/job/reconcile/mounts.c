@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/mounts.h"
+#include "operator/kinds/job/reconcile/mounts.h"
 
 #include "operator/kinds/job/waiting.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/status_write.h"
+#include "operator/kinds/job/reconcile/status_write.h"
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"

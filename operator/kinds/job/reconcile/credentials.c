@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/credentials.h"
+#include "operator/kinds/job/reconcile/credentials.h"
 
 #include "lib/digest.h"
 #include "lib/net/tls.h"

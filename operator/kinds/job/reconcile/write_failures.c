@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/write_failures.h"
+#include "operator/kinds/job/reconcile/write_failures.h"
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/plan.h"

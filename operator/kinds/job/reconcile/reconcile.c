@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/reconcile.h"
+#include "operator/kinds/job/reconcile/reconcile.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/credentials.h"
-#include "operator/kinds/job/mounts.h"
-#include "operator/kinds/job/status_write.h"
-#include "operator/kinds/job/write_failures.h"
+#include "operator/kinds/job/reconcile/credentials.h"
+#include "operator/kinds/job/reconcile/mounts.h"
+#include "operator/kinds/job/reconcile/status_write.h"
+#include "operator/kinds/job/reconcile/write_failures.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/plan_places.h"
+
+#include "operator/kinds/disttrain/kueue.h"
+
+bool disttrain_is_hub(const struct pod_phase *phase) {
+    return phase->index == 0;
+}
+
+bool disttrain_is_running(const struct disttrain_plan *gang) {
+    return gang->hub && gang->hub->stage == POD_PHASE_RUNNING;
+}
+
+bool disttrain_has_failed(const struct pod_phase *phase) {
+    return phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
+           phase->exit_code != DISTTRAIN_EXIT_LATER && phase->exit_code != DISTTRAIN_EXIT_TOLD;
+}
+
+struct gang_place *disttrain_places(const struct disttrain_plan *gang) {
+    const struct job_plan *job = &gang->job;
+    struct gang_place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
+    for (size_t i = 0; i < job->phase_count; i++) {
+        const struct pod_phase *phase = &job->phases[i];
+        if (phase->index < 0 || phase->index >= gang->spec.workers) {
+            continue;
+        }
+        struct gang_place *place = &places[phase->index];
+        place->is_alive |= pod_phase_is_alive(phase);
+        place->is_here |= pod_phase_is_alive(phase) || phase->stage == POD_PHASE_LEAVING;
+        place->is_counted |= kueue_is_counted(phase->pod);
+        place->deaths += disttrain_has_failed(phase);
+        if (phase->attempt > place->newest.attempt) {
+            place->newest = *phase;
+        }
+    }
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct pod_phase *newest = &places[i].newest;
+        places[i].deaths =
+            MAX(places[i].deaths, newest->deaths_before + disttrain_has_failed(newest));
+    }
+    return places;
+}
+
+int disttrain_known_attempt(const struct disttrain_plan *gang) {
+    return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
+}
+
+bool disttrain_is_unseen(const struct disttrain_plan *gang, const struct pod_phase *phase,
+                         int64_t after_ms) {
+    return gang->spec.gang == GANG_KUEUE && !kueue_is_managed(phase->pod) && phase->born_ms > 0 &&
+           gang->job.now_ms >= phase->born_ms + after_ms;
+}
+
+void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place) {
+    job_plan_remove_pod(&gang->job, &place->newest);
+    place->newest.stage = POD_PHASE_LEAVING;
+    place->is_alive = false;
+}
+
+/* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
+static void let_go(struct job_plan *job, const struct pod_phase *phase) {
+    const char *group = kueue_group_of(phase->pod);
+    if (kueue_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
+        json_array_append_new(job->delete, kueue_workload(group));
+    }
+}
+
+void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all) {
+    struct job_plan *job = &gang->job;
+    json_array_clear(job->create);
+    json_array_clear(job->apply);
+    json_array_clear(job->delete);
+    for (size_t i = 0; i < job->phase_count; i++) {
+        const struct pod_phase *phase = &job->phases[i];
+        if (pod_phase_is_alive(phase) || all ||
+            (succeeded && !disttrain_is_hub(phase) && phase->stage != POD_PHASE_LEAVING)) {
+            job_plan_remove_pod(job, phase);
+        }
+        let_go(job, phase);
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/plan_course.h"
+
+#include "operator/kinds/job/spec_snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job, in case a wake-up was lost */
+
+/* ---- Service and Secret ---- */
+
+static bool has_pods(const struct job_plan *plan, const char *secret) {
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        const char *theirs = owned_annotation(plan->phases[i].pod, ANNOTATION_SECRET);
+        if (theirs && strcmp(theirs, secret) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void record(struct job_plan *plan, const char *secret, const char *sha256, bool created) {
+    plan->conditions.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret,
+                                             "certificateSHA256", sha256, "created", created);
+    plan->conditions.spec_hash = plan->spec->hash; /* it has started */
+    if (!plan->spec->is_image_given) {
+        plan->conditions.agent_image = plan->spec->image;
+    }
+}
+
+/* One step towards credentials that are confirmed in the cluster. True when they are. */
+static bool credentials(struct job_plan *plan, const char **ret_needs) {
+    const struct job_observed *observed = plan->observed;
+    const json_t *object = observed->object, *service = observed->service;
+    const struct credentials *fresh = observed->credentials;
+    const char *recorded = tree_text(object, "status.credentials.secret", "");
+    bool placed = owned_endpoint_read(service, &plan->endpoint);
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
+    if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
+        /* Pods are created only after the Secret is confirmed; so if there is a pod, the Secret
+         * exists. */
+        bool created = tree_bool(object, "status.credentials.created", false) ||
+                       has_pods(plan, recorded) ||
+                       (fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0);
+        if (created) {
+            record(plan, recorded, plan->endpoint.certificate_sha256, true);
+            return true;
+        }
+    }
+    const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
+    if (named && !placed && strcmp(named, recorded) == 0) {
+        return false; /* its address is not set yet */
+    }
+    if (!fresh || fresh->is_confirmed) { /* confirmed, and deleted with its Service */
+        *ret_needs = "Credentials";
+        return false;
+    }
+    bool is_recorded = strcmp(recorded, fresh->secret) == 0;
+    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
+    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
+    record(plan, fresh->secret, fresh->certificate_sha256, false);
+    if (!service) {
+        json_array_append_new(plan->create, owned_service(object, &plan->words->hub, fresh, begun));
+    } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
+        json_array_append_new(plan->apply, owned_service(object, &plan->words->hub, fresh, begun));
+    } else if (is_recorded && placed) {
+        json_array_append_new(plan->create,
+                              owned_secret(object, &plan->words->hub, service, fresh));
+    }
+    return false;
+}
+
+/* ---- a changed spec ---- */
+
+/* A server without CEL accepts a change of a started job; the change is never applied in part. */
+static bool is_changed(const struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *stored = tree_text(object, "status.specHash", NULL);
+    if (!tree_get(object, "status.credentials") || !stored ||
+        (plan->spec && strcmp(stored, plan->spec->hash) == 0)) {
+        return false;
+    }
+    /* With the same generation, a new default in the definition has changed it. */
+    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
+    return strcmp(stalled, "SpecChanged") == 0 ||
+           tree_integer(object, "metadata.generation", 0) !=
+               tree_integer(object, "status.observedGeneration", -1);
+}
+
+static void keep_going(struct job_plan *plan) {
+    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
+    const char *reason = tree_text(before, "reason", "Pending");
+    reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, reason, "%.600s",
+                   tree_text(before, "message", ""));
+    conditions_stall(
+        &plan->conditions, "SpecChanged",
+        "spec was changed while the job ran; put it back, or delete the job and apply it "
+        "again");
+}
+
+/* A job keeps the run and image that it began with: another controller's default image, or its rule
+ * for the name of the parts' folder, is only for new jobs. Pods of two versions may be
+ * incompatible. */
+static void pin(struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *run = tree_text(object, "status.run", "");
+    struct job_spec *spec = plan->spec;
+    if (!tree_get(object, "status.credentials")) {
+        return;
+    }
+    if (*run && strlen(run) < sizeof spec->run) {
+        snprintf(spec->run, sizeof spec->run, "%s", run);
+    }
+    if (!spec->is_image_given) {
+        spec->image = tree_text(object, "status.agentImage", spec->image);
+    }
+}
+
+/* True once spec.activeDeadlineSeconds have passed; how_far: its part of the message. */
+static bool is_too_late(struct job_plan *plan, const char *how_far) {
+    int64_t limit_s = tree_integer(plan->observed->object, "spec.activeDeadlineSeconds", 0);
+    if (limit_s <= 0) {
+        return false;
+    }
+    int64_t over_ms = job_plan_time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s;
+    job_plan_wake(plan, over_ms);
+    if (plan->now_ms < over_ms) {
+        return false;
+    }
+    conditions_set(&plan->conditions, CONDITIONS_FAILED, "DeadlineExceeded",
+                   "not done within spec.activeDeadlineSeconds (%lld s): %s", (long long)limit_s,
+                   how_far);
+    return true;
+}
+
+/* ---- the course ---- */
+
+enum course {
+    COURSE_SUSPEND, /* spec.suspend */
+    COURSE_HOLD,    /* nothing: too late, a changed spec, an outdated definition */
+    COURSE_WAIT,    /* for the credentials; write failures are reported */
+    COURSE_MAKE,    /* pods; then write failures are reported */
+};
+
+static enum course choose(struct job_plan *plan, const char *how_far, const char **ret_needs) {
+    if (tree_bool(plan->observed->object, "spec.suspend", false)) {
+        return COURSE_SUSPEND;
+    }
+    if (is_too_late(plan, how_far)) {
+        return COURSE_HOLD;
+    }
+    if (plan->is_changed) {
+        keep_going(plan);
+        return COURSE_HOLD;
+    }
+    bool ready = credentials(plan, ret_needs);
+    if (job_plan_is_outdated(plan)) {
+        return COURSE_HOLD;
+    }
+    return ready ? COURSE_MAKE : COURSE_WAIT;
+}
+
+void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_ops *ops,
+                            const char **ret_needs) {
+    if (plan->spec) {
+        pin(plan);
+    }
+    plan->is_changed = !plan->spec || is_changed(plan);
+    ops->verdict(plan);
+    if (plan->conditions.reason) {
+        return;
+    }
+    AUTO(text_freep) char *how_far = ops->how_far(plan);
+    switch (choose(plan, how_far, ret_needs)) {
+    case COURSE_SUSPEND:
+        ops->suspend(plan);
+        break;
+    case COURSE_MAKE:
+        ops->pods(plan);
+        plan->conditions.pods_requested = ops->has_hub(plan) || json_array_size(plan->create) > 0;
+        job_plan_report_write_failures(plan, ops->is_running(plan));
+        break;
+    case COURSE_WAIT:
+        job_plan_report_write_failures(plan, ops->is_running(plan));
+        break;
+    case COURSE_HOLD:
+        break;
+    }
+}
+
+/* ---- the end of a pass ---- */
+
+/* One event per transition. */
+static void tell_transitions(struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const struct conditions *conditions = &plan->conditions;
+    const char *before = tree_text(conditions_find(object, "Succeeded"), "reason", "");
+    bool warning = conditions->state == CONDITIONS_FAILED && !conditions->is_asked_for;
+    for (const char *const *each = plan->words->warnings; *each; each++) {
+        warning |= strcmp(conditions->reason, *each) == 0;
+    }
+    if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
+        job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+    }
+    if (strcmp(before, conditions->reason) != 0 && strcmp(conditions->reason, "Pending") != 0) {
+        job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
+                      conditions->message);
+    }
+    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
+    if (conditions->stalled && strcmp(conditions->stalled, stalled) != 0 &&
+        strcmp(conditions->stalled, conditions->reason) != 0) {
+        job_plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
+    }
+}
+
+void job_plan_conclude(struct job_plan *plan) {
+    if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
+        int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
+        job_plan_remove_service(plan);
+        plan->wake_ms = ttl_s < 0 ? INT64_MAX : plan->now_ms + 1000 * MAX(ttl_s, 1);
+    } else {
+        job_plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
+    }
+    tell_transitions(plan);
+}
