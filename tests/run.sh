@@ -102,6 +102,7 @@ start_one() { # program; its exit code
     export WINDLASS_TEST=${1#build/}
     case $1 in
     *.sh) timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1" ;;
+    *.py) timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1" ;;
     *) timeout --foreground "${TEST_TIMEOUT:-900}" "$1" ;;
     esac
 }

@@ -41,6 +41,11 @@ lint-update:
 format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
+##### faults that tests must notice (tests/mutants/README.md) #####################################
+.PHONY: mutants
+mutants: all unit-programs
+	@tests/run.sh --show tests/mutants/run.py
+
 ##### fuzzing: one libFuzzer program per parser of outside bytes #################################
 # A separate instrumented tree, built by clang; only gcc's warnings count. At -O1 compiling the vector loops alone would
 # take half a minute.

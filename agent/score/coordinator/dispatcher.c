@@ -384,12 +384,10 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
 }
 
-/* A message of another epoch answers an earlier coordinator and is dropped. */
+/* A message may answer an earlier coordinator. Lease numbers are unique in the run, so none of its
+ * leases is known here, and it changes nothing. */
 static void on_batch(struct dispatcher *dispatcher, struct connection *connection,
                      const struct message *message) {
-    if (message->epoch != journal_of(dispatcher)->epoch) {
-        return;
-    }
     for (size_t i = 0; i < message->count; i++) {
         if (message->type == MESSAGE_RESULTS) {
             on_result(dispatcher, connection, &message->results[i]);

@@ -100,6 +100,14 @@ int journal_open(const struct journal_options *options, struct journal *journal,
         return -1;
     }
     journal->epoch = commit_epoch(journal->log);
+    if (journal->epoch > LEDGER_EPOCH_MAX) {
+        journal_release(journal);
+        return error_set(err, ERROR_EXHAUSTED,
+                         "spec.output.path: this run has more than %d commits: choose another "
+                         "output",
+                         LEDGER_EPOCH_MAX);
+    }
+    ledger_number_leases(journal->ledger, journal->epoch);
     journal->epoch_ns = clock_monotonic_ns();
     return 0;
 }

@@ -26,6 +26,10 @@ struct ledger;
 
 struct ledger *ledger_new(const struct ledger_options *options);
 void ledger_free(struct ledger *ledger);
+/* Makes the numbers of all leases unique in the run: those of this coordinator begin at
+ * epoch << LEDGER_LEASE_BITS, so a result for a lease of another coordinator is unknown here.
+ * Called once, before the first grant; without it they begin at 0. epoch: 0..LEDGER_EPOCH_MAX. */
+void ledger_number_leases(struct ledger *ledger, int64_t epoch);
 
 /* Adds cells that may be leased; their page must be stored. items: of all these cells; -1: unknown.
  * With cell_items only the last cell of the last call may have fewer items. INVALID: more than

@@ -8,14 +8,18 @@
 struct ledger *ledger_new(const struct ledger_options *options) {
     assert(options->cell_items >= 0 && options->max_tries >= 1 &&
            options->max_tries <= UINT16_MAX && options->ahead_max >= 0 &&
-           options->ahead_max <= LEDGER_AHEAD_MAX && options->first_lease >= 0);
+           options->ahead_max <= LEDGER_AHEAD_MAX);
     struct ledger *ledger = x_calloc(1, sizeof *ledger);
     ledger->options = *options;
-    ledger->next_lease = options->first_lease;
     ledger->lease_cells = LEDGER_LEASE_CELLS;
     cells_init(&ledger->cells, options->is_partitioned);
     slots_init(&ledger->slots, options->ahead_max);
     return ledger;
+}
+
+void ledger_number_leases(struct ledger *ledger, int64_t epoch) {
+    assert(epoch >= 0 && epoch <= LEDGER_EPOCH_MAX && ledger->next_lease == 0);
+    ledger->next_lease = epoch << LEDGER_LEASE_BITS;
 }
 
 void ledger_free(struct ledger *ledger) {

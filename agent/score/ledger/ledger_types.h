@@ -14,6 +14,8 @@ enum {
     LEDGER_LEASE_CELLS = 10000, /* maximum of a lease */
     LEDGER_SLOW_MS = 1000,      /* no lease counts as slow before this time */
     LEDGER_CELLS_MAX = 1 << 24,
+    LEDGER_LEASE_BITS = 32, /* lease numbers are EPOCH << LEDGER_LEASE_BITS and up */
+    LEDGER_EPOCH_MAX = INT32_MAX,
     LEDGER_CAUSE_MAX = 256, /* bytes of a cause, with its NUL; longer ones are cut */
 };
 
@@ -22,7 +24,6 @@ struct ledger_options {
     int max_tries;      /* 1..65535 */
     int64_t timeout_ms;
     int64_t wait_ms;             /* how long a worker may delay the start of its lease */
-    int64_t first_lease;         /* the first lease number */
     int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
     bool is_partitioned;         /* each slot works through a range of its own (video) */

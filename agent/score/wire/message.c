@@ -81,7 +81,7 @@ static int read_lease(const json_t *row, struct message_lease *lease, struct err
     static const struct {
         const char *field;
         int64_t minimum, maximum;
-    } columns[] = {{"lease", 0, (int64_t)1 << 53},
+    } columns[] = {{"lease", 0, INT64_MAX},
                    {"slot", 0, MESSAGE_SLOTS_MAX - 1},
                    {"cell", 0, (int64_t)1 << 53},
                    {"cells", 1, INT32_MAX},
@@ -218,7 +218,7 @@ static int read_result(const json_t *row, struct message_result *result, struct 
     *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
                                               : *letter == 'b' ? MESSAGE_BEGINS
                                                                : MESSAGE_ENDS};
-    if (read_number(json_array_get(row, 1), "lease", 0, integer_max, &result->lease, err) < 0) {
+    if (read_number(json_array_get(row, 1), "lease", 0, INT64_MAX, &result->lease, err) < 0) {
         return -1;
     }
     return *letter == 'd'   ? read_done(row, result, err)
@@ -249,7 +249,7 @@ static int read_batch(const json_t *tree, struct message *message, struct error 
         int result = is_lease ? read_lease(row, &message->leases[i], err)
                      : is_result
                          ? read_result(row, &message->results[i], err)
-                         : read_number(row, "lease", 0, integer_max, &message->numbers[i], err);
+                         : read_number(row, "lease", 0, INT64_MAX, &message->numbers[i], err);
         if (result < 0) {
             return error_context(err, "%s[%zu]", field, i);
         }
@@ -273,7 +273,8 @@ static int read_fields(const json_t *tree, struct message *message, struct error
     case MESSAGE_COMMITTED:
         return read_batch(tree, message, err);
     case MESSAGE_CANCEL:
-        return read_integer(tree, "lease", &message->lease, err);
+        return read_number(json_object_get(tree, "lease"), "lease", 0, INT64_MAX, &message->lease,
+                           err);
     case MESSAGE_LEAVING:
     case MESSAGE_DONE:
         return 0;

@@ -155,6 +155,36 @@ static void say_done(struct house *house, int index, int64_t lease) {
     socket_send(house->visitors[index].socket, text);
 }
 
+/* A worker that was frozen while its coordinator was replaced reports a lease of the earlier one,
+ * under whichever epoch: the mini-batch is still open, and nothing counts. */
+static void test_a_lease_of_an_earlier_coordinator_does_not_count(void) {
+    struct house house;
+    house_open(&house, "out/earlier");
+    visit(&house, 0);
+    await_workers(&house, 1);
+    int64_t earlier_epoch = house.prepared.journal.epoch, earlier = lease_to(&house, 0);
+    house_close(&house);
+    house_open(&house, "out/earlier");
+    int64_t epoch = house.prepared.journal.epoch;
+    CHECK(epoch > earlier_epoch);
+    visit(&house, 0);
+    await_workers(&house, 1);
+    int64_t lease = lease_to(&house, 0); /* the same mini-batch, to the same worker */
+    CHECK(lease != earlier);
+    for (int i = 0; i < 2; i++) {
+        house.prepared.journal.epoch = i == 0 ? earlier_epoch : epoch;
+        say_done(&house, 0, earlier);
+        serve_for(&house, 200);
+        CHECK_INT(counts_of(&house).batches.done, 0);
+        CHECK_INT(counts_of(&house).leased, 1);
+        CHECK_INT(house.prepared.journal.count, 0);
+    }
+    say_done(&house, 0, lease);
+    serve_for(&house, 200);
+    CHECK_INT(counts_of(&house).batches.done, 1);
+    house_close(&house);
+}
+
 static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     struct house house;
     house_open(&house, "out/holds");
@@ -274,6 +304,7 @@ int main(void) {
     fixtures_start("dispatcher");
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
+    TEST(test_a_lease_of_an_earlier_coordinator_does_not_count);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
     TEST(test_who_came_again_meanwhile_is_the_last_that_came);

@@ -8,7 +8,6 @@
 static UNUSED const struct ledger_options plain = {.cell_items = 1,
                                                    .max_tries = 3,
                                                    .timeout_ms = 60000,
-                                                   .first_lease = 100,
                                                    .ahead_max = 1,
                                                    .errors_max = -1,
                                                    .batch_errors_max = -1,

@@ -5,7 +5,7 @@
 #include "agent/data/input/input.h"
 #include "lib/digest.h"
 #include "lib/file.h"
-#include "tests/test.h"
+#include "tests/unit/agent/data/tries.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -66,9 +66,44 @@ static void test_what_cannot_be_read_is_told_with_its_field(void) {
     }
 }
 
+/* Another network or other labels under the old names end a run that began with others. */
+static void test_files_that_have_changed_are_refused_by_name(void) {
+    static const char *const fields[] = {"model", "labels"};
+    static const char *const paths[] = {"spec.scorer.onnx.path is not",
+                                        "spec.scorer.onnx.postprocess.labels is not"};
+    fixtures_start("run_file");
+    AUTO(store_freep) struct store *output = open_output("out/run_file");
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *run = json_pack("{s:i,s:s,s:s}", "windlass", 1, "model", "aa", "labels", "bb");
+    CHECK_OK(run_file_check(output, RUN, run, &err), &err); /* there is none yet */
+    CHECK_OK(run_file_store(output, RUN, run, &err), &err);
+    CHECK_OK(run_file_store(output, RUN, run, &err), &err);
+    CHECK_OK(run_file_check(output, RUN, run, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        for (int is_gone = 0; is_gone < 2; is_gone++) {
+            AUTO(tree_freep) json_t *other = json_deep_copy(run);
+            if (is_gone) {
+                json_object_del(other, fields[i]);
+            } else {
+                json_object_set_new(other, fields[i], json_string("cc"));
+            }
+            for (int way = 0; way < 2; way++) {
+                err = (struct error){0};
+                CHECK_INT(way ? run_file_store(output, RUN, other, &err)
+                              : run_file_check(output, RUN, other, &err),
+                          -1);
+                CHECK_INT(err.kind, ERROR_INVALID);
+                CHECK(text_starts(err.text, paths[i]));
+            }
+        }
+    }
+}
+
 int main(void) {
     TEST(test_files_of_any_size);
     TEST(test_the_size_that_is_told_is_not_believed);
     TEST(test_what_cannot_be_read_is_told_with_its_field);
+    TEST(test_files_that_have_changed_are_refused_by_name);
     return TEST_END();
 }

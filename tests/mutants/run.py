@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Plants faults in the program, one at a time, and sees that a test fails for each (make mutants).
+
+  tests/mutants/run.py [--sample N] [--seed S] [--jobs N] [NAME...]
+
+A fault ("mutant") is a block of tests/mutants/*.txt:
+
+    == results of another epoch are taken
+    agent/score/coordinator/dispatcher.c
+    - if (message->epoch != journal_of(dispatcher)->epoch) {
+    + if (false) {
+    test: unit/agent/score/coordinator/test_dispatcher
+
+Lines with - must be in the file once, one after the other, whatever their indentation; the lines with + replace them.
+Several files, and several places of one file, may be changed. `test:` names unit programs (without build/tests/) and
+scripts (e2e/score/test_table.sh) that run until one fails; what such a line has behind the name are its arguments.
+
+Every job has a copy of the tree and its objects in build/mutants/JOB; the tree itself is never changed. The tests must
+pass there before anything is planted. A fault that no test notices, does not compile, or whose lines are gone is a
+failure: "not ok". The last line says how many were caught."""
+import argparse
+import concurrent.futures
+import os
+import queue
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SECONDS_MAX = 600  # of one test without a fault; with one it may take 60 s and four times that
+printing = threading.Lock()
+
+
+class Change:
+    def __init__(self, path):
+        self.path, self.old, self.new = path, [], []
+
+
+class Mutant:
+    def __init__(self, name, where):
+        self.name, self.where, self.changes, self.tests = name, where, [], []
+
+
+def stop(message):
+    sys.exit(f"tests/mutants/run.py: {message}")
+
+
+def read_mutants():
+    """All blocks, in the order of the files' names."""
+    mutants = []
+    folder = os.path.join(TOP, "tests/mutants")
+    for file in sorted(os.listdir(folder)):
+        if not file.endswith(".txt"):
+            continue
+        path = None
+        for number, line in enumerate(open(os.path.join(folder, file), encoding="utf-8"), 1):
+            line, where = line.rstrip("\n"), f"tests/mutants/{file}:{number}"
+            if not line or line.startswith("#"):
+                continue
+            if line.startswith("== "):
+                mutants.append(Mutant(line[3:], where))
+                path = None
+            elif not mutants:
+                stop(f"{where}: expected == NAME")
+            elif line.startswith("test: "):
+                mutants[-1].tests.append(line[6:].split())
+            elif line[0] in "-+":
+                changes = mutants[-1].changes
+                if path is None:
+                    stop(f"{where}: expected a file before this line")
+                if not changes or changes[-1].path != path or (line[0] == "-" and changes[-1].new):
+                    changes.append(Change(path))
+                (changes[-1].old if line[0] == "-" else changes[-1].new).append(line[1:].strip())
+            else:
+                path = line.strip()
+                mutants[-1].changes.append(Change(path))
+    for mutant in mutants:
+        if not mutant.tests or not mutant.changes or not all(each.old for each in mutant.changes):
+            stop(f"{mutant.where}: expected a file, lines with -, and test:")
+    names = [each.name for each in mutants]
+    for name in set(names):
+        if names.count(name) > 1:
+            stop(f"two faults have the name '{name}'")
+    return mutants
+
+
+class Tree:
+    """A copy of the tree in which faults are planted."""
+
+    def __init__(self, number):
+        self.path = os.path.join(TOP, "build/mutants", str(number))
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.makedirs(self.path + "/build")
+        # With their times, so that make builds only what a fault changes.
+        subprocess.run("git ls-files -z -co --exclude-standard | xargs -0 ls -d 2>/dev/null | tr '\\n' '\\0' |"
+                       f" tar --null -T - -cf - | tar -C '{self.path}' -xf -", cwd=TOP, shell=True, check=True)
+        for part in ("obj", "windlass", "windlass-agent", "windlass-trainer", "windlass-shim"):
+            if os.path.exists(f"{TOP}/build/{part}"):
+                subprocess.run(["cp", "-a", f"{TOP}/build/{part}", self.path + "/build"], check=True)
+
+    def make(self, tests, changed=()):
+        """Builds the tests' programs. The compiler's warnings about a planted fault are not errors."""
+        targets = {"build/tests/" + words[0] for words in tests if not words[0].endswith(".sh")}
+        if any(words[0].endswith(".sh") for words in tests):
+            targets |= {"all"}
+        flags = ["CFLAGS_" + os.path.splitext(path)[0].replace("/", "_") + "=-w" for path in changed]
+        return subprocess.run(["make", "-s", "-j1", *flags, *sorted(targets)], cwd=self.path, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def test(self, words, seconds_max=SECONDS_MAX):
+        """None: the test passes; else its first complaint. A test that hangs fails."""
+        program = "tests/" + words[0] if words[0].endswith(".sh") else "build/tests/" + words[0]
+        command = (["bash"] if program.endswith(".sh") else []) + [program] + words[1:]
+        if not program.endswith(".sh"):
+            command[0] = os.path.join(self.path, program)
+        process = subprocess.Popen(command, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            output = process.communicate(timeout=seconds_max)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return f"ran longer than {seconds_max:.0f} s"
+        lines = output.decode(errors="replace").splitlines()
+        refused = [each for each in lines if each.startswith("not ok")]
+        if refused or process.returncode != 0:
+            return refused[0][7:] if refused else f"exit code {process.returncode}"
+        return None
+
+    def plant(self, mutant):
+        """The texts of the files before; an error's text if a line is not there once."""
+        texts = {}
+        for change in mutant.changes:
+            path = os.path.join(self.path, change.path)
+            if not os.path.exists(path):
+                return texts, f"{change.path} does not exist"
+            lines = open(path, encoding="utf-8").read().split("\n")
+            texts.setdefault(change.path, "\n".join(lines))
+            bare = [each.strip() for each in lines]
+            at = [i for i in range(len(bare)) if bare[i:i + len(change.old)] == change.old]
+            if len(at) != 1:
+                return texts, f"{change.path} has these lines {len(at)} times: {' '.join(change.old)}"
+            lines[at[0]:at[0] + len(change.old)] = change.new
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines))
+        return texts, None
+
+    def restore(self, texts):
+        for path, text in texts.items():
+            with open(os.path.join(self.path, path), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def try_one(tree, mutant, seconds):
+    """(is it caught, what was seen). seconds: of each test without a fault."""
+    texts, error = tree.plant(mutant)
+    try:
+        if error:
+            return False, error
+        built = tree.make(mutant.tests, texts)
+        if built.returncode != 0:
+            return False, "does not compile: " + " ".join(built.stdout.split("\n")[:3])
+        for words in mutant.tests:
+            complaint = tree.test(words, 60 + 4 * seconds[words[0]])
+            if complaint:
+                return True, f"{words[0]}: {complaint}"
+        return False, "no test noticed it"
+    finally:
+        tree.restore(texts)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/mutants/run.py")
+    parser.add_argument("--sample", type=int, default=0, help="this many, chosen by the seed")
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("SOAK_SEED", time.time())))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("names", nargs="*", help="faults whose name or file contains this")
+    args = parser.parse_args()
+    every = read_mutants()
+    mutants = [each for each in every
+               if not args.names or any(name in each.name or name in each.where for name in args.names)]
+    if args.sample:
+        mutants = random.Random(args.seed).sample(mutants, min(args.sample, len(mutants)))
+        print(f"# {len(mutants)} of {len(every)} faults, seed {args.seed}")
+    if not mutants:
+        stop("no such fault")
+    waiting, caught = queue.Queue(), []
+    for each in mutants:
+        waiting.put(each)
+    checked, healthy, seconds = threading.Lock(), {}, {}
+
+    def is_healthy(tree, words):
+        with checked:
+            if words[0] not in healthy:
+                built, start = tree.make([words]), time.time()
+                healthy[words[0]] = built.stdout if built.returncode != 0 else tree.test(words)
+                seconds[words[0]] = time.time() - start
+            return healthy[words[0]]
+
+    def work(number):
+        tree = Tree(number)
+        while True:
+            try:
+                mutant = waiting.get_nowait()
+            except queue.Empty:
+                return
+            sick = next((f"{words[0]} fails without any fault: {is_healthy(tree, words)}" for words in mutant.tests
+                         if is_healthy(tree, words)), None)
+            start = time.time()
+            is_caught, seen = (False, sick) if sick else try_one(tree, mutant, seconds)
+            with printing:
+                if is_caught:
+                    caught.append(mutant)
+                print(f"{'ok' if is_caught else 'not ok'} {mutant.name} ({seen}; {time.time() - start:.0f} s)"
+                      + ("" if is_caught else f" [{mutant.where}]"), flush=True)
+
+    jobs = max(1, min(args.jobs, len(mutants)))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(work, number) for number in range(jobs)]:
+            done.result()
+    print(f"# {len(caught)} of {len(mutants)} faults were caught")
+    return 0 if len(caught) == len(mutants) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
