@@ -177,7 +177,7 @@ static void test_a_lease_of_an_earlier_coordinator_does_not_count(void) {
         serve_for(&house, 200);
         CHECK_INT(counts_of(&house).batches.done, 0);
         CHECK_INT(counts_of(&house).leased, 1);
-        CHECK_INT(house.prepared.journal.count, 0);
+        CHECK_INT(house.prepared.journal.pending_count, 0);
     }
     say_done(&house, 0, lease);
     serve_for(&house, 200);
