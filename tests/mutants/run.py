@@ -20,6 +20,7 @@ pass there before anything is planted. A fault that no test notices, does not co
 failure: "not ok". The last line says how many were caught."""
 import argparse
 import concurrent.futures
+import fcntl
 import os
 import queue
 import random
@@ -155,6 +156,11 @@ class Tree:
                 file.write(text)
 
 
+def first_error(built):
+    lines = built.stdout.splitlines()
+    return next((each for each in lines if "error" in each), lines[-1] if lines else "make failed")
+
+
 def try_one(tree, mutant, seconds):
     """(is it caught, what was seen). seconds: of each test without a fault."""
     texts, error = tree.plant(mutant)
@@ -163,7 +169,7 @@ def try_one(tree, mutant, seconds):
             return False, error
         built = tree.make(mutant.tests, texts)
         if built.returncode != 0:
-            return False, "does not compile: " + " ".join(built.stdout.split("\n")[:3])
+            return False, "does not compile: " + first_error(built)
         for words in mutant.tests:
             complaint = tree.test(words, 60 + 4 * seconds[words[0]])
             if complaint:
@@ -188,6 +194,12 @@ def main():
         print(f"# {len(mutants)} of {len(every)} faults, seed {args.seed}")
     if not mutants:
         stop("no such fault")
+    os.makedirs(f"{TOP}/build/mutants", exist_ok=True)
+    lock = open(f"{TOP}/build/mutants/lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stop("another run is planting faults in build/mutants")
     waiting, caught = queue.Queue(), []
     for each in mutants:
         waiting.put(each)
@@ -197,7 +209,7 @@ def main():
         with checked:
             if words[0] not in healthy:
                 built, start = tree.make([words]), time.time()
-                healthy[words[0]] = built.stdout if built.returncode != 0 else tree.test(words)
+                healthy[words[0]] = first_error(built) if built.returncode != 0 else tree.test(words)
                 seconds[words[0]] = time.time() - start
             return healthy[words[0]]
 

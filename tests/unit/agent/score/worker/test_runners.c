@@ -174,7 +174,7 @@ static void test_leases_ahead_end_with_their_connection(void) {
     poll(NULL, 0, 1200); /* the time of two more */
     give(&bench, 6, 7, 1);
     await(&bench, "d7");
-    CHECK(!strstr(bench.told, "2"));
+    CHECK(!strstr(bench.words, "2"));
     bench_close(&bench);
 }
 
