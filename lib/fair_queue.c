@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARE = 3 }; /* a name may hold a third of the free slots */
+enum { FREE_PER_HELD = 3 }; /* slots that must be free for each that a name holds */
 
 struct item {
     struct item *next;
@@ -93,7 +93,7 @@ void fair_queue_end(struct fair_queue *queue, const char *name) {
 
 static bool has_room(const struct fair_queue *queue, const struct share *share) {
     int running = share ? share->running : 0;
-    return SHARE * running < queue->max - queue->running;
+    return FREE_PER_HELD * running < queue->max - queue->running;
 }
 
 int fair_queue_running(const struct fair_queue *queue, const char *name) {

@@ -10,7 +10,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 /* The default is LOG_INFO. Set it once, before threads start. */
 void log_set_level(enum log_level level);
 
-/* Writes a line: log_event(LOG_INFO, "lease granted batch=%d", b). */
+/* Writes a line: log_event(LOG_INFO, "lease granted batch=%d", batch). */
 void log_event(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The same with names and values as texts, ended by NULL. A value that is not one plain word is

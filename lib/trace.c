@@ -10,7 +10,7 @@
 #define HEAD "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
 #define TAIL "\n]}\n"
 
-enum { FIGURES_BYTES = 512 };
+enum { ARGUMENTS_BYTES = 512 };
 
 /* Makes a name valid between quotes in JSON. */
 static void clean(char to[TRACE_NAME_MAX], const char *from) {
@@ -30,7 +30,7 @@ static void format_us(char text[static 32], int64_t ns) {
 /* Appends an event's line with "pid". */
 static void add(struct trace *trace, const char *format, ...) PRINTF_LIKE(2, 3);
 static void add(struct trace *trace, const char *format, ...) {
-    char fields[3 * TRACE_NAME_MAX + FIGURES_BYTES];
+    char fields[3 * TRACE_NAME_MAX + ARGUMENTS_BYTES];
     struct error untold = {0};
     va_list list;
     va_start(list, format);
@@ -71,17 +71,17 @@ void trace_name_lane(struct trace *trace, int lane, const char *name) {
         plain);
 }
 
-/* Writes ,"args":{...} or nothing; figures that do not fit are dropped. */
-static void format_figures(char text[static FIGURES_BYTES], const struct trace_figure *figures,
-                           size_t count) {
+/* Writes ,"args":{...} or nothing; arguments that do not fit are dropped. */
+static void format_arguments(char text[static ARGUMENTS_BYTES],
+                             const struct trace_argument *arguments, size_t count) {
     static const char begin[] = ",\"args\":{";
     size_t used = 0;
     text[0] = 0;
     for (size_t i = 0; i < count; i++) {
         char one[TRACE_NAME_MAX + 64];
         int size = snprintf(one, sizeof one, "%s\"%.*s\":%.9g", used ? "," : begin, TRACE_NAME_MAX,
-                            figures[i].name, figures[i].value);
-        if (isfinite(figures[i].value) && used + (size_t)size + 2 < FIGURES_BYTES) {
+                            arguments[i].name, arguments[i].value);
+        if (isfinite(arguments[i].value) && used + (size_t)size + 2 < ARGUMENTS_BYTES) {
             memcpy(text + used, one, (size_t)size + 1);
             used += (size_t)size;
         }
@@ -92,22 +92,22 @@ static void format_figures(char text[static FIGURES_BYTES], const struct trace_f
 }
 
 void trace_add(struct trace *trace, const struct trace_span *span) {
-    char began[32], took[32], plain[TRACE_NAME_MAX], figures[FIGURES_BYTES];
+    char began[32], took[32], plain[TRACE_NAME_MAX], arguments[ARGUMENTS_BYTES];
     format_us(began, MAX(span->began_ns - trace->zero_ns, 0));
     format_us(took, MAX(span->ended_ns - span->began_ns, 0));
     clean(plain, span->name);
-    format_figures(figures, span->figures, span->figure_count);
+    format_arguments(arguments, span->arguments, span->argument_count);
     add(trace, "\"ph\":\"X\",\"tid\":%d,\"ts\":%s,\"dur\":%s,\"name\":\"%s\"%s", span->lane, began,
-        took, plain, figures);
+        took, plain, arguments);
 }
 
-void trace_count(struct trace *trace, int64_t at_ns, struct trace_figure figure) {
-    char at[32], figures[FIGURES_BYTES];
+void trace_count(struct trace *trace, int64_t at_ns, struct trace_argument value) {
+    char at[32], arguments[ARGUMENTS_BYTES];
     format_us(at, MAX(at_ns - trace->zero_ns, 0));
-    format_figures(figures, &figure, 1);
-    if (figures[0]) {
-        add(trace, "\"ph\":\"C\",\"ts\":%s,\"name\":\"%.*s\"%s", at, TRACE_NAME_MAX, figure.name,
-            figures);
+    format_arguments(arguments, &value, 1);
+    if (arguments[0]) {
+        add(trace, "\"ph\":\"C\",\"ts\":%s,\"name\":\"%.*s\"%s", at, TRACE_NAME_MAX, value.name,
+            arguments);
     }
 }
 

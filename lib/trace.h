@@ -22,11 +22,12 @@ struct trace {
 void trace_init(struct trace *trace, int process, int64_t zero_ns, size_t bytes_max);
 void trace_release(struct trace *trace); /* also for AUTO */
 
-/* Names the process (viewers sort by number) and one of its lanes (a thread to viewers). */
+/* Names the process (viewers sort by its number) and one of its lanes, which viewers show as a
+ * thread: one row of spans. */
 void trace_name_process(struct trace *trace, const char *name);
 void trace_name_lane(struct trace *trace, int lane, const char *name);
 
-struct trace_figure {
+struct trace_argument {
     const char *name; /* printable, without quotes */
     double value;     /* dropped unless it is finite */
 };
@@ -36,12 +37,12 @@ struct trace_span {
     int lane;
     const char *name;
     int64_t began_ns, ended_ns;
-    const struct trace_figure *figures; /* shown when the span is selected */
-    size_t figure_count;
+    const struct trace_argument *arguments; /* shown when the span is selected */
+    size_t argument_count;
 };
 void trace_add(struct trace *trace, const struct trace_span *span);
 /* A counter: a value that changes with time, drawn as a curve. */
-void trace_count(struct trace *trace, int64_t at_ns, struct trace_figure figure);
+void trace_count(struct trace *trace, int64_t at_ns, struct trace_argument value);
 
 /* The size so far; trace_cut drops all events added since. */
 size_t trace_size(const struct trace *trace);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-launch_main *launch_command_of_link(const char *argv0) {
+program_main *launch_command_of_link(const char *argv0) {
     const char *name = argv0 ? file_basename(argv0) : "";
     if (strcmp(name, "rank") == 0) {
         return rank_main;

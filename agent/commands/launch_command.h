@@ -1,6 +1,8 @@
 /* launch_command.h: the commands that run in a pod of a DistTrain (agent/launch/gang/launch.h). */
 #pragma once
 
+#include "agent/commands/program.h"
+
 int launch_command(int argc, char **argv);
 /* For the container's livenessProbe. Exit code 0: the agent of this pod answers within 5 s; 1: it
  * does not. */
@@ -10,5 +12,4 @@ int alive_command(int argc, char **argv);
 int metric_command(int argc, char **argv);
 /* The main function for `ssh`, `rsh` or `rank`: MPI's launchers call this program through links
  * with these names. NULL: argv0 is none of them. */
-typedef int launch_main(int argc, char **argv);
-launch_main *launch_command_of_link(const char *argv0);
+program_main *launch_command_of_link(const char *argv0);

@@ -133,7 +133,7 @@ static void trace_run(struct trace *trace, const struct profile *profile, size_t
         const struct profile_step *step = &profile->steps[i];
         AUTO(text_freep) char *what = x_printf("%s %s", step->op, step->name);
         double ns = (double)(ended[i] - began);
-        const struct trace_figure figures[] = {
+        const struct trace_argument figures[] = {
             {"GFLOP", step->flops / 1e9},
             {"MB", step->bytes / 1e6},
             {"share of compute", step->flops / ns * 1e9 / profile->peaks.flops},

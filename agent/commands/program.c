@@ -3,6 +3,7 @@
 
 #include "lib/base.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,11 @@ static int usage(const struct program *program, FILE *to) {
 }
 
 int program_run(const struct program *program, int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    program_main *other = program->main_of_link(argc > 0 ? argv[0] : NULL);
+    if (other) {
+        return other(argc, argv);
+    }
     if (argc < 2) {
         return usage(program, stderr);
     }

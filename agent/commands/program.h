@@ -2,10 +2,12 @@
  * and --help and --version of the program. */
 #pragma once
 
+typedef int program_main(int argc, char **argv); /* returns the exit code */
+
 struct program_command {
-    const char *name;                   /* "model" */
-    int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
-    const char *about;                  /* one line for --help */
+    const char *name;   /* "model" */
+    program_main *main; /* argv[0] is the command's name */
+    const char *about;  /* one line for --help */
 };
 
 struct program {
@@ -13,7 +15,11 @@ struct program {
     const char *about;                      /* one sentence */
     const char *notes;                      /* printed by --help below the commands; whole lines */
     const struct program_command *commands; /* ends with a row without a name */
+    /* The main function for a link to the program whose name (argv[0]) says what to run; returns
+     * NULL for other names. */
+    program_main *(*main_of_link)(const char *argv0);
 };
 
-/* Runs the command that argv[1] names, or lists the commands; returns the exit code. */
+/* Runs what a link stands for, else the command that argv[1] names, else lists the commands.
+ * Ignores SIGPIPE, so that a write to a closed pipe is only an error. Returns the exit code. */
 int program_run(const struct program *program, int argc, char **argv);

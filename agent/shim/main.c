@@ -7,7 +7,6 @@
 #include "agent/launch/rank/rank.h"
 #include "lib/net/tls.h"
 
-#include <signal.h>
 #include <stddef.h>
 
 static const struct program_command commands[] = {
@@ -27,14 +26,10 @@ static const struct program program = {
              "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
              "130 interrupted.\n",
     .commands = commands,
+    .main_of_link = launch_command_of_link,
 };
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN);
     tls_ignore_configuration();
-    launch_main *other = launch_command_of_link(argc > 0 ? argv[0] : NULL);
-    if (other) {
-        return other(argc, argv);
-    }
     return program_run(&program, argc, argv);
 }

@@ -152,7 +152,7 @@ void timeline_end(struct timeline *timeline, int64_t began_ns, int64_t ended_ns,
     char name[TRACE_NAME_MAX];
     snprintf(name, sizeof name, "step %lld", (long long)timeline->step);
     timeline_add(timeline, TIMELINE_COMPUTE, name, began_ns, ended_ns);
-    trace_count(&timeline->trace, ended_ns, (struct trace_figure){"loss", loss});
+    trace_count(&timeline->trace, ended_ns, (struct trace_argument){"loss", loss});
     if (timeline->trace.is_full && !timeline->is_full) {
         fill_up(timeline);
     }

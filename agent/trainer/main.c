@@ -6,7 +6,6 @@
 #include "agent/trainer/comm_command.h"
 #include "agent/trainer/train_command.h"
 
-#include <signal.h>
 #include <stddef.h>
 
 static const struct program_command commands[] = {
@@ -29,13 +28,9 @@ static const struct program program = {
         "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine or\n"
         "another rank, 4 the other ranks are silent, 130 interrupted.\n",
     .commands = commands,
+    .main_of_link = launch_command_of_link,
 };
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN);
-    launch_main *other = launch_command_of_link(argc > 0 ? argv[0] : NULL);
-    if (other) {
-        return other(argc, argv);
-    }
     return program_run(&program, argc, argv);
 }

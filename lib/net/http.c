@@ -330,6 +330,18 @@ static void act(struct http *http, curl_socket_t fd, int what) {
     http->is_inside = false;
 }
 
+static void timer_expired(struct http *http) {
+    uint64_t fired;
+    if (read(http->timer, &fired, sizeof fired) > 0) {
+        http->armed_ms = INT64_MAX;
+        if (clock_monotonic_ms() >= http->curl_due_ms) {
+            http->curl_due_ms = INT64_MAX;
+            act(http, CURL_SOCKET_TIMEOUT, 0);
+        }
+    }
+    arm_timer(http);
+}
+
 int http_wait(struct http *http, int timeout_ms, struct error *err) {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(http->epoll, events, EVENTS_MAX, timeout_ms);
@@ -338,15 +350,7 @@ int http_wait(struct http *http, int timeout_ms, struct error *err) {
     }
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd == http->timer) {
-            uint64_t fired;
-            if (read(http->timer, &fired, sizeof fired) > 0) {
-                http->armed_ms = INT64_MAX;
-                if (clock_monotonic_ms() >= http->curl_due_ms) {
-                    http->curl_due_ms = INT64_MAX;
-                    act(http, CURL_SOCKET_TIMEOUT, 0);
-                }
-            }
-            arm_timer(http);
+            timer_expired(http);
             continue;
         }
         int what = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |

@@ -92,14 +92,14 @@ static void connect_again(lws_sorted_usec_list_t *again);
 
 /* The share of the time without a connection that a pause may take. */
 static int64_t share_ms(const struct socket_client *socket, int64_t least_ms) {
-    int64_t ms = (clock_monotonic_ms() - socket->lost_at_ms) / SOCKET_SHARE;
+    int64_t ms = (clock_monotonic_ms() - socket->lost_at_ms) / SOCKET_PAUSE_DIVISOR;
     return MIN(MAX(ms, least_ms), SOCKET_PAUSE_MAX_MS);
 }
 
 static void plan_attempt(struct socket_client *socket, bool denied) {
     uint32_t random = 0;
     lws_get_random(socket->lws, &random, sizeof random);
-    int64_t pause_ms = share_ms(socket, denied ? SOCKET_PAUSE_DENIED_MS : SOCKET_PAUSE_MS);
+    int64_t pause_ms = share_ms(socket, denied ? SOCKET_PAUSE_DENIED_MIN_MS : SOCKET_PAUSE_MIN_MS);
     int64_t jitter_ms = random % (pause_ms / 2 + 1);
     lws_sul_schedule(socket->lws, 0, &socket->again, connect_again,
                      (pause_ms + jitter_ms) * LWS_US_PER_MS);
@@ -163,7 +163,7 @@ static void connect_again(lws_sorted_usec_list_t *again) {
         .pwsi = &socket->wsi,
     };
     lws_sul_schedule(socket->lws, 0, &socket->patience, lose_patience,
-                     share_ms(socket, SOCKET_SYN_MS) * LWS_US_PER_MS);
+                     share_ms(socket, SOCKET_SYN_MIN_MS) * LWS_US_PER_MS);
     socket->other_certificate = socket->waits = false;
     /* A failure arrives as an event, maybe before this returns; report it only without one. */
     if (!lws_client_connect_via_info(&info) && !socket->waits) {

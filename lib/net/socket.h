@@ -10,16 +10,16 @@ enum {
     SOCKET_MESSAGE_MAX = 1 << 20, /* bytes of one message, in both directions */
     SOCKET_PING_S = 3,            /* an idle connection is pinged after these seconds */
     SOCKET_SILENCE_S = 6,         /* and closed after these further seconds without a byte */
-    /* The pause before a new attempt is this share of the time without a connection, plus up to
-     * half of it at random: short while a server starts, long when it stays away. */
-    SOCKET_SHARE = 16,
-    SOCKET_PAUSE_MS = 40, /* at least */
+    /* The pause before a new attempt is 1/SOCKET_PAUSE_DIVISOR of the time without a connection,
+     * plus up to half of that at random: short while a server starts, long when it stays away. */
+    SOCKET_PAUSE_DIVISOR = 16,
+    SOCKET_PAUSE_MIN_MS = 40,
     SOCKET_PAUSE_MAX_MS = 3000,
-    SOCKET_PAUSE_DENIED_MS = 1000, /* at least, when the server refused us */
+    SOCKET_PAUSE_DENIED_MIN_MS = 1000, /* after the server refused us */
     /* A network without a route to the server yet drops the first packet of an attempt, and may
      * keep dropping that attempt's packets once there is a route. So an attempt without any answer
-     * is given up after the same share, and the next one starts. */
-    SOCKET_SYN_MS = 100, /* at least */
+     * is abandoned after the same fraction, and the next one starts. */
+    SOCKET_SYN_MIN_MS = 100,
 };
 
 struct socket_client;

@@ -129,8 +129,8 @@ static int read_fields(char *text, struct cron *cron, struct error *err) {
         return error_set(err, ERROR_INVALID, "more than 5 fields: unexpected \"%s\"", word);
     }
     cron->weekdays |= cron->weekdays >> 7 & 1;
-    cron->either_day = !is_any[DAY] && !is_any[WEEKDAY];
-    cron->is_steady = has_star[MINUTE] || has_star[HOUR];
+    cron->is_either_day = !is_any[DAY] && !is_any[WEEKDAY];
+    cron->is_elapsed = has_star[MINUTE] || has_star[HOUR];
     return 0;
 }
 
@@ -145,7 +145,7 @@ static bool is_day(const struct cron *cron, int64_t days) {
     bool of_month = has(cron->days, date.day);
     bool of_week = has(cron->weekdays, calendar_weekday(days));
     return has(cron->months, date.month) &&
-           (cron->either_day ? of_month || of_week : of_month && of_week);
+           (cron->is_either_day ? of_month || of_week : of_month && of_week);
 }
 
 /* The first minute at or after `from` that fires, in local time without clock changes; NO_LOCAL:
@@ -218,7 +218,7 @@ int64_t cron_next(const struct cron *cron, const struct zone *zone, int64_t afte
     for (int64_t from_s = after_s + 1; from_s < end_s;) {
         struct zone_span span = zone_span(zone, from_s);
         int64_t until_s = MIN(span.until_s, end_s), found_s;
-        if (cron->is_steady) {
+        if (cron->is_elapsed) {
             int64_t local_s = next_local(cron, from_s + span.offset_s, until_s + span.offset_s);
             found_s = local_s == NO_LOCAL ? NO_LOCAL : local_s - span.offset_s;
         } else {

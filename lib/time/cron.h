@@ -16,8 +16,8 @@
 
 struct cron {
     uint64_t minutes, hours, days, months, weekdays; /* bit n: the value n; weekday 7 is bit 0 */
-    bool either_day; /* a day of month or a weekday fires; else both must match */
-    bool is_steady;  /* follows elapsed time */
+    bool is_either_day; /* day of month or weekday must match; else both must */
+    bool is_elapsed;    /* follows elapsed time (`*` in hour or minute), not the wall clock */
 };
 
 enum { CRON_YEARS_MAX = 12 /* 29 February comes every 4 or 8 years */ };

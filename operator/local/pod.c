@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -205,16 +204,10 @@ static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe
     if (in >= 0 && out >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2 &&
         close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 && chdir(launch->folder) == 0 &&
         (launch->memory_max == RLIM_INFINITY || setrlimit(RLIMIT_DATA, &limit) == 0) &&
-        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
-        if (getppid() != parent) {
-            _exit(127); /* the parent died before the line above */
-        }
+        child_dies_with(parent)) {
         execvpe(launch->program, launch->environment.words, launch->environment.variables);
     }
-    int why = errno;
-    ssize_t ignored = write(pipe_fd, &why, sizeof why);
-    (void)ignored;
-    _exit(127);
+    child_fail(pipe_fd);
 }
 
 static int spawn(const struct launch *launch, struct local_pod *pod, struct error *err) {

@@ -29,7 +29,7 @@
 
 enum { OBJECT_BYTES_MAX = 1 << 30, PIECE = 1 << 20, THREADS_MAX = 64, NAMES = 20 };
 
-static int put(struct store *store, char **arguments, enum store_put how, struct error *err) {
+static int put(struct store *store, char **arguments, enum store_mode how, struct error *err) {
     AUTO(buffer_release) struct buffer data;
     char chunk[65536];
     size_t size;
@@ -204,20 +204,20 @@ static int do_drain(struct store *store, char **arguments, struct error *err) {
 
 /* The expected object: one letter, repeated. Letter 0: the object does not exist. */
 struct model {
-    char letter[NAMES];
-    size_t size[NAMES];
+    char letter;
+    size_t size;
 };
 
 /* Every error is a failure of the test: where a fault leaves the outcome open, the store retries
  * until it knows. Exception: CONFLICT of a create, which may come from the create's own lost
  * answer. */
-static int create(struct store *store, const char *name, struct model *model, int i, char letter,
+static int create(struct store *store, const char *name, struct model *model, char letter,
                   size_t size, struct error *err) {
     AUTO(text_freep) char *data = x_malloc(size + 1);
     memset(data, letter, size);
     struct error cause = {0};
     int result = store_put(store, name, data, size, STORE_CREATE, &cause);
-    bool was_there = model->letter[i] != 0;
+    bool was_there = model->letter != 0;
     if (result < 0 && cause.kind != ERROR_CONFLICT) {
         *err = cause;
         return -1;
@@ -226,27 +226,27 @@ static int create(struct store *store, const char *name, struct model *model, in
         return error_set(err, ERROR_BUG, "%s: was created twice", name);
     }
     if (!was_there) {
-        model->letter[i] = letter;
-        model->size[i] = size;
+        model->letter = letter;
+        model->size = size;
     }
     return 0;
 }
 
-static int check(struct store *store, const char *name, const struct model *model, int i,
+static int check(struct store *store, const char *name, const struct model *model,
                  struct error *err) {
     AUTO(buffer_release) struct buffer data;
     struct error cause = {0};
     struct store_info info;
     buffer_init(&data, OBJECT_BYTES_MAX);
     int result = store_get(store, name, &data, &info, &cause);
-    if (result < 0 && !(cause.kind == ERROR_NOT_FOUND && !model->letter[i])) {
+    if (result < 0 && !(cause.kind == ERROR_NOT_FOUND && !model->letter)) {
         *err = cause;
         return -1;
     }
-    bool is_same = result < 0 || (model->letter[i] && data.size == model->size[i] &&
+    bool is_same = result < 0 || (model->letter && data.size == model->size &&
                                   info.size_bytes == (int64_t)data.size);
     for (size_t at = 0; is_same && at < data.size; at++) {
-        is_same = data.data[at] == model->letter[i];
+        is_same = data.data[at] == model->letter;
     }
     return is_same ? 0 : error_set(err, ERROR_BUG, "%s: is not what was written", name);
 }
@@ -269,7 +269,7 @@ static int count_one(void *context, const char *name UNUSED, const struct store_
     return 0;
 }
 
-static int one_operation(struct store *store, struct model *model, uint64_t *state,
+static int one_operation(struct store *store, struct model *models, uint64_t *state,
                          struct error *err) {
     int i = (int)(test_random(state) % NAMES), seen = 0, there = 0;
     char letter = (char)('a' + test_random(state) % 26), name[32];
@@ -278,38 +278,37 @@ static int one_operation(struct store *store, struct model *model, uint64_t *sta
     snprintf(name, sizeof name, "random/%d", i);
     switch (test_random(state) % 6) {
     case 0:
-        return create(store, name, model, i, letter, size, err);
+        return create(store, name, &models[i], letter, size, err);
     case 1:
-        model->letter[i] = 0;
+        models[i].letter = 0;
         return store_remove(store, name, err);
     case 2:
-        model->letter[i] = letter;
-        model->size[i] = size;
+        models[i] = (struct model){letter, size};
         return write_upload(store, name, letter, size, err);
     case 3:
         for (int k = 0; k < NAMES; k++) {
-            there += model->letter[k] != 0;
+            there += models[k].letter != 0;
         }
         return store_list(store, "random/", NULL, count_one, &seen, err) < 0 ? -1
                : seen == there                                               ? 0
                                : error_set(err, ERROR_BUG, "%d names, wanted %d", seen, there);
     default:
-        return check(store, name, model, i, err);
+        return check(store, name, &models[i], err);
     }
 }
 
 static int do_random(struct store *store, char **arguments, struct error *err) {
     uint64_t state = strtoull(arguments[0], NULL, 10);
-    struct model model = {0};
+    struct model models[NAMES] = {0};
     for (long left = strtol(arguments[1], NULL, 10); left > 0; left--) {
-        if (one_operation(store, &model, &state, err) < 0) {
+        if (one_operation(store, models, &state, err) < 0) {
             return error_context(err, "%ld operations before the end", left);
         }
     }
     for (int i = 0; i < NAMES; i++) {
         char name[32];
         snprintf(name, sizeof name, "random/%d", i);
-        if (check(store, name, &model, i, err) < 0) {
+        if (check(store, name, &models[i], err) < 0) {
             return -1;
         }
     }

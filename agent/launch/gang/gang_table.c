@@ -67,24 +67,25 @@ int gang_table_hostfile(const struct gang_table *table, bool for_hydra, struct b
     return 0;
 }
 
+static int add_host(const struct gang_table *table, size_t at, bool with_port, struct buffer *text,
+                    struct error *err) {
+    const struct gang_table_row *row = &table->rows[at];
+    const char *comma = at ? "," : "";
+    bool is_six = strchr(row->address, ':') != NULL;
+    if (with_port) {
+        return buffer_printf(text, err, is_six ? "%s[%s]:%d" : "%s%s:%d", comma, row->address,
+                             row->port);
+    }
+    return slots_at(table, at) ? buffer_printf(text, err, "%s%s", comma, row->address) : 0;
+}
+
 int gang_table_hosts(const struct gang_table *table, bool with_ports, struct buffer *text,
                      struct error *err) {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct gang_table_row *row = &table->rows[i];
-        const char *comma = i ? "," : "";
-        bool is_six = strchr(row->address, ':') != NULL;
-        int result = 0;
-        if (with_ports) {
-            result = buffer_printf(text, err, is_six ? "%s[%s]:%d" : "%s%s:%d", comma, row->address,
-                                   row->port);
-        } else if (slots_at(table, i)) {
-            result = buffer_printf(text, err, "%s%s", comma, row->address);
-        }
-        if (result < 0) {
-            return -1;
-        }
+    int result = 0;
+    for (size_t i = 0; i < table->count && result == 0; i++) {
+        result = add_host(table, i, with_ports, text, err);
     }
-    return 0;
+    return result;
 }
 
 /* Parses an address, since one IPv6 address has several spellings. Returns 4 or 16 bytes; 0: not an

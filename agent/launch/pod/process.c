@@ -58,17 +58,11 @@ static _Noreturn void become(const char *const *words, char **variables, struct 
     int errors = fcntl(pipes->errors[1], F_DUPFD, 3), why = fcntl(pipes->why[1], F_DUPFD, 3);
     if (in >= 0 && out >= 0 && errors >= 0 && why >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 &&
         dup2(errors, 2) == 2 && close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 &&
-        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
-        if (getppid() != parent) {
-            _exit(127); /* the parent died before the line above */
-        }
+        child_dies_with(parent)) {
         environ = variables; /* execvp looks for PATH in it */
         execvp(words[0], (char *const *)words);
     }
-    int reason = errno;
-    ssize_t ignored = write(why >= 0 ? why : pipes->why[1], &reason, sizeof reason);
-    (void)ignored;
-    _exit(127);
+    child_fail(why >= 0 ? why : pipes->why[1]);
 }
 
 static char **with_mark(char **variables, const char *mark) {

@@ -5,6 +5,7 @@
 #include "agent/launch/pod/output_tail.h"
 #include "agent/launch/rank/reporter.h"
 #include "agent/store/spool.h"
+#include "lib/child.h"
 #include "lib/tree.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -171,16 +171,10 @@ static _Noreturn void become(const struct rank *rank, char **words, int why, pid
     int out = rank->streams[0].theirs, errors = rank->streams[1].theirs;
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &rank->before, NULL);
-    if (dup2(out, 1) == 1 && dup2(errors, 2) == 2 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
-        if (getppid() != parent) {
-            _exit(NOT_FOUND);
-        }
+    if (dup2(out, 1) == 1 && dup2(errors, 2) == 2 && child_dies_with(parent)) {
         execvp(words[0], words);
     }
-    int reason = errno;
-    ssize_t ignored = write(why, &reason, sizeof reason);
-    (void)ignored;
-    _exit(NOT_FOUND);
+    child_fail(why);
 }
 
 /* INVALID: the program does not exist. */

@@ -33,14 +33,14 @@ static double number(const json_t *event, const char *field) {
 
 static void test_what_is_added_is_there(void) {
     AUTO(trace_release) struct trace trace;
-    const struct trace_figure figures[] = {{"GFLOP", 0.25}, {"MB", (double)NAN}, {"share", 1e-3}};
+    const struct trace_argument figures[] = {{"GFLOP", 0.25}, {"MB", (double)NAN}, {"share", 1e-3}};
     trace_init(&trace, 7, 1000000, BYTES_MAX);
     trace_name_process(&trace, "a \"model\"\\\n");
     trace_name_lane(&trace, 3, "steps");
     trace_add(&trace, &(struct trace_span){3, "Conv \x01", 1001234, 1002001, figures, 3});
     trace_add(&trace, &(struct trace_span){.name = "before", .began_ns = 0, .ended_ns = 5});
-    trace_count(&trace, 1500000, (struct trace_figure){"loss", 0.5});
-    trace_count(&trace, 1500000, (struct trace_figure){"loss", (double)INFINITY});
+    trace_count(&trace, 1500000, (struct trace_argument){"loss", 0.5});
+    trace_count(&trace, 1500000, (struct trace_argument){"loss", (double)INFINITY});
     AUTO(tree_freep) json_t *tree = written(&trace, trace_size(&trace), BYTES_MAX);
     const json_t *span = event_at(tree, 3), *early = event_at(tree, 4), *count = event_at(tree, 5);
     CHECK_INT(json_array_size(json_object_get(tree, "traceEvents")), 6);
