@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES_MAX = 1 << 20 };
+enum { PAGE_BYTES_MAX = 1 << 20, COLUMNS_MAX = 100 };
 
 struct page {
     struct buffer text;
@@ -96,30 +96,67 @@ static bool is_required(const json_t *parent, const char *key) {
     return false;
 }
 
-/* Writes the rules of a field and of its content. prefix names the field. */
-static void put_rules(struct page *page, const json_t *schema, const char *prefix) {
+/* Collects the rules of a field and of its content: {message: [fields]}. prefix names the field. */
+static void collect_rules(const json_t *schema, const char *prefix, json_t *found) {
     const json_t *rules = json_object_get(schema, "x-kubernetes-validations");
     for (size_t i = 0; i < json_array_size(rules); i++) {
         const json_t *rule = json_array_get(rules, i);
         const char *field = tree_text(rule, "fieldPath", "");
-        put(page, "- `");
-        put(page, prefix);
-        put(page, *prefix || *field != '.' ? field : field + 1);
-        put(page, "`: ");
-        put(page, tree_text(rule, "message", ""));
-        put(page, "\n");
+        const char *message = tree_text(rule, "message", "");
+        json_t *fields = json_object_get(found, message);
+        if (!fields) {
+            fields = json_array();
+            json_object_set_new(found, message, fields);
+        }
+        json_array_append_new(
+            fields, json_sprintf("%s%s", prefix, *prefix || *field != '.' ? field : field + 1));
     }
     const char *name;
     json_t *child;
     json_object_foreach(json_object_get(schema, "properties"), name, child) {
         AUTO(text_freep) char *inner = x_printf("%s%s%s", prefix, *prefix ? "." : "", name);
-        put_rules(page, child, inner);
+        collect_rules(child, inner, found);
     }
     const json_t *items = json_object_get(schema, "items");
     if (items) {
         AUTO(text_freep) char *inner = x_printf("%s[]", prefix);
-        put_rules(page, items, inner);
+        collect_rules(items, inner, found);
     }
+}
+
+static void put_rules(struct page *page, const json_t *schema) {
+    AUTO(tree_freep) json_t *rules = json_object();
+    const char *message;
+    json_t *fields;
+    collect_rules(schema, "", rules);
+    put(page, "\n## Rules between fields\n\nA resource that breaks a rule is refused with this "
+              "message.\n\n| field | message |\n|---|---|\n");
+    json_object_foreach(rules, message, fields) {
+        for (size_t i = 0; i < json_array_size(fields); i++) {
+            put(page, i ? ", `" : "| `");
+            put_cell(page, json_string_value(json_array_get(fields, i)) ?: "?");
+            put(page, "`");
+        }
+        put(page, " | ");
+        put_cell(page, message);
+        put(page, " |\n");
+    }
+}
+
+/* Breaks the lines of a paragraph. */
+static void put_paragraph(struct page *page, const char *text) {
+    size_t column = 0;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        bool is_wide = column > 0 && column + 1 + length > COLUMNS_MAX;
+        put(page, column == 0 ? "" : is_wide ? "\n" : " ");
+        column = (column == 0 || is_wide ? 0 : column + 1) + length;
+        AUTO(text_freep) char *word = x_strndup(text, length);
+        put(page, word);
+        text += length;
+        text += strspn(text, " ");
+    }
+    put(page, "\n");
 }
 
 static void put_fields(struct page *page, const json_t *schema, const char *prefix);
@@ -139,7 +176,7 @@ static void put_field(struct page *page, const json_t *parent, const char *name,
         put_cell(page, text);
         put(page, "`");
     } else {
-        put(page, is_required(parent, name) ? "**must be given**" : "");
+        put(page, is_required(parent, name) ? "**required**" : "");
     }
     put(page, " | ");
     put_cell(page, tree_text(schema, "description", ""));
@@ -164,8 +201,10 @@ static void put_section(struct page *page, const json_t *root, const char *name)
     put(page, name);
     put(page, "\n\n");
     const char *about = tree_text(schema, "description", "");
-    put(page, about);
-    put(page, *about ? "\n\n" : "");
+    if (*about) {
+        put_paragraph(page, about);
+        put(page, "\n");
+    }
     put(page, "| field | takes | default | meaning |\n|---|---|---|---|\n");
     put_fields(page, schema, prefix);
 }
@@ -192,19 +231,17 @@ int reference_page(const struct schema *schema, char **ret_text, struct error *e
     put(&page, "# ");
     put(&page, schema_kind(schema));
     put(&page,
-        "\n\n<!-- Made by `windlass explain` of the definition in crds/: `make api`. -->\n\n`");
-    put(&page, schema_api_version(schema));
-    put(&page, "`, `kubectl get ");
-    put(&page, tree_text(crd, "spec.names.shortNames[0]", ""));
-    put(&page, "`. ");
-    put(&page, tree_text(schema_root(schema), "description", ""));
+        "\n\n<!-- Made by `windlass explain` of the definition in crds/: `make api`. -->\n\n");
+    AUTO(text_freep)
+    char *about = x_printf("`%s`, `kubectl get %s`. %s", schema_api_version(schema),
+                           tree_text(crd, "spec.names.shortNames[0]", ""),
+                           tree_text(schema_root(schema), "description", ""));
+    put_paragraph(&page, about);
     put(&page,
-        "\n\n`windlass check -f FILE` checks a manifest against all of this without a cluster.\n");
+        "\n`windlass check -f FILE` checks a manifest against all of this without a cluster.\n");
     put_section(&page, schema_root(schema), "metadata");
     put_section(&page, schema_root(schema), "spec");
-    put(&page,
-        "\n## Rules between fields\n\nA resource that breaks one is refused with these words.\n\n");
-    put_rules(&page, schema_root(schema), "");
+    put_rules(&page, schema_root(schema));
     put_section(&page, schema_root(schema), "status");
     put_columns(&page, crd);
     if (page.failed) {
