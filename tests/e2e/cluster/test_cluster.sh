@@ -126,7 +126,7 @@ kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq
     .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
 check "a program that spies ends, too" told spy Completed
 spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$data/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$data/spy/sizes.jsonl"; }
-check "it runs as the user nobody: cannot read the shim's environment or memory, nor write outside its folders; it has its key" \
+check "it runs without rights: it cannot read the shim's environment or memory, nor write outside its folders; it has its key" \
     spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
 kubectl delete bs sizes spy --wait=false >/dev/null
 kubectl config set-context --current --namespace=default >/dev/null
