@@ -74,7 +74,7 @@ int model_bench_command(int argc, char **argv, struct error *err) {
         return MIN(read, 0);
     }
     if (runs < 1 || runs > RUNS_MAX) {
-        return error_set(err, ERROR_INVALID, "--runs %lld: 1 to %d are possible", (long long)runs,
+        return error_set(err, ERROR_INVALID, "--runs %lld: expected 1 to %d", (long long)runs,
                          RUNS_MAX);
     }
     AUTO(session_freep) struct session *session = NULL;

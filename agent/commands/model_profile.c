@@ -110,7 +110,7 @@ static void print_profile(const struct profile *profile, const char *device, boo
                "written), measured now\n",
                device, peaks->what, peaks->flops / 1e9, peaks->bytes / 1e9);
     } else {
-        printf("%s cannot measure what it can do at most\n", device);
+        printf("%s cannot measure its peak performance\n", device);
     }
     printf("fastest of %zu runs: %.3f ms\n", profile->run_count, profile->run_ms);
     print_operators(profile);
@@ -219,7 +219,7 @@ int model_profile_command(int argc, char **argv, struct error *err) {
         return MIN(read, 0);
     }
     if (runs < 1 || runs > PROFILE_RUNS_MAX) {
-        return error_set(err, ERROR_INVALID, "--runs %lld: 1 to %d are possible", (long long)runs,
+        return error_set(err, ERROR_INVALID, "--runs %lld: expected 1 to %d", (long long)runs,
                          PROFILE_RUNS_MAX);
     }
     AUTO(session_freep) struct session *session = NULL;

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static _Noreturn void stop(const char *name) {
-    dprintf(STDERR_FILENO, "windlass-shim: bug: %s was called, and is absent\n", name);
+    dprintf(STDERR_FILENO, "windlass-shim: bug: %s was called but is not part of this program\n",
+            name);
     abort();
 }
 

@@ -190,7 +190,7 @@ static void note_answer(struct azure_call *call, const struct http_answer *answe
         int64_t wanted = MIN(call->range_size, call->size_bytes - call->first_byte);
         if (answer->status != 206 || (int64_t)call->received != wanted) {
             call->status = 0;
-            error_set(&call->err, ERROR_UNAVAILABLE, "not the bytes that were asked for");
+            error_set(&call->err, ERROR_UNAVAILABLE, "the response has other bytes than requested");
         }
     }
 }
@@ -285,7 +285,7 @@ static int check_name(const struct azure_client *client, const struct azure_call
     if (length && (utf8_valid_size(call->name, length) < length || strchr(call->name, '\\') ||
                    characters > AZURE_NAME_MAX)) {
         return error_set(err, ERROR_INVALID,
-                         "Blob Storage has no such name: UTF-8 of at most %d characters without "
+                         "invalid blob name: UTF-8 of at most %d characters without "
                          "backslashes is expected",
                          AZURE_NAME_MAX);
     }
@@ -468,7 +468,7 @@ static const char *hint(const struct azure_call *call, char *room, size_t size) 
         return room;
     }
     return call->status == 412 && call->if_match          ? ": has changed since it was listed"
-           : strcmp(call->code, "BlobAlreadyExists") == 0 ? ": is there already"
+           : strcmp(call->code, "BlobAlreadyExists") == 0 ? ": already exists"
                                                           : "";
 }
 

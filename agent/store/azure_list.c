@@ -44,8 +44,8 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
     const char *path = listing->store->path;
     size_t length = strlen(entry->name);
     if (!text_starts(entry->name, listing->prefix)) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: no list of blobs: not what was asked for",
-                         path);
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: invalid list of blobs: names that were not requested", path);
     }
     if (listing->has_stopped || entry->is_folder || length == strlen(listing->prefix) ||
         entry->name[length - 1] == '/') { /* portals create this for an empty folder */
@@ -105,8 +105,8 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
                                                   : -1;
     }
     if (strlen(next) > MARKER_BYTES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: no list of blobs: an endless marker",
-                         listing->store->path);
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: invalid list of blobs: its marker is too long", listing->store->path);
     }
     free(*marker);
     *marker = *next ? x_strdup(next) : NULL;

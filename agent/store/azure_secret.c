@@ -89,7 +89,7 @@ static int read_key(const struct azure_place *place, struct azure_grant *grant, 
     int result = base64_decode(text, &grant->bytes, &grant->size, &cause);
     wipe(&text, size);
     if (result < 0 || !grant->size) {
-        return error_set(err, ERROR_DENIED, "%s/azurestorageaccountkey: no key of an account",
+        return error_set(err, ERROR_DENIED, "%s/azurestorageaccountkey: not an account key",
                          place->secrets);
     }
     grant->kind = AZURE_KEY;
@@ -110,7 +110,7 @@ static int read_sas(const struct azure_place *place, struct azure_grant *grant, 
     }
     if (!is_good) {
         return error_set(err, ERROR_DENIED,
-                         "%s/azurestorageaccountsastoken: no shared access signature",
+                         "%s/azurestorageaccountsastoken: not a shared access signature",
                          place->secrets);
     }
     grant->kind = AZURE_SAS;

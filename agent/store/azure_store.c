@@ -54,7 +54,7 @@ static int azure_open(const char *spec_path, bool writes, struct store **ret_sto
     store->place = place;
     store->account = azure_account_new(&store->place, path);
     if (writes && place.is_read_only) {
-        error_set(err, ERROR_DENIED, "%s: this account is only read (spec.stores[].readOnly)",
+        error_set(err, ERROR_DENIED, "%s: this account is read-only (spec.stores[].readOnly)",
                   path);
     } else {
         (void)look(store->account, path, writes, /* deadline_ms= */ 0, err);
@@ -91,7 +91,7 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
         return error_set(err, ERROR_INVALID, "%s/%s: is a folder, not an object", base->path, name);
     }
     if (call.size_bytes < 0 || !*call.token) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage tells no size", base->path,
+        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage reports no size", base->path,
                          name);
     }
     *ret_info = (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};

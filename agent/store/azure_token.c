@@ -71,7 +71,7 @@ static int refuse(int status, const char *body, struct error *err) {
     }
     return error_set(
         err, status == 400 || status == 401 || status == 403 ? ERROR_DENIED : ERROR_UNAVAILABLE,
-        "no token for the workload identity: %d %s %s", status, code, number);
+        "cannot get a token for the workload identity: %d %s %s", status, code, number);
 }
 
 static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms,
@@ -79,13 +79,15 @@ static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms
     AUTO(tree_freep) json_t *answer = NULL;
     struct error unreadable = {0};
     if (tree_parse(body, strlen(body), TOKEN_BYTES_MAX, &answer, &unreadable) < 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "no token in the answer: no JSON");
+        return error_set(err, ERROR_UNAVAILABLE, "invalid response to the token request: not JSON");
     }
     const char *token = tree_text(answer, "access_token", "");
     int64_t lasts_s = tree_integer(answer, "expires_in", 0);
     if (!*token || strcspn(token, " \t\r\n") != strlen(token) || lasts_s < 1 ||
         lasts_s > 366 * 86400) {
-        return error_set(err, ERROR_UNAVAILABLE, "no access_token or expires_in in the answer");
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "invalid response to the token request: access_token or expires_in missing");
     }
     *ret_token = x_strdup(token);
     *ret_lasts_ms = lasts_s * 1000;

@@ -127,7 +127,7 @@ static int location_error(const struct location *location, int errno_value, stru
     const char *path = location->spec_path;
     switch (errno_value) {
     case EXDEV:
-        return error_set(err, ERROR_DENIED, "%s: a symbolic link on the way leaves the volume",
+        return error_set(err, ERROR_DENIED, "%s: a symbolic link in the path leaves the volume",
                          path);
     case ENOENT:
         return error_set(err, ERROR_NOT_FOUND, "%s: no such file (the volume's folder is %s)", path,
@@ -185,7 +185,7 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
         AUTO(fd_closep) int parent_fd = location_open(&location, there, O_PATH);
         if (parent_fd >= 0 && fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
             if (S_ISLNK(status.st_mode) || ++changes == CHANGES_MAX) {
-                return error_set(err, ERROR_DENIED, "%s: \"%s\" is a symbolic link to nothing",
+                return error_set(err, ERROR_DENIED, "%s: \"%s\" is a broken symbolic link",
                                  spec_path, name);
             }
             /* Another process has created it since the check. */

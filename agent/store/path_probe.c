@@ -82,7 +82,7 @@ static int start(struct path_probe *probe, struct error *err) {
     if (result != 0) {
         probe->references--;
         probe->is_running = false;
-        return error_from_errno(err, result, "%s: no thread to look at it", probe->spec_path);
+        return error_from_errno(err, result, "%s: cannot start a thread", probe->spec_path);
     }
     return 0;
 }
@@ -98,7 +98,7 @@ int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err)
     int result = probe->is_running ? 0 : start(probe, err);
     while (result == 0 && probe->is_running) {
         if (pthread_cond_timedwait(&probe->ended, &probe->lock, &until) == ETIMEDOUT) {
-            result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not answer within %g s",
+            result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not respond within %g s",
                                probe->spec_path, timeout_ms / 1000.0);
         }
     }

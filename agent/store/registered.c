@@ -105,7 +105,7 @@ static int copy_file(const struct registered_wish *wish, const char *name, const
         return -1;
     }
     if (size != size_again || strcmp(hex, again) != 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: is not what was written",
+        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: differs from what was written",
                          store_path(wish->to), to);
     }
     json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", to_name, "size",
@@ -182,7 +182,7 @@ int registered_copy(const struct registered_wish *wish, struct error *err) {
         strcmp(wish->version, REGISTERED_LATEST) == 0 || !json_is_object(wish->metadata)) {
         return error_set(err, ERROR_INVALID,
                          "a model's name and version are letters, digits, "
-                         "-, _ and ., and what is known of it an object");
+                         "-, _ and ., and its metadata an object");
     }
     if (is_there(wish, metadata, &is_done, err) < 0 ||
         (!is_done &&

@@ -257,8 +257,8 @@ static void *run(void *context) {
 
 int spool_new(const struct spool_options *options, struct spool **ret_spool, struct error *err) {
     if (options->count < 1 || options->count > SPOOL_SLOTS_MAX) {
-        return error_set(err, ERROR_INVALID, "a log of %d slots, 1 to %d are possible",
-                         options->count, SPOOL_SLOTS_MAX);
+        return error_set(err, ERROR_INVALID, "a log of %d slots, expected 1 to %d", options->count,
+                         SPOOL_SLOTS_MAX);
     }
     struct spool *spool = x_calloc(1, sizeof *spool);
     spool->store = options->store;

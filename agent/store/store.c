@@ -64,7 +64,7 @@ static int check_write(const struct store *store, const char *name, struct error
     }
     return store->writes
                ? 0
-               : error_set(err, ERROR_DENIED, "%s/%s: this store is only read", store->path, name);
+               : error_set(err, ERROR_DENIED, "%s/%s: this store is read-only", store->path, name);
 }
 
 int store_probe(struct store *store, int timeout_ms, struct error *err) {

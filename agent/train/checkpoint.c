@@ -129,7 +129,8 @@ int checkpoint_claim(const struct checkpoint_place *place, const char *who, int6
             return 0;
         }
     }
-    return error_set(err, ERROR_BUSY, "%s/%sclaim: others claim generation after generation",
+    return error_set(err, ERROR_BUSY,
+                     "%s/%sclaim: gave up claiming a generation: too many competing trainers",
                      store_path(place->store), place->prefix);
 }
 
@@ -252,7 +253,7 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
         return is_other ? 0 : -1;
     }
     if (read != size) {
-        error_set(why, ERROR_INVALID, "it is shorter by now");
+        error_set(why, ERROR_INVALID, "it has become shorter");
         return 0;
     }
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
@@ -262,11 +263,11 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
     TAKE(bytes);
     struct checkpoint *checkpoint = &loaded.checkpoint;
     if (checkpoint->generation != entry->generation || checkpoint->step != entry->step) {
-        error_set(why, ERROR_INVALID, "it says another generation or step than its name");
+        error_set(why, ERROR_INVALID, "its generation or step differs from its name");
         return 0;
     }
     if (strcmp(checkpoint->digest, digest) != 0) {
-        error_set(why, ERROR_INVALID, "it is of another model, other data or settings");
+        error_set(why, ERROR_INVALID, "it belongs to another model, data or settings");
         return 0;
     }
     *ret_loaded = loaded;

@@ -114,13 +114,13 @@ static int read_tensor(struct reading *reading, const json_t *item,
     const json_t *crc = json_array_get(item, 1), *dims = json_array_get(item, 2);
     if (!name || !json_is_integer(crc) || !json_is_array(dims) ||
         json_array_size(dims) > TENSOR_RANK_MAX || strlen(name) > CHECKPOINT_NAME_MAX) {
-        return malformed(err, "its head has a tensor that is none");
+        return malformed(err, "its header has an invalid tensor");
     }
     *tensor = (struct checkpoint_tensor){.name = copy_text(reading, name)};
     for (size_t i = 0; i < json_array_size(dims); i++) {
         json_int_t dim = json_integer_value(json_array_get(dims, i));
         if (dim < 0) {
-            return malformed(err, "its head has a dimension below 0");
+            return malformed(err, "its header has a dimension below 0");
         }
         tensor->shape.dims[tensor->shape.rank++] = dim;
     }
@@ -131,7 +131,7 @@ static int read_tensor(struct reading *reading, const json_t *item,
     }
     const char *data = reading->bytes + reading->at;
     if (digest_crc32c(0, data, (size_t)count * sizeof(float)) != json_integer_value(crc)) {
-        return error_set(err, ERROR_INVALID, "the sum of tensor \"%.64s\" is wrong", name);
+        return error_set(err, ERROR_INVALID, "the checksum of tensor \"%.64s\" is wrong", name);
     }
     tensor->data = (const float *)(const void *)data;
     reading->at += up((size_t)count * sizeof(float));
@@ -149,14 +149,14 @@ static int read_head(struct reading *reading, const json_t *head, struct checkpo
     if (!seed || strlen(seed) != SEED_DIGITS || !digest || strlen(digest) > DIGEST_MAX ||
         !json_is_integer(step) || !json_is_integer(generation) || !json_is_array(tensors) ||
         json_array_size(tensors) > CHECKPOINT_TENSORS_MAX) {
-        return malformed(err, "its head is not as it is written");
+        return malformed(err, "its header is invalid");
     }
     checkpoint->step = json_integer_value(step);
     checkpoint->generation = json_integer_value(generation);
     char *end;
     checkpoint->seed = strtoull(seed, &end, 16);
     if (*end || checkpoint->step < 0 || checkpoint->generation < 0) {
-        return malformed(err, "its head is not as it is written");
+        return malformed(err, "its header is invalid");
     }
     checkpoint->digest = copy_text(reading, digest);
     size_t count = json_array_size(tensors);
@@ -183,11 +183,11 @@ static int check_sums(const char *bytes, size_t size, struct error *err) {
     memcpy(&crc, tail + 8, sizeof crc);
     memcpy(&own, tail + 12, sizeof own);
     if (own != digest_crc32c(0, tail, 12) || told_size != (int64_t)size - CHECKPOINT_TAIL_BYTES) {
-        return malformed(err, "it is cut off");
+        return malformed(err, "it is truncated");
     }
     return crc == digest_crc32c(0, bytes, size - CHECKPOINT_TAIL_BYTES)
                ? 0
-               : malformed(err, "its sum is wrong");
+               : malformed(err, "its checksum is wrong");
 }
 
 int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loaded,
@@ -200,7 +200,7 @@ int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loa
     memcpy(words, bytes + MAGIC_BYTES, sizeof words);
     if (words[0] > CHECKPOINT_HEAD_MAX || up(FIXED_BYTES + (size_t)words[0]) > reading.size ||
         digest_crc32c(0, bytes + FIXED_BYTES, words[0]) != words[1]) {
-        return malformed(err, "its head is not as it is written");
+        return malformed(err, "its header is invalid");
     }
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
     json_error_t ignored;

@@ -161,8 +161,8 @@ void trainer_best_say(const struct trainer *trainer) {
     const char *name = best_metric_name((enum best_metric)trainer->best_goal.metric);
     if (best->epoch == 0) {
         trainer_say(trainer,
-                    "metrics.objective: %s is known of no epoch: the result is the network of the "
-                    "last one",
+                    "metrics.objective: no epoch has reported %s: the result is the network of the "
+                    "last epoch",
                     name);
         return;
     }

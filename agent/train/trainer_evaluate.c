@@ -133,7 +133,7 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
             err, ERROR_FAILED,
             "the loss over the test data is %g after step %lld, though that of the "
             "training is finite: a sample of data.test is not a number or far from the "
-            "others (data.normalize), or the network has grown too much (lower "
+            "others (data.normalize), or the network's weights have grown too large (lower "
             "optimizer.learningRate)",
             sums.loss / (double)sums.samples, (long long)trainer->step);
     }

@@ -86,7 +86,7 @@ static int write_tensor(const struct trainer *trainer, const struct trainer_tens
 /* ---- beginning ------------------------------------------------------------------------------ */
 
 static void on_skipped(void *context, const char *name, const char *why) {
-    trainer_say(context, "checkpoint %s is not used: %s", name, why);
+    trainer_say(context, "skipping checkpoint %s: %s", name, why);
 }
 
 static int take_state(struct trainer *trainer, const struct checkpoint *checkpoint,
@@ -139,8 +139,8 @@ static int own(const struct trainer *trainer, struct error *err) {
         return 0;
     }
     return error_set(err, ERROR_INVALID,
-                     "%s holds the results of job %s (run %s); choose another output or, when no "
-                     "pod of it lives, delete %s/.windlass",
+                     "%s holds the results of job %s (run %s); choose another output or, if none "
+                     "of its pods runs, delete %s/.windlass",
                      store_path(store), run ? tree_text(owner, "job", "?") : "?", run ? run : "?",
                      store_path(store));
 }
@@ -459,7 +459,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
             err->kind = is_final(&cause) ? cause.kind : ERROR_UNAVAILABLE;
             return error_context(err, "the result");
         }
-        trainer_say(trainer, "the result: %s; it is tried for %lld s more", cause.text,
+        trainer_say(trainer, "the result: %s; retrying for %lld s", cause.text,
                     (long long)(left_ms / 1000));
         if (!pause_for(trainer, MIN(pause_ms, left_ms))) {
             return error_set(err, ERROR_CANCELLED,

@@ -23,7 +23,7 @@ static int check_bounds(const struct check_options *options, int64_t timeout_s, 
                 {"--timeout", timeout_s, 0, 86400}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].value < rows[i].least || rows[i].value > rows[i].most) {
-            return error_set(err, ERROR_INVALID, "%s %lld: %lld to %lld are possible", rows[i].name,
+            return error_set(err, ERROR_INVALID, "%s %lld: expected %lld to %lld", rows[i].name,
                              (long long)rows[i].value, (long long)rows[i].least,
                              (long long)rows[i].most);
         }

@@ -43,7 +43,7 @@ struct head {
 };
 
 static int malformed(struct error *err) {
-    return error_set(err, ERROR_INVALID, "its head is not as numpy writes it");
+    return error_set(err, ERROR_INVALID, "invalid header: not as numpy.save writes it");
 }
 
 static void skip_space(struct head *head) {
@@ -92,7 +92,7 @@ static int unknown_type(const char *text, size_t size, struct error *err) {
     }
     shown[kept] = 0;
     return error_set(err, ERROR_UNSUPPORTED,
-                     "its elements are \"%s\"; possible are <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1",
+                     "its elements are \"%s\", expected one of <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1",
                      shown);
 }
 
@@ -120,7 +120,7 @@ static int read_type(struct head *head, struct error *err) {
 static int read_order(struct head *head, struct error *err) {
     if (skip_word(head, "True")) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "it is in Fortran order; numpy.ascontiguousarray makes C order of it");
+                         "it is in Fortran order; convert it with numpy.ascontiguousarray");
     }
     head->has_order = true;
     return skip_word(head, "False") ? 0 : malformed(err);
@@ -224,21 +224,21 @@ int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *
     }
     size_t before = size > MAGIC_BYTES && bytes[6] == 1 ? 10 : 12;
     if (size < before) {
-        return error_set(err, ERROR_INVALID, "is cut off in its head");
+        return error_set(err, ERROR_INVALID, "is truncated within its header");
     }
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
-        return error_set(err, ERROR_UNSUPPORTED, "is of version %d.%d, 1.0 to 3.0 are read",
-                         bytes[6], bytes[7]);
+        return error_set(err, ERROR_UNSUPPORTED, "has version %d.%d, expected 1.0 to 3.0", bytes[6],
+                         bytes[7]);
     }
     size_t text_size = bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1) {
         text_size |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     }
     if (text_size > NPY_HEAD_MAX - before) {
-        return error_set(err, ERROR_INVALID, "has a head of more than %d bytes", NPY_HEAD_MAX);
+        return error_set(err, ERROR_INVALID, "has a header of more than %d bytes", NPY_HEAD_MAX);
     }
     if (size - before < text_size) {
-        return error_set(err, ERROR_INVALID, "is cut off in its head");
+        return error_set(err, ERROR_INVALID, "is truncated within its header");
     }
     struct head head = {.at = data + before, .end = data + before + text_size};
     if (read_entries(&head, err) < 0 || measure(&head.npy, err) < 0) {

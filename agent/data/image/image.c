@@ -23,7 +23,7 @@ int image_decode(const void *bytes, size_t size, struct picture *ret_picture, st
     const struct image_codec *codec = find(bytes, size);
     return codec ? codec->decode(bytes, size, ret_picture, err)
                  : error_set(err, ERROR_INVALID, "%s; a JPEG or PNG picture is expected",
-                             size ? "is of no known format" : "is empty (0 bytes)");
+                             size ? "has an unknown format" : "is empty (0 bytes)");
 }
 
 int image_encode(const struct picture *picture, enum image_format format, uint8_t **ret_bytes,

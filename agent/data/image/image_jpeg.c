@@ -45,7 +45,7 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
     bool is_empty = width < 1 || height < 1; /* only tables, or truncated before the size */
     if (is_empty || (header < 0 && !is_harmless(handle))) {
         return error_set(err, ERROR_INVALID, "corrupt JPEG: %s",
-                         header < 0 ? tjGetErrorStr2(handle) : "no picture in it");
+                         header < 0 ? tjGetErrorStr2(handle) : "it contains no picture");
     }
     if (picture_check_size(width, height, err) < 0) {
         return -1;
@@ -77,7 +77,7 @@ static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *re
                     &size, TJSAMP_420, IMAGE_JPEG_QUALITY,
                     TJFLAG_NOREALLOC | TJFLAG_ACCURATEDCT) < 0) {
         free(bytes);
-        return error_set(err, ERROR_BUG, "cannot be written as JPEG: %s", tjGetErrorStr2(handle));
+        return error_set(err, ERROR_BUG, "cannot be encoded as JPEG: %s", tjGetErrorStr2(handle));
     }
     *ret_bytes = bytes;
     *ret_size = size;

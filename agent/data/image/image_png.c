@@ -38,7 +38,7 @@ static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *re
     if (!png_image_write_to_memory(&image, bytes, &size, 0, picture->pixels, 3 * picture->width,
                                    NULL)) {
         free(bytes);
-        return error_set(err, ERROR_BUG, "cannot be written as PNG: %s", image.message);
+        return error_set(err, ERROR_BUG, "cannot be encoded as PNG: %s", image.message);
     }
     *ret_bytes = x_realloc(bytes, size);
     *ret_size = size;

@@ -50,7 +50,7 @@ static int open_context(struct jpeg_hardware *hardware, struct error *err) {
     void *context = NULL;
     code = code == CUDA_DONE ? library->context_retain(&context, hardware->device) : code;
     if (code != CUDA_DONE) {
-        return driver_error(library, code, "no GPU can be used", err);
+        return driver_error(library, code, "cannot use a GPU", err);
     }
     hardware->context = context;
     return 0;
@@ -63,7 +63,7 @@ static int open_decoder(struct jpeg_hardware *hardware, struct error *err) {
     int code = library->stream_new(&hardware->stream, CUDA_ITS_OWN_STREAM);
     if (code != CUDA_DONE) {
         hardware->stream = NULL;
-        return driver_error(library, code, "no stream on the GPU", err);
+        return driver_error(library, code, "cannot create a stream on the GPU", err);
     }
     int status = NVJPEG_INVALID;
     for (size_t i = 0; i < ARRAY_LEN(flags) && status == NVJPEG_INVALID; i++) {
@@ -133,8 +133,7 @@ static void open_first(struct jpeg_hardware *hardware) {
     int version[3] = {0}; /* major, minor, patch */
     hardware->is_tried = true;
     if (open_all(hardware, &err) < 0) {
-        log_event(LOG_WARNING, "nvJPEG cannot be used: %s; the processor decodes JPEG files",
-                  err.text);
+        log_event(LOG_WARNING, "cannot use nvJPEG: %s; decoding JPEG files on the CPU", err.text);
         close_all(hardware);
         return;
     }
@@ -142,8 +141,8 @@ static void open_first(struct jpeg_hardware *hardware) {
         (void)hardware->library.get_property(i, &version[i]);
     }
     hardware->is_open = true;
-    log_event(LOG_INFO, "nvJPEG %d.%d.%d decodes JPEG files of kinds that it knows", version[0],
-              version[1], version[2]);
+    log_event(LOG_INFO, "decoding JPEG files with nvJPEG %d.%d.%d, where it supports them",
+              version[0], version[1], version[2]);
 }
 
 void jpeg_hardware_free(struct jpeg_hardware *hardware) {
@@ -226,7 +225,7 @@ static enum end decode_there(struct jpeg_hardware *hardware, const void *bytes, 
     int waited = library->stream_wait(hardware->stream);
     code = code == CUDA_DONE ? waited : code;
     if (code != CUDA_DONE) {
-        (void)driver_error(library, code, "a picture cannot be fetched from the GPU", err);
+        (void)driver_error(library, code, "cannot copy a picture from the GPU", err);
         return END_LEAVE;
     }
     if (end_of(status) == END_LEAVE) {
@@ -294,7 +293,7 @@ static enum end prove(struct jpeg_hardware *hardware, const void *bytes, size_t 
         return END_NOT_THIS; /* the file is broken and nvJPEG did not notice: this proves nothing */
     }
     if (!jpeg_hardware_is_near(&ours, picture, outline->is_subsampled)) {
-        (void)error_set(err, ERROR_BUG, "its colours are not the processor's");
+        (void)error_set(err, ERROR_BUG, "its colours differ from libjpeg-turbo's");
         return END_LEAVE;
     }
     hardware->is_proven[outline->components == 3] = true;
@@ -323,8 +322,8 @@ bool jpeg_hardware_decode(struct jpeg_hardware *hardware, const char *name, cons
         end = prove(hardware, bytes, size, &outline, &picture, &err);
     }
     if (end == END_LEAVE) {
-        log_event(LOG_WARNING, "%s: nvJPEG is left (%s); the processor decodes JPEG files", name,
-                  err.text[0] ? err.text : "it cannot go on");
+        log_event(LOG_WARNING, "%s: nvJPEG failed (%s); decoding JPEG files on the CPU from now on",
+                  name, err.text[0] ? err.text : "it cannot continue");
         close_all(hardware);
     }
     if (end != END_DONE) {

@@ -48,7 +48,7 @@ static int load(const char *const *names, const char *hint, const struct row *ro
         name = handle ? *names : name;
     }
     if (!handle) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s cannot be loaded: %s (%.160s)", name, hint,
+        return error_set(err, ERROR_UNAVAILABLE, "cannot load %s: %s (%.160s)", name, hint,
                          dlerror());
     }
     for (size_t i = 0; i < count; i++) {

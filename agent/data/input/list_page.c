@@ -103,7 +103,7 @@ int list_page_read(const char *run, int64_t number, char *text, size_t size,
     }
     size_t lines = find_lines(text, size, &page.starts);
     if (lines < 2 || lines - 2 > LIST_PAGE_LINES_MAX) {
-        return error_set(err, ERROR_INVALID, "has no head and no end");
+        return error_set(err, ERROR_INVALID, "has no header or no trailer");
     }
     page.count = lines - 2;
     uint32_t end = page.starts[lines - 1];

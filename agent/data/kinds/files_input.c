@@ -53,8 +53,8 @@ static int collect(struct walk *walk, const char *name, const struct store_info 
     char key[TIME_BYTES + STORE_NAME_MAX + 1];
     if (!info->modified_ns) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "%s: this storage does not tell when a file was modified: "
-                         "spec.input.files.order Name is possible",
+                         "%s: this storage does not report when files were modified: "
+                         "use spec.input.files.order Name",
                          walk->folder);
     }
     uint64_t time = (uint64_t)info->modified_ns ^ ((uint64_t)1 << 63);

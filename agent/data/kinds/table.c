@@ -327,7 +327,7 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
             if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
                 fault = "is not an object with the members of spec.input.table.partitionKeys";
             }
-            show(reader, got < 0 ? "as JSON it is larger than 64 MiB" : fault, item);
+            show(reader, got < 0 ? "the row is larger than 64 MiB as JSON" : fault, item);
             return 1;
         }
         if (reader->is_ended) {

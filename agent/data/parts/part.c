@@ -53,7 +53,7 @@ static int sum(const struct part *part, uint32_t *ret_crc, struct error *err) {
 }
 
 static int say_broken(const struct part *part, struct error *err) {
-    return error_set(err, ERROR_INVALID, "%s/%s: is not what was committed",
+    return error_set(err, ERROR_INVALID, "%s/%s: differs from what was committed",
                      store_path(part->store), part->name);
 }
 

@@ -43,13 +43,13 @@ int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct err
     stream.next_in = (Bytef *)(uintptr_t)data; /* never written to */
     stream.avail_in = (uInt)size;
     if (inflateInit2(&stream, WINDOW_GZIP) != Z_OK) {
-        return error_set(err, ERROR_BUG, "zlib: %s", stream.msg ? stream.msg : "does not begin");
+        return error_set(err, ERROR_BUG, "zlib: %s", stream.msg ? stream.msg : "cannot start");
     }
     int result;
     do {
         result = unpack_member(&stream, buffer, err);
         if (result == 0 && stream.avail_in && inflateReset(&stream) != Z_OK) {
-            result = error_set(err, ERROR_BUG, "zlib: does not begin again");
+            result = error_set(err, ERROR_BUG, "zlib: cannot start again");
         }
     } while (result == 0 && stream.avail_in);
     inflateEnd(&stream);

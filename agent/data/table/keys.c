@@ -208,7 +208,7 @@ static int store_ranges(struct pass *pass, struct error *err) {
         if (known.size != pass->at.size || memcmp(known.data, pass->at.data, known.size) != 0) {
             return error_set(err, ERROR_INVALID,
                              "%s: has changed since this run began to list it: choose another "
-                             "output or, when no pod of it lives, delete %s/.windlass (windlass "
+                             "output or, if none of its pods runs, delete %s/.windlass (windlass "
                              "run --restart does)",
                              tree_text(pass->listing->spec, "input.table.path", ""),
                              store_path(store));

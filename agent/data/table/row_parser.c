@@ -138,7 +138,7 @@ static int read_header(struct row_parser *parser, struct error *err) {
     }
     if (memchr(at, 0, size)) {
         return error_set(err, ERROR_INVALID,
-                         "the header has a NUL byte: UTF-8 is read, not UTF-16");
+                         "the header has a NUL byte: expected UTF-8, not UTF-16");
     }
     size_t room = 0;
     while (at) {

@@ -145,8 +145,9 @@ static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
         codec->extradata_size != cursor->codec->extradata_size ||
         memcmp(codec->extradata, cursor->codec->extradata, (size_t)codec->extradata_size) != 0) {
         return error_set(err, ERROR_INVALID,
-                         "the part %s (%dx%d) is coded otherwise than the first (%dx%d)", path,
-                         codec->width, codec->height, cursor->codec->width, cursor->codec->height);
+                         "the part %s (%dx%d) has another codec or size than the first (%dx%d)",
+                         path, codec->width, codec->height, cursor->codec->width,
+                         cursor->codec->height);
     }
     return 0;
 }
@@ -177,13 +178,13 @@ int video_cursor_next(struct video_cursor *cursor, struct error *err) {
             continue;
         }
         if (cursor->frame == end) {
-            return wrong_part(cursor, "goes on too long", err);
+            return wrong_part(cursor, "has too many frames", err);
         }
         AVPacket *packet = cursor->packet;
         const struct video_frame *frame = &join->index->frames[cursor->frame];
         if (av_compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
                           video_rational(join->index->time_base)) != 0) {
-            return wrong_part(cursor, "has a frame of another time", err);
+            return wrong_part(cursor, "has a frame with another timestamp", err);
         }
         packet->pts = packet->dts = frame->pts;
         packet->duration = cursor->frame + 1 < join->index->frame_count

@@ -130,7 +130,7 @@ static int open_bytes(struct video_file *file, const char *spec_path, struct err
 static int find_stream(struct video_file *file, struct error *err) {
     int best = av_find_best_stream(file->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
     if (best < 0 || (file->format->streams[best]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
-        return error_set(err, ERROR_INVALID, "holds no video stream (format %s)",
+        return error_set(err, ERROR_INVALID, "contains no video stream (format %s)",
                          file->format->iformat->long_name);
     }
     for (unsigned i = 0; i < file->format->nb_streams; i++) {
@@ -239,7 +239,7 @@ int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *
     const AVCodecParameters *parameters = file->stream->codecpar;
     const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
     if (!codec) {
-        return error_set(err, ERROR_UNSUPPORTED, "is coded as %s, for which there is no decoder",
+        return error_set(err, ERROR_UNSUPPORTED, "has the codec %s, for which there is no decoder",
                          avcodec_get_name(parameters->codec_id));
     }
     AVCodecContext *decoder = avcodec_alloc_context3(codec);

@@ -14,7 +14,7 @@ int video_hardware_open(AVBufferRef **ret_device, struct error *err) {
     if (result >= 0) {
         return 0;
     }
-    video_error(err, result, "the GPU's video decoder cannot be used");
+    video_error(err, result, "cannot use the GPU's video decoder");
     err->kind = ERROR_UNAVAILABLE;
     return -1;
 }
@@ -69,7 +69,7 @@ static int split(const AVFrame *pairs, AVFrame *planes, struct error *err) {
 static int fetch(const AVFrame *there, AVFrame *here, AVFrame *planes, struct error *err) {
     int result = av_hwframe_transfer_data(here, there, 0);
     if (result < 0) {
-        video_error(err, result, "a frame cannot be fetched from the GPU");
+        video_error(err, result, "cannot copy a frame from the GPU");
         err->kind = ERROR_UNAVAILABLE;
         return -1;
     }

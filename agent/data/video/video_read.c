@@ -72,7 +72,7 @@ static int open_file(struct reader *reader, struct error *err) {
     }
     int result = video_file_next(&reader->file, reader->packet, err);
     if (result > 0 && av_packet_ref(reader->first, reader->packet) < 0) {
-        return error_set(err, ERROR_EXHAUSTED, "%s: a packet cannot be kept", reader->spec_path);
+        return error_set(err, ERROR_EXHAUSTED, "%s: no memory for a packet", reader->spec_path);
     }
     reader->has_packet = result > 0;
     return MIN(result, 0);
@@ -155,15 +155,15 @@ static void open_hardware(struct reader *reader) {
         return;
     }
     if (video_hardware_open(&reader->hardware, &err) < 0) {
-        log_event(LOG_WARNING, "%s; the processor decodes", err.text);
+        log_event(LOG_WARNING, "%s; decoding on the CPU", err.text);
     } else {
-        log_event(LOG_INFO, "the GPU decodes %s, if it knows its kind", reader->spec_path);
+        log_event(LOG_INFO, "decoding %s on the GPU, if it supports the codec", reader->spec_path);
     }
 }
 
 /* The lease is decoded again from its start, by the processor. */
 static int leave_hardware(struct reader *reader, const char *why, struct error *err) {
-    log_event(LOG_WARNING, "%s: the GPU's decoder is left (%s); the processor decodes",
+    log_event(LOG_WARNING, "%s: the GPU's decoder failed (%s); decoding on the CPU from now on",
               reader->spec_path, why);
     av_buffer_unref(&reader->hardware);
     reader->attempts = 0;

@@ -50,7 +50,7 @@ static int open_file(struct video_source *source, const char *spec_path, struct 
     }
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s: is %s, a video file is expected", spec_path,
-                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+                         S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
     }
     source->size_bytes = status.st_size;
     return check_size(spec_path, source->size_bytes, err);

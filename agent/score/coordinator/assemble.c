@@ -79,7 +79,7 @@ static int see_again(void *context, const struct commit_head *head,
     }
     if (own_cells != record->cells) {
         return error_set(err, ERROR_INVALID,
-                         "commit %lld: mini-batches from %lld on were done again in other ranges",
+                         "commit %lld: mini-batches from %lld on were scored again in other ranges",
                          (long long)head->number, (long long)record->first);
     }
     assembly->places[record->first] = ((uint64_t)head->number << INDEX_BITS | assembly->index) + 1;

@@ -337,7 +337,8 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
         *err = cause;
         return -1;
     }
-    log_event(LOG_WARNING, "%lld results are made again: %s", (long long)broken, cause.text);
+    log_event(LOG_WARNING, "%lld results are missing or damaged and will be scored again: %s",
+              (long long)broken, cause.text);
     dispatcher_resume(&coordinator->dispatcher);
     return 0;
 }
@@ -467,9 +468,9 @@ static json_t *recall_finished(const struct coordinator *coordinator) {
 static int say_finished(const struct coordinator *coordinator) {
     json_t *words = coordinator->finished;
     json_object_set_new(words, "message",
-                        json_string("nothing to do: an earlier run has done it all"));
+                        json_string("nothing to do: an earlier run has finished this job"));
     json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
-    say_again(coordinator->job, words, "nothing to do, this run has ended before");
+    say_again(coordinator->job, words, "nothing to do: this run has already ended");
     return 0;
 }
 

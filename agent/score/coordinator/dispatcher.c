@@ -82,7 +82,7 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
     enum ledger_verdict verdict = ledger_report(ledger_of(dispatcher), said, now_ms, ret_lease);
     const struct journal_failure failure = {
         .fault = said->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
-        .cause = said->cause ? said->cause : "a wrong number of results"};
+        .cause = said->cause ? said->cause : "wrong number of results"};
     if (verdict == LEDGER_RETRY && said->fault != LEDGER_BACK) {
         note_failure(dispatcher, journal_retried(journal_of(dispatcher), ret_lease, &failure, &err),
                      &err);
@@ -265,8 +265,8 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         /* A worker that disconnects without leaving may have left partial files: a result, a
          * published file, a log. */
         dispatcher->losses += !connection->is_leaving && !dispatcher->is_closed;
-        log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", connection->name,
-                  had_work ? ", its mini-batch goes to another" : "");
+        log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s disconnected%s", connection->name,
+                  had_work ? "; its mini-batches go to other workers" : "");
     }
 }
 
@@ -310,7 +310,7 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
     int64_t epoch = journal_of(dispatcher)->epoch;
     message_batch_init(&connection->leases, MESSAGE_LEASES, epoch);
     message_batch_init(&connection->committed, MESSAGE_COMMITTED, epoch);
-    log_event(LOG_INFO, "worker %s is here", connection->name);
+    log_event(LOG_INFO, "worker %s connected", connection->name);
 }
 
 /* Admits those that connected before the dispatcher was ready, oldest first: of two connections of
@@ -379,8 +379,9 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
     if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
         log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
-                  (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",
-                  connection->name, *line.text ? line.text : "a wrong number of results");
+                  (long long)lease.first,
+                  verdict == LEDGER_FAILED ? "failed" : "will be tried again", connection->name,
+                  *line.text ? line.text : "wrong number of results");
     }
 }
 
@@ -502,7 +503,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
         server_close(connection->peer); /* it holds no leases of ours */
     } else if (!is_batch || !connection->name[0]) {
         /* A worker of the previous coordinator may send results before we are ready. */
-        refuse(connection, "a worker says hello once, then results");
+        refuse(connection, "unexpected message: a worker sends hello once, then results");
     }
     dispatcher_settle(dispatcher);
 }
@@ -545,7 +546,7 @@ void dispatcher_tick(struct dispatcher *dispatcher) {
          connection = connection->next) {
         if (!connection->name[0] && now_ms - connection->since_ms > DISPATCHER_HELLO_MS) {
             connection->since_ms = now_ms;
-            refuse(connection, "no hello came");
+            refuse(connection, "no hello within 10 s");
         }
     }
 }

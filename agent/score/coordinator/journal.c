@@ -481,7 +481,7 @@ int journal_check_failures(struct journal *journal, struct error *err) {
 
 int journal_void_broken(struct journal *journal, const struct parts *parts, int64_t *ret_count,
                         struct error *err) {
-    static const char cause[] = "its try object is gone, or has other bytes";
+    static const char cause[] = "the object of its result is missing or damaged";
     for (int64_t i = 0; parts && i < parts->count; i++) {
         if (parts->places[i].is_broken) {
             journal_broken(journal, i, MAX(parts->places[i].cells, 1));

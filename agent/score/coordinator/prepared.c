@@ -223,10 +223,9 @@ static int try_input(const struct job *job, struct prepared_job *prepared, struc
         return -1;
     }
     prepared->items = prepared->media->count(prepared->listing);
-    return prepared->items > 0
-               ? 0
-               : error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
-                           prepared->media->name);
+    return prepared->items > 0 ? 0
+                               : error_set(err, ERROR_INVALID, "spec.input.%s: the input is empty",
+                                           prepared->media->name);
 }
 
 /* A cell can be leased as soon as all its lines are known. */

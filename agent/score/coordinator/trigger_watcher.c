@@ -338,7 +338,7 @@ int watcher_run(const struct watcher_options *options) {
         } else if (err.kind == ERROR_INVALID) {
             return give_up(&err);
         } else if (is_quiet && err.kind != ERROR_CANCELLED) {
-            log_event(LOG_WARNING, "%s; looked for again every %d s", err.text, TROUBLE_MS / 1000);
+            log_event(LOG_WARNING, "%s; checking again every %d s", err.text, TROUBLE_MS / 1000);
             is_quiet = false;
         }
         rest(pause_ms);

@@ -176,12 +176,12 @@ static int find_worker(const struct ledger *ledger, const char *name) {
 int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
                 struct error *err) {
     if (slots < 1 || slots > LEDGER_SLOTS_MAX) {
-        return error_set(err, ERROR_INVALID, "worker %s has %d slots, 1 to %d are possible", name,
+        return error_set(err, ERROR_INVALID, "worker %s has %d slots, expected 1 to %d", name,
                          slots, LEDGER_SLOTS_MAX);
     }
     int index = find_worker(ledger, name);
     if (index >= 0 && ledger->workers[index].public.present) {
-        return error_set(err, ERROR_CONFLICT, "a worker named %s is here already", name);
+        return error_set(err, ERROR_CONFLICT, "a worker named %s is already connected", name);
     }
     bool is_new = index < 0, wants_slots = is_new || slots > ledger->workers[index].slot_room;
     if ((is_new && ledger->worker_count == LEDGER_WORKERS_MAX) ||
@@ -214,7 +214,7 @@ int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_wor
 static void lose_slot(struct ledger *ledger, int index) {
     struct ledger_slot *slot = &ledger->slots.of[index];
     static const struct bad_end lost = {.fault = LEDGER_MACHINE,
-                                        .cause = "its worker was lost again and again"};
+                                        .cause = "its workers were lost again and again"};
     slot->is_present = false;
     slot->stuck_lease = -1;
     for (bool is_head = true; slot->held; is_head = false) {

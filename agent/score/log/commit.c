@@ -75,7 +75,7 @@ static int gave_up(const struct error *cause, int64_t waited_ms, struct error *e
     bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
     bool is_trouble = store_error_is_machine(cause) && cause->kind != ERROR_DENIED;
     return error_set(err, is_odd || is_trouble ? ERROR_UNAVAILABLE : cause->kind,
-                     "the store has taken nothing for %lld s: %s", (long long)waited_ms / 1000,
+                     "the store has accepted no write for %lld s: %s", (long long)waited_ms / 1000,
                      cause->text);
 }
 
@@ -131,7 +131,7 @@ static int superseded(const struct commit_log *log, const char *name, const stru
     }
     if (!is_read) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s/%s is not what was written there: the store has torn it",
+                         "%s/%s differs from what was written: the store has torn it",
                          store_path(log->store), name);
     }
     if (strcmp(head.uid, log->uid) == 0) {
@@ -206,7 +206,8 @@ static int check_owner(const struct commit_log *log, const struct buffer *there,
     }
     if (!run) {
         return error_set(err, ERROR_INVALID,
-                         "%s/" OWNER " does not say whose this output is; when no pod of it lives, "
+                         "%s/" OWNER
+                         " does not name the job of this output; if none of its pods runs, "
                          "delete .windlass in it",
                          store_path(log->store));
     }
@@ -214,8 +215,8 @@ static int check_owner(const struct commit_log *log, const struct buffer *there,
         return 0;
     }
     return error_set(err, ERROR_CONFLICT,
-                     "%s holds the results of job %s (run %s); choose another output or, when no "
-                     "pod of it lives, delete %s/.windlass",
+                     "%s holds the results of job %s (run %s); choose another output or, if none "
+                     "of its pods runs, delete %s/.windlass",
                      store_path(log->store), tree_text(owner, "job", "?"), run,
                      store_path(log->store));
 }
@@ -369,7 +370,8 @@ int commit_open(struct store *output, const struct commit_identity *identity, co
     int result = own(log, identity, err) < 0 ? -1 : read_and_claim(log, &reader, err);
     if (result >= 0) {
         int failed = pthread_create(&log->thread, NULL, write_all, log);
-        result = failed ? error_from_errno(err, failed, "no thread to write commits") : 0;
+        result =
+            failed ? error_from_errno(err, failed, "cannot start a thread that writes commits") : 0;
         log->has_thread = !failed;
     }
     if (result < 0) {
@@ -480,7 +482,7 @@ int commit_replay(struct commit_log *log, commit_each *each, void *context, stru
         }
     }
     if (reader.torn_from >= 0) {
-        return error_set(err, ERROR_INVALID, "%s: commit %lld was stored and is torn now",
+        return error_set(err, ERROR_INVALID, "%s: commit %lld was complete and is torn now",
                          store_path(log->store), (long long)reader.torn_from);
     }
     return commit_reader_finish(&reader, err);

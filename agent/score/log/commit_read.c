@@ -125,8 +125,8 @@ static int refuse(const struct commit_reader *reader, int64_t number, struct err
                   const char *what) {
     AUTO(text_freep) char *name = commit_name(reader->run, number);
     return error_set(err, ERROR_INVALID,
-                     "%s/%s %s; nothing is guessed: choose another output or, when no pod of this "
-                     "run lives, delete .windlass in it",
+                     "%s/%s %s: choose another output or, if no pod of this "
+                     "run is left, delete .windlass in it",
                      store_path(reader->store), name, what);
 }
 
@@ -151,7 +151,7 @@ static int accept(struct commit_reader *reader, struct commit_object *object, st
         return refuse(reader, number, err, "is a commit of another run or number");
     }
     if (reader->torn_from >= 0 && (from < 0 || from > reader->torn_from)) {
-        return refuse(reader, reader->torn_from, err, "is torn, and later ones rely on it");
+        return refuse(reader, reader->torn_from, err, "is torn, although later commits exist");
     }
     bool is_void = from >= 0 && reader->is_held && from <= reader->held.head.number;
     if (from >= 0 && from < (reader->is_held ? reader->held.head.number : number) &&
@@ -164,7 +164,8 @@ static int accept(struct commit_reader *reader, struct commit_object *object, st
     /* A claim's number is its epoch; other commits are of the newest claim's epoch. A voided claim
      * was newer than the newest valid one, so the commit after it must be a claim, too. */
     if (head->epoch != number && (from >= 0 || head->epoch != reader->epoch)) {
-        return refuse(reader, number, err, "is not of the coordinator that had claimed the run");
+        return refuse(reader, number, err,
+                      "was not written by the coordinator that claimed the run");
     }
     if (commit_reader_finish(reader, err) < 0) {
         return -1;
@@ -191,10 +192,10 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
         }
         int found = fetch(reader, name, must_exist || i > 0, &object.text, err);
         if (found <= 0) {
-            return found < 0 ? -1
-                   : must_exist
-                       ? refuse(reader, reader->next, err, "is not there, and later ones are")
-                       : 0;
+            return found < 0    ? -1
+                   : must_exist ? refuse(reader, reader->next, err,
+                                         "is missing, although later commits exist")
+                                : 0;
         }
         is_whole = commit_is_whole(object.text.data ? object.text.data : "", object.text.size);
     }
@@ -219,11 +220,11 @@ int commit_reader_again(const struct commit_reader *reader, int64_t number, stru
     object_init(&object);
     int found = fetch(reader, name, /* must_exist= */ true, &object.text, err);
     if (found <= 0) {
-        return found < 0 ? -1 : refuse(reader, number, err, "is not there any more");
+        return found < 0 ? -1 : refuse(reader, number, err, "is missing now");
     }
     const char *text = object.text.data ? object.text.data : "";
     if (!commit_is_whole(text, object.text.size)) {
-        return refuse(reader, number, err, "was stored and is torn now");
+        return refuse(reader, number, err, "was complete and is torn now");
     }
     if (commit_read_head(text, object.text.size, &object.head, &object.tree, err) < 0 ||
         commit_read_records(&object, reader->each, reader->context, err) < 0) {

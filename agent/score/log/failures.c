@@ -148,7 +148,7 @@ static int read_object(const struct part *part, failures_each *each, void *conte
         }
     }
     return text.size == 0 ? 0
-                          : error_set(err, ERROR_INVALID, "%s/%s: its last line has no end",
+                          : error_set(err, ERROR_INVALID, "%s/%s: the last line has no newline",
                                       store_path(part->store), part->name);
 }
 

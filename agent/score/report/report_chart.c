@@ -163,7 +163,7 @@ static void slope(struct page *page, const char *class, const struct columns *co
 static void takeovers(struct page *page, const struct facts *facts) {
     for (int64_t i = 1; i < MIN(facts->epoch_count, FACTS_EPOCHS); i++) {
         page_add(page,
-                 "<path class=\"epoch\" d=\"M%.2f 0V%d\"><title>a new coordinator went on from "
+                 "<path class=\"epoch\" d=\"M%.2f 0V%d\"><title>a new coordinator continued from "
                  "here</title></path>",
                  WIDE * (double)facts->epoch_at_ms[i] / (double)MAX(facts->end_ms, 1), HIGH);
     }
@@ -308,7 +308,7 @@ void chart_durations(struct page *page, const struct facts *facts) {
     }
     double top = tidy((double)most, /* is_count= */ true);
     scale(page, top);
-    open_plot(page, "how many mini-batches took how long");
+    open_plot(page, "mini-batches by duration");
     for (int i = 0; i < count; i++) {
         if (counts[i] > 0) {
             /* One in a million must still be visible. */
@@ -342,7 +342,7 @@ void chart_shares(struct page *page, const int64_t counts[static 10]) {
     }
     double top = tidy((double)most, /* is_count= */ true);
     scale(page, top);
-    open_plot(page, "how many workers were busy how much of their time");
+    open_plot(page, "workers by busy share");
     for (int i = 0; i < 10; i++) {
         if (counts[i] > 0) {
             bar(page, i, 10, MAX((double)counts[i] / top, 0.012));

@@ -257,7 +257,7 @@ static void add_failures(const struct report *report) {
         page_add(page, "</td></tr>");
     }
     page_add(page, "</tbody></table></div></details><p class=\"note\">Every failed item, with its "
-                   "cause: failed.jsonl beside this page.</p></section>\n");
+                   "cause: failed.jsonl next to this page.</p></section>\n");
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
@@ -284,7 +284,7 @@ static void add_charts(const struct report *report) {
     chart_busy(page, facts);
     page_add(page, "</figure></div>");
     if (facts->epoch_count > 1) {
-        page_add(page, "<p class=\"note\">The coordinator was started anew ");
+        page_add(page, "<p class=\"note\">The coordinator was restarted ");
         page_count(page, facts->epoch_count - 1);
         page_add(page, facts->epoch_count == 2 ? " time" : " times");
         page_add(page, " (dashed lines); the time between is not counted.</p>");
@@ -411,7 +411,7 @@ static void add_worker_note(const struct report *report, bool is_cut) {
     if (is_cut) {
         page_add(page, "Of ");
         page_count(page, report->facts->worker_count);
-        page_add(page, " workers the %d that were busy least; all: workers.csv beside this page. ",
+        page_add(page, " workers, the %d least busy; all of them: workers.csv next to this page. ",
                  WORKERS_SHOWN);
     }
     if (report->facts->uncounted) {
@@ -422,10 +422,10 @@ static void add_worker_note(const struct report *report, bool is_cut) {
     page_add(page,
              "Busy: the time of its mini-batches, of the time from its first to its last one");
     if (slots_of(report) > 1) {
-        page_add(page, ", in all of its %d places", slots_of(report));
+        page_add(page, ", in all of its %d slots", slots_of(report));
     }
     page_add(page, ". Idle: the rest of that time. After: from its last one until the whole job's. "
-                   "Tries that failed and were made again count as idle.</p>");
+                   "Failed tries that were repeated count as idle.</p>");
 }
 
 static void add_workers(const struct report *report) {
@@ -474,7 +474,7 @@ static void add_foot(const struct report *report) {
     page_text(page, report->options->run, NAME_BYTES);
     page_add(page,
              "</code>, made by Windlass " WINDLASS_VERSION " from the commits of this run. "
-             "Beside this page: summary.json, mini_batches.csv (each mini-batch), workers.csv, "
+             "Next to this page: summary.json, mini_batches.csv (each mini-batch), workers.csv, "
              "failed.jsonl.</p></footer>\n</main></body></html>\n");
 }
 

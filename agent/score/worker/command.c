@@ -340,7 +340,7 @@ static int initialise(struct command *command, struct error *err) {
     int64_t until_ms = command->started_ms + command->options.init_timeout_ms;
     if (look_until(command, is_initialised, -1, until_ms, err) < 0) {
         if (err->kind == ERROR_TIMEOUT) {
-            time_out(command, "did not say that it is ready", command->started_ms, err);
+            time_out(command, "did not report that it is ready", command->started_ms, err);
         }
         return -1;
     }

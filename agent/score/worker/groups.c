@@ -216,8 +216,8 @@ static int give_way(struct groups *groups, struct sink *sink, int count, struct 
         return -1;
     }
     groups->most = count / 2;
-    log_event(LOG_WARNING, "%d items at once are too many: %s; from now on %d", count, cause.text,
-              groups->most);
+    log_event(LOG_WARNING, "a batch of %d items is too large: %s; using at most %d from now on",
+              count, cause.text, groups->most);
     return 0;
 }
 

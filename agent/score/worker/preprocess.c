@@ -79,7 +79,7 @@ int preprocess_measure(const struct preprocess *preprocess, int width, int heigh
     if (padded_width > MEDIA_SIDE_MAX || padded_height > MEDIA_SIDE_MAX) {
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.preprocess makes %lldx%lld of a picture of %dx%d, at "
-                         "most %d pixels a side are possible",
+                         "most %d pixels a side are supported",
                          (long long)padded_width, (long long)padded_height, width, height,
                          MEDIA_SIDE_MAX);
     }

@@ -75,8 +75,8 @@ static void *run(void *context) {
         pthread_mutex_unlock(&publisher->lock);
         int result = pack_publish(&kept->part, publisher->output, &err);
         if (result < 0) {
-            log_event(LOG_WARNING, "lease %lld: not published here: %s", (long long)kept->lease,
-                      err.text);
+            log_event(LOG_WARNING, "lease %lld: cannot publish its files: %s; the coordinator will",
+                      (long long)kept->lease, err.text);
         }
         pthread_mutex_lock(&publisher->lock);
         publisher->busy = NULL;

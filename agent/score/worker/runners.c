@@ -233,7 +233,7 @@ static void open_log(struct runners *runners, int64_t epoch) {
                                     .names = (const char *const *)names,
                                     .count = runners->count};
     if (spool_new(&options, &runners->log, &err) < 0) {
-        log_event(LOG_WARNING, "the programs' logs are not kept: %s", err.text);
+        log_event(LOG_WARNING, "cannot store the programs' logs: %s", err.text);
     }
     for (int i = 0; i < runners->count; i++) {
         free(names[i]);
@@ -272,7 +272,7 @@ void runners_give(struct runners *runners, int64_t epoch, const struct message_l
         struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
         if (!runner || runner->queue_count == QUEUE_MAX) {
             add_report(runners, attempt_report_fault(epoch, lease->lease, MESSAGE_BACK,
-                                                     "there is no room for it"));
+                                                     "the queue is full"));
             continue;
         }
         struct scorer_lease given = {.epoch = epoch,
@@ -287,7 +287,7 @@ void runners_give(struct runners *runners, int64_t epoch, const struct message_l
 
 static void cancel(struct runner *runner, int64_t lease) {
     if (runner->running == lease) {
-        log_event(LOG_WARNING, "lease %lld was taken away", (long long)lease);
+        log_event(LOG_WARNING, "lease %lld was revoked", (long long)lease);
         runner->dropped_at_ms = clock_monotonic_ms();
         atomic_store(&runner->dropped, true);
         return;

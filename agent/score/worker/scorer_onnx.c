@@ -44,10 +44,10 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
     const struct preprocess *given = &scorer->preprocess;
     if (given->width || given->height || given->multiple_of != 1 || given->is_bgr ||
         given->range != RANGE_BYTE) {
-        return error_set(
-            err, ERROR_INVALID,
-            "spec.scorer.onnx.preprocess: is for pictures, slices of spec.input.npy and rows of "
-            "spec.input.table go to the network as they are; take it out");
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.preprocess: applies to pictures only; slices of "
+                         "spec.input.npy and rows of "
+                         "spec.input.table reach the network unchanged: remove this field");
     }
     if (scorer->postprocess.type != POSTPROCESS_CLASSES) {
         return error_set(
@@ -59,10 +59,11 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
         const struct shape *shape = &scorer->inputs[i].shape;
         if (shape->rank < 1 || shape->dims[0] > GROUPS_MOST ||
             shape->dims[0] != scorer->inputs->shape.dims[0]) {
-            return error_set(err, ERROR_INVALID,
-                             "spec.scorer.onnx.path: the network's input %.64s has no side for the "
-                             "items, one of more than %d, or not that of the other inputs",
-                             scorer->inputs[i].name, GROUPS_MOST);
+            return error_set(
+                err, ERROR_INVALID,
+                "spec.scorer.onnx.path: the network's input %.64s has no axis for the "
+                "items, a fixed one above %d, or another size of it than the other inputs",
+                scorer->inputs[i].name, GROUPS_MOST);
         }
     }
     return 0;

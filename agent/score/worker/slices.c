@@ -50,7 +50,7 @@ int slices_part(const struct npy_slice *slice, const struct slices_input *inputs
         if (inputs[i].texts || inputs[i].shape.rank < 1 || inputs[i].shape.rank > 2) {
             return error_set(err, ERROR_INVALID,
                              "spec.scorer.onnx.path: the network's input %.64s takes %s, which "
-                             "spec.input.npy has not (a table has columns by name)",
+                             "spec.input.npy does not have (a table has columns by name)",
                              inputs[i].name, inputs[i].texts ? "texts" : "more than columns");
         }
         total += slices_width(&inputs[i]);
@@ -89,7 +89,7 @@ int slices_check(const struct npy_slice *slice, const struct slices_input *input
         shape_format(&sides, given);
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.path: the network's input is %s %s, a slice of "
-                         "spec.input.npy is %s %s, without the first side",
+                         "spec.input.npy is %s %s, without the first axis",
                          tensor_type_name(type), wanted, npy_type_name(slice->type), given);
     }
     *ret_shape = shape;

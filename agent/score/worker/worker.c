@@ -178,8 +178,8 @@ static const struct socket_events events = {on_opened, on_received, on_closed};
 /* ---- life ----------------------------------------------------------------------------------- */
 
 static void start_leaving(struct worker *worker) {
-    log_event(LOG_WARNING, "%s: leases are given back",
-              job_is_interrupted() ? "interrupted" : "this machine will be taken away");
+    log_event(LOG_WARNING, "%s: handing leases back",
+              job_is_interrupted() ? "interrupted" : "this machine will be reclaimed");
     worker->leaving_since_ms = clock_monotonic_ms();
     runners_leave(worker->runners);
 }
@@ -235,7 +235,7 @@ static void look_around(struct worker *worker) {
         start_leaving(worker);
     } else if (worker->unreachable_since_ms >= 0 &&
                now_ms - worker->unreachable_since_ms > WORKER_UNREACHABLE_MS) {
-        log_event(LOG_ERROR, "the coordinator at %s was not reached for %d s",
+        log_event(LOG_ERROR, "could not reach the coordinator at %s for %d s",
                   worker->job->coordinator, WORKER_UNREACHABLE_MS / 1000);
         worker->exit_code = 3;
     }
@@ -367,7 +367,7 @@ static int live(struct worker *worker, struct error *err) {
     }
     volume_watch_free(TAKE(worker->volumes));
     if (!stop_threads(worker)) {
-        log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
+        log_event(LOG_ERROR, "the scorer does not stop: exiting without it");
         break_off(worker, worker->exit_code > 0 ? worker->exit_code : 3);
     }
     return result;

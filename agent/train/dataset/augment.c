@@ -45,7 +45,7 @@ static int read_normalize(const json_t *normalize, struct augment *augment, stru
     }
     if (normalize && augment->channels > AUGMENT_CHANNELS_MAX) {
         return error_set(err, ERROR_INVALID,
-                         "normalize: samples have %lld channels, %d is the most",
+                         "normalize: samples have %lld channels, at most %d are supported",
                          (long long)augment->channels, AUGMENT_CHANNELS_MAX);
     }
     if (normalize &&

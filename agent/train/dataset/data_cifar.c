@@ -151,7 +151,7 @@ static int cifar_read(struct dataset *dataset, int64_t index, struct sample *sam
     if (read != bytes || sample->label >= dataset->classes) {
         return error_set(err, ERROR_INVALID, "%s: record %lld %s", shard->path,
                          (long long)(index - shard->first),
-                         read != bytes ? "is cut off" : "has a label that is not a class");
+                         read != bytes ? "is truncated" : "has a label that is not a class");
     }
     sample->shape = dataset->shape;
     sample->is_interleaved = false;

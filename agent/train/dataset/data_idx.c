@@ -38,7 +38,7 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     }
     idx.head_bytes = HEAD_BYTES + 4 * (size_t)idx.rank;
     if (size < idx.head_bytes) {
-        return error_set(err, ERROR_INVALID, "is cut off in its head");
+        return error_set(err, ERROR_INVALID, "is truncated within its header");
     }
     size_t elements = 1, rest = size - idx.head_bytes;
     for (int i = 0; i < idx.rank; i++) {
@@ -46,14 +46,14 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
         uint32_t dim = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
         if (dim == 0 || elements > rest / dim) {
             return error_set(err, ERROR_INVALID,
-                             dim ? "is shorter than its head says" : "has no elements");
+                             dim ? "is shorter than its header says" : "has no elements");
         }
         elements *= dim;
         idx.item_bytes *= i ? dim : 1;
         idx.dims[i] = dim;
     }
     if (elements != rest) {
-        return error_set(err, ERROR_INVALID, "has %zu bytes behind its elements", rest - elements);
+        return error_set(err, ERROR_INVALID, "has %zu bytes after its elements", rest - elements);
     }
     *ret_idx = idx;
     return 0;
@@ -117,7 +117,8 @@ static int match(struct idx_set *set, struct error *err) {
     }
     for (int i = 0; i < base->shape.rank; i++) {
         if (base->shape.dims[i] > DATASET_SIDE_MAX || base->count > DATASET_COUNT_MAX) {
-            return error_set(err, ERROR_INVALID, "a sample has an axis of %lld, %d is the most",
+            return error_set(err, ERROR_INVALID,
+                             "a sample has an axis of %lld, at most %d is supported",
                              (long long)base->shape.dims[i], DATASET_SIDE_MAX);
         }
     }

@@ -226,7 +226,7 @@ int loader_open(const struct loader_options *options, struct loader **ret_loader
     for (int i = 0; i < options->threads; i++) {
         int code = pthread_create(&loader->threads[i], NULL, fill, loader);
         if (code != 0) {
-            return error_from_errno(err, code, "a thread that loads");
+            return error_from_errno(err, code, "cannot start a thread");
         }
         loader->thread_count++;
     }

@@ -114,7 +114,7 @@ fi
 said=$("$agent" model profile "$model" --runs 0 2>&1)
 code=$?
 untold=$("$agent" model profile "$model" 2>&1)
-if [ $code -eq 2 ] && [[ $said == *"--runs 0: 1 to 200 are possible"* ]] && [[ $untold == *"--shape input=... is needed"* ]]; then
+if [ $code -eq 2 ] && [[ $said == *"--runs 0: expected 1 to 200"* ]] && [[ $untold == *"--shape input=... is needed"* ]]; then
     echo "ok model profile refuses what it cannot do"
 else
     echo "# $code: $said; $untold"

@@ -1,5 +1,5 @@
 # events.py FOLDER [NAME]: stands in for Azure's scheduled events, on a port that it prints first. A file
-# FOLDER/preempt-MACHINE says that this machine will be taken away, and has the time in it ("": not known). A process
+# FOLDER/preempt-MACHINE says that this machine will be reclaimed, and has the time in it ("": not known). A process
 # that asks for its machine's name gets NAME; without it JOB-INDEX, of the process at the other end.
 import glob, http.server, json, os, sys
 folder, name = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None

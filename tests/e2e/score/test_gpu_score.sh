@@ -133,11 +133,11 @@ check "a video on the processor" succeeded film
 run "$work/emulated" filmed FP32 --gpus 1
 check "a video on a GPU" succeeded filmed
 check "the same frames" [ "$(packets v:0 "$work/data/film/film.mp4")" = "$(packets v:0 "$work/data/filmed/film.mp4")" ]
-if grep -q "the GPU decodes film.mp4" "$work/state-filmed"/*worker*.log; then
+if grep -q "decoding .*film.mp4 on the GPU" "$work/state-filmed"/*worker*.log; then
     echo "skip what is said without NVIDIA's decoder: there is one"
 else
-    check "who decodes it is said" said filmed "the GPU's video decoder cannot be used: "
-    check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; the processor decodes')" -eq 1 ]
+    check "who decodes it is said" said filmed "cannot use the GPU's video decoder: "
+    check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; decoding on the CPU')" -eq 1 ]
 fi
 # JPEG files: without nvJPEG, then with its stand-in (tests/fakejpeg): with the processor's bytes, with its own, and
 # with faults.
@@ -158,16 +158,16 @@ jpeg_run() {
 }
 once() { [ "$(cat "$work/state-$1"/*worker*.log | grep -c "$2")" -eq 1 ]; }
 jpeg_run missing -
-if grep -q "nvJPEG [0-9.]* decodes" "$work/state-missing"/*worker*.log; then
+if grep -q "with nvJPEG [0-9.]*" "$work/state-missing"/*worker*.log; then
     echo "skip what is said without nvJPEG: there is one"
 else
-    check "it is said that there is none" said missing "nvJPEG cannot be used: libnvjpeg.so.13 cannot be loaded: the image windlass-agent-cuda has it ("
-    check "once" once missing "the processor decodes JPEG files"
+    check "it is said that there is none" said missing "cannot use nvJPEG: cannot load libnvjpeg.so.13: the image windlass-agent-cuda has it ("
+    check "once" once missing "decoding JPEG files on the CPU"
     check "the processor's pictures" same jpeg missing
 fi
 if make -s fakejpeg 2>"$work/make"; then
     jpeg_run exact exact
-    check "it is said who decodes" said exact "nvJPEG 13.0.1 decodes JPEG files of kinds that it knows"
+    check "it is said who decodes" said exact "decoding JPEG files with nvJPEG 13.0.1, where it supports them"
     check "baseline, progressive, grey and turned ones there, inks, RGB and broken ones here" said exact "nvJPEG decoded 8 JPEG files, the processor 4"
     check "the same pictures" same jpeg exact
     jpeg_run near ""
@@ -175,17 +175,17 @@ if make -s fakejpeg 2>"$work/make"; then
     check "its bytes are its own" eval '! same jpeg near'
     check "near the processor's" "$python" tests/e2e/score/jpegs.py "$work/data/jpeg" "$work/data/near" 3
     jpeg_run swap swap
-    check "wrong colours are seen at once" said swap "nvJPEG is left (its colours are not the processor's); the processor decodes JPEG files"
+    check "wrong colours are seen at once" said swap "nvJPEG failed (its colours differ from libjpeg-turbo's); decoding JPEG files on the CPU from now on"
     check "none is believed" same jpeg swap
     jpeg_run status status=6
-    check "an error of the GPU's: nvJPEG is left" said status "nvJPEG is left (nvjpegDecode failed with status 6); the processor decodes JPEG files"
-    check "that is said once" once status "nvJPEG is left"
+    check "an error of the GPU ends the use of nvJPEG" said status "nvJPEG failed (nvjpegDecode failed with status 6); decoding JPEG files on the CPU from now on"
+    check "that is said once" once status "nvJPEG failed"
     jpeg_run refused status=3
     check "files that it refuses: one by one" said refused "nvJPEG decoded 1 JPEG files, the processor 11"
     jpeg_run size size
     check "sizes that are not the file's: the processor's" same jpeg size
     jpeg_run old "" "$build/tests/fakejpeg/old"
-    check "what is missing in it is named" said old "nvJPEG cannot be used: libnvjpeg.so.13 has no nvjpegDecode; the processor decodes JPEG files"
+    check "what is missing in it is named" said old "cannot use nvJPEG: libnvjpeg.so.13 has no nvjpegDecode; decoding JPEG files on the CPU"
     check "and the processor decodes" same jpeg old
 else
     sed 's/^/# /' "$work/make"
@@ -216,7 +216,7 @@ check "that is said" said shared "its 2 workers use the same GPUs of this machin
 agent 300000
 run "$work/emulated" little FP32 --gpus 1
 check "with little memory" succeeded little
-check "fewer items at once, and that is said" said little "items at once are too many: device \"cuda\": the GPU's memory is full"
+check "fewer items at once, and that is said" said little "items is too large: device \"cuda\": the GPU's memory is full"
 check "the same pictures" same cpu little
 agent 20000
 run "$work/emulated" tiny FP32 --gpus 1

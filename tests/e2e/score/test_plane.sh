@@ -124,7 +124,7 @@ runs_again() { # job, why; more variables
 pod plain anew coordinate "$(spec)" WINDLASS_UID=another
 ended anew 60
 check "the same job applied anew has nothing to do, and says so" \
-    [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: an earlier run has done it all" ]
+    [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: an earlier run has finished this job" ]
 check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
 runs_again plain "without its output there is no end"

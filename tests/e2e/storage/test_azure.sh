@@ -91,7 +91,7 @@ check "a wrong key is refused" wrong_key
 no_key() {
     secret films/azurestorageaccountkey "no base64, $(head -c 9 /dev/urandom | base64)"
     remember "$(cat "$azurite/stores/films/azurestorageaccountkey")"
-    says 3 "/films/azurestorageaccountkey: no key of an account" probe $here || return
+    says 3 "/films/azurestorageaccountkey: not an account key" probe $here || return
     rm "$azurite/stores/films/azurestorageaccountkey"
     says 3 "holds neither azurestorageaccountkey nor azurestorageaccountsastoken" probe $here
 }
@@ -99,7 +99,7 @@ check "what is no key is told by its file" no_key
 as_key
 check "no such container" says 3 "not-found: az://films/nowhere/x: there is no such container" list az://films/nowhere/x
 read_only() {
-    WINDLASS_STORES='[{"account":"films","readOnly":true}]' says 3 "denied: $here: this account is only read" put $here x &&
+    WINDLASS_STORES='[{"account":"films","readOnly":true}]' says 3 "denied: $here: this account is read-only" put $here x &&
         WINDLASS_STORES='[{"account":"films","readOnly":true}]' store list $here
 }
 check "readOnly" read_only
@@ -108,7 +108,7 @@ echo here | store put $here held
 ##### SAS
 check "with a SAS" eval 'as_sas "$(sas rwdl 60)"; round_trip'
 check "a SAS that may only read" eval 'as_sas "?$(sas rl 60)"; store get $here held && says 3 "denied: $here: the storage says 403" put $here x'
-check "no SAS at all" eval 'as_sas "sv=2021&x=1"; says 3 "azurestorageaccountsastoken: no shared access signature" get $here held'
+check "no SAS at all" eval 'as_sas "sv=2021&x=1"; says 3 "azurestorageaccountsastoken: not a shared access signature" get $here held'
 later_sas() { sleep 2; as_sas "$(sas rwdl 60)"; }
 check "a SAS is replaced before it ends" eval 'as_sas "$(sas rwdl 7)"; holds held 10 later_sas'
 check "a SAS has ended" eval 'as_sas "$(sas rwdl 3)"; ! holds held 6 >/dev/null && grep -q "^denied: $here/held: the storage says 403" "$work/held"'
@@ -162,9 +162,9 @@ several_tokens() {
 check "tokens are fetched again before they end, with the pod's new one" several_tokens
 check "one token serves many requests" eval 'before=$(given); as -- holds held 2 && [ $(($(given) - before)) -eq 1 ]'
 check "the endpoint is busy" eval 'echo 2 >"$azurite/refusals"; as -- store get $here held && [ "$(cat "$azurite/refusals")" = 0 ]'
-check "the endpoint stays busy" eval 'echo 9 >"$azurite/refusals"; as -- says 3 "no token for the workload identity: 503" get $here held; code=$?; rm "$azurite/refusals"; [ $code -eq 0 ]'
+check "the endpoint stays busy" eval 'echo 9 >"$azurite/refusals"; as -- says 3 "cannot get a token for the workload identity: 503" get $here held; code=$?; rm "$azurite/refusals"; [ $code -eq 0 ]'
 check "the endpoint refuses" as WINDLASS_STORES='[{"account":"films","clientID":"other"}]' -- \
-    says 3 "denied: $here: no token for the workload identity: 401 invalid_client AADSTS700213" get $here held
+    says 3 "denied: $here: cannot get a token for the workload identity: 401 invalid_client AADSTS700213" get $here held
 check "the pod's own token is missing" as AZURE_FEDERATED_TOKEN_FILE="$work/nothing" -- says 3 "denied: $here: " get $here held
 check "there is no endpoint" as AZURE_AUTHORITY_HOST=https://127.0.0.1:1 -- says 3 "unavailable: $here: " get $here held
 check "an identity that is not set up" as AZURE_FEDERATED_TOKEN_FILE= -- says 3 "AZURE_FEDERATED_TOKEN_FILE and AZURE_TENANT_ID are not set" get $here held
@@ -200,7 +200,7 @@ check "a clock that is behind is told" wrong_clock '+2 hours' behind
 check "and one that is ahead" wrong_clock '-2 hours' ahead
 lost_create() {
     faults '[{"method": "PUT", "path": "lost$", "cutBefore": true, "times": 1}]'
-    says 3 "conflict: $here/lost: the storage says 409 BlobAlreadyExists: is there already" create $here lost || return
+    says 3 "conflict: $here/lost: the storage says 409 BlobAlreadyExists: already exists" create $here lost || return
     store stat $here lost
 }
 check "the answer to what was created is lost" lost_create

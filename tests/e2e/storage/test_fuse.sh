@@ -149,7 +149,7 @@ hang() {
     say fuse hang
     sleep 7
     say fuse well
-    ends_well "a mount that hangs for 7 s, with 6 s for a try" 'does not answer within'
+    ends_well "a mount that hangs for 7 s, with 6 s for a try" 'does not respond within'
 }
 killed() {
     own killed
@@ -247,7 +247,7 @@ before() {
     check "a worker on a dead mount leaves with 3" [ $code -eq 3 ]
     leaves deaf
     check "on a mount that hangs, too" [ $code -eq 3 ]
-    check "and says which" grep -q 'volume: data: the storage does not answer' "$work/deaf.log"
+    check "and says which" grep -q 'volume: data: the storage does not respond' "$work/deaf.log"
     [ $failures -eq 0 ] || tail -n 5 "$work/deaf.log" "$work/waits.log" | sed 's/^/# /'
     leaves waits
     check "so does a coordinator" [ $code -eq 3 ]
@@ -272,7 +272,7 @@ forever() {
     leaves c
     check "a coordinator whose mount hangs for good leaves after 5 min ($((SECONDS - start)) s, with $code)" \
         test $code -eq 3 -a $((SECONDS - start)) -ge 295
-    check "and its last words name the volume" grep -q 'volume: data: the storage does not answer within 300 s' "$work/c.words"
+    check "and its last words name the volume" grep -q 'volume: data: the storage does not respond within 300 s' "$work/c.words"
     say fuse well
 }
 

@@ -337,7 +337,7 @@ begin_away() {
     done
     mv "$out/$1" "$out/$1-away"
     for _ in $(seq 1200); do
-        grep -q '^the result: .*; it is tried for [0-9]* s more' "$work/$1" && return
+        grep -q '^the result: .*; retrying for [0-9]* s' "$work/$1" && return
         sleep 0.1
     done
     return 1
@@ -528,7 +528,7 @@ check "a network of another shape is refused" refused 2 "the network takes ?x1x1
 spec bad "$smooth" 1 '"loss": "MeanSquared"'
 check "a loss that does not fit is refused" refused 2 "loss: MeanSquared does not fit targets that are classes"
 spec one "$smooth" 26 "\"seed\": $one_seed"
-told() { timeout 300 "$trainer" train >"$work/told" 2>&1 && grep -q 'is not used: it is of another model, other data or settings' "$work/told"; }
+told() { timeout 300 "$trainer" train >"$work/told" 2>&1 && grep -q 'skipping checkpoint .*: it belongs to another model, data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
 WINDLASS_RUN=00000000000000bb
 check "another job's output is refused" refused 2 "out/one holds the results of job trains (run 00000000000000aa); choose another output"

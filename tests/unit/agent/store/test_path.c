@@ -62,8 +62,8 @@ static const struct {
     {"vol/a/b/..", "vol/a/b/..: a part \"..\" is not allowed"},
     {"vol/../outside/secret", "a part \"..\" is not allowed"},
     {"vol/..a", "vol/..a: no such file"},
-    {"vol/up/secret", "vol/up/secret: a symbolic link on the way leaves the volume"},
-    {"vol/absolute/secret", "vol/absolute/secret: a symbolic link on the way leaves"},
+    {"vol/up/secret", "vol/up/secret: a symbolic link in the path leaves the volume"},
+    {"vol/absolute/secret", "vol/absolute/secret: a symbolic link in the path leaves"},
     {"vol/loop", "vol/loop: "},
     {"vol/dangling", "vol/dangling: no such file"},
     {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
@@ -113,8 +113,8 @@ static void resolves(void) {
     check_resolved("vol/inside/new/deep/er", "/a/b/new/deep/er", NULL);
     check_resolved("vol/new//x/", "/new/x", NULL);
     check_resolved("vol/up/new", NULL, "leaves the volume");
-    check_resolved("vol/dangling", NULL, "is a symbolic link to nothing");
-    check_resolved("vol/dangling/x", NULL, "is a symbolic link to nothing");
+    check_resolved("vol/dangling", NULL, "is a broken symbolic link");
+    check_resolved("vol/dangling/x", NULL, "is a broken symbolic link");
     check_resolved("vol/new/../../x", NULL, "\"..\"");
 }
 
@@ -124,7 +124,7 @@ static void finds_files(void) {
     } wrong[] = {
         {"vol/a/b", "vol/a/b: is not a regular file"},
         {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
-        {"vol/up/secret", "vol/up/secret: a symbolic link on the way leaves the volume"},
+        {"vol/up/secret", "vol/up/secret: a symbolic link in the path leaves the volume"},
     };
     struct error err = {0};
     AUTO(text_freep) char *wanted = x_printf("%s/a/b/file", volume);

@@ -188,12 +188,12 @@ static void test_what_cannot_be_used_is_named(void) {
     CHECK(is_state(&loaded.checkpoint));
     CHECK_STR(
         told.text,
-        "r/checkpoint/000000000004-000000000250: it is of another model, other data or "
+        "r/checkpoint/000000000004-000000000250: it belongs to another model, data or "
         "settings\n"
         "r/checkpoint/000000000003-000000000001: 5 bytes are too few or too many for a checkpoint\n"
-        "r/checkpoint/000000000002-000000000400: it says another generation or step than its "
+        "r/checkpoint/000000000002-000000000400: its generation or step differs from its "
         "name\n"
-        "r/checkpoint/000000000002-000000000300: its sum is wrong\n");
+        "r/checkpoint/000000000002-000000000300: its checksum is wrong\n");
     CHECK_OK(checkpoint_load(&place, &(struct checkpoint_wanted){1, "d1", tell, &told}, &found,
                              &loaded, &err),
              &err);

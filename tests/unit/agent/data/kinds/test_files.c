@@ -134,7 +134,7 @@ static void broken_pictures_are_named(void) {
         const char *error;
     } rows[] = {
         {"broken/zero.jpg", 0, "broken/zero.jpg: is empty (0 bytes); a JPEG or PNG picture"},
-        {"broken/text.jpg", -1, "broken/text.jpg: is of no known format; a JPEG or PNG"},
+        {"broken/text.jpg", -1, "broken/text.jpg: has an unknown format; a JPEG or PNG"},
         {"broken/half.jpg", 900, "broken/half.jpg: corrupt JPEG: "},
         {"broken/head.jpg", 40, "broken/head.jpg: corrupt JPEG: "},
     };

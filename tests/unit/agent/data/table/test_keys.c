@@ -241,7 +241,7 @@ static void test_many_ranges_are_an_object(void) {
     AUTO(tree_freep) json_t *other = list(spec, &err);
     CHECK(!other);
     CHECK_STR(err.text, "spec.input.table.path: out/many: has changed since this run began to list "
-                        "it: choose another output or, when no pod of it lives, delete "
+                        "it: choose another output or, if none of its pods runs, delete "
                         "out/o/.windlass (windlass run --restart does)");
 }
 

@@ -347,7 +347,7 @@ static void test_a_bad_header_is_invalid(void) {
     static const struct {
         const char *header, *problem;
     } rows[] = {
-        {"a,b,c", "the header has a NUL byte: UTF-8 is read, not UTF-16"},
+        {"a,b,c", "the header has a NUL byte: expected UTF-8, not UTF-16"},
         {"a,b,a\n", "the header has the column \"a\" twice"},
         {"\"x\ny\",\"x\ny\"\n", "the header has the column \"x\\ny\" twice"},
         {",\n", "the header has the column \"\" twice"},

@@ -20,7 +20,7 @@ static const struct {
     {"bad-picture.png", "ff -f lavfi -i testsrc2=s=64x64 -frames:v 1 $OUT",
      "media/bad-picture.png: is not a video that can be read"},
     {"bad-sound.mp4", "ff -f lavfi -i sine=440:d=1 -c:a aac $OUT",
-     "media/bad-sound.mp4: holds no video stream (format "},
+     "media/bad-sound.mp4: contains no video stream (format "},
     {"bad-cover.mp3",
      "ff -f lavfi -i testsrc2=s=64x64 -frames:v 1 cover-$OUT.png && ff -f lavfi -i "
      "sine=440:d=1 -i cover-$OUT.png -map 0 -map 1 -c:a libmp3lame -c:v copy "

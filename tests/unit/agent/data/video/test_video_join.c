@@ -197,7 +197,7 @@ static void incomplete_parts_are_told(void) {
     /* Pictures of another size cannot be of the same video. */
     CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 48, &err), &err);
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
-    CHECK(strstr(err.text, "(48x48) is coded otherwise than the first (32x32)") != NULL);
+    CHECK(strstr(err.text, "(48x48) has another codec or size than the first (32x32)") != NULL);
     error_clear(&err);
     /* A part with fewer frames than its mini-batch, as from another run. */
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
@@ -217,7 +217,7 @@ static void incomplete_parts_are_told(void) {
     CHECK_OK(store_put(output, part.name, bytes, (size_t)part.size_bytes, STORE_REPLACE, &err),
              &err);
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
-    CHECK(strstr(err.text, "try/1-2: is not what was committed") != NULL);
+    CHECK(strstr(err.text, "try/1-2: differs from what was committed") != NULL);
     CHECK(!parts.places[1].is_broken && parts.places[2].is_broken);
     free(parts.places);
     video()->listing_free(listing);

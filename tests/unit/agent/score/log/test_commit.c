@@ -388,7 +388,7 @@ static void torn_or_missing_in_the_middle_is_refused(void) {
     CHECK(strstr(err.text, "commit/000000000002 is torn") != NULL);
     CHECK_INT(unlink(path), 0);
     CHECK(open_log(&log, &err) < 0 && err.kind == ERROR_INVALID);
-    CHECK(strstr(err.text, "commit/000000000002 is not there") != NULL);
+    CHECK(strstr(err.text, "commit/000000000002 is missing, ") != NULL);
     end_hand();
 }
 
@@ -479,7 +479,7 @@ static void changed_commits_do_not_count(void) {
     replace_in(path, "[\"d\",0", "[\"d\",9", false);
     CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000001 is torn"));
     replace_in(path, "\"epoch\":0", "\"epoch\":0", true); /* a claim that voids the first one */
-    CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000002 is not of the coordinator"));
+    CHECK(open_log(&log, &err) < 0 && strstr(err.text, "000000000002 was not written by"));
     end_hand();
 }
 

@@ -184,7 +184,7 @@ static void test_a_slice_is_parted_among_the_inputs(void) {
     struct error other = {0};
     inputs[1].texts = texts_new(&arena);
     CHECK_INT(slices_part(&slice, inputs, 3, parts, &other), -1);
-    CHECK(strstr(other.text, "input b takes texts, which spec.input.npy has not"));
+    CHECK(strstr(other.text, "input b takes texts, which spec.input.npy does not have"));
     arena_release(&arena);
 }
 

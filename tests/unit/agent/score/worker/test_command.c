@@ -259,7 +259,7 @@ static void test_inits_that_fail_say_why(void) {
          "No module "
          "named 'torch'",
          ERROR_FAILED},
-        {"init-silent", "init: did not say that it is ready within ", ERROR_TIMEOUT},
+        {"init-silent", "init: did not report that it is ready within ", ERROR_TIMEOUT},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct command_options options = options_of(MISBEHAVE(rows[i].mode));

@@ -84,11 +84,11 @@ static void test_idx_that_is_wrong_is_refused(void) {
         {3, 0, 0, "i.idx: has 0 axes"},
         {3, 9, 0, "i.idx: has 9 axes"},
         {7, 0, 0, "i.idx: has no elements"},
-        {4, 255, 0, "i.idx: is shorter than its head says"},
-        {-1, 0, 1, "i.idx: is shorter than its head says"},
-        {-1, 0, IDX_BYTES - 10, "i.idx: is cut off in its head"},
+        {4, 255, 0, "i.idx: is shorter than its header says"},
+        {-1, 0, 1, "i.idx: is shorter than its header says"},
+        {-1, 0, IDX_BYTES - 10, "i.idx: is truncated within its header"},
         {-1, 0, IDX_BYTES, "i.idx: is not an IDX file"},
-        {-1, 0, -1, "i.idx: has 1 bytes behind its elements"},
+        {-1, 0, -1, "i.idx: has 1 bytes after its elements"},
         {7, COUNT - 1, HIGH * WIDE, "6 images, but 7 labels"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
