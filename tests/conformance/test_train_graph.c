@@ -67,7 +67,7 @@ static void check_row(const struct row *row, uint32_t seed, const char *name) {
             return;
         }
     }
-    printf("# %s: every draw stands on an edge\n", row->name);
+    printf("# %s: every draw is on an edge\n", row->name);
     test_failures++;
 }
 

@@ -16,7 +16,7 @@ def caller(port):
                 return words["WINDLASS_JOB"] + "-" + words["WINDLASS_INDEX"]
         except OSError:
             pass
-    return "nobody"
+    return "unknown"
 
 
 def scheduled():

@@ -13,7 +13,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=160x120:rate=10:duration=2 -c:v libx26
 ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=10:duration=0.3 "$work/data/photos/p%d.png"
 head -c $(($(stat -c %s "$work/data/media/clip.mp4") / 2)) "$work/data/media/clip.mp4" >"$work/data/media/cut.mp4"
 : >"$work/data/media/zero.mp4"
-echo "this is no video" >"$work/data/media/text.mp4"
+echo "this is not a video" >"$work/data/media/text.mp4"
 : >"$work/data/model/zero.onnx"
 head -c 4000 /dev/urandom >"$work/data/model/noise.onnx"
 # A length that promises 2^60 bytes.

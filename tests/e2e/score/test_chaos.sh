@@ -237,7 +237,7 @@ check "pictures are under way again" await 60 has "$work/data/halted/p003.png"
 sleep 1.2 # until the status counts some
 kill -INT "$(windlass_of $run)"
 check "Ctrl-C ends them" ends_with $run 130
-check "and says where the finished ones lie" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
+check "and says where the finished results are" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
 
 # The input disappears when only the join remains.
 manifest '{video: {path: data/film.mp4}}' data/lost slow

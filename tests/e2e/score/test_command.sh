@@ -100,7 +100,7 @@ show
 
 ##### those that misbehave #######################################################################
 job noise 'mode: AppendRow'
-check "noise, second answers and ids that nobody asked: the same rows" diff "$rows" "$work/wanted"
+check "noise, second answers and unknown ids change no row" diff "$rows" "$work/wanted"
 check "noise and stderr are in the worker's log, with the slot" pods_say 'slot [01]: what goes wrong in'
 check "and kept with the results, by try" grep -qr -- '-- .* mini-batch [0-5], try 1' "$work"/data/out/.windlass/*/log/
 show
@@ -113,34 +113,34 @@ check "a crash ends a try" diff "$rows" "$work/wanted"
 check "and says how" pods_say 'ended by signal 11'
 show
 WORKERS=1 SIZE=1 job once-each 'mode: AppendRow' '' 'processesPerWorker: 1'
-check "who ends behind each answer is started again, and no try is counted" [ "$code $(count .miniBatches.retried)" = "0 0" ]
+check "a program that ends after each answer is restarted, and no try is counted" [ "$code $(count .miniBatches.retried)" = "0 0" ]
 check "the same rows" diff "$rows" "$work/wanted"
 show
 job refuses 'mode: AppendRow'
-check "who ends of a mini-batch, however quietly, fails the job" [ $code -eq 1 ]
+check "a program that a mini-batch ends, even with exit code 0, fails the job" [ $code -eq 1 ]
 check "with its exit code, after all tries" says 'ended with exit code 0 (mini-batch [0-9]* on .*, 3 tries'
 show
 job init-once 'mode: AppendRow'
-check "who dies in init once is started again" diff "$rows" "$work/wanted"
+check "a program that dies once in init is restarted" diff "$rows" "$work/wanted"
 show
 job forks 'mode: AppendRow'
-check "who leaves children is tidied up after" diff "$rows" "$work/wanted"
+check "children that a program leaves behind do no harm" diff "$rows" "$work/wanted"
 check "no process of it is left" [ -z "$(grep -lsF "MINE=$work/data" /proc/[0-9]*/environ 2>/dev/null)" ]
 show
 job wrong-id 'mode: AppendRow'
-check "answers to what nobody asked are none: the job fails" [ $code -eq 1 ]
+check "answers with an unknown id do not count: the job fails" [ $code -eq 1 ]
 check "and says why" says 'no answer within 2'
 show
 job error 'mode: AppendRow'
 check "an error answer fails the job" [ $code -eq 1 ]
 check "with its words" says 'out of memory'
 show
-check "of a program that says nothing nothing is told" [ "$(count .failedLog)" = null ]
+check "a program without output leaves no failedLog" [ "$(count .failedLog)" = null ]
 job says 'mode: AppendRow'
 said=$(count .failedLog)
-check "what it said in the mini-batch that failed is told, bounded and clean" \
+check "failedLog has its output of the failed mini-batch, bounded and clean" \
     [ "$(grep -cE '^line [0-9]+ of [0-9]+  \[31mü' <<<"$said") $(wc -l <<<"$said") $(LC_ALL=C grep -c '[^ -~ü]' <<<"$said")" = "10 10 0" ]
-check "to whoever runs it, too" eval 'says "  the program.s last lines in the first mini-batch that failed" && [ "$(grep -c "^    | line " "$work/log")" = 10 ]'
+check "windlass run prints it, too" eval 'says "  the program.s last lines in the first mini-batch that failed" && [ "$(grep -c "^    | line " "$work/log")" = 10 ]'
 job few 'mode: AppendRow'
 check "fewer results than items" says '1 results for 2 items'
 show

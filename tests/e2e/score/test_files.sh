@@ -60,7 +60,7 @@ done
 check "and stays" [ "$(cat "$work"/data/lists/* | sort -u) $(find "$work/data/lists" -mindepth 1 -name '.*' | wc -l)" = "p5.png 0" ]
 mv "$work/data/lists/summary.json" "$work/data/lists/list.txt"
 run lists '{path: data/in, manifest: data/lists/list.txt}'
-check "one of another name may lie there" [ "$code $(made lists)$(cat "$work/data/lists/list.txt")" = "0 ./p5.png p5.png" ]
+check "a file of another name may be there" [ "$code $(made lists)$(cat "$work/data/lists/list.txt")" = "0 ./p5.png p5.png" ]
 for i in 4 1 6 2 5 3; do touch -d "2026-01-0$i 12:00" "$work/data/in/p$((7 - i)).png"; done
 touch -d "2025-01-01" "$work/data/in/deep/p7.png"
 run changed '{path: data/in, pattern: "*.png", order: Modified}'

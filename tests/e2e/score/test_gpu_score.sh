@@ -154,7 +154,7 @@ jpeg_run() {
     agent 0 1 "$2"
     LD_LIBRARY_PATH=$([ "$2" = - ] || echo "$folder") run "$work/emulated" "$1" FP32 --gpus 1
     check "JPEG files on a GPU: $1" succeeded "$1"
-    check "$1: broken files are told as by the processor" [ "$(failed jpeg)" = "$(failed "$1")" ]
+    check "$1: broken files are reported as on the CPU" [ "$(failed jpeg)" = "$(failed "$1")" ]
 }
 once() { [ "$(cat "$work/state-$1"/*worker*.log | grep -c "$2")" -eq 1 ]; }
 jpeg_run missing -
@@ -189,7 +189,7 @@ if make -s fakejpeg 2>"$work/make"; then
     check "and the processor decodes" same jpeg old
 else
     sed 's/^/# /' "$work/make"
-    check "what stands in for nvJPEG is built" false
+    check "the stand-in for nvJPEG is built" false
 fi
 kind=in
 agent 0 2
@@ -207,7 +207,7 @@ parts() { sed -n 's/.*slot 0 scores on device cuda0, CUDA_VISIBLE_DEVICES is //p
 CUDA_VISIBLE_DEVICES=2,0 run "$work/emulated" parted FP32 --gpus 1 --workers 2
 check "two workers with a GPU each of two" succeeded parted
 check "each has its own" eval '[ -n "$(parts parted)" ] && [ -z "$(parts parted | uniq -d)" ] && ! parts parted | grep -vqx "[02]"'
-check "nothing is said of sharing" eval '! grep -q "use the same GPUs" "$work/parted.said"'
+check "no message about sharing" eval '! grep -q "use the same GPUs" "$work/parted.said"'
 check "the same pictures" same cpu parted
 CUDA_VISIBLE_DEVICES=1 run "$work/emulated" shared FP32 --gpus 1 --workers 2
 check "two workers on one GPU" succeeded shared

@@ -129,7 +129,7 @@ check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")"
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
 runs_again plain "without its output there is no end"
 mv "$work/plain/in.mp4" "$work/plain/painted/in.mp4"
-runs_again plain "who was told to stop has not ended it"
+runs_again plain "a stopped coordinator has not ended the run"
 show plain
 
 ##### kill -9 in the middle ######################################################################
@@ -179,7 +179,7 @@ until_true 60 grep -qs "another certificate" "$work/strict/doubter.log"
 check "a coordinator with another certificate is not trusted" grep -q "another certificate" "$work/strict/doubter.log"
 kill "${pid[doubter]}"
 ended doubter 60
-check "a worker that is told to stop leaves with 130" [ $code -eq 130 ]
+check "a worker that gets SIGTERM exits with 130" [ $code -eq 130 ]
 python3 tests/e2e/score/garbage.py "$port" secret >"$work/garbage" 2>&1
 check "garbage is refused, politely where it can be" [ $? -eq 0 ]
 [ -s "$work/garbage" ] && sed 's/^/# /' "$work/garbage"
@@ -187,7 +187,7 @@ check "TLS 1.2 is refused" sh -c "! curl -sk --tls-max 1.2 https://127.0.0.1:$po
 check "the coordinator goes on" [ "$(progress .state,.workers | xargs)" = "Running 0" ]
 kill "${pid[coordinator]}"
 ended coordinator 60
-check "a coordinator that is told to stop leaves with 130" [ $code -eq 130 ]
+check "a coordinator that gets SIGTERM exits with 130" [ $code -eq 130 ]
 check "its last words say what is kept" grep -q "Cancelled; the results of 0 of $frames items are kept" "$work/strict/coordinator.words"
 show strict
 
@@ -262,7 +262,7 @@ refused no-output "$(spec)" "spec.output.path"
 pod failing coordinator coordinate "$(spec 60 data/in.mp4 data/root.onnx)"
 pod failing worker-0 score "$(spec 60 data/in.mp4 data/root.onnx)"
 ended coordinator 60
-check "a network whose output is no picture fails the job" [ $code -eq 1 ]
+check "a network whose output is not a picture fails the job" [ $code -eq 1 ]
 check "$(words failing .message)" sh -c "jq -r .message '$work/failing/coordinator.words' | grep -q '3 tries'"
 check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
 check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]

@@ -155,7 +155,7 @@ for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; sleep 0.01; done
 timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --restart >"$work/log2" 2>&1 </dev/null
 check "--restart is refused while a coordinator lives (code $?)" grep -q 'a coordinator of this run lives' "$work/log2"
 ends
-check "which ends as if nobody had asked" [ "$code $(asked) $(wc -l <"$work/data/out/rows.txt")" = "0 200 200" ]
+check "which ends as if no request had come" [ "$code $(asked) $(wc -l <"$work/data/out/rows.txt")" = "0 200 200" ]
 show
 
 ##### a film through a network ###################################################################

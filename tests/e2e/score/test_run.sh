@@ -73,12 +73,12 @@ refuses "no manifest" 2 "-f FILE is missing"
 refuses "an unknown option" 2 "--fast: unknown option" -f "$job" --fast
 refuses "a word too many" 2 "more: not expected" -f "$job" more
 refuses "no worker" 2 "--workers 0" -f "$job" --workers 0
-refuses "a worker that is no number" 2 "'two' is not a whole number" -f "$job" --workers two
+refuses "a worker count that is not a number" 2 "'two' is not a whole number" -f "$job" --workers two
 
 ##### the manifest ###############################################################################
 refuses "a manifest that is not there" 2 "$work/none.yaml" -f "$work/none.yaml"
 printf 'a: [\n' >"$work/bad.yaml"
-refuses "a manifest that is no YAML" 2 "bad.yaml:" -f "$work/bad.yaml"
+refuses "a manifest that is not YAML" 2 "bad.yaml:" -f "$work/bad.yaml"
 sed 's/miniBatchSize/miniBatchSise/' "$job" >"$work/bad.yaml"
 refuses "an unknown field" 2 "spec.miniBatchSise" -f "$work/bad.yaml"
 sed 's/kind: BatchScore/kind: Deployment/' "$job" >"$work/bad.yaml"

@@ -20,7 +20,7 @@ trap finish EXIT
 
 ##### what it is ##################################################################################
 says() { grep -qF -- "$1" <("${@:2}" 2>&1); }
-check "it is static, and may lie anywhere in memory" says "static-pie linked" file "$shim"
+check "it is static and position-independent" says "static-pie linked" file "$shim"
 check "it wants no library" says "statically linked" ldd "$shim"
 no_loader() { ! readelf -lW "$shim" | grep -q INTERP && ! readelf -dW "$shim" | grep -q NEEDED; }
 check "and no loader" no_loader
@@ -55,7 +55,7 @@ chmod 755 "$work"
 chown -R 65532:65532 "$root/data"
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 port=$((20000 + $$ % 20000))
-nobody=(setpriv --reuid=65532 --regid=65532 --clear-groups)
+unprivileged=(setpriv --reuid=65532 --regid=65532 --clear-groups)
 more=() # environment for both roles
 # pod NAME DATA COMMAND...
 pod() {
@@ -80,7 +80,7 @@ show() {
 # job NAME COMMAND...: the worker is the command; the coordinator the agent.
 job() {
     port=$((port + 1))
-    pod coordinator "$root/data" "${coordinator[@]}" "${nobody[@]}" "$agent" coordinate
+    pod coordinator "$root/data" "${coordinator[@]}" "${unprivileged[@]}" "$agent" coordinate
     pod worker "${worker_data:-/data}" "${@:2}"
     ends coordinator
     check "$1: the job succeeds" [ $code -eq 0 ]
@@ -121,13 +121,13 @@ check "an empty root: the rows are right" diff "$root/data/out/rows.txt" <(echo 
 check "an empty root: it was traced" grep -q '"/data/in/deep/z"' "$work/trace"
 check "an empty root: no file is touched but the job's" nothing_else
 only_coordinator() { [ "$(peers)" = "AF_INET htons($port) inet_addr(\"127.0.0.1\")" ] || { peers | sed 's/^/# /'; return 1; }; }
-check "an empty root: nobody is asked but the coordinator" only_coordinator
+check "an empty root: the coordinator gets the only requests" only_coordinator
 
 ##### secrets #####################################################################################
 cp tests/e2e/score/spy.py "$root/data/"
 worker_data=$root/data
 spec=$(spec_of data/seen python3 "$root/data/spy.py")
-job "a program that spies on the shim" "${nobody[@]}" "$shim" score
+job "a program that spies on the shim" "${unprivileged[@]}" "$shim" score
 seen() { jq -r "$1" "$root/data/$2/rows.txt" | sort -u | xargs; }
 check "its environment and memory are closed" [ "$(seen '.environ, .maps' seen)" = "Permission denied" ]
 check "its arguments are the command" [ "$(jq -r '.arguments' "$root/data/seen/rows.txt" | tr '\0' ' ' | sort -u | head -1)" = "$shim score " ]
@@ -137,10 +137,10 @@ check "nor OPENSSL_CONF" [ "$(seen '.variables.OPENSSL_CONF' seen)" = null ]
 check "the token is in no row, log or object" eval '! grep -rqF "$token" "$root/data" "$work"/*.log'
 # As under `windlass run`, where the agent is the worker.
 spec=$(spec_of data/agent python3 "$root/data/spy.py")
-job "the same program and windlass-agent" "${nobody[@]}" "$agent" score
+job "the same program and windlass-agent" "${unprivileged[@]}" "$agent" score
 check "windlass-agent's environment and memory are closed, too" [ "$(seen '.environ, .maps' agent)" = "Permission denied" ]
 # shellcheck disable=SC2016 # for the inner shell
-open_parent() { printf '%s\n' '{"init": {}}' '{"id": 1, "items": [1]}' | "${nobody[@]}" sh -c 'python3 "$1"; true' sh "$root/data/spy.py" | jq -r '.results // [] | .[].environ'; }
+open_parent() { printf '%s\n' '{"init": {}}' '{"id": 1, "items": [1]}' | "${unprivileged[@]}" sh -c 'python3 "$1"; true' sh "$root/data/spy.py" | jq -r '.results // [] | .[].environ'; }
 check "it would have found what is not closed" [ "$(open_parent)" = read ]
 unset worker_data
 

@@ -56,7 +56,7 @@ round() { # job, how the worker is notified
     unset "pid[coordinator]"
     leaves worker-1
     check "$1: with every frame" [ "$(count_frames "$work/$1/o/in.mp4")" = 100 ]
-    check "$1: nothing was tried twice, nobody counts as lost" \
+    check "$1: nothing was tried twice, no worker counts as lost" \
         [ "$(jq -r '.miniBatches.retried, ([.workers[] | .lost + .errors + .timeouts] | add)' "$work/$1/o/summary.json" | xargs)" = "0 0" ]
     [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; jq -c '.miniBatches, .workers' "$work/$1/o/summary.json" | sed 's/^/# /'; }
 }

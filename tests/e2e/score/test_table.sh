@@ -130,11 +130,11 @@ programs() {
     own programs
     job '{path: data/csv}' crash $'miniBatchSize: 4KB\n  errorThreshold: -1'
     check "a program that dies of a block: the block has failed, no other" [ "$code $(count .miniBatches.failed)" = "0 1" ]
-    check "every row of it is told by its place" [ "$(jq -r .item "$work/data/out/failed.jsonl" | sort -u | grep -c '^a.csv:')" = "$(count .items.failed)" ]
+    check "every row of it is named by its place" [ "$(jq -r .item "$work/data/out/failed.jsonl" | sort -u | grep -c '^a.csv:')" = "$(count .items.failed)" ]
     check "and every row has ended once" [ "$(($(wc -l <"$out") + $(wc -l <"$work/data/out/failed.jsonl")))" = $((rows * 3)) ]
     show
     job '{path: data/csv}' failed $'miniBatchSize: 4KB\n  errorThreshold: -1'
-    check "rows that the program fails are told by their places" \
+    check "rows that the program fails are named by their places" \
         diff <(jq -r .item "$work/data/out/failed.jsonl" | sort) <(python3 - "$work/data/csv" <<'P' | sort
 import csv, io, sys, os
 sys.path.insert(0, "tests/e2e/score")
@@ -203,7 +203,7 @@ keyed() {
     check "a column that is not there is refused, by name" \
         [ "$code $(grep -c 'a.csv: has no column "week" (spec.input.table.partitionKeys), but \["n","shop","day"\]' "$work/log")" = "2 1" ]
     job '{path: data/bad, partitionKeys: [x]}' plain "errorThreshold: $bad"
-    check "rows without a key are told by their places" diff <(jq -r .item "$work/data/out/failed.jsonl" | sort -V) "$places"
+    check "rows without a key are named by their places" diff <(jq -r .item "$work/data/out/failed.jsonl" | sort -V) "$places"
     show
 }
 

@@ -95,7 +95,7 @@ no_key() {
     rm "$azurite/stores/films/azurestorageaccountkey"
     says 3 "holds neither azurestorageaccountkey nor azurestorageaccountsastoken" probe $here
 }
-check "what is no key is told by its file" no_key
+check "an invalid key is reported with its file" no_key
 as_key
 check "no such container" says 3 "not-found: az://films/nowhere/x: there is no such container" list az://films/nowhere/x
 read_only() {
@@ -175,7 +175,7 @@ by_name() { WINDLASS_NAME_SERVERS=$names WINDLASS_BLOB_ENDPOINT=https://ACCOUNT.
 check "by its name, over our own resolver" by_name blob.windlass.test round_trip
 check "a name that is not in the certificate" by_name other.windlass.test says 3 "denied: $here: HEAD https://films.other.windlass.test" probe $here
 check "no such name" by_name blob.nowhere.test says 3 "not-found: $here: films.blob.nowhere.test: host not found" probe $here
-check "an authority that nobody trusts" env WINDLASS_AUTHORITIES= bash -c "! '$tool' probe $here 2>'$work/err' && grep -q '^denied: $here: ' '$work/err'"
+check "an untrusted certificate authority" env WINDLASS_AUTHORITIES= bash -c "! '$tool' probe $here 2>'$work/err' && grep -q '^denied: $here: ' '$work/err'"
 
 ##### faults
 beside proxy/port env SEED="${SOAK_SEED:-5}" bash -c "mkdir -p '$azurite/proxy' && exec python3 tests/proxy/proxy.py '$azurite/proxy' $port \
@@ -196,7 +196,7 @@ wrong_clock() {
     faults '[]'
     return $code
 }
-check "a clock that is behind is told" wrong_clock '+2 hours' behind
+check "a clock that is behind is reported" wrong_clock '+2 hours' behind
 check "and one that is ahead" wrong_clock '-2 hours' ahead
 lost_create() {
     faults '[{"method": "PUT", "path": "lost$", "cutBefore": true, "times": 1}]'
@@ -241,7 +241,7 @@ start
 
 ##### what others leave in a container
 odd() { python3 tests/azurite/az.py "$azurite" put films "tests/odd/$1" text; }
-check "folders' place holders are no objects" eval 'odd a && odd "dir/" && odd "dir/b" && store list az://films/tests/odd && [ "$(cat "$work/out")" = "a 4
+check "place holders of folders do not count as objects" eval 'odd a && odd "dir/" && odd "dir/b" && store list az://films/tests/odd && [ "$(cat "$work/out")" = "a 4
 dir/b 4" ]'
 folder() { python3 tests/azurite/az.py "$azurite" folder films tests/odd/stub; }
 no_object() {
@@ -250,9 +250,9 @@ no_object() {
         store list az://films/tests/odd && ! grep -q stub "$work/out"
 }
 check "nor are those that stand for a folder, as mounts and Data Lake leave them" no_object
-check "names that nobody could ask for" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is not a valid object name" list az://films/tests/odd'
+check "names that store_get would refuse" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is not a valid object name" list az://films/tests/odd'
 
-##### nobody heard a secret
+##### no secret was logged
 quiet() {
     [ "$(wc -l <"$work/secrets")" -gt 15 ] && [ -s "$work/said" ] && grep -q WINDLASS_STORES_FOLDER "$work/seen" || return
     # Keys and signatures may be URL-encoded, too; the federated token and Entra's begin with eyJ.

@@ -147,7 +147,7 @@ check "rows of tables" table
 check "with summary, report and tables beside it" eval \
     '[ "$(az list films tests/made/film | grep -v ^.windlass | sort | tr "\n" " ")" = "failed.jsonl film.mp4 mini_batches.csv report.html summary.json workers.csv " ]'
 check "the ending names them" grep -q "video    az://films/tests/made/film/film.mp4" "$work/said"
-check "nothing of a try is left" eval '! az list films tests/made | grep -E "/(try|join)/"'
+check "no object of a try is left" eval '! az list films tests/made | grep -E "/(try|join)/"'
 check "the same again does nothing" eval \
     'run film az://films/tests/data az://results/tests/data/scripts az://films/tests/made "$film" "$network"; fine && grep -q "nothing to do" "$work/log"'
 other_run() {

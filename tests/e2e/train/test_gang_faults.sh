@@ -219,8 +219,8 @@ killed() {
     for round in $(seq $times); do
         check "kill -9 of a rank, $round" rank_killed 1; show
         check "kill -9 of rank 0, $round" rank_killed 0; show
-        check "a worker that is told to leave does not count, $round" worker_leaves; show
-        check "a spot machine goes: what ran there is told in time, and nothing counts, $round" preempted 1 "0 1" Disruption; show
+        check "a worker that gets SIGTERM does not count, $round" worker_leaves; show
+        check "a spot machine goes: its ranks get SIGTERM in time, and no restart counts, $round" preempted 1 "0 1" Disruption; show
         [ $times -eq 1 ] || check "and that of the one that leads, $round" preempted 0 "0 1" none; show
     done
 }

@@ -254,7 +254,7 @@ no_number() { # fails at once, without a restart
     [ $code -eq 1 ] && says number 'failed: worker 0, rank [01]: .*nan, at a learning rate of 6.4e\+07' && [ "$(log number 0 | grep -c 'all start')" -eq 1 ]
 }
 
-##### who is killed, who is told to end ###########################################################
+##### killed pods, pods that get SIGTERM ###########################################################
 starts() { cat "$work/$1"/out/models/starts-* 2>/dev/null | wc -l; }
 have_started() { [ "$(starts "$1")" -ge "$2" ]; }
 waits="command: [bash, -c, 'setsid sleep \$(cat \"\$1/nap\") & echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
@@ -348,7 +348,7 @@ trainings() {
     check "a training, its figures, its model, its log" trains; show trains
     check "kill -9 of one of its ranks: it goes on from its checkpoint" rank_killed; show shot
     check "SIGTERM: its step is kept, and the next run goes on from it" left_and_again; show left
-    check "a loss that is no number ends it, at once" no_number; show number
+    check "a loss that is not a number ends it at once" no_number; show number
 }
 torch_too() {
     /usr/bin/python3 -c 'import torch' 2>/dev/null || { echo "skip DDP: python3-torch is not here"; return; }

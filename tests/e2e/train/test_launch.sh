@@ -167,7 +167,7 @@ others=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; windlass-ag
 job others 2 "$(metrics "$others" '{"objective":"accuracy","goal":"Maximize"}')"
 pod 0; pod 1; all_end
 others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | tojson')" = '{"reports":0,"others":["acc","loss"],"otherReports":2}' ] && grep -qx 2 "$out/pod-0-1.out"; }
-check "windlass-agent metric; of what is not asked for the names are told" others
+check "windlass-agent metric; unknown metrics are reported by name" others
 show
 
 ##### what fails ##################################################################################
@@ -342,7 +342,7 @@ has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$
 alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
 check "three pods run" until_true 60 has_started 1
 no_utf8() { [ "$(xargs <"$out/bytes")" = "10.77.0.2: the command is not started: byte 6 is not UTF-8 255" ]; }
-check "a command that is no UTF-8 is refused, and nothing runs in its place" no_utf8
+check "a command that is not UTF-8 is refused, and no other runs instead" no_utf8
 first=$(cut -d' ' -f2 "$out/starts.1")
 answers() { env -i WINDLASS_FOLDER="$out/pod-$1-1" "$build/windlass-shim" alive 2>"$work/err"; }
 both_answer() { answers 0 && answers 1; }
@@ -370,7 +370,7 @@ of_memory() { [ "$(progress | jq -c '.restarts | [.counted, .disrupted, .last.ca
 check "a pod that was OOM-killed as a whole: its successor reports it, and it counts" of_memory
 kill -TERM "${pid[pods-2-1]}"
 ends 2
-check "a pod that is told to end ends, 130" [ "$code" = 130 ]
+check "a pod that gets SIGTERM exits with 130" [ "$code" = 130 ]
 pod 2 2
 check "and has a successor" until_true 60 has_started 4
 kill -9 "${pid[pods-0-1]}"
@@ -400,7 +400,7 @@ show
 ##### two that do not reach each other, on ########################################################
 base=6 job_name=walled workers=3 out=$work/walled
 is_walled() { progress | jq -r '"\(.state) \(.restarts.last.cause) \(.message)"' | grep -qE '^Preparing Lost worker 1: pod walled-1-1 cannot reach pod walled-2-1 at 10.77.0.9:[0-9]+: connect: Permission denied; .*NetworkPolicy'; }
-check "who does not reach its neighbour is told before anything starts, with both names" until_true 60 is_walled
+check "a worker that cannot reach its neighbour is reported before anything starts, with both names" until_true 60 is_walled
 none_ran() { [ ! -e "$out/starts" ]; }
 check "and nothing has started" none_ran
 ip -n "$net_prefix-8" route del prohibit 10.77.0.9/32

@@ -187,7 +187,7 @@ dropout() {
         {print "# loss " $2 ", with dropout " $8; worse += $8 > $2; last = $8 / $2} END {exit !(worse >= 8 && last > 1.2)}'
 }
 before=$failures
-check "dropout: the same samples lose the same elements, whoever computes them" dropout
+check "dropout: the same samples lose the same elements on every rank" dropout
 [ $failures -eq $before ] || tail -n 3 "$work/dropout" | sed 's/^/# /'
 
 # ---- killed, and asked to leave ----
@@ -323,7 +323,7 @@ stands() {
     [ $? -eq 4 ] && grep -q 'nothing from the other ranks for 4.0 s: one of them is dead, stopped or cut off' "$work/stands"
 }
 before=$failures
-check "a rank that stands still is left by the other after hangSeconds" stands
+check "the other rank exits hangSeconds after one stops responding" stands
 [ $failures -eq $before ] || tail -n 3 "$work/stands" | sed 's/^/# /'
 
 # begin_away NAME: starts a training whose output is gone when it ends; its pid is in $pid.
@@ -478,7 +478,7 @@ refused() {
 }
 spec bad '{"new": "MLP"}' 400 '"schedule": {"scaling": "Linear", "baseBatchSize": 1}'
 WINDLASS_SPEC=${WINDLASS_SPEC/'"0.05"'/'"1e5"'}
-check "a loss that is no number ends it at once, by name" refused 1 "nan, at a learning rate of 6.4e+06"
+check "a loss that is not a number ends it at once, by name" refused 1 "nan, at a learning rate of 6.4e+06"
 # One pixel of one test sample.
 /usr/bin/python3 - "$data" <<'P'
 import numpy, sys
@@ -494,7 +494,7 @@ for ranks in 1 2; do
     spec bad "$smooth" 2
     WINDLASS_SPEC=$(jq -c ".trainer.data += {$holes} | del(.trainer.data.augment)" <<<"$WINDLASS_SPEC")
     of_test() { mpi -np $ranks "$trainer" train >"$work/refused" 2>&1; [ $? -eq 1 ] && grep -q "the loss over the test data is -\?nan after step 4, " "$work/refused"; }
-    check "a test loss that is no number ends it, too, $ranks ranks" of_test || tail -3 "$work/refused" | sed 's/^/# /'
+    check "a test loss that is not a number ends it, too, $ranks ranks" of_test || tail -3 "$work/refused" | sed 's/^/# /'
 done
 # One step whose loss is finite but whose gradients are not: a layer of 1e-36 followed by one of 1e36.
 /usr/bin/python3 - "$data" <<'P'
@@ -520,7 +520,7 @@ check "another precision is refused" refused 2 "precision: one of FP32, BF16"
 spec bad "$smooth" 1 '"timeline": "yes"'
 check "a timeline is a flag" refused 2 "timeline: "
 spec bad '{"path": "out/bad/model.onnx"}' 1
-check "its own result is no network to begin with" refused 2 "model.path: out/bad/model.onnx is what this training writes"
+check "its own result cannot be its initial network" refused 2 "model.path: out/bad/model.onnx is what this training writes"
 spec bad '{"path": "out/quiet/model.onnx", "freeze": ["*"]}' 1
 check "nothing to train is refused" refused 2 "the network has no weights that could be trained"
 spec bad '{"new": "CNN", "shape": [1, 12, 12]}' 1

@@ -143,7 +143,7 @@ killed() {
 replaced() {
     for round in $(seq $times); do
         check "kill -9 of the one that leads: the same network, $round" worker_killed 0 "1 0" none; show
-        check "a worker is told to leave: the same network, $round" worker_leaves; show
+        check "a worker gets SIGTERM: the same network, $round" worker_leaves; show
     done
 }
 stands() {

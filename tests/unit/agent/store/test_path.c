@@ -36,7 +36,7 @@ static void make_volume(void) {
         const char *name, *target;
     } links[] = {
         {"inside", "a/b"},      {"up", "../outside"}, {"absolute", outside},
-        {"dangling", "nobody"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
+        {"dangling", "nothing"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
     };
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
         snprintf(path, sizeof path, "%s/%s", volume, links[i].name);

@@ -11,7 +11,7 @@ static const struct {
     {"none.mp4", NULL, "spec.input.video.path: media/none.mp4: no such file"},
     {"bad-folder.mp4", "mkdir $OUT", "media/bad-folder.mp4: is a folder, a video file is expected"},
     {"bad-zero.mp4", ": > $OUT", "media/bad-zero.mp4: is empty (0 bytes), a video file"},
-    {"bad-text.mp4", "for i in $(seq 1000); do echo \"This is no film, line $i.\"; done > $OUT",
+    {"bad-text.mp4", "for i in $(seq 1000); do echo \"This is not a video, line $i.\"; done > $OUT",
      "media/bad-text.mp4: is not a video that can be read: "},
     {"bad-random.mkv",
      "openssl enc -aes-128-ctr -pass pass:film -nosalt -pbkdf2 < /dev/zero "
