@@ -35,7 +35,7 @@ static void make_volume(void) {
     struct {
         const char *name, *target;
     } links[] = {
-        {"inside", "a/b"},      {"up", "../outside"}, {"absolute", outside},
+        {"inside", "a/b"},       {"up", "../outside"}, {"absolute", outside},
         {"dangling", "nothing"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
     };
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
