@@ -1,8 +1,9 @@
-/* cluster.h: the interface between the controller and the place where its objects are stored. It
- * has two implementations: operator/local (objects in memory, pods as child processes of `windlass
- * run`) and operator/kube (a Kubernetes API server). Objects are JSON in the form of Kubernetes. An
- * object is identified by its apiVersion, kind, metadata.namespace ("default" when absent) and
- * metadata.name. All calls are made from one thread. Only wait blocks, and only wait calls back. */
+/* cluster.h: the interface between the controller and the place where Kubernetes objects are
+ * stored. It has two implementations: operator/kube (a Kubernetes API server) and operator/local
+ * (objects in memory, pods as child processes of `windlass run`). Objects are JSON, as the API
+ * server has them. An object is identified by its apiVersion, kind, metadata.namespace ("default"
+ * when absent) and metadata.name. All calls are made from one thread. Only `wait` blocks, and
+ * callbacks come only from `wait`. */
 #pragma once
 
 #include "lib/error.h"
@@ -11,11 +12,12 @@
 enum cluster_event {
     CLUSTER_APPLIED, /* the object is new or changed */
     CLUSTER_DELETED, /* the object is gone; this was its last state */
-    /* A watch starts, or restarts because it lost its place in the stream. An object of the kind
-     * that is not reported as APPLIED before LISTED is gone. The watch may restart before LISTED;
-     * what it reported since the last LISTING is then invalid. The object holds only apiVersion and
-     * kind. */
+    /* A complete list of the kind begins: when a watch starts, and again when it was interrupted
+     * and cannot know what was deleted meanwhile. All existing objects follow as APPLIED. The
+     * object of this event and of LISTED has only apiVersion and kind. */
     CLUSTER_LISTING,
+    /* The list is complete: objects of the kind that were not APPLIED since LISTING no longer
+     * exist. If another LISTING comes first, the list starts over. */
     CLUSTER_LISTED,
 };
 
@@ -23,9 +25,9 @@ enum cluster_event {
 typedef void cluster_listener(void *context, enum cluster_event event, const json_t *object);
 
 enum cluster_verb {
-    /* Creates a new object and never modifies an existing one. CONFLICT when the name is taken,
-     * even when it was taken by our own earlier try whose answer was lost: the caller recognizes
-     * its own object by the uid of the owner. */
+    /* Creates a new object; never modifies an existing one. CONFLICT when the name exists already,
+     * even if an earlier try of ours, whose answer was lost, created it: the caller can tell by
+     * the uid in ownerReferences. */
     CLUSTER_CREATE,
     /* Changes an object, or creates it (server-side apply with our field manager, forced). Fields
      * that others set and we do not mention stay. Fields that we set and no longer mention may be
@@ -55,22 +57,22 @@ struct cluster {
 };
 
 struct cluster_ops {
-    /* Makes wait report the objects of this kind, in all namespaces (or in the one that the cluster
-     * was opened for), and only those with the label when label is not NULL. may_be_absent: when
-     * the cluster does not know the kind (its definition is not installed), it has no objects of
-     * it, and the watch tries again from time to time. */
+    /* Starts a watch: from now on `wait` reports the objects of this kind, in all namespaces (or in
+     * the one that the cluster was opened for). label: only objects that have it; NULL: all.
+     * may_be_absent: a kind that the cluster does not know (its definition is not installed) counts
+     * as a kind without objects, and the watch tries again from time to time. */
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, bool may_be_absent, struct error *err);
 
-    /* Starts a write (the object may be kept and never changes afterwards) and calls done exactly
-     * once, from a later wait. Concurrent writes may be carried out in any order; a caller that
-     * needs an order waits for done. done may be NULL when the result is not needed. */
+    /* Starts a write. done is called exactly once, from a later `wait`; NULL: the result is not
+     * needed. The object must not change afterwards; a reference to it may be kept. Several writes
+     * may be carried out in any order: for an order, wait for done. */
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                   cluster_done *done, void *context);
 
-    /* Lists, once, objects that are not watched: at most 50 objects of the kind and namespace of
-     * `like` that match the field selector ("involvedObject.uid=..."). done gets a List with
-     * `items`, as stored, from a later wait. */
+    /* Lists objects that are not watched: at most 50 of the kind and namespace of `like` that match
+     * the field selector ("involvedObject.uid=..."). done gets a List with `items` as `stored`,
+     * from a later `wait`. */
     void (*list)(struct cluster *cluster, const json_t *like, const char *fields,
                  cluster_done *done, void *context);
 

@@ -1,4 +1,5 @@
-/* manifest.h: YAML text -> JSON trees, with the line of every field. The only user of libyaml.
+/* manifest.h: reads YAML as JSON trees, and records the line of every field. The only user of
+ * libyaml.
  *
  * Scalars follow YAML 1.2's core schema: quoted scalars are text; true, false, null, integers and
  * decimal numbers have their types; all others (yes, on, 2026-11-21, 010x) are text. Anchors and

@@ -1,19 +1,19 @@
-/* operator_metrics.h: the controller's counters, and the page /metrics that shows them. The caller
- * adds one line at each place that counts. The counters are global to the process, like the log.
- * Labels are kinds, reasons, verbs and statuses, never the name of a job, a namespace or a user.
- * Thread-safe: the controller's thread counts, the pages' thread reads. */
+/* operator_metrics.h: the controller's metrics, and their text for /metrics. They are global to the
+ * process, like the log. Labels are kinds, reasons, verbs and statuses, never the name of a job, a
+ * namespace or a user. Thread-safe: the controller's thread counts, the HTTP server's thread
+ * (commands/health_server.h) reads. docs/metrics.md lists them. */
 #pragma once
 
 #include "lib/tree.h"
 
-/* An object of a watched kind was seen after a change; before is its previous known state (NULL:
- * none, it existed at the start). Of a job it counts what began, ended or moved on between the two
- * states, of a pod its failure. So an object that is listed again, reported twice or known already
- * counts once. True: it is a job, and has ended with this change. */
+/* Counts what happened to an object of a watched kind between two states: a job that began, ended
+ * or progressed, a pod that failed. before: the previous known state; NULL: the object existed at
+ * the start. An object that is reported again without a change counts nothing. True: it is a job
+ * that ended with this change. */
 bool operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms);
 
-/* The time from when a key was due until it was taken; the duration of a reconcile pass over a job
- * of that kind. */
+/* How long a key of the work queue waited after it was due; how long a reconcile pass took; how
+ * many keys are due. */
 void operator_metrics_wait(int64_t waited_ms);
 void operator_metrics_reconcile(const char *kind, int64_t took_ms, bool failed);
 void operator_metrics_queue(size_t depth);
@@ -30,5 +30,5 @@ void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t t
 void operator_metrics_request(const char *verb, int status, int64_t took_ms);
 void operator_metrics_leader(bool leads);
 
-/* The whole page in Prometheus' format; the caller frees. */
+/* All metrics in Prometheus' text format; the caller frees it. */
 char *operator_metrics_page(void);

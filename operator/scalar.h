@@ -1,6 +1,6 @@
-/* scalar.h: the value of a plain (unquoted) YAML scalar by YAML 1.2's core schema. Some scalars
- * mean something else in YAML 1.1, which kubectl reads (yes, on, 010, 1_000). Neither reading would
- * be right everywhere, so they are refused with the advice to use quotes. */
+/* scalar.h: the value of a plain (unquoted) YAML scalar, by YAML 1.2's core schema. Scalars that
+ * mean something else in YAML 1.1, which kubectl reads (yes, on, 010, 1_000), are refused with the
+ * advice to use quotes. */
 #pragma once
 
 #include "lib/error.h"

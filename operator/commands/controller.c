@@ -26,7 +26,7 @@ enum {
     FINISH_MS = 800,    /* how long a stop waits for the writes under way */
     GIVE_BACK_MS = 800, /* and then for the release of the lease: less than 2 s together */
     TROUBLE_MS = 3000,  /* an error that disappears within this time is not logged */
-    TOLD_MAX = 4096,    /* jobs whose last error is remembered, so that it is logged once */
+    LOGGED_MAX = 4096,  /* jobs whose last error is remembered, so that it is logged once */
     QUIET_FAILURES = 3, /* a conflict is logged only after this many in a row */
 };
 
@@ -51,7 +51,7 @@ struct replica {
     struct cluster *cluster;
     struct elector *elector;                         /* NULL: no election */
     struct controller *controller;                   /* NULL while another replica leads */
-    json_t *told;                                    /* job -> its last logged error */
+    json_t *logged;                                  /* job -> its last logged error */
     char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as last logged */
     int64_t trouble_ms; /* since when there is an error; 0: there is none */
     char holder[256];   /* of the lease, as last logged */
@@ -156,17 +156,17 @@ static int start(struct replica *replica, struct error *err) {
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
     struct replica *replica = context;
-    const char *last = json_string_value(json_object_get(replica->told, key));
+    const char *last = json_string_value(json_object_get(replica->logged, key));
     bool is_new = failures == 1 && retry_ms >= 0;
     bool is_other = !last || strcmp(last, err->text) != 0;
     enum log_level level = is_other || is_new ? LOG_WARNING : LOG_DEBUG;
     if (err->kind == ERROR_CONFLICT && failures < QUIET_FAILURES) {
         level = LOG_DEBUG; /* another writer was first: the next pass sees its version */
     } else {
-        if (json_object_size(replica->told) >= TOLD_MAX) {
-            json_object_clear(replica->told);
+        if (json_object_size(replica->logged) >= LOGGED_MAX) {
+            json_object_clear(replica->logged);
         }
-        json_object_set_new(replica->told, key, json_string(err->text));
+        json_object_set_new(replica->logged, key, json_string(err->text));
     }
     char retry[32] = "", count[16];
     snprintf(retry, sizeof retry, "%lldms", (long long)retry_ms);
@@ -186,7 +186,7 @@ static int lead(struct replica *replica, struct error *err) {
                           &replica->controller, err);
 }
 
-static void tell_holder(struct replica *replica) {
+static void log_leader(struct replica *replica) {
     const char *holder = replica->elector ? elector_holder(replica->elector) : "";
     if (*holder && strcmp(holder, replica->holder) != 0) {
         log_pairs(LOG_INFO, "leader elected", "leader", holder, NULL);
@@ -196,7 +196,7 @@ static void tell_holder(struct replica *replica) {
 
 /* A broken stream is opened again at once and not logged; an error that persists is logged, once.
  */
-static void tell_trouble(struct replica *replica, const char *text) {
+static void log_cluster_error(struct replica *replica, const char *text) {
     int64_t now_ms = clock_monotonic_ms();
     if (!*text) {
         if (*replica->trouble) {
@@ -225,12 +225,12 @@ static void log_after(const struct replica *replica, const char *what) {
 
 /* Logs changes of the errors that separate us from the cluster. */
 static void check_cluster_problems(struct replica *replica) {
-    tell_holder(replica);
+    log_leader(replica);
     const struct error *trouble = kube_error(replica->cluster);
     if (!trouble && replica->elector) {
         trouble = elector_error(replica->elector);
     }
-    tell_trouble(replica, trouble ? trouble->text : "");
+    log_cluster_error(replica, trouble ? trouble->text : "");
     if (replica->controller && !replica->is_ready && kube_is_answered(replica->cluster)) {
         log_after(replica, "ready");
         health_server_set_state(replica->health, true, "leads");
@@ -324,7 +324,7 @@ static void release(struct replica *replica) {
         replica->cluster->ops->free(replica->cluster);
     }
     health_server_free(replica->health);
-    json_decref(replica->told);
+    json_decref(replica->logged);
     kind_set_free(replica->kinds);
     fd_closep(&replica->signal_fd);
 }
@@ -344,7 +344,7 @@ int controller_command(int argc, char **argv) {
         fprintf(stderr, "windlass controller: %s\n", err.text);
         return 2;
     }
-    replica.told = json_object();
+    replica.logged = json_object();
     int code = 0;
     if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {
         log_pairs(LOG_ERROR, "the controller ends", "error", err.text, NULL);

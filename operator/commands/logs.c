@@ -108,9 +108,10 @@ static void on_end(void *context, const struct client_answer *answer) {
     stream->call = NULL;
     stream->was_read = true;
     stream->is_resumed = *stream->last;
-    if (stream->lines.half.size) { /* a log may end without a line break */
+    if (stream->lines.partial.size) { /* a log may end without a line break */
         struct error ignored = {0};
-        int shown = on_line(stream, stream->lines.half.data, stream->lines.half.size, &ignored);
+        int shown =
+            on_line(stream, stream->lines.partial.data, stream->lines.partial.size, &ignored);
         (void)shown;
     }
     stream_lines_release(&stream->lines);

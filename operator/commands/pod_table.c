@@ -48,7 +48,7 @@ static void add_pod(struct text_table *table, const json_t *pod, int64_t now_ms)
 
 /* One line for each different reason, for the first pod that has it. */
 static void print_advice(const json_t *pods, const char *job) {
-    bool told[ARRAY_LEN(advices)] = {false}, told_log = false;
+    bool printed[ARRAY_LEN(advices)] = {false}, printed_log = false;
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
@@ -60,15 +60,15 @@ static void print_advice(const json_t *pods, const char *job) {
         while (row < ARRAY_LEN(advices) && strcmp(advices[row].reason, phase.reason) != 0) {
             row++;
         }
-        if (row < ARRAY_LEN(advices) && !told[row]) {
+        if (row < ARRAY_LEN(advices) && !printed[row]) {
             AUTO(text_freep) char *text = x_strdup(advices[row].text);
             char *mark = strstr(text, "%s");
             printf("  next: %.*s%s%s\n", mark ? (int)(mark - text) : (int)strlen(text), text,
                    mark ? phase.name : "", mark ? mark + 2 : "");
-            told[row] = true;
-        } else if (row == ARRAY_LEN(advices) && phase.stage == POD_PHASE_DEAD && !told_log) {
+            printed[row] = true;
+        } else if (row == ARRAY_LEN(advices) && phase.stage == POD_PHASE_DEAD && !printed_log) {
             printf("  next: windlass logs %s --previous\n", job);
-            told_log = true;
+            printed_log = true;
         }
     }
 }

@@ -14,7 +14,7 @@ void run_series_clear(struct run_series *series) {
 }
 
 void run_series_release(struct run_series *series) {
-    json_decref(series->told);
+    json_decref(series->printed);
     free(series->shown);
     free(series->waits);
 }
@@ -31,7 +31,7 @@ static void tell_end(struct run_series *series, const json_t *run) {
     ending.elapsed_ms = MAX(end_ms - start_ms, 1000); /* times have a resolution of one second */
     run_series_clear(series);
     ending_print(&ending);
-    json_object_set_new(series->told, name, json_true());
+    json_object_set_new(series->printed, name, json_true());
 }
 
 static void show_run(struct run_series *series, const json_t *run, int64_t now_ms) {
@@ -70,14 +70,14 @@ void run_series_show(struct run_series *series, const struct cluster *cluster,
     const char *kind = tree_text(job, "kind", "");
     AUTO(tree_freep) json_t *runs = cache_owned(cache, kind, job);
     bool is_waiting = true;
-    if (!series->told) {
-        series->told = json_object();
+    if (!series->printed) {
+        series->printed = json_object();
     }
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const char *name = tree_text(json_array_get(runs, i), "metadata.name", "");
         const json_t *run =
             local_find(cluster, kind, tree_text(job, "metadata.namespace", "default"), name);
-        if (!run || json_object_get(series->told, name)) {
+        if (!run || json_object_get(series->printed, name)) {
             continue;
         }
         if (ending_is_final(json_object_get(run, "status"))) {

@@ -9,15 +9,16 @@
 #include "operator/show/progress_line.h"
 
 struct run_series {
-    struct ending ending; /* of every run: all fields but name, spec, status and times */
+    struct ending ending; /* for every run, without name, spec, status and times */
     struct progress_line progress;
     progress_reader *read; /* the kind's; NULL: progress_line_read_items */
-    json_t *told;          /* names of the runs whose end was printed */
+    json_t *printed;       /* names of the runs whose end was printed */
     char *shown;           /* the run that `progress` shows */
     char *waits;           /* the reason for waiting that was printed last */
 };
 
-/* job: as stored. Of a new series all fields but `ending` are zero. */
+/* Shows what has changed. job: as stored. Before the first call set `ending` and `read`; the other
+ * fields are zero. */
 void run_series_show(struct run_series *series, const struct cluster *cluster,
                      const struct cache *cache, const json_t *job, int64_t now_ms);
 /* Erases the line that is redrawn. */

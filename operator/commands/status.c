@@ -123,21 +123,22 @@ static void print_table(struct text_table **table) {
 
 /* Names the kinds that the user may not list, with the server's message, which has the verb; the
  * rest is shown. */
-static void tell_denied(const char *kind, const char *what, const struct error *why) {
+static void report_denied(const char *kind, const char *what, const struct error *why) {
     fprintf(stderr, "windlass status: %ss are not %s: %s\n", kind, what, why->text);
 }
 
-/* told: the kinds for which the message was printed. */
-static void tell_denied_once(size_t kind, const char *what, const struct error *why, bool *told) {
-    if (!told[kind]) {
-        tell_denied(kind_rows[kind]->loop->name, what, why);
+/* reported: the kinds for which the message was printed. */
+static void report_denied_once(size_t kind, const char *what, const struct error *why,
+                               bool *reported) {
+    if (!reported[kind]) {
+        report_denied(kind_rows[kind]->loop->name, what, why);
     }
-    told[kind] = true;
+    reported[kind] = true;
 }
 
 /* Lists the jobs of all kinds that the user may list. An earlier version of Windlass has installed
- * only the first kind. told: as in tell_denied_once. */
-static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct error *err) {
+ * only the first kind. reported: as in report_denied_once. */
+static int list_jobs(struct remote *remote, json_t *jobs, bool *reported, struct error *err) {
     struct error denied[KINDS_MAX] = {0};
     bool is_any_listed = false;
     for (size_t i = 0; kind_rows[i] && i < KINDS_MAX; i++) {
@@ -166,7 +167,7 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct err
     }
     for (size_t i = 0; i < KINDS_MAX; i++) {
         if (denied[i].kind) {
-            tell_denied_once(i, "shown", &denied[i], told);
+            report_denied_once(i, "shown", &denied[i], reported);
         }
     }
     return 0;
@@ -176,12 +177,12 @@ struct follower {
     bool all, has_news;
     struct text_table *table;
     json_t *versions;
-    bool told[KINDS_MAX]; /* kinds for which the denial was printed */
+    bool reported[KINDS_MAX]; /* kinds for which the denial was printed */
 };
 
 static int list_once(struct remote *remote, struct follower *follower, struct error *err) {
     AUTO(tree_freep) json_t *jobs = json_array();
-    if (list_jobs(remote, jobs, follower->told, err) < 0) {
+    if (list_jobs(remote, jobs, follower->reported, err) < 0) {
         return -1;
     }
     size_t i;
@@ -207,7 +208,7 @@ static void hear(void *context, enum cluster_event event, const json_t *job) {
 }
 
 /* -1: the user may not watch any of the kinds, or the cluster does not have them. */
-static int check_watches(struct watch *const *watches, size_t count, bool *told,
+static int check_watches(struct watch *const *watches, size_t count, bool *reported,
                          struct error *err) {
     size_t denied = 0;
     for (size_t i = 0; i < count; i++) {
@@ -224,7 +225,7 @@ static int check_watches(struct watch *const *watches, size_t count, bool *told,
     for (size_t i = 0; i < count && denied < count; i++) {
         const struct error *trouble = watch_error(watches[i]);
         if (trouble && trouble->kind == ERROR_DENIED) {
-            tell_denied_once(i, "followed", trouble, told);
+            report_denied_once(i, "followed", trouble, reported);
         }
     }
     return denied == count ? -1 : 0;
@@ -249,7 +250,7 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
             follower->has_news = false;
             print_table(&follower->table);
         }
-        result = check_watches(watches, count, follower->told, err);
+        result = check_watches(watches, count, follower->reported, err);
     }
     for (size_t i = 0; i < count; i++) {
         watch_free(watches[i]);
@@ -352,7 +353,7 @@ static int print_made(struct remote *remote, const json_t *job, struct error *er
             *err = why;
             return -1;
         }
-        tell_denied(kind->kind, "shown", &why);
+        report_denied(kind->kind, "shown", &why);
     }
     if (text) {
         printf("\n%s", text);
@@ -409,7 +410,7 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     pod_table_print(pods, name);
     fflush(stdout);
     if (!pods) {
-        tell_denied("Pod", "shown", &why);
+        report_denied("Pod", "shown", &why);
     }
     if (print_made(remote, job, err) < 0) {
         return -1;

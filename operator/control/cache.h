@@ -26,9 +26,9 @@ void cache_watch(struct cache *cache, const char *api_version, const char *kind,
 /* True when every watched kind has been listed once (CLUSTER_LISTED). */
 bool cache_is_complete(const struct cache *cache);
 
-/* Applies an event of the cluster. An object whose resourceVersion is older than the stored one is
- * ignored. At CLUSTER_LISTED the objects that the new list did not contain are removed, and
- * deleted(context, CLUSTER_DELETED, object) is called for each. */
+/* Applies an event of the cluster (cluster.h). An object whose resourceVersion is older than the
+ * stored one is ignored. At CLUSTER_LISTED the objects that the new list did not contain are
+ * removed, and deleted(context, CLUSTER_DELETED, object) is called for each. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *deleted, void *context);
 /* True when the stored object has the uid and the resourceVersion of this one: the event brings

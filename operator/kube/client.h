@@ -1,6 +1,5 @@
-/* client.h: one request to the API server -> one answer or one error. It adds the credentials. When
- * a token is refused, it gets a new one and sends the request once more; it does not retry in other
- * cases. */
+/* client.h: sends single requests to the API server, with our credentials. If the server refuses a
+ * token, the client gets a new one and sends the request once more. It retries in no other case. */
 #pragma once
 
 #include "operator/kube/credential.h"
@@ -17,7 +16,7 @@ struct client_call;
 
 struct client_answer {
     int status;        /* 0: no answer */
-    int retry_after_s; /* 0: not given by the server */
+    int retry_after_s; /* the header Retry-After; 0: none */
     bool is_sent;      /* false: the server cannot have seen the request */
     /* The answer, borrowed: an object, or a Status with the error; without managedFields. NULL:
      * it came in pieces or is not JSON. */
@@ -31,12 +30,13 @@ struct client_request {
     const char *method;       /* NULL: GET */
     const char *path;         /* "/api/v1/pods?limit=500" */
     const char *content_type; /* of the body; NULL: application/json */
-    char *body_new;           /* NUL-terminated; the client takes it over; NULL: none */
+    char *body_new;           /* NUL-terminated; the client frees it; NULL: none */
     int timeout_ms;           /* 0: CLIENT_TIMEOUT_MS, -1: none */
-    int silence_ms;           /* 0: none */
+    int silence_ms;           /* fails when no byte arrives for this long; 0: no limit */
     bool is_text;             /* the answer is not JSON (a pod's log) */
-    bool is_brief; /* the metadata is enough: PartialObjectMetadata, if the server supports it */
-    http_received *received; /* gets the body of a successful answer in pieces */
+    bool is_brief; /* only the metadata is needed: PartialObjectMetadata, if the server supports it
+                    */
+    http_received *received; /* gets the body of a successful answer in pieces; NULL: as `tree` */
     client_done *done;
     void *context;
 };
@@ -52,7 +52,7 @@ void client_freep(struct client **client);
 struct client_call *client_start(struct client *client, const struct client_request *request);
 void client_cancel(struct client *client, struct client_call *call);
 
-/* An answer of status 300 or more -> an error with the server's message: DENIED (401, 403),
+/* Sets *err for an answer of status 300 or more, with the server's message: DENIED (401, 403),
  * NOT_FOUND, CONFLICT (409), GONE (410), INVALID (400, 413, 422), BUSY (429), TIMEOUT (408, 504),
- * UNSUPPORTED (405, 406, 415), UNAVAILABLE (all others). Always -1. */
+ * UNSUPPORTED (405, 406, 415), UNAVAILABLE (all others). Always returns -1. */
 int client_error(int status, const json_t *tree, struct error *err);

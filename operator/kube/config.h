@@ -17,10 +17,10 @@ struct config {
     char *name;            /* the source, for messages: "context aks of /root/.kube/config" */
     char *server;          /* "https://10.0.0.1:6443", without a slash at the end */
     char *namespace;       /* of the context or the pod; "default" when it has none */
-    char *authorities_pem; /* NULL: this machine's authorities */
-    char *server_name;     /* NULL: the one in `server` */
-    bool is_insecure;
-    char *proxy; /* NULL: none. The environment's HTTPS_PROXY is ignored */
+    char *authorities_pem; /* certificate authorities; NULL: those of this machine */
+    char *server_name;     /* expected in the certificate; NULL: the host in `server` */
+    bool is_insecure;      /* insecure-skip-tls-verify: the certificate is not checked */
+    char *proxy;           /* NULL: none. The environment's HTTPS_PROXY is ignored */
 
     char *client_certificate_pem, *client_key_pem; /* both or neither */
     char *token;
@@ -34,7 +34,7 @@ struct config_options {
     const char *context; /* NULL: current-context. For a kubeconfig only */
 };
 
-/* Fails with INVALID: a line that names the file, the entry and the expected value. */
+/* Fails with INVALID; the error names the file, the entry and the expected value. */
 NODISCARD int config_load(const struct config_options *options, struct config **ret_config,
                           struct error *err);
 void config_free(struct config *config);
@@ -46,9 +46,11 @@ void config_freep(struct config **config);
  * environment variables. */
 NODISCARD int config_from_pod(const char *folder, const char *host, const char *port,
                               struct config **ret_config, struct error *err);
-/* Appends a kubeconfig's text to those in *merged ({}: the first). An existing entry is kept, as in
- * kubectl. Relative file names are resolved against `folder`. */
+/* Adds the entries of a kubeconfig (its text) to `merged`, {} at first. As in kubectl, the first
+ * entry of a name counts. name: the file, for messages. Relative file names are resolved against
+ * `folder`. */
 NODISCARD int config_merge(json_t *merged, const char *name, const char *text, const char *folder,
                            struct error *err);
+/* Reads the entries of one context (NULL: current-context) from merged kubeconfigs. */
 NODISCARD int config_choose(const json_t *merged, const char *name, const char *context,
                             struct config **ret_config, struct error *err);

@@ -1,5 +1,6 @@
-/* election.h: leader election with a Lease object: PURE. The caller reads and writes the object and
- * passes the time (monotonic, of its own clock: the clocks of two machines are never compared). */
+/* election.h: decides what to do in a leader election with a Lease object. Pure: the caller sends
+ * the requests and passes the time, of its own monotonic clock (the clocks of two machines are
+ * never compared). */
 #pragma once
 
 #include "lib/tree.h"
@@ -32,13 +33,15 @@ enum election_act {
 void election_init(struct election *election, const char *identity); /* borrowed */
 void election_release(struct election *election);
 
+/* The next request to send, if any. */
 enum election_act election_next(struct election *election, int64_t now_ms, int64_t *ret_due_ms);
 
 /* The Lease with us as its holder, or, with is_leaving, without a holder. Owned. */
 json_t *election_claim(const struct election *election, const char *namespace, const char *name,
                        bool is_leaving, int64_t wall_ms);
 
-/* The result of a request. Call election_failed for all failures but a 404. */
-void election_read(struct election *election, const json_t *lease, int64_t now_ms); /* NULL: 404 */
+/* Call one of these with the result of the request. lease: the answer to a GET (NULL: status 404),
+ * or to a POST or PUT. Failures: everything but 404, also a CONFLICT and an unknown result. */
+void election_read(struct election *election, const json_t *lease, int64_t now_ms);
 void election_stored(struct election *election, const json_t *lease, int64_t sent_ms);
-void election_failed(struct election *election); /* a CONFLICT, or an unknown result */
+void election_failed(struct election *election);

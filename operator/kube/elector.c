@@ -18,7 +18,7 @@ struct elector {
     char *collection_path, *path;
     void (*changed)(void *context, enum elector_state state);
     void *context;
-    enum elector_state told;
+    enum elector_state reported;
     struct client_call *call;
     struct loop_timer timer;
     int64_t sent_ms;
@@ -94,10 +94,10 @@ static void ask(struct elector *elector, enum election_act act) {
     elector->call = client_start(elector->client, &request);
 }
 
-static void tell(struct elector *elector) {
+static void report(struct elector *elector) {
     enum elector_state state = elector_state(elector);
-    if (state != elector->told) {
-        elector->told = state;
+    if (state != elector->reported) {
+        elector->reported = state;
         if (elector->changed) {
             elector->changed(elector->context, state);
         }
@@ -131,7 +131,7 @@ static void go_on(void *context) {
                      elector->election.renewed_ms + ELECTION_GIVE_UP_MS - now_ms);
         }
     }
-    tell(elector);
+    report(elector);
 }
 
 int elector_open(const struct elector_options *options, struct client *client, struct loop *loop,

@@ -42,7 +42,7 @@ struct kube {
     struct loop_timer start;    /* starts queued writes */
     cluster_listener *listener; /* of the current wait */
     void *listener_context;
-    bool has_told; /* something was reported in this wait */
+    bool has_reported; /* something was reported in this wait */
 };
 
 static struct kube *kube_of(const struct cluster *cluster) {
@@ -51,7 +51,7 @@ static struct kube *kube_of(const struct cluster *cluster) {
 
 static void on_event(void *context, enum cluster_event event, const json_t *object) {
     struct kube *kube = context;
-    kube->has_told = true;
+    kube->has_reported = true;
     if (kube->listener) {
         kube->listener(kube->listener_context, event, object);
     }
@@ -96,7 +96,7 @@ static void write_finish(struct write *write, const json_t *stored, const struct
     struct kube *kube = write->kube;
     cluster_done *done = write->done;
     void *context = write->context;
-    kube->has_told = true;
+    kube->has_reported = true;
     write_free(write);
     if (done) {
         done(context, stored, err);
@@ -233,14 +233,14 @@ static int kube_wait(struct cluster *cluster, int timeout_ms, cluster_listener *
     int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_monotonic_ms() + timeout_ms;
     kube->listener = listener;
     kube->listener_context = context;
-    kube->has_told = false;
+    kube->has_reported = false;
     int result = 0, left_ms = timeout_ms;
     do {
         result = loop_wait(kube->loop, left_ms, err);
         if (timeout_ms > 0) {
             left_ms = (int)MAX(end_ms - clock_monotonic_ms(), 0);
         }
-    } while (result == 0 && !kube->has_told && left_ms);
+    } while (result == 0 && !kube->has_reported && left_ms);
     kube->listener = NULL;
     return MIN(result, 0);
 }

@@ -1,5 +1,5 @@
-/* kube.h: a Kubernetes API server as a cluster (operator/cluster.h). It uses one thread; all its
- * work proceeds inside its wait. */
+/* kube.h: a Kubernetes API server as a cluster (operator/cluster.h). All its work is done inside
+ * its `wait`, in one thread. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -30,9 +30,9 @@ const struct config *kube_config(const struct cluster *cluster);
 struct client *kube_client(struct cluster *cluster);
 struct loop *kube_loop(struct cluster *cluster);
 
-/* Why a watch is behind at the moment; NULL: no watch is behind. Borrowed, until the next wait. */
+/* Why a watch does not get events at the moment; NULL: all work. Borrowed until the next wait. */
 const struct error *kube_error(const struct cluster *cluster);
-/* Whether the server has answered every watch, which shows that address, credentials and
- * permissions are right; and whether every watch has completed a list. */
+/* True when the server has answered every watch, which shows that address, credentials and
+ * permissions are right; and true when every watch has read a complete list. */
 bool kube_is_answered(const struct cluster *cluster);
 bool kube_is_listed(const struct cluster *cluster);

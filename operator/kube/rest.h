@@ -1,4 +1,4 @@
-/* rest.h: the path of an object on an API server: apiVersion and kind -> path. */
+/* rest.h: paths of objects on an API server, from their apiVersion and kind. */
 #pragma once
 
 #include "lib/error.h"

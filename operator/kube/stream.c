@@ -10,11 +10,11 @@
 /* ---- lines ---- */
 
 void stream_lines_init(struct stream_lines *lines, size_t line_max) {
-    buffer_init(&lines->half, line_max);
+    buffer_init(&lines->partial, line_max);
 }
 
 void stream_lines_release(struct stream_lines *lines) {
-    buffer_release(&lines->half);
+    buffer_release(&lines->partial);
 }
 
 int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
@@ -22,8 +22,8 @@ int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
     while (size) {
         const char *end = memchr(data, '\n', size);
         size_t length = end ? (size_t)(end - data) : size;
-        if ((!end || lines->half.size || length > lines->half.max) &&
-            buffer_append(&lines->half, data, length, err) < 0) {
+        if ((!end || lines->partial.size || length > lines->partial.max) &&
+            buffer_append(&lines->partial, data, length, err) < 0) {
             return error_context(err, "a line of the watch");
         }
         data += length;
@@ -31,12 +31,12 @@ int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
         if (!end) {
             return 0;
         }
-        const char *line = lines->half.size ? lines->half.data : data - length;
-        size_t line_size = lines->half.size ? lines->half.size : length;
+        const char *line = lines->partial.size ? lines->partial.data : data - length;
+        size_t line_size = lines->partial.size ? lines->partial.size : length;
         if (line_size && piece(context, line, line_size, err) < 0) {
             return -1;
         }
-        buffer_release(&lines->half); /* one large line must not keep its memory */
+        buffer_release(&lines->partial); /* one large line must not keep its memory */
         data++;
         size--;
     }

@@ -1,25 +1,24 @@
-/* stream.h: splits an API server's answer into pieces as it arrives: the lines of a watch, the
- * items of a list. Pure. A piece is reported while the rest is still in transit, so that at most
- * one is in memory. */
+/* stream.h: splits an API server's answer into pieces while it arrives: the lines of a watch, or
+ * the items of a list. So at most one piece is in memory. Pure. */
 #pragma once
 
 #include "lib/buffer.h"
 #include "lib/tree.h"
 
-/* A piece, borrowed, not NUL-terminated. -1 with *err set stops the stream. */
+/* Gets one piece: borrowed, not NUL-terminated. It returns -1 and sets *err to stop the stream. */
 typedef int stream_piece(void *context, const char *text, size_t size, struct error *err);
 
-/* Lines without their line break; empty lines are skipped. Text after the last line break is an
- * incomplete line; stream_lines_release drops it. */
+/* Splits into lines, without their line breaks; empty lines are skipped. */
 struct stream_lines {
-    struct buffer half;
+    struct buffer partial; /* the text after the last line break; stream_lines_release drops it */
 };
 void stream_lines_init(struct stream_lines *lines, size_t line_max);
 void stream_lines_release(struct stream_lines *lines);
 NODISCARD int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
                                 stream_piece *piece, void *context, struct error *err);
 
-/* The elements of the array "items" of one JSON object; the rest of the object is the envelope. */
+/* Splits one JSON object into the elements of its array "items", and the rest of the object, which
+ * is called the envelope. */
 struct stream_items {
     struct buffer item, envelope;
     int depth;
@@ -31,12 +30,13 @@ void stream_items_release(struct stream_items *items);
 /* Fails with INVALID on invalid input, EXHAUSTED on an item larger than the limit. */
 NODISCARD int stream_items_feed(struct stream_items *items, const char *data, size_t size,
                                 stream_piece *piece, void *context, struct error *err);
-/* At the end: the object, with "items" empty. Fails with INVALID when the input is incomplete. */
+/* Call it at the end. *ret_envelope: the object with an empty "items". Fails with INVALID when the
+ * input is incomplete. */
 NODISCARD int stream_items_end(const struct stream_items *items, json_t **ret_envelope,
                                struct error *err);
 
-/* Like json_loadb, but metadata.managedFields, which is up to half of a server's answer and unused
- * here, is not parsed: its value is 0 where the text allows to recognize it. */
+/* Like json_loadb, but skips metadata.managedFields, which is not needed here and is up to half of
+ * a server's answer: its value becomes 0. In texts of an unusual form it may be parsed as usual. */
 json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_problem);
 
 enum stream_event_type {
@@ -51,7 +51,7 @@ enum stream_event_type {
 struct stream_event {
     enum stream_event_type type;
     json_t *object;               /* owned */
-    const char *resource_version; /* in object; "" for an ERROR */
+    const char *resource_version; /* borrowed from object; "" for an ERROR */
 };
 
 /* Parses one line of a watch. Fails with INVALID when it is not an event. */

@@ -1,8 +1,8 @@
-/* watch.h: all objects of one kind on an API server, reported as they change: a list, then a watch
- * from that point, and both again after a failure. After an error the watch resumes at its
- * position, or, where that is not possible (410 Gone), lists again between LISTING and LISTED, so
- * that no change is lost. A list is a small first page, then all objects from the server's memory,
- * or, if that fails, in pages. */
+/* watch.h: reports all objects of one kind on an API server, and their changes: a list, then a
+ * watch that starts at the list's resourceVersion. No change is lost: after an error the watch
+ * resumes where it was, and if the server no longer has that version (410 Gone), the list is read
+ * again (CLUSTER_LISTING to CLUSTER_LISTED). A list is read as a small first page, then as one
+ * answer from the server's cache, or, if that fails, in pages. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -22,7 +22,7 @@ struct watch_options {
     const char *api_version, *kind;
     const char *namespace; /* NULL: all */
     const char *label;     /* only objects that have it; NULL: all */
-    bool may_be_absent;    /* cluster.h's watch */
+    bool may_be_absent;    /* the cluster may lack the kind's definition: cluster.h */
     cluster_listener *listener;
     void *context;
 };
@@ -33,8 +33,8 @@ NODISCARD int watch_new(const struct watch_options *options, struct client *clie
                         struct loop *loop, struct watch **ret_watch, struct error *err);
 void watch_free(struct watch *watch);
 
-/* Why the watch is behind at the moment; NULL: no error. Before the first list is complete the
- * watch is behind, possibly without an error. Borrowed. */
+/* Why the watch does not get events at the moment; NULL: no error (it works, or the first list is
+ * still being read). Borrowed. */
 const struct error *watch_error(const struct watch *watch);
 bool watch_is_answered(const struct watch *watch); /* the first page of a list has arrived */
 bool watch_is_listed(const struct watch *watch);   /* a list is complete */

@@ -20,13 +20,13 @@ void write_request_release(struct write_request *request);
 enum write_verdict {
     WRITE_DONE,
     WRITE_FAILED, /* *err is the reason */
-    WRITE_AGAIN,  /* retry after a while; *err is the reason in case this was the last try */
+    WRITE_AGAIN,  /* retry later; *err is the reason, should this have been the last try */
 };
 
-/* The stored object, as far as it is needed before its event arrives: the metadata of a brief
- * answer together with the object that was written. Owned by the caller. */
+/* The object as stored, from the object that was written and the answer, which may have only the
+ * metadata (is_brief). Owned by the caller. */
 json_t *write_stored(const json_t *object, const json_t *answer);
 
-/* Interprets the result of a try. */
+/* What to do after one try of a write. */
 enum write_verdict write_judge(enum cluster_verb verb, const struct client_answer *answer,
                                struct error *err);

@@ -1,15 +1,16 @@
-/* environment.h: a container of a Pod -> the arguments and the environment of a process, by a
- * kubelet's rules: $(NAME) refers to variables defined before it, $$ means $. */
+/* environment.h: makes the arguments and the environment of a process from a container of a Pod, by
+ * the rules of a kubelet: $(NAME) refers to variables that are defined before it, $$ means $. */
 #pragma once
 
 #include "lib/error.h"
 #include "lib/tree.h"
 
-/* The sources of values. Each function returns a borrowed text or NULL. */
+/* Where the values of variables come from. Each function returns a borrowed text, or NULL when
+ * there is no such value. */
 struct local_environment_source {
     const char *(*secret)(void *context, const char *name, const char *key);
-    const char *(*field)(void *context, const char *path); /* fieldRef.fieldPath */
-    const char *(*folder)(void *context, const char *volume_name);
+    const char *(*field)(void *context, const char *path);         /* fieldRef.fieldPath */
+    const char *(*folder)(void *context, const char *volume_name); /* on this machine */
     void *context;
 };
 
@@ -19,10 +20,10 @@ struct local_environment {
     char **variables; /* "NAME=value", each name once */
 };
 
-/* The process gets the container's variables, and of our own environment only what a process needs
- * on this machine (PATH, HOME, language, libraries, sanitizers). A variable with the name of a
- * volume that the container mounts is set to that volume's folder on this machine, whatever its
- * value in the container. */
+/* The process gets the container's variables, and those of this process that a program on this
+ * machine needs (PATH, HOME, language, libraries, sanitizers). A variable that has the name of a
+ * volume of the container is set to the volume's folder on this machine; its value in the Pod is
+ * ignored. */
 NODISCARD int local_environment_build(const json_t *container,
                                       const struct local_environment_source *source,
                                       struct local_environment *ret_environment, struct error *err);

@@ -1,5 +1,6 @@
-/* local.h: a cluster on this machine: objects in memory, pods as child processes. A Service gets
- * 127.0.0.1 and a port of this machine that stays reserved for it. Secrets must use stringData. */
+/* local.h: a cluster (operator/cluster.h) on this machine: objects in memory, pods as child
+ * processes. A Service gets the address 127.0.0.1 and a port of this machine, which stays reserved
+ * for it. Of Secrets only stringData is read. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -20,7 +21,7 @@ NODISCARD int local_open(const struct local_options *options, struct cluster **r
  * function; NULL when there is none. */
 const json_t *local_find(const struct cluster *cluster, const char *kind, const char *namespace,
                          const char *name);
-/* Number of running pods. */
+/* The number of pods whose process runs. */
 size_t local_pod_count(const struct cluster *cluster);
 /* Sends SIGKILL to all pods. Freeing the cluster does the same. */
 void local_kill_all(struct cluster *cluster);

@@ -1,6 +1,7 @@
-/* objects.h: a table of Kubernetes objects in memory, maintained like an API server's: uid,
- * resourceVersion, generation, creationTimestamp, owners, and a queue of changes. It does not
- * interpret the objects. Stored objects never change: a change stores a new one. */
+/* objects.h: Kubernetes objects in memory. Like an API server it sets uid, resourceVersion,
+ * generation and creationTimestamp, checks that owners exist, and queues an event for every change.
+ * It does not interpret the objects. A stored object is never modified in place: a change stores a
+ * new one. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -16,27 +17,28 @@ json_t *local_objects_find(const struct local_objects *objects, const char *kind
 /* The object with the kind, namespace and name of `like`. */
 json_t *local_objects_find_like(const struct local_objects *objects, const json_t *like);
 
-/* cluster.h's CLUSTER_APPLY. *ret_object is borrowed. */
+/* Does CLUSTER_APPLY (cluster.h). *ret_object: as stored, borrowed. */
 NODISCARD int local_objects_apply(struct local_objects *objects, const json_t *object,
                                   json_t **ret_object, struct error *err);
-/* Merges `change` into a stored object without any check (clusterIP, deletionTimestamp). */
+/* Merges `change` into a stored object, without any check, for fields that a cluster sets
+ * (clusterIP, deletionTimestamp). Returns the stored object, borrowed. */
 json_t *local_objects_amend(struct local_objects *objects, const json_t *object,
                             const json_t *change);
-/* cluster.h's CLUSTER_STATUS. *ret_object is borrowed. */
+/* Does CLUSTER_STATUS (cluster.h). *ret_object: as stored, borrowed. */
 NODISCARD int local_objects_set_status(struct local_objects *objects, const json_t *object,
                                        json_t **ret_object, struct error *err);
 /* Removes the object itself, but not the objects that it owns. */
 void local_objects_remove(struct local_objects *objects, const json_t *object);
 
-/* A new array (owned by the caller) of the stored objects of that kind and with that owner's uid;
- * NULL matches all. */
+/* The stored objects of that kind whose ownerReferences have that uid; NULL matches all. An array,
+ * owned by the caller. */
 json_t *local_objects_select(const struct local_objects *objects, const char *kind,
                              const char *owner_uid);
 
-/* The next change in order; false when there is none. *ret_object is the caller's. */
+/* Takes the next event from the queue; false when it is empty. *ret_object is the caller's. */
 bool local_objects_next_event(struct local_objects *objects, enum cluster_event *ret_event,
                               json_t **ret_object);
 bool local_objects_have_events(const struct local_objects *objects);
-/* Puts an event at the end of the queue. */
+/* Adds an event to the queue. */
 void local_objects_report(struct local_objects *objects, enum cluster_event event,
                           const json_t *object);

@@ -1,11 +1,12 @@
-/* pod.h: one Pod as one child process of ours: its first container, in its own process group, with
- * its own working folder and log file. It is never restarted (restartPolicy Never). It dies with
- * this process, even when this process is killed. */
+/* pod.h: runs a Pod as one child process: its first container, in its own process group, with its
+ * own working folder and log file. It is never restarted (restartPolicy Never). It dies with this
+ * process, even when this process is killed. */
 #pragma once
 
 #include "operator/local/volume.h"
 
-/* For a gang's pod, between SIGTERM and SIGKILL: after Ctrl-C half a minute would be too long. */
+/* How long the agent of a gang's pod waits between SIGTERM and SIGKILL of its program: shorter than
+ * on a cluster, because a user who pressed Ctrl-C is waiting. */
 enum { LOCAL_GRACE_S = 10 };
 
 struct local_pod_settings {

@@ -1,9 +1,10 @@
-/* volume.h: a declared volume -> its folder on this machine. */
+/* volume.h: finds the folder of a volume on this machine. */
 #pragma once
 
 #include "lib/error.h"
 #include "lib/tree.h"
 
+/* Where to look for the folders. */
 struct volume_places {
     const char *const *given; /* "NAME=DIR", from --volume */
     size_t given_count;

@@ -7,16 +7,19 @@
 #include <stdio.h>
 
 struct ending {
-    const char *file, *name, *unit; /* the manifest (NULL: unknown); the job; "frames", "files" */
+    const char *file;        /* the manifest; NULL: unknown */
+    const char *name, *unit; /* the job's name; what it counts: "frames", "files" */
     const json_t *spec, *status;
     const json_t *folders;    /* volume name -> its folder on this machine */
     const char *state_folder; /* the folder of the logs */
     /* The pods that failed last; NULL: none failed. Of a gang, the first is the one that made it
      * fail. */
     const char *failed_coordinator, *failed_worker;
-    /* For the jobs that it made: a table, and the path and label of a page; NULL: none. */
+    /* About the jobs that it made (a sweep's trials): a table as text, and the path and the label
+     * of a page; NULL: none. */
     const char *table, *page, *page_label;
-    /* The kind's (kinds/kind.h); NULL: prints the message and the logs. */
+    /* Prints the end of a job of this kind that succeeded (kinds/kind.h); NULL: its message and its
+     * logs are printed. */
     void (*print_success)(const struct ending *ending);
     int64_t elapsed_ms;
 };

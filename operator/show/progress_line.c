@@ -89,7 +89,7 @@ void progress_line_format(const struct progress_line *progress, const json_t *st
     if (numbers.retried > 0) {
         add(text, ", %lld mini-batch%s retried", numbers.retried, numbers.retried == 1 ? "" : "es");
     }
-    if (numbers.failed > 0 && !numbers.tells_failed) {
+    if (numbers.failed > 0 && !numbers.has_failed) {
         add(text, ", %lld %s failed", numbers.failed, progress->unit);
     }
     if (numbers.restarts > 0) {
@@ -224,7 +224,7 @@ static void show_as_lines(struct progress_line *progress, const json_t *status, 
     progress_line_format(&timeless, status, now_ms, news);
     bool is_new_state = strcmp(state, progress->state) != 0;
     bool is_due = now_ms - progress->drawn_ms >= LINE_EVERY_MS ||
-                  (total > 0 && done - progress->told_done >= (total + 9) / 10);
+                  (total > 0 && done - progress->printed_done >= (total + 9) / 10);
     if (strcmp(news, progress->last) == 0 || (!is_new_state && !is_due)) {
         return;
     }
@@ -233,7 +233,7 @@ static void show_as_lines(struct progress_line *progress, const json_t *status, 
     put(line);
     snprintf(progress->last, sizeof progress->last, "%s", news);
     snprintf(progress->state, sizeof progress->state, "%s", state);
-    progress->told_done = done;
+    progress->printed_done = done;
     progress->drawn_ms = now_ms;
 }
 

@@ -9,12 +9,12 @@
 /* The numbers of a status that are shown. All zero at first, except left_s. */
 struct progress_numbers {
     long long total, done, failed, retried, restarts;
-    long long left_s;  /* -1: not known */
-    const char *rate;  /* per second; NULL: not known. Borrowed from the status */
-    char detail[256];  /* of a line, after the count: ": step 1200, loss 0.31" */
-    char place[64];    /* of a bar, after the count: "step 1200" */
-    char best[64];     /* of a bar, before the rate: "best 0.93" */
-    bool tells_failed; /* detail says how many failed */
+    long long left_s; /* -1: not known */
+    const char *rate; /* per second; NULL: not known. Borrowed from the status */
+    char detail[256]; /* for a line, after the count: ": step 1200, loss 0.31" */
+    char place[64];   /* for a bar, after the count: "step 1200" */
+    char best[64];    /* for a bar, before the rate: "best 0.93" */
+    bool has_failed;  /* detail says how many failed */
 };
 
 /* Reads the numbers of a kind's status. */
@@ -23,14 +23,14 @@ typedef void progress_reader(const json_t *status, struct progress_numbers *numb
 progress_reader progress_line_read_items;
 
 struct progress_line {
-    const char *name, *unit; /* of the job; "frames", "files", "samples" */
+    const char *name, *unit; /* the job's name; what it counts: "frames", "files", "samples" */
     progress_reader *read;   /* NULL: progress_line_read_items */
     bool is_terminal;
     bool is_drawn;    /* the last line of the terminal shows a bar */
     int64_t start_ms; /* -1: not known */
     int64_t drawn_ms;
-    int64_t told_done; /* items that the last plain line reported */
-    char last[512];    /* the last line that was printed */
+    int64_t printed_done; /* the count of items in the last plain line */
+    char last[512];       /* the last line that was printed */
     char state[64];
 };
 

@@ -29,7 +29,7 @@ void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers) 
         numbers->done = numbers->total = 0;
     }
     numbers->failed = tree_integer(status, "trials.failed", 0);
-    numbers->tells_failed = true;
+    numbers->has_failed = true;
     long long running = tree_integer(status, "trials.running", 0);
     long long stopped = tree_integer(status, "trials.stopped", 0);
     char ended[2][40] = {"", ""}, which[160] = "";
