@@ -1,44 +1,48 @@
-/* graph.h: a network as values and nodes, independent of the file format. Plain data in one arena.
- * agent/engine/onnx and builder.h build graphs; a finished graph is not changed, except by
- * resident.h. */
+/* graph.h: a network as a directed graph, independent of the file format: values (tensors) and
+ * nodes (operations). All data is in one arena, which graph_release frees. agent/engine/onnx and
+ * graph/builder.h build graphs. A finished graph is not changed, except that constants may be
+ * dropped from memory and read again (graph/resident.h). */
 #pragma once
 
 #include "agent/engine/graph/arena.h"
 #include "agent/engine/graph/node.h"
 
-/* Preparing takes quadratic time in the number of nodes at worst: about two seconds for the
- * maximum. */
+/* Limits. Preparing a network takes quadratic time in the number of nodes at worst: about two
+ * seconds for GRAPH_NODES_MAX. */
 enum { GRAPH_VALUES_MAX = 1 << 17, GRAPH_NODES_MAX = 1 << 15 };
 
+/* A tensor of the network: an input, a constant, or the output of one node. */
 struct value {
-    const char *name;
-    enum tensor_type type; /* declared; meaningful for inputs and constants */
-    struct shape shape;    /* declared; -1 where any size is allowed */
-    bool has_shape;        /* false: not declared, any rank is allowed */
+    const char *name;      /* unique in the graph */
+    enum tensor_type type; /* only for inputs and constants */
+    struct shape shape;    /* only for inputs and constants; -1: any size */
+    bool has_shape;        /* false: any rank is allowed */
     bool is_input;
     bool is_constant;
-    bool is_text; /* int64: indices of graph->texts; -1: a text that the model does not have */
-    struct tensor constant; /* borrowed from the model's bytes or the graph's arena */
-    const void *origin; /* address of the constant's bytes in the file's bytes; NULL: they are not
-                           in the file */
-    bool is_held, is_gone, has_sum; /* for resident.h */
-    uint64_t sum;
+    bool
+        is_text; /* strings: int64 indices in graph->texts; -1: a string that is not in the table */
+    struct tensor
+        constant;       /* if is_constant; its data is in the model's file or the graph's arena */
+    const void *origin; /* where the file's bytes contain the constant; NULL: nowhere */
+    bool is_held, is_gone, has_sum; /* private to graph/resident.c */
+    uint64_t sum;                   /* likewise */
 };
 
 struct graph {
     struct arena arena;
     size_t value_count, node_count, input_count, output_count;
     struct value *values;
-    struct node *nodes; /* each after the nodes it reads from */
-    int *inputs;        /* indices into values; without constants */
-    int *outputs;
-    struct texts *texts; /* texts.h; NULL: none. Derived graphs do not have it */
-    bool is_of_file;     /* constants' origins point into the bytes of a struct resident_file */
-    bool lets_go;        /* resident.h */
+    struct node *nodes;  /* in topological order: each after the nodes whose outputs it reads */
+    int *inputs;         /* indices into values; without constants */
+    int *outputs;        /* indices into values */
+    struct texts *texts; /* graph/texts.h; only for graphs that were read from a file; NULL: none */
+    bool is_of_file;     /* origins point into the bytes of a struct resident_file */
+    bool lets_go;        /* constants may be dropped: graph/resident.h */
 };
 
+/* Frees the arena; the graph is empty afterwards. */
 void graph_release(struct graph *graph);
 
-/* For a constant that has been copied and that nothing reads again: returns its whole pages to the
- * system. */
+/* Returns the memory of constant `value` to the system, as far as it fills whole pages. Its data
+ * must not be read any more. */
 void graph_drop_constant(const struct graph *graph, int value);

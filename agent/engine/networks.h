@@ -1,7 +1,7 @@
-/* networks.h: new networks with random weights, for training from scratch. The input is "input" [n,
- * channels, height, width], the output "logits" [n, classes], without a softmax: the loss includes
- * it. Weights have the names that PyTorch uses (conv1.weight, layer1.0.conv2.weight, fc.bias), so
- * that patterns of names match what its users expect.
+/* networks.h: built-in networks with random weights, for training from scratch. The input is
+ * "input", float32 [n, channels, height, width]; the output is "logits", [n, classes], without a
+ * softmax, which is part of the loss. Weights have the names that PyTorch uses (conv1.weight,
+ * layer1.0.conv2.weight, fc.bias), so that users of PyTorch can select them by patterns.
  *
  *   cnn       3x3 16, 3x3 32 (each: norm, relu, 2x2 maximum), dense 128 (norm, relu), dense
  *   mlp       dense 256, 128 (relu), dense
@@ -25,19 +25,20 @@ enum network_kind {
     NETWORK_KIND_COUNT
 };
 
-/* "CNN", "MLP", "ResNet18", "ResNet50", ignoring case; -1: unknown. */
+/* The enum network_kind of "CNN", "MLP", "ResNet18" or "ResNet50", ignoring case; -1: unknown. */
 int network_kind_find(const char *name);
 
 struct network_options {
     int64_t classes;  /* 1..NETWORKS_CLASSES_MAX */
     int64_t shape[3]; /* channels, height, width */
-    uint64_t seed;
-    /* cnn, mlp: tanh instead of relus, average instead of maximum pools, no norms. The function is
-     * smooth, so rounding differences between devices do not grow during training. */
+    uint64_t seed;    /* of the random weights */
+    /* For tests; only cnn and mlp: tanh instead of relu, average instead of maximum pools, no
+     * normalization. Then the network is a smooth function, so rounding differences between devices
+     * do not grow during training. */
     bool is_smooth;
 };
 
-/* INVALID: this kind does not have these options, or the input is too small for it. The caller owns
- * the graph (graph_release). */
+/* The caller owns *ret_graph (graph_release). ERROR_INVALID: the kind does not support these
+ * options, or the input is too small for it. */
 NODISCARD int network_new(enum network_kind kind, const struct network_options *options,
                           struct graph *ret_graph, struct error *err);

@@ -1,78 +1,99 @@
-/* session.h: a loaded network that can be run repeatedly: the interface of the engine for scorers.
- * One session is used by one thread at a time; it may use several threads inside. */
+/* session.h: runs an ONNX model repeatedly, for inference. One thread at a time uses a session; it
+ * may use several threads inside. */
 #pragma once
 
 #include "agent/engine/tensor.h"
 
 struct session;
+struct texts;
 
 struct session_options {
     int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
-    const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": engine/device.h */
-    /* Not NULL: input 0 is pictures as bytes (struct bytes). bytes_out: see session_gives_bytes. */
-    const struct bytes *bytes_in, *bytes_out;
-    bool *ret_is_device; /* may be NULL; set to true if session_open fails because of the device,
-                            not of the model */
+    const char *device; /* as for device_open (device.h); NULL: "cpu" */
+    /* For models whose input 0 is pictures, [n, 3, height, width] float32. pixels_in: the caller
+     * gives uint8 [n, height, width, 3] instead, and the device converts it. NULL: no conversion.
+     */
+    const struct pixel_conversion *pixels_in;
+    /* With pixels_in, for models whose only output is such pictures: the device converts it to
+     * uint8 [n, height, width, 3], and the session has a second output: see session_returns_pixels.
+     */
+    const struct pixel_conversion *pixels_out;
+    /* May be NULL. Set to true if session_open fails because of the device, not of the model. */
+    bool *ret_is_device;
 };
 
-/* Reads and checks the model, folds and fuses, prepares kernels. Fails with ERROR_INVALID (not a
- * sound ONNX file) or ERROR_UNSUPPORTED, which names every missing operator. The model's path is in
- * the message. */
+/* Reads the model, opens the device, and prepares the network for it. The caller owns *ret_session
+ * (session_free). ERROR_INVALID: not a valid ONNX file; ERROR_UNSUPPORTED: the message names all
+ * missing operators; other errors are those of device_open. Messages contain the path. */
 NODISCARD int session_open(const char *model_path, const struct session_options *options,
                            struct session **ret_session, struct error *err);
+/* NULL is allowed. Must be called by a thread that may use the session (session_enter). */
 void session_free(struct session *session);
 void session_freep(struct session **session);
 
+/* ---- inputs and outputs --------------------------------------------------------------------- */
+
 size_t session_input_count(const struct session *session);
 size_t session_output_count(const struct session *session);
-/* Inputs as the model declares them, also if input 0 is bytes. Names are borrowed; dims of -1 may
- * have any size and may differ from run to run. */
+/* Returns the name of an input, borrowed from the session. Type and shape are those of the model,
+ * also with pixels_in. A dimension of -1 may have any size, which may differ from run to run. */
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape);
+/* The name of an output, borrowed from the session. */
 const char *session_output(const struct session *session, size_t index);
-/* The texts that the int64 elements of a text input stand for; NULL: the input takes numbers. */
-struct texts;
+
+/* True if the session was opened with pixels_out and the model has one output. Then output 0 is
+ * uint8 [n, height, width, 3]. Output 1 is int32 [n, height]: for each row, the number of pixels
+ * from the first one with a NaN to the end of the row, 0 if the row has no NaN. The bytes of a NaN
+ * are not specified. */
+bool session_returns_pixels(const struct session *session);
+
+/* Some models (ai.onnx.ml) have inputs of strings. The engine represents a string by an int64, its
+ * index in a table of the strings that the model knows; -1 is any other string. Returns that table,
+ * borrowed from the session; NULL: the input is numeric. */
 const struct texts *session_input_texts(const struct session *session, size_t index);
-/* The number of a text; -1: the model does not have it. */
+/* The index of a string, which need not be NUL-terminated; -1: it is not in the table. */
 int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size);
-/* The class names of the columns of scores, from the first output that has such names: *ret_count
- * of them, to be freed with session_classes_free. NULL: the model has none, or they are 0, 1, 2,
- * ... */
+/* The class names of a classifier, one per column of its scores output [n, *ret_count], in that
+ * order. The caller frees them with session_classes_free. NULL: the model does not have class
+ * names, or they are the numbers 0, 1, 2, ... */
 char **session_classes(const struct session *session, size_t *ret_count);
 void session_classes_free(char **classes, size_t count);
 
-/* What the model's file contains but the engine leaves out (model.h), for people; "": nothing. */
+/* A line of text for users: parts of the model that the engine ignores (struct model, note). "":
+ * the model is used completely. */
 const char *session_note(const struct session *session);
 
-/* Whether output 0 is bytes and the last output says where they are invalid: true for a network
- * with one output that was opened with bytes_out. */
-bool session_gives_bytes(const struct session *session);
+/* ---- running -------------------------------------------------------------------------------- */
 
-/* A thread other than session_open's must call this before any function except those above. */
+/* The thread that called session_open may use the session at once. Another thread calls this first,
+ * before it runs the network or frees the session (a GPU is bound to a thread). */
 NODISCARD int session_enter(struct session *session, struct error *err);
 
-/* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
- * with tensors whose data belongs to the session and stays valid until its next run or its end. A
- * new combination of input shapes needs a new plan (slower once). EXHAUSTED: the device's memory is
- * too small, even after everything that earlier runs left there was freed. Then only the session's
- * weights are still on the device; a run with fewer items may fit. */
+/* Runs the network and waits for the results. inputs: one tensor per input, in order; borrowed, not
+ * changed. outputs: one tensor per output, filled in order; their data is owned by the session and
+ * valid until its next run. The first run with new input shapes is slower, because it makes a plan
+ * for these shapes. ERROR_INVALID: a type or shape does not fit the model. ERROR_EXHAUSTED: the
+ * device's memory is too small, even after all plans were freed; a run with a smaller batch may
+ * succeed. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
 
-/* session_run in two parts, so that copies overlap with the steps and the caller can do other work.
- * Up to session_depth runs are submitted before the oldest is collected. Inputs must not change
- * until then; those in session_host_memory are copied faster. Outputs stay valid until the next
- * submit. A failed submit has no effect. EXHAUSTED: as for session_run, but the memory of other
- * submitted runs is kept, so collect these and try again. Do not call session_run while runs are
- * submitted. */
+/* session_run in two parts, so that copies overlap with computation and the caller can do other
+ * work. Up to session_depth runs may be submitted before the oldest is collected, in the order of
+ * submission. Inputs must not change until then. Outputs are valid until the next submit. A submit
+ * that fails has no effect; ERROR_EXHAUSTED: collect the submitted runs, then try again. Do not
+ * call session_run while runs are submitted. */
 int session_depth(const struct session *session);
 NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
                              struct error *err);
 NODISCARD int session_collect(struct session *session, struct tensor *outputs, struct error *err);
+/* Host memory of `size` bytes from which session_submit copies at full speed (pinned memory for a
+ * GPU). The caller frees it with session_host_free before the session. */
 NODISCARD int session_host_memory(struct session *session, size_t size, void **ret_memory,
                                   struct error *err);
 void session_host_free(struct session *session, void *memory);
 
-/* Floating-point operations of the convolutions and matrix products, for the shapes of the last
- * run. */
+/* The floating-point operations of the last run's convolutions and matrix products; a multiply-add
+ * is two. 0 before the first run. */
 double session_flops(const struct session *session);

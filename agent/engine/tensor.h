@@ -1,5 +1,5 @@
-/* tensor.h: typed arrays with a shape. Plain data; `owned` says whether the tensor frees it. Used
- * by every layer of the engine. Row-major (C order), as in ONNX. */
+/* tensor.h: typed arrays with a shape, in row-major (C) order. Used by every layer of the engine.
+ */
 #pragma once
 
 #include "agent/engine/graph/shape.h"
@@ -25,37 +25,41 @@ enum tensor_type {
 struct tensor {
     enum tensor_type type;
     struct shape shape;
-    void *data; /* shape_count() elements, 64-byte aligned when made by tensor_init */
-    bool owned; /* tensor_release frees data */
+    void *data; /* shape_count() elements; 64-byte aligned if allocated by tensor_init */
+    bool owned; /* tensor_release frees data; false: data is borrowed */
 };
 
 size_t tensor_type_size(enum tensor_type type);      /* bytes per element */
 const char *tensor_type_name(enum tensor_type type); /* "float32" */
-bool tensor_type_is_real(enum tensor_type type);     /* floats of any size */
+bool tensor_type_is_real(enum tensor_type type);     /* floating point */
 int tensor_type_onnx(enum tensor_type type);         /* ONNX's TensorProto.DataType */
-/* False: unknown, or a type that the engine does not have (strings, complex numbers). */
+/* False: an invalid number, or a type that the engine does not have (strings, complex numbers). */
 bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type);
 
-/* One element as the nearest double, which is not exact for int64 and uint64 beyond 2^53
- * (tensor_compare is exact). For kernels that are not worth one loop per type. */
+/* Element `index` of any type, converted to double: rounded if it is an integer beyond 2^53
+ * (tensor_compare is exact). Slower than a loop per type. */
 double tensor_number(const struct tensor *tensor, int64_t index);
-/* Stores a double: floats are rounded to nearest even; for integers the value is rounded towards
- * zero and the low bits are kept, NaN becomes 0; for bool every value but 0 is true. */
+/* Stores a double, converted to the tensor's type: floats are rounded to nearest even; integers are
+ * rounded towards zero and then truncated to their low bits, NaN becomes 0; bool: true if not 0. */
 void tensor_put_number(struct tensor *tensor, int64_t index, double value);
-/* For integers and bool: the element widened to 64 bits as C does it, and back to the low bits. */
+/* The same for integers and bool, exactly: the element sign-extended or zero-extended to 64 bits;
+ * tensor_put_whole stores the low bits. */
 uint64_t tensor_whole(const struct tensor *tensor, int64_t index);
 void tensor_put_whole(struct tensor *tensor, int64_t index, uint64_t value);
-/* -1, 0, 1 as element a is less than, equal to, greater than b; 2 if one of them is NaN. */
+/* Compares elements a and b: -1 less, 0 equal, 1 greater; 2 if one of them is NaN. */
 int tensor_compare(const struct tensor *tensor, int64_t a, int64_t b);
 
-/* Zeroed, owned memory for the shape. Fails when a dimension is unknown or the size is too big. */
+/* Allocates a tensor of zeros, which the caller releases. ERROR_INVALID: a dimension is unknown or
+ * the tensor is too large; ERROR_EXHAUSTED: out of memory. */
 NODISCARD int tensor_init(struct tensor *tensor, enum tensor_type type, const struct shape *shape,
                           struct error *err);
+/* Frees owned data; the tensor is all zeros afterwards. */
 void tensor_release(struct tensor *tensor);
 
-/* How the bytes of a picture, uint8 [n, h, w, 3], become planes of numbers, float32 [n, 3, h, w],
- * and back (ops/bytes.h): plane k is byte k * scale[k] + shift[k]. */
-struct bytes {
-    float scale[3], shift[3]; /* by plane */
-    bool is_turned;           /* plane k is of byte 2 - k: BGR */
+/* How pixels, uint8 [n, height, width, 3], are converted to channels of a network, float32 [n, 3,
+ * height, width]: channel k = byte k * scale[k] + shift[k]. In the other direction: byte k =
+ * channel k * scale[k] + shift[k], truncated to an integer in 0..255. */
+struct pixel_conversion {
+    float scale[3], shift[3]; /* per channel */
+    bool is_bgr;              /* channel k belongs to byte 2 - k, because the network uses BGR */
 };

@@ -1,85 +1,83 @@
-/* training.h: training a network. Three parts: the graph of one training step (forward, loss,
- * backward), the graph of one optimizer step, and such graphs prepared to be run again and again.
- * One thread at a time. */
+/* training.h: training a network: the graph of a training step (forward pass, loss, backward pass),
+ * the graph of an optimizer step, and running such graphs repeatedly. One thread at a time. */
 #pragma once
 
 #include "agent/engine/device.h"
 #include "agent/engine/graph.h"
 
-/* ---- the graph of a training step ----------------------------------------------------------- */
-
-/* Built from a network. Values keep their indices. Weights become inputs (variables), batch
- * normalization takes its training form, and losses, gradients and statistics become outputs. A
- * network that cannot be trained is refused; the error names the node. */
 enum training_loss { TRAINING_CROSS_ENTROPY, TRAINING_MEAN_SQUARED };
 
 struct training_options {
     enum training_loss loss;
-    bool is_bfloat;            /* bfloat.h */
-    float smoothing;           /* of labels, 0 to 1; only for cross entropy */
-    const char *const *freeze; /* patterns (fnmatch) of weights that are not trained; a batch
-                                  normalization whose scale is frozen keeps its statistics, too */
+    bool is_bfloat;  /* mixed precision: products read bfloat16 (ops/rewrite/bfloat.h) */
+    float smoothing; /* label smoothing, 0 to 1; only for cross entropy */
+    /* Patterns (fnmatch) of the names of weights that are not trained. A batch normalization whose
+     * scale is frozen uses its running statistics and does not change them. */
+    const char *const *freeze;
     size_t freeze_count;
-    const char *const *keep; /* names of values that become outputs, for tests */
+    const char *const *keep; /* names of values that become outputs, too; for tests */
     size_t keep_count;
 };
 
-/* A batch normalization in training form. mean, variance: the network's constants that hold the
- * running statistics; output: index of the output with the batch's mean, which is followed by its
- * variance (not corrected: divided by n). */
+/* A batch normalization that uses the statistics of the batch. */
 struct training_norm {
-    int mean, variance;
-    size_t output;
-    float momentum; /* as in ONNX: the share of the old statistics that a step keeps */
+    int mean, variance; /* the network's constants (values) with the running statistics */
+    size_t output;  /* the output with the batch's mean; the next one is its variance (biased) */
+    float momentum; /* running = momentum * running + (1 - momentum) * batch, as in ONNX */
     const char *name;
 };
 
-/* inputs: those of the network, the variables, target (labels int64 [n], or the expected output),
- * scale (a factor for loss and gradients: 1 / batch size of the gang) and, with dropout, keys
- * (int64 [n]: a random number per sample, which differs in each epoch). outputs: loss, correct (for
- * cross entropy: number of correct samples), one gradient per variable, the norms' statistics, the
- * values of `keep`. */
+/* The graph of a training step. Values have the same indices as in the network. Its inputs are, in
+ * this order: those of the network; the variables (trained weights); target: int64 labels [n], or
+ * for mean squared error the expected output; scale, one float32: the factor of loss and gradients,
+ * 1 / (batch size of all ranks); and, only if the network has dropout, keys, int64 [n]: a random
+ * number per sample and epoch. Its outputs are: the loss; for cross entropy, the number of correct
+ * samples; one gradient per variable; mean and variance of each norm; the values of
+ * training_options.keep. */
 struct training_graph {
     struct graph graph;
-    struct graph rounded; /* the network with the marks of bfloat.h, from which `graph` was built */
+    struct graph
+        rounded; /* the network with its roundings to bfloat16; `graph` was built from it */
     size_t variable_count, norm_count;
     int *variables; /* values; in the network they are constants with the initial weights */
     struct training_norm *norms;
-    size_t first_variable, target, scale, keys; /* indices of inputs; keys 0: none */
-    size_t first_gradient, correct, first_kept; /* of outputs; correct 0: none */
+    size_t first_variable, target, scale, keys; /* indices of inputs; keys 0: there is none */
+    size_t first_gradient, correct, first_kept; /* indices of outputs; correct 0: there is none */
 };
 
-/* `network` must outlive the result. It must not have been folded (shape_fold_constants): folded
- * weights are not variables. Weights are the constants that Conv, ConvTranspose, Gemm, MatMul,
- * PRelu and normalizations read as weights, the embeddings of Gather, and biases added after
- * products, if the loss depends on them. A softmax at the end of the network becomes a part of the
- * cross entropy. ERROR_UNSUPPORTED and ERROR_INVALID name the node. */
+/* Builds the graph of a training step. Variables are the constants that Conv, ConvTranspose, Gemm,
+ * MatMul, PRelu and normalizations read as weights, the embeddings of Gather, and biases added
+ * after products, if the loss depends on them and they are not frozen. A softmax at the end of the
+ * network becomes a part of the cross entropy. `network` must outlive the result, and its constants
+ * must not have been folded (shape_fold_constants). The caller releases *ret_training.
+ * ERROR_UNSUPPORTED, ERROR_INVALID: the network cannot be trained; the message names the node. */
 NODISCARD int training_graph_build(const struct graph *network,
                                    const struct training_options *options,
                                    struct training_graph *ret_training, struct error *err);
 void training_graph_release(struct training_graph *training);
-/* The network with further inputs: the variables, then mean and variance of each norm. For
- * evaluation with weights that change. `network` must outlive the result, which the caller owns
- * (graph_release). */
+/* Makes the graph of an evaluation: the network with the variables, then mean and variance of each
+ * norm, as further inputs, so that they can change. `network` must outlive *ret_graph, which the
+ * caller owns (graph_release). */
 void training_graph_evaluation(const struct training_graph *training, const struct graph *network,
                                struct graph *ret_graph);
 
-/* What the last node of a classifier computes. */
+/* What a classifier's output is, judged by its last node. */
 enum training_scores { TRAINING_LOGITS, TRAINING_PROBABILITIES, TRAINING_LOG_PROBABILITIES };
 enum training_scores training_graph_scores(const struct graph *network);
 
-/* ---- the graph of an optimizer step --------------------------------------------------------- */
-
+/* w: weights, g: gradient, v: momentum, m and s: first and second moment; rate, first, ...: enum
+ * optimizer_number. In all kinds d = g + decay w. */
 enum optimizer_step_kind {
-    OPTIMIZER_STEP_PLAIN,    /* w -= rate d;  d = g + decay w */
+    OPTIMIZER_STEP_PLAIN,    /* w -= rate d */
     OPTIMIZER_STEP_MOMENTUM, /* v = first v + d;  w -= rate v; LARS: d times its ratio */
     OPTIMIZER_STEP_NESTEROV, /* likewise;  w -= rate (d + first v) */
     OPTIMIZER_STEP_ADAM      /* m = first m + rest_first d;  s = second s + rest_second d^2;
                                 w -= rate m / (sqrt(s) unbias + epsilon) */
 };
 
+/* The numbers that all parameters share. They are inputs, because they change from step to step. */
 enum optimizer_number {
-    OPTIMIZER_RATE, /* of Adam: divided by 1 - beta1^step */
+    OPTIMIZER_RATE, /* the learning rate; for Adam divided by 1 - beta1^step */
     OPTIMIZER_FIRST,
     OPTIMIZER_REST_FIRST,
     OPTIMIZER_SECOND,
@@ -89,34 +87,36 @@ enum optimizer_number {
     OPTIMIZER_NUMBERS
 };
 
-/* One parameter: a tensor of weights that is updated at once. */
+/* One parameter: a tensor of weights. */
 struct optimizer_step {
     const char *name; /* borrowed */
-    int64_t count;
-    float decay; /* of weights */
-    float trust; /* LARS' factor of |w| / |g|; 0: none */
+    int64_t count;    /* elements */
+    float decay;      /* weight decay */
+    float trust;      /* LARS: the ratio is trust |w| / (|g| + decay |w|); 0: no LARS */
 };
 
-/* Inputs: the numbers (OPTIMIZER_NUMBERS floats), then weights, gradients and the kind's vectors
- * of each parameter. Outputs: weights and vectors of each. The caller owns the graph
+/* Makes the graph of an optimizer step. Inputs: the numbers, float32 [OPTIMIZER_NUMBERS]; then for
+ * each parameter weights, gradient, and the kind's states (v, or m and s), each float32 [count].
+ * Outputs: for each parameter the new weights and states. The caller owns *ret_graph
  * (graph_release). */
 void training_optimizer_graph(enum optimizer_step_kind kind, const struct optimizer_step *steps,
                               size_t count, struct graph *ret_graph);
 
-/* ---- running -------------------------------------------------------------------------------- */
-
-/* A graph prepared for one combination of input shapes. Some outputs, the gradients, are made in
- * the caller's memory: directly in the buffers that are sent to other ranks. */
+/* A graph prepared for one combination of input shapes. Outputs can be bound to memory of the
+ * caller: gradients are computed directly in the buffers that are sent to other ranks. A step is
+ * one kernel call. */
 struct training;
 
-/* Called with the index of each step after it was started. */
+/* Called with the index of each step when it was started. A result of -1 ends the run. */
 struct training_hook {
     int (*after)(void *context, size_t step, struct error *err);
     void *context;
 };
 
-/* inputs: as for training_run; here only their shapes matter, and the elements of small ones that
- * shapes depend on. is_bound: one entry per output. `graph` and `device` outlive the training. */
+/* inputs: as for training_run, but only types and shapes are used, and the elements of inputs on
+ * which shapes depend. is_bound: for each output, whether it will be bound. `graph` and `device`
+ * must outlive *ret_training, which the caller owns (training_free). Errors are those of
+ * device_ops.prepare and alloc, and ERROR_INVALID: types or shapes do not fit. */
 NODISCARD int training_open(struct device *device, const struct graph *graph,
                             const struct tensor *inputs, const bool *is_bound,
                             struct training **ret_training, struct error *err);
@@ -125,22 +125,24 @@ void training_freep(struct training **training);
 
 /* Type and shape of an output, without data. */
 struct tensor training_output(const struct training *training, size_t output);
-/* The index of the step that completes a bound output, so that early gradients can be sent
- * early. */
+/* The index of the step that completes a bound output: after it, a gradient can be sent to other
+ * ranks. */
 size_t training_made_at(const struct training *training, size_t output);
-/* The node that a step computes, for measurements; NULL: none, another step has taken over its
- * work. */
+/* The (first) node that a step computes, for measurements; NULL: the step was fused into another
+ * one and is not run. */
 const struct node *training_node(const struct training *training, size_t step);
-/* To be called for each bound output before the first run. memory: device memory of its size,
- * 64-byte aligned, which must stay valid until the training is closed or other memory is bound. */
+/* Binds an output; to be called for each one with is_bound before the first run. memory: device
+ * memory of the output's size, 64-byte aligned; borrowed until the training is freed or the output
+ * is bound again. */
 void training_bind(struct training *training, size_t output, void *memory);
-/* Binds an input to device memory, such as weights. An output may be bound to the same memory: then
- * it is updated in place. */
+/* Binds an input to device memory, borrowed in the same way; inputs[input].data of training_run is
+ * ignored then. An output may be bound to the same memory: it is updated in place (weights). */
 void training_bind_input(struct training *training, size_t input, void *memory);
 
-/* inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled: bound ones with
- * their memory, others with host memory that the training owns, valid until its next run. hook
- * (NULL: none) is called as each step is started, in the same order in every run. */
+/* Runs all steps and waits for them. inputs: one tensor per input, in host memory; borrowed, not
+ * changed. outputs: one tensor per output, filled in order: bound ones in device memory, others in
+ * host memory that the training owns, valid until its next run. hook (NULL: none) is called for the
+ * steps in the same order in every run. */
 NODISCARD int training_run(struct training *training, const struct tensor *inputs,
                            struct tensor *outputs, const struct training_hook *hook,
                            struct error *err);

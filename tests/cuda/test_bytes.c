@@ -37,13 +37,14 @@ static void run(const char *name, const struct graph *graph, const struct tensor
 }
 
 /* in -> a convolution, or nothing -> times 1, or NaN at some pixels of the second -> out */
-static void compare(const char *name, bool has_conv, bool is_bad, bool is_turned, int most) {
+static void compare(const char *name, bool has_conv, bool is_bad, bool is_bgr, int most) {
     struct network network;
     struct graph graph;
     struct error err = {0};
     struct tensor x = {0}, wanted[2] = {0}, seen[2] = {0};
-    const struct bytes in = {{1 / 255.0f, 2 / 255.0f, 1 / 100.0f}, {0.5f, -1, 0.25f}, is_turned};
-    const struct bytes out = {{100, 60, 50}, {0.5f, 120.5f, 40.5f}, is_turned};
+    const struct pixel_conversion in = {
+        {1 / 255.0f, 2 / 255.0f, 1 / 100.0f}, {0.5f, -1, 0.25f}, is_bgr};
+    const struct pixel_conversion out = {{100, 60, 50}, {0.5f, 120.5f, 40.5f}, is_bgr};
     network_init(&network, 13);
     int value = network_input(&network, (struct shape){4, {N, 3, H, W}});
     network.values[value].has_shape = true;
@@ -107,7 +108,7 @@ static void test_another_input_is_refused(void) {
     struct network network;
     struct graph graph;
     struct error err = {0};
-    const struct bytes in = {{1, 1, 1}, {0}, false};
+    const struct pixel_conversion in = {{1, 1, 1}, {0}, false};
     network_init(&network, 13);
     network.values[network_input(&network, (struct shape){2, {3, 4}})].has_shape = true;
     CHECK_INT(rewrite_bytes(&network.graph, &in, NULL, &graph, &err), -1);

@@ -3,15 +3,15 @@
 
 #include "lib/base.h"
 
-enum { TENSOR_RANK_MAX = 8 };
+enum { TENSOR_RANK_MAX = 8 }; /* more dimensions are not supported */
 
 struct shape {
-    int rank;                      /* 0 = scalar */
-    int64_t dims[TENSOR_RANK_MAX]; /* each >= 0; -1 = not known yet */
+    int rank;                      /* number of dimensions; 0: a scalar */
+    int64_t dims[TENSOR_RANK_MAX]; /* each >= 0; -1: unknown */
 };
 
-/* Number of elements; -1 if a dimension is unknown or the product exceeds 2^40. */
+/* The number of elements; -1: a dimension is unknown, or there are more than 2^40. */
 int64_t shape_count(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
-/* "1x3x224x224", "scalar", "?x3"; text has room for 128. */
+/* Formats for messages: "1x3x224x224", "scalar", "?x3" (? is unknown). */
 void shape_format(const struct shape *shape, char text[static 128]);

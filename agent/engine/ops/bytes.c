@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/bytes.h"
 
-struct bytes bytes_params(const struct node *node) {
-    struct bytes bytes = {.is_turned = node_integer(node, "turned", 0) != 0};
+struct pixel_conversion bytes_params(const struct node *node) {
+    struct pixel_conversion bytes = {.is_bgr = node_integer(node, "turned", 0) != 0};
     const struct attribute *scale = node_attribute(node, "scale");
     const struct attribute *shift = node_attribute(node, "shift");
     for (size_t i = 0; i < 3; i++) {

@@ -14,7 +14,7 @@
 
 #include "agent/engine/graph.h"
 
-struct bytes bytes_params(const struct node *node);
+struct pixel_conversion bytes_params(const struct node *node);
 NODISCARD int infer_from_bytes(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
 NODISCARD int infer_to_bytes(const struct node *node, const struct fact *const *inputs,

@@ -15,10 +15,10 @@
 static int add_ends(struct session *session, const struct session_options *options,
                     struct error *err) {
     struct graph floats = session->graph;
-    const struct bytes *out = floats.output_count == 1 ? options->bytes_out : NULL;
+    const struct pixel_conversion *out = floats.output_count == 1 ? options->pixels_out : NULL;
     session->graph = (struct graph){0};
-    session->gives_bytes = out != NULL;
-    if (rewrite_bytes(&floats, options->bytes_in, out, &session->graph, err) < 0) {
+    session->returns_pixels = out != NULL;
+    if (rewrite_bytes(&floats, options->pixels_in, out, &session->graph, err) < 0) {
         graph_release(&floats);
         return -1;
     }
@@ -43,7 +43,7 @@ int session_open(const char *model_path, const struct session_options *options,
         return -1;
     }
     if (rewrite(&session->model->graph, &session->graph, err) < 0 ||
-        (options && options->bytes_in && add_ends(session, options, err) < 0)) {
+        (options && options->pixels_in && add_ends(session, options, err) < 0)) {
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, device_evaluate);
@@ -125,8 +125,8 @@ const char *session_note(const struct session *session) {
     return session->model->note;
 }
 
-bool session_gives_bytes(const struct session *session) {
-    return session->gives_bytes;
+bool session_returns_pixels(const struct session *session) {
+    return session->returns_pixels;
 }
 
 int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size) {

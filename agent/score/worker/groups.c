@@ -120,7 +120,7 @@ static int make_picture(const struct groups *groups, const struct tensor *output
                         const struct preprocess_size *size, struct picture *ret_picture,
                         struct error *err) {
     const struct session *session = groups->options.session;
-    if (!session_gives_bytes(session)) {
+    if (!session_returns_pixels(session)) {
         return postprocess_picture(groups->options.postprocess, output, at, size, ret_picture, err);
     }
     const struct tensor *bad = &groups->outputs[session_output_count(session) - 1];
@@ -162,7 +162,7 @@ static int collect(struct groups *groups, struct sink *sink, struct error *err) 
     if (session_collect(session, groups->outputs, err) < 0) {
         return -1;
     }
-    bool has_bytes = session_gives_bytes(session);
+    bool has_bytes = session_returns_pixels(session);
     const struct tensor *output =
         has_bytes ? groups->outputs : groups_scores(session, groups->outputs);
     int64_t items = items_of(groups, run.count);

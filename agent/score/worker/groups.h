@@ -23,7 +23,7 @@ struct groups_options {
     const struct preprocess *preprocess;
     const struct postprocess *postprocess;
     const struct slices_input *inputs; /* the session's; a network for pictures has one input */
-    bool has_bytes;                    /* the session was opened with bytes_in */
+    bool has_bytes;                    /* the session was opened with pixels_in */
 };
 
 struct groups *groups_new(const struct groups_options *options);

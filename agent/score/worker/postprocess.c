@@ -129,8 +129,8 @@ static int refuse_numbers(struct error *err) {
     return error_set(err, ERROR_FAILED, "the network's output has values that are not numbers");
 }
 
-struct bytes postprocess_to_bytes(const struct postprocess *postprocess) {
-    struct bytes bytes = {.is_turned = postprocess->is_bgr};
+struct pixel_conversion postprocess_to_bytes(const struct postprocess *postprocess) {
+    struct pixel_conversion bytes = {.is_bgr = postprocess->is_bgr};
     for (int plane = 0; plane < 3; plane++) {
         byte_scale(postprocess->range, &bytes.scale[plane], &bytes.shift[plane]);
     }

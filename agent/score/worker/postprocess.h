@@ -44,7 +44,7 @@ NODISCARD int postprocess_picture(const struct postprocess *postprocess,
 NODISCARD int postprocess_bytes(const struct tensor *output, const struct tensor *bad,
                                 int64_t index, const struct preprocess_size *size,
                                 struct picture *ret_picture, struct error *err);
-struct bytes postprocess_to_bytes(const struct postprocess *postprocess);
+struct pixel_conversion postprocess_to_bytes(const struct postprocess *postprocess);
 
 /* {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]} of item `index`
  * of the output [n, c, ...1]: the `top` highest scores, unchanged from the network. The caller owns

@@ -166,8 +166,8 @@ void preprocess_fill_bytes(const struct picture *picture, const struct preproces
     picture_release(&scaled);
 }
 
-struct bytes preprocess_bytes(const struct preprocess *preprocess) {
-    struct bytes bytes = {.is_turned = preprocess->is_bgr};
+struct pixel_conversion preprocess_bytes(const struct preprocess *preprocess) {
+    struct pixel_conversion bytes = {.is_bgr = preprocess->is_bgr};
     for (int plane = 0; plane < 3; plane++) {
         int channel = preprocess->is_bgr ? 2 - plane : plane;
         channel_scale(preprocess->range, channel, &bytes.scale[plane], &bytes.shift[plane]);

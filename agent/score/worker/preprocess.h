@@ -38,4 +38,4 @@ void preprocess_fill(const struct preprocess *preprocess, const struct picture *
  * RGB; and the factors that turn bytes into the network's input. */
 void preprocess_fill_bytes(const struct picture *picture, const struct preprocess_size *size,
                            uint8_t *bytes);
-struct bytes preprocess_bytes(const struct preprocess *preprocess);
+struct pixel_conversion preprocess_bytes(const struct preprocess *preprocess);

@@ -171,8 +171,8 @@ static void name_device(const struct scorer_options *options, char name[static D
 /* A fault of the GPU is not the model's fault. */
 static int open_session(const struct scorer_options *options, const char *path,
                         struct scorer *scorer, struct error *err) {
-    struct bytes in = preprocess_bytes(&scorer->preprocess);
-    struct bytes out = postprocess_to_bytes(&scorer->postprocess);
+    struct pixel_conversion in = preprocess_bytes(&scorer->preprocess);
+    struct pixel_conversion out = postprocess_to_bytes(&scorer->postprocess);
     bool is_image = scorer->postprocess.type == POSTPROCESS_IMAGE;
     char device[DEVICE_NAME] = "";
     name_device(options, device);
@@ -180,8 +180,8 @@ static int open_session(const struct scorer_options *options, const char *path,
     struct session_options engine = {.device = device, .ret_is_device = &is_device};
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
-        engine.bytes_in = &in;
-        engine.bytes_out = is_image ? &out : NULL;
+        engine.pixels_in = &in;
+        engine.pixels_out = is_image ? &out : NULL;
     }
     if (session_open(path, &engine, &scorer->session, err) == 0) {
         if (options->gpus > 0) {

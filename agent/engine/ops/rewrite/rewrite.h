@@ -23,5 +23,6 @@ NODISCARD int widen(const struct graph *from, struct graph *ret_graph, struct er
 /* Makes a copy of the graph in which input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) with the
  * same name. If `out` is not NULL, output 0 is bytes, too, and `bad` is added as the last output.
  * `from` must outlive it. INVALID: input 0 is declared differently. */
-NODISCARD int rewrite_bytes(const struct graph *from, const struct bytes *in,
-                            const struct bytes *out, struct graph *ret_graph, struct error *err);
+NODISCARD int rewrite_bytes(const struct graph *from, const struct pixel_conversion *in,
+                            const struct pixel_conversion *out, struct graph *ret_graph,
+                            struct error *err);

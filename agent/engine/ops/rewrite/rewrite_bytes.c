@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static const struct attribute *attributes_of(struct arena *arena, const struct bytes *bytes) {
+static const struct attribute *attributes_of(struct arena *arena,
+                                             const struct pixel_conversion *bytes) {
     struct attribute *list = arena_array(arena, 3, sizeof *list);
     float *numbers = arena_array(arena, 6, sizeof *numbers);
     memcpy(numbers, bytes->scale, sizeof bytes->scale);
@@ -16,8 +17,8 @@ static const struct attribute *attributes_of(struct arena *arena, const struct b
         .name = "scale", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = numbers};
     list[1] = (struct attribute){
         .name = "shift", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = numbers + 3};
-    list[2] = (struct attribute){
-        .name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_turned};
+    list[2] =
+        (struct attribute){.name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_bgr};
     return list;
 }
 
@@ -30,7 +31,7 @@ static int check_input(const struct graph *from, struct error *err) {
 }
 
 /* Makes the new input 0; FromBytes makes the value that it replaces. */
-static void add_from_bytes(struct builder *builder, const struct bytes *bytes) {
+static void add_from_bytes(struct builder *builder, const struct pixel_conversion *bytes) {
     struct graph *graph = &builder->graph;
     int floats = graph->inputs[0], input = builder_value(builder, graph->values[floats].name);
     struct value *from = &graph->values[floats], *to = &graph->values[input];
@@ -57,7 +58,7 @@ static void add_from_bytes(struct builder *builder, const struct bytes *bytes) {
     builder_append(builder, &node);
 }
 
-static void add_to_bytes(struct builder *builder, const struct bytes *bytes) {
+static void add_to_bytes(struct builder *builder, const struct pixel_conversion *bytes) {
     struct graph *graph = &builder->graph;
     int floats = graph->outputs[0];
     int made = builder_node(
@@ -72,8 +73,8 @@ static void add_to_bytes(struct builder *builder, const struct bytes *bytes) {
     builder_output(builder, made + 1);
 }
 
-int rewrite_bytes(const struct graph *from, const struct bytes *in, const struct bytes *out,
-                  struct graph *ret_graph, struct error *err) {
+int rewrite_bytes(const struct graph *from, const struct pixel_conversion *in,
+                  const struct pixel_conversion *out, struct graph *ret_graph, struct error *err) {
     struct builder builder;
     if (check_input(from, err) < 0) {
         return -1;

@@ -7,14 +7,14 @@
 #include <string.h>
 
 static int from_bytes_run(const struct call *call, struct error *err UNUSED) {
-    const struct bytes bytes = bytes_params(call->node);
+    const struct pixel_conversion bytes = bytes_params(call->node);
     const struct shape *shape = &call->outputs[0]->shape; /* [n, 3, h, w] */
     const uint8_t *x = call->inputs[0]->data;
     float *y = call->outputs[0]->data;
     int64_t pixels = shape->dims[2] * shape->dims[3];
     for (int64_t n = 0; n < shape->dims[0]; n++, x += 3 * pixels) {
         for (int k = 0; k < 3; k++, y += pixels) {
-            int from = bytes.is_turned ? 2 - k : k;
+            int from = bytes.is_bgr ? 2 - k : k;
             for (int64_t i = 0; i < pixels; i++) {
                 y[i] = (float)x[3 * i + from] * bytes.scale[k] + bytes.shift[k];
             }
@@ -24,10 +24,10 @@ static int from_bytes_run(const struct call *call, struct error *err UNUSED) {
 }
 
 /* Writes plane k of a picture; x, y: its first numbers. bad: its rows, or NULL. */
-static void to_bytes_plane(const struct bytes *bytes, int k, const struct shape *shape,
+static void to_bytes_plane(const struct pixel_conversion *bytes, int k, const struct shape *shape,
                            const float *x, uint8_t *y, int32_t *bad) {
     int64_t width = shape->dims[3], pixels = shape->dims[2] * width;
-    int to = bytes->is_turned ? 2 - k : k;
+    int to = bytes->is_bgr ? 2 - k : k;
     for (int64_t i = 0; i < pixels; i++) {
         float value = x[i] * bytes->scale[k] + bytes->shift[k];
         if (isnan(value) && bad) {
@@ -39,7 +39,7 @@ static void to_bytes_plane(const struct bytes *bytes, int k, const struct shape 
 }
 
 static int to_bytes_run(const struct call *call, struct error *err UNUSED) {
-    const struct bytes bytes = bytes_params(call->node);
+    const struct pixel_conversion bytes = bytes_params(call->node);
     const struct shape *shape = &call->inputs[0]->shape; /* [n, 3, h, w] */
     const float *x = call->inputs[0]->data;
     uint8_t *y = call->outputs[0]->data;

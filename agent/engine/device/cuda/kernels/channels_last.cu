@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Channels last, two bytes an element, sums in float32. A thread has eight channels of a pixel. */
-#include "agent/engine/device/cuda/kernels/kernel.cuh"
+/* Kernels for channels-last values of a 16-bit type; sums are float32. One thread computes
+ * KERNELS_LANES channels of a pixel. */
+#include "agent/engine/device/cuda/kernels/window.cuh"
 
-/* kernel<type>(...) for the type that is known when it runs. */
+/* CALL(T) for the type T that is chosen at run time. */
 #define OF_TYPE(type, CALL) ((type) == KERNELS_BFLOAT16 ? CALL(__nv_bfloat16) : CALL(__half))
 
-/* Neighbouring threads have neighbouring pixels: reads of planes are coalesced. */
+/* Adjacent threads read adjacent pixels of a plane, so reads are coalesced. */
 template <class T>
 __global__ void to_channels_last_kernel(struct kernels_channels_last l, const float *x, T *y) {
     int groups = l.pitch / KERNELS_LANES;
@@ -52,9 +53,9 @@ int kernels_run_from_channels_last(const struct kernels_channels_last *l, const 
 
 /* ---- instance norm -------------------------------------------------------------------------- */
 
-/* A block has a chunk of one picture's pixels: `rows` threads for each group of eight channels, 32
- * groups at most at a time. Sums are of the distance to the picture's first pixel, so that a large
- * mean takes no digits from a small deviation. */
+/* One block sums a chunk of the pixels of a picture: `rows` threads per group of KERNELS_LANES
+ * channels, for up to 32 groups at a time. Values are summed relative to the picture's first pixel,
+ * which avoids cancellation where the mean is large and the deviation small. */
 template <class T> __global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
     __shared__ float shared[THREADS][2 * KERNELS_LANES];
     int groups = m.nhwc.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
@@ -111,23 +112,13 @@ int kernels_run_moments(const struct kernels_moments *m, void *stream) {
     return result != cudaSuccess ? result : OF_TYPE(m->nhwc.type, FACTORS);
 }
 
-static __device__ int64_t beyond(int64_t index, int64_t size, int edge) {
-    if (index >= 0 && index < size) {
-        return index;
-    }
-    if (edge == KERNELS_REFLECT) {
-        return index < 0 ? -index : 2 * (size - 1) - index;
-    }
-    return edge == KERNELS_EDGE ? (index < 0 ? 0 : size - 1) : -1;
-}
-
 template <class T> __global__ void apply_kernel(struct kernels_apply a) {
     int groups = a.pitch / KERNELS_LANES;
     EACH(i, a.n * a.out_h * a.out_w * groups) {
         int group = (int)(i % groups);
         int64_t w = i / groups % a.out_w, h = i / groups / a.out_w, n = h / a.out_h;
-        h = beyond(h % a.out_h - a.top, a.h * a.repeat, a.edge);
-        w = beyond(w - a.left, a.w * a.repeat, a.edge);
+        h = edge_index(h % a.out_h - a.top, a.h * a.repeat, a.edge);
+        w = edge_index(w - a.left, a.w * a.repeat, a.edge);
         struct lanes<T> in = {}, out;
         bool is_inside = h >= 0 && w >= 0;
         if (is_inside) {
@@ -162,50 +153,50 @@ int kernels_run_apply(const struct kernels_apply *a, void *stream) {
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
+/* The sums, or maxima, over a window, per channel. */
+struct pooled_lanes {
+    int is_max;
+    int64_t count;
+    float values[KERNELS_LANES];
+    template <class T>
+    __device__ __forceinline__ void operator()(const struct lanes<T> &in, int64_t /* tap */,
+                                               int64_t /* pixel */) {
+        count++;
+        for (int k = 0; k < KERNELS_LANES; k++) {
+            float value = get(in.at[k]);
+            values[k] = !is_max                               ? values[k] + value
+                        : value > values[k] || value != value ? value
+                                                              : values[k];
+        }
+    }
+};
+
+/* The number of taps inside the padded picture; dilation is 1. */
+static __device__ __forceinline__ float padded_taps(const struct kernels_window &w,
+                                                    const struct output_at &o) {
+    int64_t end_h = pixel_of(w, 1, o.h, 0) + w.kernel[1], over_h = end_h - w.in[1] - w.pad_end[1];
+    int64_t end_v = pixel_of(w, 2, o.v, 0) + w.kernel[2], over_v = end_v - w.in[2] - w.pad_end[2];
+    return (float)((w.kernel[1] - (over_h > 0 ? over_h : 0)) *
+                   (w.kernel[2] - (over_v > 0 ? over_v : 0)));
+}
+
 template <class T>
 __global__ void pool_channels_last_kernel(struct kernels_window_channels_last p, const T *x, T *y) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     EACH(i, w.n * w.out[1] * w.out[2] * groups) {
-        int64_t group = i % groups, v = i / groups % w.out[2], h = i / groups / w.out[2];
-        int64_t n = h / w.out[1], seen = 0;
-        h %= w.out[1];
-        float sums[KERNELS_LANES];
+        const struct output_at o = output_of(w, groups, i);
+        struct pooled_lanes pooled = {p.is_max, 0, {}};
         for (int k = 0; k < KERNELS_LANES; k++) {
-            sums[k] = p.is_max ? -INFINITY : 0;
+            pooled.values[k] = p.is_max ? -INFINITY : 0;
         }
-        for (int64_t kh = 0; kh < w.kernel[1]; kh++) {
-            int64_t at_h = h * w.stride[1] + kh * w.dilation[1] - w.pad_begin[1];
-            for (int64_t kv = 0; kv < w.kernel[2] && at_h >= 0 && at_h < w.in[1]; kv++) {
-                int64_t at_v = v * w.stride[2] + kv * w.dilation[2] - w.pad_begin[2];
-                if (at_v < 0 || at_v >= w.in[2]) {
-                    continue;
-                }
-                struct lanes<T> in =
-                    ((const struct lanes<T> *)
-                         x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups + group];
-                seen++;
-                for (int k = 0; k < KERNELS_LANES; k++) {
-                    float value = get(in.at[k]);
-                    sums[k] = !p.is_max                           ? sums[k] + value
-                              : value > sums[k] || value != value ? value
-                                                                  : sums[k];
-                }
-            }
-        }
-        float cells = seen;
-        if (p.counts_pads) {
-            int64_t end_h = h * w.stride[1] - w.pad_begin[1] + w.kernel[1];
-            int64_t end_v = v * w.stride[2] - w.pad_begin[2] + w.kernel[2];
-            int64_t over_h = end_h - (w.in[1] + w.pad_end[1]);
-            int64_t over_v = end_v - (w.in[2] + w.pad_end[2]);
-            cells = (float)((w.kernel[1] - (over_h > 0 ? over_h : 0)) *
-                            (w.kernel[2] - (over_v > 0 ? over_v : 0)));
-        }
+        each_tap(p, x, o, pooled);
+        float divisor = p.counts_pads ? padded_taps(w, o) : (float)pooled.count;
         struct lanes<T> out;
         for (int k = 0; k < KERNELS_LANES; k++) {
-            float value = p.is_max ? sums[k] : cells > 0 ? sums[k] / cells : 0;
-            bool is_padding = group * KERNELS_LANES + k >= w.c;
+            float value = pooled.values[k];
+            value = p.is_max ? value : divisor > 0 ? value / divisor : 0;
+            bool is_padding = o.group * KERNELS_LANES + k >= w.c;
             put(&out.at[k], is_padding ? 0 : clip(value, p.low, p.high));
         }
         ((struct lanes<T> *)y)[i] = out;
@@ -221,38 +212,36 @@ int kernels_run_pool_channels_last(const struct kernels_window_channels_last *p,
     return OF_TYPE(p->type, POOL);
 }
 
+/* The sums of products over a window, per channel. weights: [taps, pitch], from this group on. */
+struct depthwise_lanes {
+    const float *weights;
+    int pitch;
+    float sums[KERNELS_LANES];
+    template <class T>
+    __device__ __forceinline__ void operator()(const struct lanes<T> &in, int64_t tap,
+                                               int64_t /* pixel */) {
+        for (int k = 0; k < KERNELS_LANES; k++) {
+            sums[k] += get(in.at[k]) * weights[tap * pitch + k];
+        }
+    }
+};
+
 template <class T>
 __global__ void depthwise_kernel(struct kernels_window_channels_last p, const T *x,
                                  const float *weights, const float *bias, T *y) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
     EACH(i, w.n * w.out[1] * w.out[2] * groups) {
-        int64_t group = i % groups, v = i / groups % w.out[2], h = i / groups / w.out[2];
-        int64_t n = h / w.out[1], c = group * KERNELS_LANES;
-        h %= w.out[1];
-        float sums[KERNELS_LANES];
+        const struct output_at o = output_of(w, groups, i);
+        int64_t c = o.group * KERNELS_LANES;
+        struct depthwise_lanes products = {weights + c, p.pitch, {}};
         for (int k = 0; k < KERNELS_LANES; k++) {
-            sums[k] = bias ? bias[c + k] : 0;
+            products.sums[k] = bias ? bias[c + k] : 0;
         }
-        for (int64_t kh = 0; kh < w.kernel[1]; kh++) {
-            int64_t at_h = h * w.stride[1] + kh * w.dilation[1] - w.pad_begin[1];
-            for (int64_t kv = 0; kv < w.kernel[2] && at_h >= 0 && at_h < w.in[1]; kv++) {
-                int64_t at_v = v * w.stride[2] + kv * w.dilation[2] - w.pad_begin[2];
-                if (at_v < 0 || at_v >= w.in[2]) {
-                    continue;
-                }
-                struct lanes<T> in =
-                    ((const struct lanes<T> *)
-                         x)[((n * w.in[1] + at_h) * w.in[2] + at_v) * groups + group];
-                const float *tap = weights + (kh * w.kernel[2] + kv) * p.pitch + c;
-                for (int k = 0; k < KERNELS_LANES; k++) {
-                    sums[k] += get(in.at[k]) * tap[k];
-                }
-            }
-        }
+        each_tap(p, x, o, products);
         struct lanes<T> out;
         for (int k = 0; k < KERNELS_LANES; k++) {
-            put(&out.at[k], c + k < w.c ? clip(sums[k], p.low, p.high) : 0);
+            put(&out.at[k], c + k < w.c ? clip(products.sums[k], p.low, p.high) : 0);
         }
         ((struct lanes<T> *)y)[i] = out;
     }
@@ -267,7 +256,7 @@ int kernels_run_depthwise(const struct kernels_window_channels_last *p, const vo
     return OF_TYPE(p->type, DEPTHWISE);
 }
 
-/* A block for eight channels of a picture. */
+/* One block per picture and group of KERNELS_LANES channels. */
 template <class T>
 __global__ void global_kernel(struct kernels_channels_last l, int is_max, const T *x, T *y) {
     int groups = l.pitch / KERNELS_LANES;

@@ -116,7 +116,7 @@ static __device__ float rest_of(float u, float v, bool is_fmod) {
     float rest = fmodf(u, v);
     return !is_fmod && rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
 }
-/* A division by zero gives zero, and so does its rest. */
+/* The remainder of a division by zero is zero, as the quotient is. */
 static __device__ int64_t rest_of(int64_t u, int64_t v, bool is_fmod) {
     if (v == 0 || v == -1) {
         return 0;
@@ -214,7 +214,7 @@ template <class T> static __device__ bool compare_value(int kind, T u, T v) {
     }
 }
 
-/* Wide: what is calculated in, so that int32 wraps around as it does in the end. */
+/* Wide: the type of the computation: int64 for int32, whose results then wrap around. */
 template <class T, class Wide>
 __global__ void binary_kernel(struct kernels_binary b, const T *x, const T *z, void *y,
                               int64_t count) {
@@ -328,7 +328,7 @@ int kernels_run_where(const struct kernels_where *where, const uint8_t *conditio
                               : WHERE(uint64_t);
 }
 
-/* One number of a type that is known when it runs. */
+/* One element of a type that is chosen at run time. */
 static __device__ double load_real(int type, const void *x, int64_t i) {
     switch (type) {
     case KERNELS_F64:
@@ -405,7 +405,7 @@ static __device__ bool is_real(int type) {
            type == KERNELS_BF16;
 }
 
-/* Towards zero; NaN is 0, and 2^63 and beyond keep no bits that anybody counts on. */
+/* Rounds towards zero. NaN becomes 0; values beyond the range of int64 are clamped. */
 static __device__ int64_t whole_of(double value) {
     return value != value     ? 0
            : value >= 0x1p63  ? (int64_t)0x7fffffffffffffff

@@ -1,4 +1,4 @@
-/* kernel.cuh: what all kernels share: how they are started, and numbers of two bytes. */
+/* kernel.cuh: shared by all kernels: launches, 16-bit floats, reductions over a block. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
@@ -9,14 +9,15 @@
 
 enum { THREADS = 256 };
 
-/* Blocks of THREADS; what they do not reach in one go they reach by a loop over the grid. */
+/* The grid size for this many threads. It is limited; kernels loop over the grid (EACH). */
 static inline int64_t blocks_for(int64_t threads) {
     const int64_t most = 1 << 20;
     int64_t blocks = (threads + THREADS - 1) / THREADS;
     return blocks < most ? blocks : most;
 }
 
-/* Nothing is started for no blocks. */
+/* Launches the kernel with `blocks` blocks of THREADS threads; does nothing for 0 blocks. Returns a
+ * cudaError_t. */
 template <class... Parameters, class... Arguments>
 static inline int start(void *stream, int64_t blocks, void (*kernel)(Parameters...),
                         Arguments &&...arguments) {
@@ -28,6 +29,7 @@ static inline int start(void *stream, int64_t blocks, void (*kernel)(Parameters.
                        : cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 
+/* A grid-stride loop over 0..count - 1. */
 #define EACH(i, count)                                                                             \
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (count);                  \
          i += (int64_t)gridDim.x * blockDim.x)
@@ -57,12 +59,32 @@ static __device__ __forceinline__ float clip(float value, float low, float high)
     return value > high ? high : value;
 }
 
-/* Eight neighbours in one access of 16 bytes. */
+/* The index in x from which padding takes an element; -1: none, it is constant. */
+static __device__ __forceinline__ int64_t edge_index(int64_t index, int64_t size, int edge) {
+    if (index >= 0 && index < size) {
+        return index;
+    }
+    if (edge == KERNELS_REFLECT) {
+        return index < 0 ? -index : 2 * (size - 1) - index;
+    }
+    return edge == KERNELS_EDGE ? (index < 0 ? 0 : size - 1) : -1;
+}
+
+/* A tensor as [outer, size, inner] around one of its axes. */
+struct around {
+    int64_t outer, size, inner;
+};
+static inline struct around around_of(const int64_t sizes[3]) {
+    return {sizes[0], sizes[1], sizes[2]};
+}
+
+/* KERNELS_LANES adjacent channels, loaded and stored in one access of 16 bytes. */
 template <class T> struct alignas(16) lanes { T at[KERNELS_LANES]; };
 
-/* The sum (or what `join` makes) over a block, for every thread, in an order that is always the
- * same. All threads must come here. Two barriers: the next call writes `shared` while this one's
- * last threads still read `few`, and writes that behind a barrier of its own. */
+/* Reduces the values of a block's threads by `join` and returns the result in every thread. The
+ * order is fixed, so results are the same in every run. All threads of the block must call it. Two
+ * barriers are enough: the next call may write `shared` while threads still read `few`, because it
+ * writes `few` only after its own barrier. */
 template <class T, class Join> static __device__ T block_join(T value, Join join) {
     const unsigned few_count = 16;
     __shared__ T shared[THREADS];
@@ -105,10 +127,11 @@ struct multiply_up {
     }
 };
 
-/* Two sums a channel over the rows of a block: thread (row, column) brings 2 x KERNELS_LANES of
- * them, of group base + column; out[2 c] and out[2 c + 1] are those of channel c. Rows are added in
- * order, so the result is always the same. All threads must come here; who writes `shared` again
- * needs a barrier first. */
+/* Reduces two sums per channel over the rows of a block. Threads form a grid of rows x columns. The
+ * thread at (row, column) has 2 * KERNELS_LANES sums for the channels of group base + column; the
+ * results for channel c go to out[2 c] and out[2 c + 1]. Rows are added in order, so results are
+ * the same in every run. All threads of the block must call it. A barrier is needed before `shared`
+ * is written again. */
 static inline __device__ void add_rows(float (*shared)[2 * KERNELS_LANES], const float *sums,
                                        int rows, int columns, int64_t base, int groups,
                                        float *out) {

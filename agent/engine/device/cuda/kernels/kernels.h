@@ -1,20 +1,23 @@
-/* kernels.h: the kernels of our own, as C sees them: each call starts work on the stream and
- * returns a cudaError_t as int: kernels_*.h, one for each source. All pointers but `stream` are to
- * device memory. The sources (*.cu) are also compiled for the processor, against
- * tests/cuda/emulated.
+/* kernels.h: the C interface of our CUDA kernels, declared in kernels_*.h, one header per source.
+ * Each function launches kernels on `stream` (a cudaStream_t), returns at once, and returns a
+ * cudaError_t as int. All pointers except `stream` and the parameter struct are to device memory.
+ * The sources
+ * (*.cu) are also compiled for the CPU, against tests/cuda/emulated.
  *
- * Values lie in one of two ways. Plain: row-major, of the tensor's own type. Last: channels last,
- * [n, pixels, pitch], in bfloat16 or float16, where pitch is the channels rounded up to eight, so
- * that a thread moves eight channels at once; what lies between channels and pitch is 0. */
+ * Values have one of two layouts.
+ *   plain           row-major, in the tensor's own type
+ *   channels last   [n, pixels, pitch] in bfloat16 or float16; pitch is the number of channels
+ *                   rounded up to KERNELS_LANES, so that a thread moves that many channels in one
+ *                   access; elements between channels and pitch are 0 */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KERNELS_RANK = 8, KERNELS_LANES = 8 };
+enum { KERNELS_RANK = 8 /* maximum */, KERNELS_LANES = 8 };
 
 enum kernels_float { KERNELS_FLOAT32, KERNELS_BFLOAT16, KERNELS_FLOAT16 };
-/* Numbers of plain values, in the order of enum tensor_type. */
+/* Element types of plain values, in the order of enum tensor_type. */
 enum kernels_number {
     KERNELS_F32,
     KERNELS_I64,

@@ -1,4 +1,5 @@
-/* kernels_elementwise.h: element by element (elementwise.cu). */
+/* kernels_elementwise.h: elementwise operators (elementwise.cu). Kinds are the operators of ONNX
+ * with the same names. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -48,9 +49,9 @@ enum kernels_unary_kind {
 struct kernels_unary {
     int kind; /* enum kernels_unary_kind */
     enum kernels_float type;
-    float a, b;          /* alpha, beta, bounds */
+    float a, b;          /* alpha and beta; bounds of CLIP */
     int64_t count;       /* elements, padding included */
-    int channels, pitch; /* pitch 0: plain */
+    int channels, pitch; /* of channels-last values; pitch 0: plain */
 };
 int kernels_run_unary(const struct kernels_unary *unary, const void *x, void *y, void *stream);
 
@@ -65,7 +66,7 @@ enum kernels_binary_kind {
     KERNELS_FMOD,
     KERNELS_POW,
     KERNELS_PRELU,
-    KERNELS_EQUAL, /* from here on the result is a bool */
+    KERNELS_EQUAL, /* this and the following kinds give bool */
     KERNELS_LESS,
     KERNELS_LESS_OR_EQUAL,
     KERNELS_GREATER,
@@ -74,31 +75,30 @@ enum kernels_binary_kind {
     KERNELS_OR,
     KERNELS_XOR,
 };
-/* Strides in elements, 0 where an operand is repeated. Of plain values dims are the output's and
- * type is one of F32, F64, I64, I32, BOOL. */
+/* Plain values. dims: of the output. Strides are in elements; 0 where an operand is repeated. */
 struct kernels_binary {
-    int kind; /* enum kernels_binary_kind */
-    enum kernels_number type;
+    int kind;                 /* enum kernels_binary_kind */
+    enum kernels_number type; /* F32, F64, I64, I32 or BOOL */
     int rank;
     int64_t dims[KERNELS_RANK], a_strides[KERNELS_RANK], b_strides[KERNELS_RANK];
-    float scale; /* of the result: Mean; else 1 */
+    float scale; /* the result is multiplied by it (for Mean); else 1 */
 };
 int kernels_run_binary(const struct kernels_binary *binary, const void *a, const void *b, void *y,
                        void *stream);
-/* ADD to PRELU of last values; dims [n, h, w, channels]. */
+/* Channels-last values; kinds ADD to PRELU. dims: [n, h, w, channels]. */
 struct kernels_binary_channels_last {
     int kind;
     enum kernels_float type;
     int64_t dims[4], a_strides[4], b_strides[4];
-    int pitch; /* of the result */
-    float low, high;
+    int pitch;       /* of the result */
+    float low, high; /* the result is clamped to these */
 };
 int kernels_run_binary_channels_last(const struct kernels_binary_channels_last *binary,
                                      const void *a, const void *b, void *y, void *stream);
 struct kernels_where {
     size_t size; /* bytes per element: 1, 2, 4, 8 */
     int rank;
-    int64_t dims[KERNELS_RANK], strides[3][KERNELS_RANK]; /* condition, yes, no */
+    int64_t dims[KERNELS_RANK], strides[3][KERNELS_RANK]; /* of condition, yes, no */
 };
 int kernels_run_where(const struct kernels_where *where, const uint8_t *condition, const void *yes,
                       const void *no, void *y, void *stream);

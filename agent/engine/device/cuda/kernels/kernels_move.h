@@ -1,4 +1,4 @@
-/* kernels_move.h: elements taken to other places, of any type, by their size (move.cu). */
+/* kernels_move.h: copies elements to other positions (move.cu). Types matter only by their size. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* y[sum of index * y_strides] = x[x_start + sum of index * x_strides], index within dims. */
+/* For every index within dims: y[y_start + sum of index * y_strides] = x[x_start + sum of index *
+ * x_strides]. Strides and starts are in elements. */
 struct kernels_strided {
     size_t size; /* bytes per element: 1, 2, 4, 8 */
     int rank;
@@ -17,7 +18,8 @@ struct kernels_strided {
 int kernels_run_strided(const struct kernels_strided *strided, const void *x, void *y,
                         void *stream);
 enum kernels_edge { KERNELS_CONSTANT, KERNELS_REFLECT, KERNELS_EDGE, KERNELS_REPEAT };
-/* Output index i of a dimension is x's i - begin, which may lie beyond it: Pad, Tile. */
+/* Pad and Tile: output index i of a dimension is input index i - begin; `edge` says what is outside
+ * x. REPEAT is Tile. */
 struct kernels_pad {
     size_t size;
     enum kernels_edge edge;
@@ -25,8 +27,8 @@ struct kernels_pad {
     int64_t x_dims[KERNELS_RANK], y_dims[KERNELS_RANK], begin[KERNELS_RANK];
 };
 int kernels_run_pad(const struct kernels_pad *pad, const void *x, const void *fill, void *y,
-                    void *stream); /* fill: one element; NULL: zero */
-/* y[outer, count, inner] = x[outer, indices, inner]; out of range: *fault becomes not 0. */
+                    void *stream); /* fill: the element outside x; NULL: zero */
+/* y[outer, count, inner] = x[outer, indices[count], inner]; an index out of range gives zeros. */
 struct kernels_gather {
     size_t size;
     enum kernels_number index; /* I32, I64 */
@@ -34,15 +36,16 @@ struct kernels_gather {
 };
 int kernels_run_gather(const struct kernels_gather *gather, const void *x, const void *indices,
                        void *y, void *stream);
-/* taps: for every index of every dimension, one after the other: {low, high} element offsets and
- * the weight of high. */
+/* Linear interpolation along one dimension: (1 - weight) * x[low] + weight * x[high]; low and high
+ * are offsets in elements. kernels_run_resize has one tap per output index of each dimension, one
+ * dimension after the other. */
 struct kernels_tap {
     int64_t low, high;
     float weight;
 };
 struct kernels_resize {
     int rank;
-    int64_t dims[KERNELS_RANK], first[KERNELS_RANK]; /* the dimension's first tap */
+    int64_t dims[KERNELS_RANK], first[KERNELS_RANK]; /* index of each dimension's first tap */
 };
 int kernels_run_resize(const struct kernels_resize *resize, const struct kernels_tap *taps,
                        const float *x, float *y, void *stream);

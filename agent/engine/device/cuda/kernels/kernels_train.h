@@ -1,7 +1,7 @@
-/* kernels_train.h: what a training wants beyond its network: losses, the optimizer, gradients
- * element by element (train.cu), of pools and of weights (train_window.cu), norms of a batch
- * (train_norm.cu). Formulas: agent/engine/ops/infer/internal.h, optimizer_step.h; results have the
- * same bits in every run. */
+/* kernels_train.h: kernels for training: losses, optimizer steps, elementwise gradients, dropout
+ * (train.cu); gradients of pools and of convolution weights (train_window.cu); batch normalization
+ * (train_norm.cu). The formulas are in agent/engine/ops/infer/internal.h and optimizer_step.h.
+ * Results have the same bits in every run. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* dx = dy * slope(v), where v is the forward x, or its y. */
+/* dx = dy * slope(v). v is the input or the output of the forward operator, whichever gives the
+ * simpler formula. */
 enum kernels_slope_kind {
     KERNELS_SLOPE_ABS,
     KERNELS_SLOPE_CLIP,
@@ -31,7 +32,7 @@ enum kernels_slope_kind {
     KERNELS_SLOPE_SQRT,
     KERNELS_SLOPE_TANH,
 };
-/* Fields as kernels_unary's. */
+/* The fields are those of struct kernels_unary. */
 struct kernels_slope {
     int kind;
     enum kernels_float type;
@@ -41,26 +42,31 @@ struct kernels_slope {
 };
 int kernels_run_slope(const struct kernels_slope *slope, const void *dy, const void *v, void *dx,
                       void *stream);
-/* float32 whose lower half is rounded away; y may be x. */
+/* Rounds float32 to the nearest bfloat16 and stores it as float32; y may be x. */
 int kernels_run_round(const float *x, float *y, int64_t count, void *stream);
-/* [outer, axis, inner] */
+/* sizes: the tensors are [outer, axis, inner]. */
 int kernels_run_softmax_gradient(int is_log, const int64_t sizes[3], const float *dy,
                                  const float *y, float *dx, void *stream);
+/* x, y: [samples, each]. keys: [samples], the random number of each sample; salt: differs per node.
+ */
 struct kernels_dropout {
     int64_t samples, each;
     uint64_t salt;
-    float ratio;
+    float ratio; /* the share of elements that become 0 */
 };
 int kernels_run_dropout(const struct kernels_dropout *dropout, const float *x, const int64_t *keys,
                         float *y, void *stream);
 
 enum { KERNELS_LOSS_PIECES = 64 };
-/* x [samples, classes] with labels, or [samples, each] with targets. A label that is no class makes
- * the loss no number. partial: double[2 * samples], or [KERNELS_LOSS_PIECES]. */
+/* x: [samples, classes]. Cross entropy reads labels[samples]; an invalid label makes the loss NaN.
+ * Mean squared error reads target, of the shape of x. loss: one float; dx: the gradient for x;
+ * correct: the number of correct samples, or NULL. partial: scratch memory, double[2 * samples] for
+ * cross entropy, double[KERNELS_LOSS_PIECES] for mean squared error. */
 struct kernels_loss {
     int64_t samples, classes;
-    float smoothing;
-    const float *x, *target, *scale;
+    float smoothing; /* of labels */
+    const float *x, *target;
+    const float *scale; /* one float: the factor of loss and dx */
     const int64_t *labels;
     float *loss, *dx, *correct;
     double *partial;
@@ -83,12 +89,14 @@ enum kernels_optimizer_number {
     KERNELS_NUMBER_UNBIAS,
     KERNELS_NUMBER_EPSILON
 };
-/* Outputs may lie where inputs do. ratio: float, then double[2 * KERNELS_LOSS_PIECES]: of LARS,
- * else NULL. */
+/* One parameter tensor of `count` weights w, with its gradient g and the states of the kind
+ * (momentum, or both moments of Adam). numbers: one float per enum kernels_optimizer_number.
+ * Outputs may be at the addresses of the inputs. ratio: scratch memory for LARS, double[1 + 2 *
+ * KERNELS_LOSS_PIECES]; else NULL. */
 struct kernels_optimizer {
     int kind;
     int64_t count;
-    float decay, trust;
+    float decay, trust; /* of weights; LARS' factor */
     const float *w, *g, *numbers, *states[2];
     float *new_w, *new_states[2];
     double *ratio;
@@ -97,30 +105,30 @@ int kernels_run_optimizer(const struct kernels_optimizer *optimizer, void *strea
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* x is read by maxima alone. */
-int kernels_run_pool_gradient(const struct kernels_window *window, int is_max, int counts_pads,
-                              const float *x, const float *dy, float *dx, void *stream);
+/* x: the input of the forward pool; read only for maximum pools, else NULL. */
+int kernels_run_pool_gradient(const struct kernels_pool *pool, const float *x, const float *dy,
+                              float *dx, void *stream);
 int kernels_run_pool_gradient_channels_last(const struct kernels_window_channels_last *pool,
                                             const void *x, const void *dy, void *dx, void *stream);
-/* Of a convolution's weights, where cuDNN does not: the window's in is the large picture [n, c,
- * ...], out the small one [n, m, ...]; dw is [m, c / groups, taps]. */
+/* The gradient of a convolution's weights, for cases that cuDNN does not support. large: [n, c,
+ * window.in]; small_side: [n, m, window.out]; dw: [m, c / groups, taps]. */
 int kernels_run_conv_weights(const struct kernels_window *window, const float *small_side,
                              const float *large, float *dw, void *stream);
 
 /* ---- norms of a batch ----------------------------------------------------------------------- */
 
-/* x is [n, c, pixels] of float32, or channels last. Forwards (dy NULL) y, mean and variance are
- * made; backwards y is dx and mean, variance are read. Without x: dshift alone, the sums of dy by
- * channels. */
+/* x: plain float32, [n, c, pixels], or channels last. Forward (dy NULL): computes y, mean and
+ * variance. Backward: reads dy, mean and variance, and computes dscale, dshift, and dx, which is
+ * stored in y. x NULL: computes only dshift, the sums of dy per channel. */
 struct kernels_batch_norm {
-    struct kernels_channels_last nhwc; /* type FLOAT32: plain, and pitch is not read */
+    struct kernels_channels_last nhwc; /* type FLOAT32: plain; pitch is not read then */
     float epsilon;
-    int is_fixed; /* the statistics do not depend on x */
+    int is_fixed; /* mean and variance are constants, not computed from x */
     const void *x, *dy;
     const float *scale, *shift;
     float *mean, *variance, *dscale, *dshift;
     void *y;
-    void *scratch; /* of kernels_batch_norm_bytes */
+    void *scratch; /* of kernels_batch_norm_bytes bytes */
 };
 size_t kernels_batch_norm_bytes(const struct kernels_batch_norm *norm);
 int kernels_run_batch_norm(const struct kernels_batch_norm *norm, void *stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Kernels that take elements to other places: of any type, by their size. */
+/* Kernels that copy elements to other positions. Types matter only by their size. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_move.h"
 
@@ -38,27 +38,15 @@ int kernels_run_strided(const struct kernels_strided *s, const void *x, void *y,
     return BY_SIZE(s->size, STRIDED);
 }
 
-/* Where in x an index that may lie beyond it is taken from; -1: nowhere. */
-static __device__ int64_t inside(int64_t index, int64_t size, int edge) {
-    if (edge == KERNELS_REPEAT) {
-        return index % size;
-    }
-    if (index >= 0 && index < size) {
-        return index;
-    }
-    if (edge == KERNELS_REFLECT) {
-        return index < 0 ? -index : 2 * (size - 1) - index;
-    }
-    return edge == KERNELS_EDGE ? (index < 0 ? 0 : size - 1) : -1;
-}
-
 template <class T>
 __global__ void pad_kernel(struct kernels_pad p, const T *x, const T *fill, T *y, int64_t count) {
     EACH(i, count) {
         int64_t rest = i, from = 0, stride = 1;
         bool is_inside = true;
         for (int k = p.rank - 1; k >= 0; k--) {
-            int64_t index = inside(rest % p.y_dims[k] - p.begin[k], p.x_dims[k], p.edge);
+            int64_t at = rest % p.y_dims[k] - p.begin[k];
+            int64_t index =
+                p.edge == KERNELS_REPEAT ? at % p.x_dims[k] : edge_index(at, p.x_dims[k], p.edge);
             rest /= p.y_dims[k];
             is_inside = is_inside && index >= 0;
             from += index * stride;
@@ -77,7 +65,8 @@ int kernels_run_pad(const struct kernels_pad *p, const void *x, const void *fill
     return BY_SIZE(p->size, PAD);
 }
 
-/* An index out of range ends no run on a device: it gives zeros, and nothing beyond x is read. */
+/* A kernel cannot report an index out of range: it writes zeros then, and reads nothing outside x.
+ */
 template <class T>
 __global__ void gather_kernel(struct kernels_gather g, const T *x, const void *indices, T *y,
                               int64_t count) {
@@ -100,8 +89,8 @@ int kernels_run_gather(const struct kernels_gather *g, const void *x, const void
     return BY_SIZE(g->size, GATHER);
 }
 
-/* Every dimension has two neighbours: the value is made of up to 2^rank, of which most have no
- * weight. Corner number `corner` takes the high neighbour where its bit is set. */
+/* Interpolates between two neighbours in every dimension, so between up to 2^rank elements, most of
+ * which have weight 0. Bit k of `corner` selects the high neighbour in dimension k. */
 __global__ void resize_kernel(struct kernels_resize r, const struct kernels_tap *taps,
                               const float *x, float *y, int64_t count) {
     EACH(i, count) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Kernels of plain float32 in which many elements become one: a block of threads for each. */
+/* Reductions and normalizations of row-major float32, with one block of threads per result. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_reduce.h"
 
-/* As many blocks as there are results, up to what a grid may have. */
+/* One block per result, up to the limit of a grid. */
 static int64_t blocks_of(int64_t results) {
     const int64_t most = 1 << 20;
     return results < most ? results : most;
@@ -19,15 +19,15 @@ static __device__ int64_t offset_of(int64_t index, int rank, const int64_t *dims
     return at;
 }
 
-/* Sums are made in double: a million floats would lose three digits. */
+/* Sums are double: in float32 a sum of a million elements would lose three digits. */
 static __device__ float sum_kind(const struct kernels_reduce &r, const float *x, int64_t count,
                                  float most) {
     double sum = 0;
     for (int64_t i = threadIdx.x; i < count; i += THREADS) {
         float value = x[offset_of(i, r.gone_rank, r.gone, r.gone_strides)];
-        sum += r.kind == KERNELS_REDUCE_L1           ? fabsf(value)
-               : r.kind == KERNELS_REDUCE_L2         ? (double)value * value
-               : r.kind == KERNELS_REDUCE_SUM_SQUARE ? (double)value * value
+        sum += r.kind == KERNELS_REDUCE_L1            ? fabsf(value)
+               : r.kind == KERNELS_REDUCE_L2          ? (double)value * value
+               : r.kind == KERNELS_REDUCE_SUM_SQUARE  ? (double)value * value
                : r.kind == KERNELS_REDUCE_LOG_SUM_EXP ? exp((double)value - most)
                                                       : value;
     }
@@ -118,14 +118,15 @@ int kernels_run_softmax(int is_log, const int64_t sizes[3], const float *x, floa
                  sizes[0], sizes[1], sizes[2], x, y);
 }
 
-/* One thread a result: such rows are short. A NaN is what is looked for. */
-__global__ void arg_max_kernel(int is_min, int takes_last, int64_t outer, int64_t axis,
-                               int64_t inner, const float *x, int64_t *y) {
-    EACH(row, outer * inner) {
-        int64_t first = row / inner * axis * inner + row % inner, best = 0;
+/* One thread per result, because rows are usually short. A NaN is greater, and less, than all other
+ * numbers. */
+__global__ void arg_max_kernel(int is_min, int takes_last, struct around a, const float *x,
+                               int64_t *y) {
+    EACH(row, a.outer * a.inner) {
+        int64_t first = row / a.inner * a.size * a.inner + row % a.inner, best = 0;
         float most = x[first];
-        for (int64_t k = 1; k < axis; k++) {
-            float value = x[first + k * inner];
+        for (int64_t k = 1; k < a.size; k++) {
+            float value = x[first + k * a.inner];
             bool is_nan = value != value, was_nan = most != most;
             bool is_better = is_nan || was_nan ? is_nan && !was_nan
                              : is_min          ? value < most
@@ -143,7 +144,7 @@ __global__ void arg_max_kernel(int is_min, int takes_last, int64_t outer, int64_
 int kernels_run_arg_max(int is_min, int takes_last, const int64_t sizes[3], const float *x,
                         int64_t *y, void *stream) {
     return start(stream, blocks_for(sizes[0] * sizes[2]), arg_max_kernel, is_min, takes_last,
-                 sizes[0], sizes[1], sizes[2], x, y);
+                 around_of(sizes), x, y);
 }
 
 /* ---- normalizations ------------------------------------------------------------------------- */
@@ -171,8 +172,8 @@ __global__ void layer_norm_kernel(struct kernels_layer_norm norm) {
         moments_of(x, norm.inner, &mean, &variance);
         double inverse = 1 / sqrt(variance + norm.epsilon);
         for (int64_t i = threadIdx.x; i < norm.inner; i += THREADS) {
-            y[i] = (float)((x[i] - mean) * inverse * norm.scale[i] +
-                           (norm.shift ? norm.shift[i] : 0));
+            y[i] =
+                (float)((x[i] - mean) * inverse * norm.scale[i] + (norm.shift ? norm.shift[i] : 0));
         }
         if (threadIdx.x == 0 && norm.means) {
             norm.means[row] = (float)mean;

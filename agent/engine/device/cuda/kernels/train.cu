@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Trainings: element by element, losses, the optimizer. Sums are made in double, in pieces that
- * depend on sizes alone. */
+/* Elementwise gradients, dropout, losses and optimizer steps. Sums are double, in pieces that
+ * depend only on sizes, so results are the same in every run. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 
-/* As the reference kernels (agent/engine/device/cpu/training/gradient.c). */
+/* The derivative at v; the same as in agent/engine/device/cpu/training/gradient.c. */
 static __device__ float slope_of(const struct kernels_slope &s, float v) {
     switch (s.kind) {
     case KERNELS_SLOPE_ABS:
@@ -87,18 +87,18 @@ int kernels_run_round(const float *x, float *y, int64_t count, void *stream) {
     return start(stream, blocks_for(count), round_kernel, x, y, count);
 }
 
-__global__ void softmax_gradient_kernel(int is_log, int64_t outer, int64_t axis, int64_t inner,
-                                        const float *dy, const float *y, float *dx) {
-    for (int64_t row = blockIdx.x; row < outer * inner; row += gridDim.x) {
-        int64_t first = row / inner * axis * inner + row % inner;
+__global__ void softmax_gradient_kernel(int is_log, struct around a, const float *dy,
+                                        const float *y, float *dx) {
+    for (int64_t row = blockIdx.x; row < a.outer * a.inner; row += gridDim.x) {
+        int64_t first = row / a.inner * a.size * a.inner + row % a.inner;
         double sum = 0;
-        for (int64_t k = threadIdx.x; k < axis; k += THREADS) {
-            int64_t at = first + k * inner;
+        for (int64_t k = threadIdx.x; k < a.size; k += THREADS) {
+            int64_t at = first + k * a.inner;
             sum += (double)dy[at] * (is_log ? 1 : (double)y[at]);
         }
         sum = block_join(sum, add_up());
-        for (int64_t k = threadIdx.x; k < axis; k += THREADS) {
-            int64_t at = first + k * inner;
+        for (int64_t k = threadIdx.x; k < a.size; k += THREADS) {
+            int64_t at = first + k * a.inner;
             double value = y[at];
             dx[at] = (float)(is_log ? dy[at] - exp(value) * sum : value * (dy[at] - sum));
         }
@@ -113,11 +113,11 @@ static int64_t blocks_of(int64_t results) {
 int kernels_run_softmax_gradient(int is_log, const int64_t sizes[3], const float *dy,
                                  const float *y, float *dx, void *stream) {
     return start(stream, blocks_of(sizes[1] ? sizes[0] * sizes[2] : 0), softmax_gradient_kernel,
-                 is_log, sizes[0], sizes[1], sizes[2], dy, y, dx);
+                 is_log, around_of(sizes), dy, y, dx);
 }
 
-/* Splitmix64's last step, as in agent/engine/device/cpu/training/gradient_norm.c: the same elements
- * go. */
+/* The last step of splitmix64. The CPU uses the same generator
+ * (agent/engine/device/cpu/training/gradient_norm.c), so both drop the same elements. */
 static __device__ uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -148,7 +148,7 @@ struct earlier {
     }
 };
 
-/* A block for each sample. */
+/* One block per sample. partial: loss, and 1 if the prediction is correct. */
 __global__ void cross_entropy_kernel(struct kernels_loss l) {
     double scale = *l.scale;
     for (int64_t row = blockIdx.x; row < l.samples; row += gridDim.x) {
@@ -181,7 +181,8 @@ __global__ void cross_entropy_kernel(struct kernels_loss l) {
     }
 }
 
-/* partial: `count` pairs (step 2) or numbers (step 1). */
+/* One block adds up l.partial: `count` pairs of loss and correctness (step 2), or losses (step 1).
+ */
 __global__ void finish_loss_kernel(struct kernels_loss l, int64_t count, int step, double factor) {
     double loss = 0, correct = 0;
     for (int64_t i = threadIdx.x; i < count; i += THREADS) {
@@ -278,7 +279,7 @@ __global__ void squares_kernel(struct kernels_optimizer o) {
     }
 }
 
-/* LARS: trust |w| / (|g| + decay |w|), or 1 where one of them is 0. */
+/* The ratio of LARS: trust |w| / (|g| + decay |w|); 1 if |w| or |g| is 0. */
 __global__ void ratio_kernel(struct kernels_optimizer o) {
     double w = 0, g = 0;
     for (int i = threadIdx.x; i < KERNELS_LOSS_PIECES; i += THREADS) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Norms of a batch and their gradients: two sums a channel over pieces of the batch, then a pass by
- * channel that joins the pieces and makes the factors, then one over all elements. */
+/* Batch normalization in training form, and its gradient, in three passes: two sums per channel
+ * over pieces of the batch; per channel, the sum of the pieces and the factors; all elements. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 
 enum { PIECE_LEAST = 2048, BLOCKS_WANTED = 1024, ROWS_LEAST = 256, CHUNKS_MOST = 512 };
 
-/* Of one channel, as the last pass reads them. Forwards y = (x - mean) * factor + base; backwards
- * dx = factor * (dy - base - (x - mean) * slope). */
+/* The numbers of a channel that the last pass reads. Forward: y = (x - mean) * factor + base.
+ * Backward: dx = factor * (dy - base - (x - mean) * slope). */
 struct factors {
     double mean, factor, base, slope;
 };
 
 /* ---- plain ---------------------------------------------------------------------------------- */
 
-/* So many pieces a channel; the elements of piece i of `count`: [count * i / pieces, ...). */
+/* The number of pieces per channel. Piece i begins at element count * i / pieces of `count`. */
 static int64_t pieces_of(const struct kernels_batch_norm *b) {
     int64_t count = b->nhwc.n * b->nhwc.pixels, channels = b->nhwc.channels;
     int64_t most = count / PIECE_LEAST, wanted = BLOCKS_WANTED / (channels < 1 ? 1 : channels);
@@ -22,13 +22,13 @@ static int64_t pieces_of(const struct kernels_batch_norm *b) {
     return pieces < 1 ? 1 : pieces;
 }
 
-/* Element i of channel c of the batch. */
+/* The index of element i of channel c in the batch. */
 static __device__ int64_t place_of(const struct kernels_channels_last &l, int64_t c, int64_t i) {
     return (i / l.pixels * l.channels + c) * l.pixels + i % l.pixels;
 }
 
-/* A block for each piece of a channel. Forwards its mean and the squares about that, backwards the
- * sums of dy and of dy (x - mean). */
+/* One block per piece of a channel. Forward: the mean of the piece and the sum of squared
+ * deviations from it. Backward: the sums of dy and of dy (x - mean). */
 __global__ void sums_kernel(struct kernels_batch_norm b, int64_t pieces, double *partial) {
     int64_t c = blockIdx.x / pieces, piece = blockIdx.x % pieces;
     int64_t count = b.nhwc.n * b.nhwc.pixels;
@@ -64,7 +64,7 @@ static __device__ void set_forward(const struct kernels_batch_norm &b, struct fa
     factors[c] = {mean, b.scale[c] / sqrt(variance + b.epsilon), (double)b.shift[c], 0};
 }
 
-/* sum of dy; product: of dy (x - mean). */
+/* sum: of dy; product: the sum of dy (x - mean). */
 static __device__ void set_backward(const struct kernels_batch_norm &b, struct factors *factors,
                                     int64_t c, double sum, double product) {
     b.dshift[c] = (float)sum;
@@ -133,9 +133,9 @@ static int64_t chunks_of(const struct kernels_batch_norm *b) {
     return chunks < 1 ? 1 : chunks < CHUNKS_MOST ? chunks : (int64_t)CHUNKS_MOST;
 }
 
-/* A block has a chunk of all pixels and 32 groups of eight channels at most, `rows` threads a
- * group. Forwards sums of the distance to the first pixel of all, so that a large mean takes no
- * digits from a small deviation, and of its square. */
+/* One block sums a chunk of the pixels for up to 32 groups of KERNELS_LANES channels, with `rows`
+ * threads per group. Forward: the sums of x - origin and of its square, where origin is the first
+ * pixel of the batch; this avoids cancellation where the mean is large and the deviation small. */
 template <class T>
 __global__ void sums_channels_last_kernel(struct kernels_batch_norm b, int64_t chunks, int columns,
                                           int bases, float *partial) {
@@ -170,7 +170,7 @@ __global__ void sums_channels_last_kernel(struct kernels_batch_norm b, int64_t c
     add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.nhwc.pitch * 2);
 }
 
-/* A block for each channel. */
+/* One block per channel. */
 template <class T>
 __global__ void join_channels_last_kernel(struct kernels_batch_norm b, int64_t chunks,
                                           const float *partial, struct factors *factors) {

@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Windows over plain float32. The convolutions here are for what cuDNN has no kernel for: one
- * thread an output, no reuse. */
-#include "agent/engine/device/cuda/kernels/kernel.cuh"
+/* Convolutions and pools of row-major float32. The convolutions are those that cuDNN does not
+ * support: one thread per output, without reuse of inputs. */
+#include "agent/engine/device/cuda/kernels/window.cuh"
+
+/* Adds the products of one channel's window to sum. x, weights: this channel. */
+static __device__ __forceinline__ float add_window(const struct kernels_window &w, const float *x,
+                                                   const float *weights, const int64_t o[3],
+                                                   const struct taps &taps, float sum) {
+    for (int64_t kd = taps.begin[0]; kd < taps.end[0]; kd++) {
+        for (int64_t kh = taps.begin[1]; kh < taps.end[1]; kh++) {
+            int64_t row = pixel_of(w, 0, o[0], kd) * w.in[1] + pixel_of(w, 1, o[1], kh);
+            const float *tap = weights + (kd * w.kernel[1] + kh) * w.kernel[2];
+            for (int64_t kv = taps.begin[2]; kv < taps.end[2]; kv++) {
+                sum += tap[kv] * x[row * w.in[2] + pixel_of(w, 2, o[2], kv)];
+            }
+        }
+    }
+    return sum;
+}
 
 __global__ void conv_kernel(struct kernels_window w, const float *x, const float *weights,
                             const float *bias, float *y, int64_t count) {
     int64_t per_group = w.c / w.groups, outputs = w.m / w.groups;
+    int64_t plane = w.in[0] * w.in[1] * w.in[2], kernel = w.kernel[0] * w.kernel[1] * w.kernel[2];
     EACH(i, count) {
-        int64_t v = i % w.out[2], h = i / w.out[2] % w.out[1], d = i / w.out[2] / w.out[1];
-        int64_t m = d / w.out[0] % w.m, n = d / w.out[0] / w.m;
-        d %= w.out[0];
+        int64_t d = i / w.out[2] / w.out[1], m = d / w.out[0] % w.m, n = d / w.out[0] / w.m;
+        const int64_t o[3] = {d % w.out[0], i / w.out[2] % w.out[1], i % w.out[2]};
+        const struct taps taps = taps_of(w, o);
+        int64_t first = m / outputs * per_group;
         float sum = bias ? bias[m] : 0;
-        const float *tap = weights + m * per_group * w.kernel[0] * w.kernel[1] * w.kernel[2];
-        for (int64_t c = m / outputs * per_group; c < (m / outputs + 1) * per_group; c++) {
-            for (int64_t kd = 0; kd < w.kernel[0]; kd++) {
-                for (int64_t kh = 0; kh < w.kernel[1]; kh++) {
-                    for (int64_t kv = 0; kv < w.kernel[2]; kv++, tap++) {
-                        int64_t at_d = d * w.stride[0] + kd * w.dilation[0] - w.pad_begin[0];
-                        int64_t at_h = h * w.stride[1] + kh * w.dilation[1] - w.pad_begin[1];
-                        int64_t at_v = v * w.stride[2] + kv * w.dilation[2] - w.pad_begin[2];
-                        if (at_d >= 0 && at_d < w.in[0] && at_h >= 0 && at_h < w.in[1] &&
-                            at_v >= 0 && at_v < w.in[2]) {
-                            int64_t plane = (n * w.c + c) * w.in[0] + at_d;
-                            sum += *tap * x[(plane * w.in[1] + at_h) * w.in[2] + at_v];
-                        }
-                    }
-                }
-            }
+        for (int64_t c = 0; c < per_group; c++) {
+            sum = add_window(w, x + (n * w.c + first + c) * plane,
+                             weights + (m * per_group + c) * kernel, o, taps, sum);
         }
         y[i] = sum;
     }
@@ -42,7 +47,7 @@ int kernels_run_conv(const struct kernels_window *w, const float *x, const float
                  outputs_of(w));
 }
 
-/* The input index that tap k spreads to output o, or -1. */
+/* The input index that tap k adds to output o; -1: none. */
 static __device__ int64_t source_of(const struct kernels_window &w, int dim, int64_t o, int64_t k) {
     int64_t at = o + w.pad_begin[dim] - k * w.dilation[dim];
     return at >= 0 && at % w.stride[dim] == 0 && at / w.stride[dim] < w.in[dim] ? at / w.stride[dim]
@@ -81,8 +86,8 @@ int kernels_run_conv_transpose(const struct kernels_window *w, const float *x, c
                  outputs_of(w));
 }
 
-/* Cells of a window that lie in the padded input: what count_include_pad divides by. */
-static __device__ int64_t cells_of(const struct kernels_window &w, int dim, int64_t o) {
+/* The number of taps inside the padded input, by which count_include_pad divides. */
+static __device__ int64_t padded_taps(const struct kernels_window &w, int dim, int64_t o) {
     int64_t first = o * w.stride[dim] - w.pad_begin[dim];
     int64_t last = first + (w.kernel[dim] - 1) * w.dilation[dim] + 1;
     int64_t end = w.in[dim] + w.pad_end[dim];
@@ -90,50 +95,45 @@ static __device__ int64_t cells_of(const struct kernels_window &w, int dim, int6
     return (last - first + w.dilation[dim] - 1) / w.dilation[dim];
 }
 
-/* The taps k of a window of output o with begin <= k < end lie in the input. */
-static __device__ void taps_of(const struct kernels_window &w, int dim, int64_t o, int64_t *begin,
-                               int64_t *end) {
-    int64_t first = o * w.stride[dim] - w.pad_begin[dim], dilation = w.dilation[dim];
-    *begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
-    int64_t last = first < w.in[dim] ? (w.in[dim] - 1 - first) / dilation + 1 : 0;
-    *end = last < w.kernel[dim] ? last : w.kernel[dim];
-}
+struct pooled {
+    float sum, most;
+    int64_t count;
+};
 
-__global__ void pool_kernel(struct kernels_window w, int is_max, int counts_pads, const float *x,
-                            float *y, int64_t count) {
-    EACH(i, count) {
-        int64_t v = i % w.out[2], h = i / w.out[2] % w.out[1], d = i / w.out[2] / w.out[1];
-        int64_t plane = d / w.out[0];
-        d %= w.out[0];
-        int64_t begin[3], end[3];
-        taps_of(w, 0, d, &begin[0], &end[0]);
-        taps_of(w, 1, h, &begin[1], &end[1]);
-        taps_of(w, 2, v, &begin[2], &end[2]);
-        float sum = 0, most = -INFINITY;
-        int64_t seen = 0;
-        for (int64_t kd = begin[0]; kd < end[0]; kd++) {
-            for (int64_t kh = begin[1]; kh < end[1]; kh++) {
-                for (int64_t kv = begin[2]; kv < end[2]; kv++, seen++) {
-                    int64_t at_d = d * w.stride[0] + kd * w.dilation[0] - w.pad_begin[0];
-                    int64_t at_h = h * w.stride[1] + kh * w.dilation[1] - w.pad_begin[1];
-                    int64_t at_v = v * w.stride[2] + kv * w.dilation[2] - w.pad_begin[2];
-                    float value = x[((plane * w.in[0] + at_d) * w.in[1] + at_h) * w.in[2] + at_v];
-                    most = value > most || value != value ? value : most;
-                    sum += value;
-                }
+static __device__ __forceinline__ struct pooled pool_window(const struct kernels_window &w,
+                                                            const float *x, const int64_t o[3]) {
+    struct pooled pooled = {0, -INFINITY, 0};
+    const struct taps taps = taps_of(w, o);
+    for (int64_t kd = taps.begin[0]; kd < taps.end[0]; kd++) {
+        for (int64_t kh = taps.begin[1]; kh < taps.end[1]; kh++) {
+            int64_t row = pixel_of(w, 0, o[0], kd) * w.in[1] + pixel_of(w, 1, o[1], kh);
+            for (int64_t kv = taps.begin[2]; kv < taps.end[2]; kv++, pooled.count++) {
+                float value = x[row * w.in[2] + pixel_of(w, 2, o[2], kv)];
+                pooled.most = value > pooled.most || value != value ? value : pooled.most;
+                pooled.sum += value;
             }
         }
-        double cells = counts_pads ? (double)cells_of(w, 0, d) * (double)cells_of(w, 1, h) *
-                                         (double)cells_of(w, 2, v)
-                                   : (double)seen;
-        y[i] = is_max ? most : cells > 0 ? (float)(sum / cells) : 0;
+    }
+    return pooled;
+}
+
+__global__ void pool_kernel(struct kernels_pool p, const float *x, float *y, int64_t count) {
+    const struct kernels_window &w = p.window;
+    EACH(i, count) {
+        int64_t d = i / w.out[2] / w.out[1], plane = d / w.out[0];
+        const int64_t o[3] = {d % w.out[0], i / w.out[2] % w.out[1], i % w.out[2]};
+        const struct pooled pooled = pool_window(w, x + plane * w.in[0] * w.in[1] * w.in[2], o);
+        double divisor = p.counts_pads
+                             ? (double)padded_taps(w, 0, o[0]) * (double)padded_taps(w, 1, o[1]) *
+                                   (double)padded_taps(w, 2, o[2])
+                             : (double)pooled.count;
+        y[i] = p.is_max ? pooled.most : divisor > 0 ? (float)(pooled.sum / divisor) : 0;
     }
 }
 
-int kernels_run_pool(const struct kernels_window *w, int is_max, int counts_pads, const float *x,
-                     float *y, void *stream) {
-    return start(stream, blocks_for(outputs_of(w)), pool_kernel, *w, is_max, counts_pads, x, y,
-                 outputs_of(w));
+int kernels_run_pool(const struct kernels_pool *p, const float *x, float *y, void *stream) {
+    int64_t count = outputs_of(&p->window);
+    return start(stream, blocks_for(count), pool_kernel, *p, x, y, count);
 }
 
 __global__ void finish_kernel(struct kernels_finish f, float *y) {

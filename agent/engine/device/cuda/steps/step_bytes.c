@@ -11,7 +11,7 @@
 /* floats: the float32 operand [n, 3, h, w], which is channels last if possible. */
 static struct kernels_bytes *params_of(struct preparation *prepare, struct task_operand *floats) {
     struct task *task = prepare->task;
-    const struct bytes bytes = bytes_params(task->node);
+    const struct pixel_conversion bytes = bytes_params(task->node);
     const int64_t *dims = floats->shape.dims;
     bool is_channels_last =
         prepare->gpu->type != KERNELS_FLOAT32 && channels_last_fits(floats->type, &floats->shape);
@@ -21,7 +21,7 @@ static struct kernels_bytes *params_of(struct preparation *prepare, struct task_
                                .n = dims[0],
                                .pixels = dims[2] * dims[3],
                                .width = dims[3],
-                               .is_turned = bytes.is_turned};
+                               .is_bgr = bytes.is_bgr};
     memcpy(params->scale, bytes.scale, sizeof bytes.scale);
     memcpy(params->shift, bytes.shift, sizeof bytes.shift);
     preparation_layout(prepare, GPU_ROW_MAJOR);

@@ -280,11 +280,11 @@ int conv_gradient_weights_prepare(struct preparation *prepare, struct error *err
 
 static int pool_gradient_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct kernels_window_channels_last *pool = task->params;
-    return gpu_check(kernels_run_pool_gradient(&pool->window, pool->is_max, pool->counts_pads,
-                                               task_has(task, 2) ? task->inputs[2].data : NULL,
-                                               task->inputs[0].data, task->outputs[0].data,
-                                               gpu->stream),
-                     "a kernel", err);
+    const struct kernels_pool plain = {pool->window, pool->is_max, pool->counts_pads};
+    return gpu_check(
+        kernels_run_pool_gradient(&plain, task_has(task, 2) ? task->inputs[2].data : NULL,
+                                  task->inputs[0].data, task->outputs[0].data, gpu->stream),
+        "a kernel", err);
 }
 
 static int pool_gradient_channels_last_run(struct gpu *gpu, const struct task *task,

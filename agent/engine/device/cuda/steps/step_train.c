@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operators that only trainings have, except windows, products and norms: elementwise gradients,
- * sums over broadcast dimensions, losses, dropout, the optimizer. */
+/* Operators that only training graphs have, except windows, products and norms: elementwise
+ * gradients, sums over broadcast dimensions, losses, dropout, the optimizer. */
 #include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_reduce.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"

@@ -49,9 +49,10 @@ int conv_transpose_prepare(struct preparation *prepare, struct error *err) {
 
 static int pool_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct kernels_window_channels_last *pool = task->params;
-    return gpu_check(kernels_run_pool(&pool->window, pool->is_max, pool->counts_pads,
-                                      task->inputs[0].data, task->outputs[0].data, gpu->stream),
-                     "a kernel", err);
+    const struct kernels_pool plain = {pool->window, pool->is_max, pool->counts_pads};
+    return gpu_check(
+        kernels_run_pool(&plain, task->inputs[0].data, task->outputs[0].data, gpu->stream),
+        "a kernel", err);
 }
 
 static int pool_channels_last_run(struct gpu *gpu, const struct task *task, struct error *err) {

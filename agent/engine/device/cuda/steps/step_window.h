@@ -1,4 +1,4 @@
-/* window.h: converts a window of engine/ops to the kernels' struct. */
+/* step_window.h: converts a window of engine/ops to the kernels' struct. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels_window.h"

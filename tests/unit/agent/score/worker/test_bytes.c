@@ -17,13 +17,13 @@ static void draw(struct picture *picture, int width, int height) {
 }
 
 /* The operator `id` with these numbers, by the plain kernel. */
-static void apply(enum op_id id, const struct bytes *bytes, const struct tensor *x,
+static void apply(enum op_id id, const struct pixel_conversion *bytes, const struct tensor *x,
                   struct tensor *const *outputs, int output_count) {
     struct error err = {0};
     const struct attribute attributes[] = {
         {.name = "scale", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->scale},
         {.name = "shift", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->shift},
-        {.name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_turned}};
+        {.name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_bgr}};
     const struct node node = {.op = op_of_id(id),
                               .name = "n",
                               .input_count = 1,
@@ -47,7 +47,7 @@ static void check_in(const struct preprocess *preprocess, int width, int height)
     CHECK_OK(tensor_init(&bytes, TENSOR_UINT8, &packed, &err), &err);
     preprocess_fill(preprocess, &picture, &size, wanted.data);
     preprocess_fill_bytes(&picture, &size, bytes.data);
-    const struct bytes numbers = preprocess_bytes(preprocess);
+    const struct pixel_conversion numbers = preprocess_bytes(preprocess);
     apply(OP_FROM_BYTES, &numbers, &bytes, (struct tensor *[]){&seen}, 1);
     for (int64_t i = 0; i < shape_count(&planes); i++) {
         CHECK(fabsf(((float *)seen.data)[i] - ((float *)wanted.data)[i]) < 1e-6f);
@@ -105,7 +105,7 @@ static void check_out(const struct postprocess *postprocess, size_t place) {
             ((float *)floats.data)[(3 + i) * 8 * 12 + at[i]] = NAN;
         }
     }
-    const struct bytes numbers = postprocess_to_bytes(postprocess);
+    const struct pixel_conversion numbers = postprocess_to_bytes(postprocess);
     apply(OP_TO_BYTES, &numbers, &floats, (struct tensor *[]){&bytes, &bad}, 2);
     for (int i = 0; i < 2; i++) {
         struct picture wanted = {0}, seen = {0};
