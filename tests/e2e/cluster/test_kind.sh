@@ -25,7 +25,7 @@ sed 's/Toy/Tyo/' "$work/toy.yaml" >"$work/kind.yaml"
 check "check: names it among the kinds" says "windlass.dev/v1alpha1 Toy" "$("$windlass" check -f "$work/kind.yaml" 2>&1)"
 check "explain: describes its fields" says "What the pod prints" "$("$windlass" explain)"
 check "help: of run, check and controller name it" eval \
-    'says "Of a Toy: prints its text." "$("$windlass" run --help)" && says "of a Toy its pod" "$("$windlass" check --help)" &&
+    'says "Toy: prints its text." "$("$windlass" run --help)" && says "for a Toy its pod" "$("$windlass" check --help)" &&
      says "Sweeps and Toys" "$("$windlass" controller --help)"'
 "$windlass" run -f "$work/toy.yaml" --state "$work/state" >"$work/out" 2>"$work/err"
 code=$?
@@ -34,7 +34,7 @@ check "run: says how it ended" says ": the text is printed" "$(grep '^tin succee
 check "run: its pod ran" grep -qx 'hello there' "$work/state/tin-toy.log"
 "$windlass" run -f "$work/toy.yaml" --once >"$work/out" 2>"$work/err"
 check "run: refuses what the kind does not have (code $?)" says "--once is for a BatchScore; $work/toy.yaml is a Toy" "$(cat "$work/err")"
-check "the windlass of three kinds does not know it" says "Toy is not known" "$("${BUILD:-build}/windlass" check -f "$work/toy.yaml" 2>&1)"
+check "the windlass of three kinds does not know it" says "unknown windlass.dev/v1alpha1 Toy" "$("${BUILD:-build}/windlass" check -f "$work/toy.yaml" 2>&1)"
 
 ##### a cluster ##################################################################################
 "$kubectl" apply --validate=false -f tests/kinds/toy/toy.yaml >/dev/null
