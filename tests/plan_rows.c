@@ -5,9 +5,12 @@
 #include "lib/time/clock.h"
 #include "tests/load_json.h"
 #include "tests/test.h"
+#include "tests/write_failures_json.h"
 
 #include <dirent.h>
 #include <stdlib.h>
+
+enum { APPLIED_MAX = 16 };
 
 /* Merge patch (RFC 7386). */
 static void merge(json_t *target, const json_t *patch) {
@@ -196,6 +199,20 @@ static void check_result(const char *file, const json_t *result, const json_t *w
     }
 }
 
+/* {"PodGroup NAME": since}. */
+static struct applied_objects read_applied(const json_t *from,
+                                           struct applied_object at[static APPLIED_MAX]) {
+    struct applied_objects applied = {.at = at};
+    const char *name;
+    json_t *since;
+    json_object_foreach((json_t *)from, name, since) {
+        CHECK(applied.count < APPLIED_MAX);
+        at[applied.count++] =
+            (struct applied_object){object_key_from(name), json_integer_value(since)};
+    }
+    return applied;
+}
+
 static void check_row(const struct plan_rows *rows, const char *file) {
     struct error err = {0};
     AUTO(tree_freep) json_t *base = plan_rows_base(rows);
@@ -211,14 +228,19 @@ static void check_row(const struct plan_rows *rows, const char *file) {
                                       .is_confirmed = tree_bool(fresh, "confirmed", false)};
     const json_t *all = json_object_get(base, "runs");
     AUTO(tree_freep) json_t *runs = rows->keep_runs ? rows->keep_runs(all) : NULL;
+    struct write_failure failures_at[WRITE_FAILURES_JSON_MAX];
+    const json_t *troubles = json_object_get(base, "troubles");
+    struct write_failures failures = write_failures_from(troubles, failures_at);
+    struct applied_object applied_at[APPLIED_MAX];
+    struct applied_objects applied = read_applied(json_object_get(base, "applied"), applied_at);
     struct job_observed observed = {
         .object = json_object_get(base, "object"),
         .service = json_object_get(base, "service"),
         .pods = json_object_get(base, "pods"),
         .progress = json_object_get(base, "progress"),
         .credentials = fresh ? &credentials : NULL,
-        .write_failures = json_object_get(base, "troubles"),
-        .applied = json_object_get(base, "applied"),
+        .write_failures = troubles ? &failures : NULL,
+        .applied = &applied,
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
         .dropped = tree_text(base, "dropped", NULL),

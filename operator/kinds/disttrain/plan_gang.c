@@ -271,15 +271,14 @@ static bool has_object(struct disttrain_plan *gang) {
     if (!object || job_plan_apply_unwatched(job, object)) {
         return true;
     }
-    const json_t *trouble = job_plan_write_failure_of(job, object);
-    bool is_missing = strcmp(tree_text(trouble, "why", ""), "Missing") == 0;
-    if (trouble && strcmp(job->conditions.reason, "Running") != 0) {
+    const struct write_failure *failure = job_plan_write_failure_of(job, object);
+    if (failure && strcmp(job->conditions.reason, "Running") != 0) {
+        bool is_missing = failure->why == WRITE_FAILURE_MISSING;
         conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
                        "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
                        disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
                        is_missing ? "this cluster has none of that kind. Install " : "",
-                       is_missing ? gang_scheduler_needs(gang->spec.gang)
-                                  : tree_text(trouble, "text", ""));
+                       is_missing ? gang_scheduler_needs(gang->spec.gang) : failure->text);
         conditions_stall(&job->conditions, "GangUnavailable", job->conditions.message);
     }
     return false;

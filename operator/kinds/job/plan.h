@@ -7,8 +7,16 @@
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/job/write_failure.h"
 
-#define WRITE_FAILURES_CHANGE "change of "
+/* Unwatched objects that are known to exist, as they were applied lately. */
+struct applied_objects {
+    struct applied_object {
+        struct object_key object;
+        int64_t since_ms; /* monotonic */
+    } * at;
+    size_t count;
+};
 
 /* What the controller has observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
@@ -16,21 +24,12 @@ struct job_observed {
     const json_t *service;  /* its Service, with its clusterIP and our annotations */
     const json_t *pods;     /* array of the job's Pods, any order */
     const json_t *progress; /* the last /progress answer; NULL: none yet */
-    const struct job_options *options;     /* what the controller was started with */
-    const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
-    /* Recent write failures: {"Pod NAME": {"why": one of the names below, "text": ...}}.
-     *    Taken    an object of that name exists and belongs to something else
-     *    Leaving  the same, and it is being deleted (an earlier job of this name)
-     *    Denied   not allowed at the moment: a quota, a policy, our permissions
-     *    Refused  invalid for the cluster: a retry is useless
-     *    Missing  the cluster does not know the kind
-     * A key that begins with WRITE_FAILURES_CHANGE is about an existing object that could not be
-     * changed. */
-    const json_t *write_failures;
-    /* Unwatched objects that are known to exist, as they were applied within the last minute:
-     * {"PodGroup NAME": ...}. The plan applies all others again, because unwatched objects may be
-     * lost, changed or deleted at any time, unseen. */
-    const json_t *applied;
+    const struct job_options *options;           /* what the controller was started with */
+    const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
+    const struct write_failures *write_failures; /* NULL: none */
+    /* NULL: none. The plan applies all other unwatched objects again, because they may be lost,
+     * changed or deleted at any time, unseen. */
+    const struct applied_objects *applied;
     /* The first field of the status that the cluster dropped at the last write, because its
      * definition does not have it; NULL: none. */
     const char *dropped;
@@ -125,9 +124,10 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
                        int deaths);
 /* Asks to apply an object that is not watched, unless it is known to exist: then true. */
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);
-/* The write failure of an object that is to be created or applied: {"why", "text"}; NULL: none is
- * known. Borrowed. */
-const json_t *job_plan_write_failure_of(const struct job_plan *plan, const json_t *object);
+/* The write failure of an object that is to be created or applied; NULL: none is known. Borrowed.
+ */
+const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
+                                                      const json_t *object);
 /* Reports the most severe write failure as the job's condition, unless the job runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program, so that nothing may be created. */

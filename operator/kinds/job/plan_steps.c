@@ -51,65 +51,67 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
 
 /* ---- write failures ---- */
 
-static const struct {
-    const char *why, *reason, *said;
+static const struct failure_row {
+    enum write_failure_why why;
+    const char *reason, *said;
     bool with_text, fails, stalls;
-} trouble_kinds[] = {
-    {"Leaving", "Pending", " of an earlier job of this name is not gone yet", false, false, false},
-    {"Denied", "Denied", " cannot be made now: ", true, false, false},
-    {"Taken", "NameTaken", " exists and is not this job's; delete it, or give the job another name",
-     false, false, true},
-    {"Refused", "ObjectRefused", " is refused by the cluster: ", true, true, false},
+} failure_rows[] = {
+    /* the most severe last; that a kind is missing is for the job's kind to say */
+    {WRITE_FAILURE_LEAVING, "Pending", " of an earlier job of this name is not gone yet", false,
+     false, false},
+    {WRITE_FAILURE_DENIED, "Denied", " cannot be made now: ", true, false, false},
+    {WRITE_FAILURE_TAKEN, "NameTaken",
+     " exists and is not this job's; delete it, or give the job another name", false, false, true},
+    {WRITE_FAILURE_REFUSED, "ObjectRefused", " is refused by the cluster: ", true, true, false},
 };
 
-/* "Pod digits-0"; the caller frees. */
-static char *name_of(const json_t *object) {
-    return x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
-}
-
-const json_t *job_plan_write_failure_of(const struct job_plan *plan, const json_t *object) {
-    AUTO(text_freep) char *name = name_of(object);
-    return json_object_get(plan->observed->write_failures, name);
+const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
+                                                      const json_t *object) {
+    return write_failure_find(plan->observed->write_failures, object_key_of(object), false);
 }
 
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {
-    AUTO(text_freep) char *name = name_of(object);
-    if (json_object_get(plan->observed->applied, name)) {
-        return true;
+    const struct applied_objects *applied = plan->observed->applied;
+    for (size_t i = 0; applied && i < applied->count; i++) {
+        if (object_key_equal(applied->at[i].object, object_key_of(object))) {
+            return true;
+        }
     }
     json_array_append(plan->apply, object);
     return false;
 }
 
-/* Reports the most severe write failure as the job's condition. */
-void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
-    size_t worst = 0; /* of trouble_kinds, from 1 */
-    AUTO(text_freep) char *what = NULL;
-    const char *text = "";
+/* The most severe write failure of what is to be created; NULL: none. */
+static const struct failure_row *find_worst(const struct job_plan *plan,
+                                            const struct write_failure **ret_failure) {
+    const struct failure_row *worst = NULL;
     for (size_t i = 0; i < json_array_size(plan->create); i++) {
-        const json_t *object = json_array_get(plan->create, i);
-        const json_t *trouble = job_plan_write_failure_of(plan, object);
-        for (size_t k = worst; trouble && k < ARRAY_LEN(trouble_kinds); k++) {
-            if (strcmp(trouble_kinds[k].why, tree_text(trouble, "why", "")) == 0) {
-                worst = k + 1;
-                text = tree_text(trouble, "text", "");
-                text_freep(&what);
-                what = name_of(object);
+        const struct write_failure *failure =
+            job_plan_write_failure_of(plan, json_array_get(plan->create, i));
+        for (size_t k = worst ? (size_t)(worst - failure_rows) + 1 : 0;
+             failure && k < ARRAY_LEN(failure_rows); k++) {
+            if (failure_rows[k].why == failure->why) {
+                worst = &failure_rows[k];
+                *ret_failure = failure;
             }
         }
     }
+    return worst;
+}
+
+void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
+    const struct write_failure *failure = NULL;
+    const struct failure_row *row = find_worst(plan, &failure);
     /* A job that runs with fewer pods than wanted is running. */
-    if (worst == 0 || (!trouble_kinds[worst - 1].fails && is_running)) {
+    if (!row || (!row->fails && is_running)) {
         return;
     }
-    const char *reason = trouble_kinds[worst - 1].reason;
-    reason = strstr(text, "exceeded quota") ? "QuotaExceeded" : reason;
-    conditions_set(&plan->conditions,
-                   trouble_kinds[worst - 1].fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY,
-                   reason, "%.200s%s%.400s", what, trouble_kinds[worst - 1].said,
-                   trouble_kinds[worst - 1].with_text ? text : "");
+    const char *reason = strstr(failure->text, "exceeded quota") ? "QuotaExceeded" : row->reason;
+    AUTO(text_freep) char *what = object_key_format(failure->object);
+    conditions_set(&plan->conditions, row->fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY, reason,
+                   "%.200s%s%.400s", what, row->said, row->with_text ? failure->text : "");
     plan->conditions.pods_requested = false;
-    if (trouble_kinds[worst - 1].stalls) {
+    if (row->stalls) {
         conditions_stall(&plan->conditions, reason, plan->conditions.message);
     }
 }

@@ -5,6 +5,7 @@
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/trial.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MISSING_AGAIN_MS = 5000 };
@@ -20,43 +21,40 @@ static void stay(struct sweep_plan *plan, const char *stalled, const char *why) 
 }
 
 /* The reason and advice for a write failure. */
-static const struct failure_row {
-    const char *why, *reason, *advice;
+static const struct {
+    const char *reason, *advice;
     bool stalls;
 } failure_rows[] = {
-    {"Taken", "NameTaken", "it is not this sweep's; delete it, or give the sweep another name",
-     true},
-    {"Leaving", "NameTaken", "an earlier sweep's is on its way out; waiting for it", false},
-    {"Denied", "Denied", "it is asked for again", false},
-    {"Missing", "NotSupported", "the cluster has no DistTrains; install their definition", true},
-    {"Refused", "ObjectRefused", "correct spec.trial, in another sweep", true},
+    [WRITE_FAILURE_TAKEN] = {"NameTaken",
+                             "it is not this sweep's; delete it, or give the sweep another name",
+                             true},
+    [WRITE_FAILURE_LEAVING] = {"NameTaken", "an earlier sweep's is on its way out; waiting for it",
+                               false},
+    [WRITE_FAILURE_DENIED] = {"Denied", "it is asked for again", false},
+    [WRITE_FAILURE_MISSING] = {"NotSupported",
+                               "the cluster has no DistTrains; install their definition", true},
+    [WRITE_FAILURE_REFUSED] = {"ObjectRefused", "correct spec.trial, in another sweep", true},
 };
+static_assert(ARRAY_LEN(failure_rows) == WRITE_FAILURE_COUNT, "one row per failure");
 
-static const struct failure_row *find_failure_row(const char *why) {
-    for (size_t i = 0; i < ARRAY_LEN(failure_rows); i++) {
-        if (strcmp(why, failure_rows[i].why) == 0) {
-            return &failure_rows[i];
-        }
-    }
-    return NULL;
-}
-
-/* Reports the first write failure. kind: "Pod ", the kind of the objects that are to be created
- * now. */
+/* Reports the first write failure of the objects of that kind, which are to be created now. */
 static void report_write_failures(struct sweep_plan *plan, const char *kind) {
-    const char *name;
-    json_t *failure;
-    json_object_foreach((json_t *)plan->job.observed->write_failures, name, failure) {
-        const struct failure_row *row = find_failure_row(tree_text(failure, "why", ""));
-        if (!row || !text_starts(name, kind)) {
-            continue;
-        }
-        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, row->reason, "%s: %.300s; %s",
-                       name, tree_text(failure, "text", ""), row->advice);
-        if (row->stalls) {
-            conditions_stall(&plan->job.conditions, row->reason, plan->job.conditions.message);
-        }
+    const struct write_failures *list = plan->job.observed->write_failures;
+    size_t i = 0;
+    while (list && i < list->count &&
+           (list->at[i].is_change || strcmp(list->at[i].object.kind, kind) != 0)) {
+        i++;
+    }
+    if (!list || i == list->count) {
         return;
+    }
+    const struct write_failure *failure = &list->at[i];
+    const char *reason = failure_rows[failure->why].reason;
+    AUTO(text_freep) char *what = object_key_format(failure->object);
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s: %.300s; %s", what,
+                   failure->text, failure_rows[failure->why].advice);
+    if (failure_rows[failure->why].stalls) {
+        conditions_stall(&plan->job.conditions, reason, plan->job.conditions.message);
     }
 }
 
@@ -64,14 +62,14 @@ static void report_write_failures(struct sweep_plan *plan, const char *kind) {
 static void tell_refused_change(struct sweep_plan *plan) {
     for (size_t i = 0; i < json_array_size(plan->job.apply); i++) {
         const char *name = tree_text(json_array_get(plan->job.apply, i), "metadata.name", "");
-        AUTO(text_freep) char *key = x_printf(WRITE_FAILURES_CHANGE "DistTrain %s", name);
-        const json_t *trouble = json_object_get(plan->job.observed->write_failures, key);
-        if (trouble) {
+        const struct write_failure *failure = write_failure_find(
+            plan->job.observed->write_failures, (struct object_key){"DistTrain", name}, true);
+        if (failure) {
             conditions_set(
                 &plan->job.conditions, CONDITIONS_UNDER_WAY, "Denied",
                 "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
                 "asked for again",
-                name, tree_text(trouble, "text", ""));
+                name, failure->text);
             return;
         }
     }
@@ -93,7 +91,7 @@ static void run_trials(struct sweep_plan *plan) {
                    "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                    (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                    tree_text(plan->best, "trial", ""));
-    report_write_failures(plan, "DistTrain ");
+    report_write_failures(plan, "DistTrain");
     tell_refused_change(plan);
 }
 
@@ -116,7 +114,7 @@ static void under_way(struct sweep_plan *plan) {
     } else {
         sweep_conclude(plan, end);
         if (plan->job.conditions.state == CONDITIONS_UNDER_WAY) {
-            report_write_failures(plan, "Pod ");
+            report_write_failures(plan, "Pod");
         }
     }
 }

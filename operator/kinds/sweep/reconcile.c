@@ -4,8 +4,8 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
+#include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
-#include "operator/kinds/job/reconcile/write_failures.h"
 #include "operator/kinds/sweep/cache_transform.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/kinds/sweep/trials.h"
@@ -20,7 +20,8 @@ enum { RECONCILE_EVERY_MS = 100 }; /* at least: each change of each trial asks f
 struct sweep {
     struct sweep *next;
     char *key, *uid; /* "namespace/name" */
-    json_t *kept;    /* write_failures.h, status_write.h */
+    struct status_write_record status;
+    struct refusals write_failures;
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
     int64_t thought_ns; /* for each trial that the last pass created */
@@ -43,7 +44,7 @@ static void *state_new(void) {
 static void sweep_free(struct sweep *sweep) {
     trials_release(&sweep->own);
     trials_release(&sweep->warm);
-    json_decref(sweep->kept);
+    refusals_release(&sweep->write_failures);
     json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
     free(sweep->key);
@@ -98,7 +99,6 @@ static struct sweep *kept_of(struct state *state, const struct reconcile *reques
     *sweep = (struct sweep){.next = state->first,
                             .key = x_printf("%s/%s", request->namespace, request->name),
                             .uid = x_strdup(uid),
-                            .kept = json_pack("{s:{}}", "troubles"),
                             .warm_objectives = json_object(),
                             .reconciled_ms = INT64_MIN / 2};
     state->first = sweep;
@@ -169,11 +169,11 @@ static int make_plan(struct sweep *sweep, const struct reconcile *request, json_
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
-    AUTO(tree_freep) json_t *write_failures = write_failures_of(request, sweep->kept);
+    struct write_failures write_failures = refusals_of(request, &sweep->write_failures);
     struct sweep_observed observed = {.job = {.object = request->object,
                                               .pods = pods,
                                               .options = options->jobs,
-                                              .write_failures = write_failures},
+                                              .write_failures = &write_failures},
                                       .spec = is_readable ? &spec : NULL,
                                       .train = options->made,
                                       .rows = sweep->own.rows,
@@ -182,7 +182,9 @@ static int make_plan(struct sweep *sweep, const struct reconcile *request, json_
                                       .warm_count = sweep->warm.count,
                                       .warm_missing = sweep->warm_missing,
                                       .warm_objectives = sweep->warm_objectives};
-    return sweep_decide(&observed, request->wall_ms, ret_plan, err);
+    int result = sweep_decide(&observed, request->wall_ms, ret_plan, err);
+    free(write_failures.at);
+    return result;
 }
 
 /* ---- a reconcile pass ---- */
@@ -238,7 +240,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     int64_t took_ns = clock_monotonic_ns() - start_ns;
     json_t *create = json_object_get(plan, "create");
     request->again_ms = tree_integer(plan, "again_ms", 0);
-    job_make_all(request, sweep->kept, create);
+    job_make_all(request, &sweep->write_failures, create);
     note_thought(sweep, plan, took_ns);
     sweep->running = tree_integer(plan, "status.trials.running", 0);
     tell_running(state);
@@ -250,7 +252,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));
     }
     job_delete_all(request, plan);
-    bool with_status = status_write(request, sweep->kept, json_object_get(plan, "status"));
+    bool with_status = status_write(request, &sweep->status, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
     if (conditions_is_finished(request->object)) {
         forget(state, request);
@@ -263,15 +265,15 @@ static void wrote(void *opaque, const struct written *written) {
     if (!sweep) {
         return;
     }
-    status_write_note(sweep->kept, written);
+    status_write_note(&sweep->status, written);
     if (written->verb == CLUSTER_CREATE) {
-        write_failures_note(sweep->kept, written);
+        refusals_note(&sweep->write_failures, written);
         /* A refused trial is suggested again, and counted then. */
         if (!written->err && strcmp(tree_text(written->object, "kind", ""), "DistTrain") == 0) {
             operator_metrics_suggestions(sweep_algorithms[sweep->algorithm], 1, sweep->thought_ns);
         }
     } else if (written->verb == CLUSTER_APPLY) {
-        write_failures_note_change(sweep->kept, written);
+        refusals_note_change(&sweep->write_failures, written);
     }
 }
 

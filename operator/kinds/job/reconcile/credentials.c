@@ -4,6 +4,7 @@
 #include "lib/digest.h"
 #include "lib/net/tls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -11,50 +12,56 @@ enum {
     SUFFIX_BYTES = 4, /* of the Secret's name */
 };
 
-int job_credentials_make(json_t *kept, const json_t *object, struct error *err) {
+int job_credentials_make(const json_t *object, struct credentials **ret_credentials,
+                         struct error *err) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     char sha256[65];
     if (tls_make_certificate(&certificate, &key, sha256, err) < 0) {
         return error_context(err, "credentials of the coordinator");
     }
-    AUTO(text_freep) char *token = digest_random(TOKEN_BYTES);
     AUTO(text_freep) char *suffix = digest_random(SUFFIX_BYTES);
-    json_object_set_new(
-        kept, "credentials",
-        json_pack("{s:o, s:s, s:s, s:s, s:s}", "secret",
-                  json_sprintf("%s-%s", tree_text(object, "metadata.name", ""), suffix), "token",
-                  token, "certificate", certificate, "sha256", sha256, "key", key));
+    struct credentials *made = x_calloc(1, sizeof *made);
+    *made = (struct credentials){
+        .secret = x_printf("%s-%s", tree_text(object, "metadata.name", ""), suffix),
+        .token = digest_random(TOKEN_BYTES),
+        .certificate = TAKE(certificate),
+        .certificate_sha256 = x_strdup(sha256),
+        .key = TAKE(key),
+    };
+    *ret_credentials = made;
     return 0;
 }
 
-bool job_credentials_read(const json_t *kept, struct credentials *ret_credentials) {
-    const json_t *from = json_object_get(kept, "credentials");
-    *ret_credentials = (struct credentials){
-        .secret = tree_text(from, "secret", ""),
-        .token = tree_text(from, "token", ""),
-        .certificate = tree_text(from, "certificate", ""),
-        .certificate_sha256 = tree_text(from, "sha256", ""),
-        .key = tree_text(from, "key", ""),
-        .is_confirmed = tree_bool(from, "confirmed", false),
-    };
-    return from != NULL;
+void job_credentials_free(struct credentials *credentials) {
+    if (credentials) {
+        free((char *)credentials->secret);
+        free((char *)credentials->token);
+        free((char *)credentials->certificate);
+        free((char *)credentials->certificate_sha256);
+        free((char *)credentials->key);
+        free(credentials);
+    }
+}
+
+static void empty(const char **text) {
+    free((char *)*text);
+    *text = x_strdup("");
 }
 
 /* Only a successful answer shows that the Secret is stored; the controller then forgets its
  * content. After a definite refusal the same Secret can be written again; after any other failure
  * it needs another name. */
-void job_credentials_note(json_t *kept, const struct written *written) {
-    json_t *credentials = json_object_get(kept, "credentials");
-    if (strcmp(tree_text(credentials, "secret", ""),
-               tree_text(written->object, "metadata.name", "?")) != 0) {
+void job_credentials_note(struct credentials **credentials, const struct written *written) {
+    struct credentials *kept = *credentials;
+    if (!kept || strcmp(kept->secret, tree_text(written->object, "metadata.name", "?")) != 0) {
         return;
     }
     if (!written->err) {
-        json_object_set_new(credentials, "confirmed", json_true());
-        json_object_del(credentials, "token");
-        json_object_del(credentials, "key");
+        kept->is_confirmed = true;
+        empty(&kept->token);
+        empty(&kept->key);
     } else if (written->err->kind != ERROR_DENIED && written->err->kind != ERROR_INVALID) {
-        json_object_del(kept, "credentials");
+        job_credentials_free(TAKE(*credentials));
     }
 }

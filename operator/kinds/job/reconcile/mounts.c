@@ -7,10 +7,10 @@
 
 enum { MOUNTS_EVERY_MS = 30000 };
 
-void job_mounts_query(struct reconcile *request, json_t *kept, const json_t *pods) {
+void job_mounts_query(struct reconcile *request, struct job_mounts *mounts, const json_t *pods) {
     size_t i;
     json_t *pod;
-    if (request->monotonic_ms < tree_integer(kept, "mountsMs", INT64_MIN / 2) + MOUNTS_EVERY_MS) {
+    if (mounts->is_asked && request->monotonic_ms < mounts->asked_ms + MOUNTS_EVERY_MS) {
         return;
     }
     json_array_foreach(pods, i, pod) {
@@ -25,13 +25,14 @@ void job_mounts_query(struct reconcile *request, json_t *kept, const json_t *pod
         json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Event",
                                  "metadata", "namespace", request->namespace);
         if (reconcile_list(request, like, fields)) {
-            json_object_set_new(kept, "mountsMs", json_integer(request->monotonic_ms));
+            mounts->is_asked = true;
+            mounts->asked_ms = request->monotonic_ms;
         }
         return;
     }
 }
 
-void job_mounts_note(json_t *kept, const json_t *list) {
+void job_mounts_note(struct job_mounts *mounts, const json_t *list) {
     static const char *const reasons[] = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"};
     const char *last = "";
     size_t i;
@@ -42,9 +43,9 @@ void job_mounts_note(json_t *kept, const json_t *list) {
             if (strcmp(tree_text(event, "reason", ""), reasons[k]) == 0 &&
                 strcmp(time, last) >= 0) {
                 last = time;
-                json_object_set_new(kept, "mounts",
-                                    json_pack("{s:s}", tree_text(event, "involvedObject.name", ""),
-                                              tree_text(event, "message", "")));
+                json_decref(mounts->messages);
+                mounts->messages = json_pack("{s:s}", tree_text(event, "involvedObject.name", ""),
+                                             tree_text(event, "message", ""));
             }
         }
     }

@@ -1,11 +1,16 @@
-/* mounts.h: the kubelet's message why a pod's volumes are not mounted, kept between passes:
- * kept["mounts"]. */
+/* mounts.h: the kubelet's message why a pod's volumes are not mounted, kept between passes. */
 #pragma once
 
 #include "operator/control/controller.h"
 
+struct job_mounts {
+    bool is_asked;
+    int64_t asked_ms; /* the last time, monotonic */
+    json_t *messages; /* {POD NAME: the kubelet's message}; owned; NULL: none */
+};
+
 /* Only the kubelet knows the reason, and it reports it in Events about the pod. They are listed
  * when a pod has been starting for a long time: for one pod of a job at a time, and rarely. */
-void job_mounts_query(struct reconcile *request, json_t *kept, const json_t *pods);
+void job_mounts_query(struct reconcile *request, struct job_mounts *mounts, const json_t *pods);
 /* Stores the answer. */
-void job_mounts_note(json_t *kept, const json_t *list);
+void job_mounts_note(struct job_mounts *mounts, const json_t *list);

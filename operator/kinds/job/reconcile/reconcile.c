@@ -4,9 +4,10 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/mounts.h"
+#include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
-#include "operator/kinds/job/reconcile/write_failures.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,46 +16,82 @@ enum {
     APPLIED_MS = 60000, /* unwatched objects are assumed to exist for this time after an apply */
 };
 
-/* Kept between passes: "namespace/name" -> {"uid", "wroteMs": the last status,
- *    "credentials": see struct credentials, until they are in use,
- *    "refused": {"count": in a row, "untilMs": end of the pause}, while there is one,
- *    "ended": {POD NAME: when it was first seen to have ended, wall clock},
- *    "dropped": the field of the status that was not stored, if any,
- *    "mounts": {POD NAME: the kubelet's message}, "mountsMs": when they were requested,
- *    "applied": {"KIND NAME": time of the last success, for unwatched objects},
- *    "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}.
- */
-struct state {
-    json_t *jobs;
+/* Of one job, kept between passes. */
+struct kept {
+    char *namespace, *name, *uid; /* owned, as all texts */
+    struct status_write_record status;
+    struct refusals write_failures;
+    struct credentials *credentials; /* until they are in use; NULL: none */
+    struct job_mounts mounts;
+    struct applied_objects applied; /* the unwatched ones */
+    json_t *ended; /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
 };
 
+struct state {
+    void *jobs; /* tsearch's tree of struct kept */
+};
+
+static int by_name(const void *left, const void *right) {
+    const struct kept *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : strcmp(a->namespace, b->namespace);
+}
+
+static void kept_free(void *opaque) {
+    struct kept *kept = opaque;
+    refusals_release(&kept->write_failures);
+    job_credentials_free(kept->credentials);
+    for (size_t i = 0; i < kept->applied.count; i++) {
+        object_key_release(&kept->applied.at[i].object);
+    }
+    free(kept->applied.at);
+    json_decref(kept->mounts.messages);
+    json_decref(kept->ended);
+    free(kept->namespace);
+    free(kept->name);
+    free(kept->uid);
+    free(kept);
+}
+
 void *job_state_new(void) {
-    struct state *state = x_calloc(1, sizeof *state);
-    state->jobs = json_object();
-    return state;
+    return x_calloc(1, sizeof(struct state));
 }
 
 void job_state_free(void *opaque) {
     struct state *state = opaque;
-    json_decref(state->jobs);
+    tdestroy(state->jobs, kept_free);
     free(state);
 }
 
-/* Borrowed; created when there is none yet, or only that of an earlier job of that name. */
-static json_t *find_kept(struct state *state, const struct reconcile *request) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
-    json_t *kept = json_object_get(state->jobs, key);
-    const char *uid = tree_text(request->object, "metadata.uid", "");
-    if (!kept || strcmp(tree_text(kept, "uid", ""), uid) != 0) {
-        kept = json_pack("{s:s, s:{}}", "uid", uid, "troubles");
-        json_object_set_new(state->jobs, key, kept);
-    }
-    return kept;
+/* NULL: nothing is kept about that job. */
+static struct kept *find_kept(const struct state *state, const char *namespace, const char *name) {
+    struct kept like = {.namespace = (char *)namespace, .name = (char *)name};
+    struct kept *const *found = tfind(&like, &state->jobs, by_name);
+    return found ? *found : NULL;
 }
 
 static void forget(struct state *state, const struct reconcile *request) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
-    json_object_del(state->jobs, key);
+    struct kept *kept = find_kept(state, request->namespace, request->name);
+    if (kept) {
+        tdelete(kept, &state->jobs, by_name);
+        kept_free(kept);
+    }
+}
+
+/* Created when there is none yet, or only that of an earlier job of that name. */
+static struct kept *kept_of(struct state *state, const struct reconcile *request) {
+    struct kept *kept = find_kept(state, request->namespace, request->name);
+    const char *uid = tree_text(request->object, "metadata.uid", "");
+    if (kept && strcmp(kept->uid, uid) == 0) {
+        return kept;
+    }
+    forget(state, request);
+    kept = x_calloc(1, sizeof *kept);
+    kept->namespace = x_strdup(request->namespace);
+    kept->name = x_strdup(request->name);
+    kept->uid = x_strdup(uid);
+    tsearch(kept, &state->jobs, by_name);
+    return kept;
 }
 
 static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
@@ -92,57 +129,54 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     return progress;
 }
 
-static void note_applied(json_t *kept, const json_t *object) {
-    AUTO(text_freep)
-    char *name =
-        x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
-    json_t *applied = json_object_get(kept, "applied");
-    if (!applied) {
-        applied = json_object();
-        json_object_set_new(kept, "applied", applied);
+static void note_applied(struct applied_objects *applied, const json_t *object) {
+    struct object_key key = object_key_of(object);
+    size_t at = 0;
+    while (at < applied->count && !object_key_equal(applied->at[at].object, key)) {
+        at++;
     }
-    json_object_set_new(applied, name, json_integer(clock_monotonic_ms()));
+    if (at == applied->count) {
+        applied->at = x_realloc_array(applied->at, ++applied->count, sizeof *applied->at);
+        applied->at[at].object = object_key_copy(key);
+    }
+    applied->at[at].since_ms = clock_monotonic_ms();
 }
 
 /* Removes applied objects that are too old. */
-static void forget_applied(const json_t *kept, int64_t now_ms) {
-    json_t *applied = json_object_get(kept, "applied"), *since;
-    const char *name;
-    void *next;
-    json_object_foreach_safe(applied, next, name, since) {
-        if (now_ms - json_integer_value(since) >= APPLIED_MS) {
-            json_object_del(applied, name);
+static void forget_applied(struct applied_objects *applied, int64_t now_ms) {
+    size_t left = 0;
+    for (size_t i = 0; i < applied->count; i++) {
+        if (now_ms - applied->at[i].since_ms >= APPLIED_MS) {
+            object_key_release(&applied->at[i].object);
+        } else {
+            applied->at[left++] = applied->at[i];
         }
     }
+    applied->count = left;
 }
 
 void job_wrote(void *opaque, const struct written *written) {
-    const struct state *state = opaque;
-    AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
-    json_t *kept = json_object_get(state->jobs, key);
+    struct kept *kept = find_kept(opaque, written->namespace, written->name);
     if (!kept) {
         return;
     }
-    status_write_note(kept, written);
+    status_write_note(&kept->status, written);
     if (written->verb == CLUSTER_APPLY && !written->err) {
-        note_applied(kept, written->object);
+        note_applied(&kept->applied, written->object);
     }
     if (written->verb == CLUSTER_CREATE || written->verb == CLUSTER_APPLY) {
-        write_failures_note(kept, written);
+        refusals_note(&kept->write_failures, written);
     }
-    if (written->verb == CLUSTER_CREATE) {
-        if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
-            job_credentials_note(kept, written);
-        }
+    if (written->verb == CLUSTER_CREATE &&
+        strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
+        job_credentials_note(&kept->credentials, written);
     }
 }
 
 void job_listed(void *opaque, const char *namespace, const char *name, const json_t *list) {
-    const struct state *state = opaque;
-    AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
-    json_t *kept = json_object_get(state->jobs, key);
+    struct kept *kept = find_kept(opaque, namespace, name);
     if (kept) {
-        job_mounts_note(kept, list);
+        job_mounts_note(&kept->mounts, list);
     }
 }
 
@@ -156,10 +190,9 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
     }
 }
 
-void job_make_all(struct reconcile *request, const json_t *kept, json_t *create) {
-    const json_t *refused = json_object_get(kept, "refused");
-    int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
-    request->starts_slowly = refused != NULL;
+void job_make_all(struct reconcile *request, const struct refusals *failures, json_t *create) {
+    int64_t left_ms = failures->paused_until_ms - request->monotonic_ms;
+    request->starts_slowly = failures->denied > 0;
     if (left_ms > 0 && json_array_size(create) > 0) {
         status_write_requeue(request, left_ms);
         json_array_clear(create);
@@ -209,38 +242,37 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
 /* ---- one pass ---- */
 
 /* By our clock; for existing pods only. */
-static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
-    const json_t *before = json_object_get(kept, "ended");
+static void note_ended(struct kept *kept, const json_t *pods, int64_t wall_ms) {
     json_t *ended = json_object();
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
         if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
-            json_t *since = json_object_get(before, phase.name);
+            json_t *since = json_object_get(kept->ended, phase.name);
             json_object_set_new(ended, phase.name,
                                 since ? json_incref(since) : json_integer(wall_ms));
         }
     }
-    json_object_set_new(kept, "ended", ended);
+    json_decref(kept->ended);
+    kept->ended = ended;
 }
 
 /* Avoids a first plan whose only result, for every job that begins, would be that it needs them. */
-static bool needs_credentials(const struct job_ops *ops, const json_t *kept,
+static bool needs_credentials(const struct job_ops *ops, const struct kept *kept,
                               const struct job_observed *observed) {
     const json_t *object = observed->object;
-    return !observed->service && !json_object_get(kept, "credentials") &&
+    return !observed->service && !kept->credentials &&
            (!ops->begins || ops->begins(object, observed->options)) &&
            !tree_get(object, "status.credentials") && !conditions_is_finished(object) &&
            !tree_bool(object, "spec.suspend", false);
 }
 
-static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t *kept,
+static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
                     struct job_observed *observed, json_t **ret_plan, struct error *err) {
-    struct credentials credentials;
     if (needs_credentials(ops, kept, observed) &&
-        job_credentials_make(kept, request->object, err) < 0) {
+        job_credentials_make(request->object, &kept->credentials, err) < 0) {
         return -1;
     }
-    observed->credentials = job_credentials_read(kept, &credentials) ? &credentials : NULL;
+    observed->credentials = kept->credentials;
     if (ops->plan(request, observed, ret_plan, err) < 0) {
         return -1;
     }
@@ -248,11 +280,11 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t
         return 0;
     }
     tree_freep(ret_plan);
-    if (job_credentials_make(kept, request->object, err) < 0) {
+    job_credentials_free(TAKE(kept->credentials));
+    if (job_credentials_make(request->object, &kept->credentials, err) < 0) {
         return -1;
     }
-    job_credentials_read(kept, &credentials);
-    observed->credentials = &credentials;
+    observed->credentials = kept->credentials;
     return ops->plan(request, observed, ret_plan, err);
 }
 
@@ -265,6 +297,10 @@ static void trim_all(const struct job_ops *ops, const struct reconcile *request,
     }
 }
 
+static void release_failures(struct write_failures *list) {
+    free(list->at);
+}
+
 int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
                   struct error *err) {
     struct state *state = opaque;
@@ -273,37 +309,38 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         forget(state, request);
         return 0; /* the cluster deletes the objects that it owns */
     }
-    json_t *kept = find_kept(state, request);
+    struct kept *kept = kept_of(state, request);
     if (tree_bool(object, "status.credentials.created", false)) {
-        json_object_del(kept, "credentials"); /* in use */
+        job_credentials_free(TAKE(kept->credentials)); /* in use */
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
     note_ended(kept, pods, request->wall_ms);
-    forget_applied(kept, request->monotonic_ms);
+    forget_applied(&kept->applied, request->monotonic_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
-    AUTO(tree_freep) json_t *write_failures = write_failures_of(request, kept);
+    AUTO(release_failures)
+    struct write_failures write_failures = refusals_of(request, &kept->write_failures);
     struct job_observed observed = {.object = object,
                                     .service = service,
                                     .pods = pods,
                                     .progress = progress,
                                     .options = request->options,
-                                    .write_failures = write_failures,
-                                    .applied = json_object_get(kept, "applied"),
-                                    .ended = json_object_get(kept, "ended"),
-                                    .dropped = tree_text(kept, "dropped", NULL),
-                                    .mounts = json_object_get(kept, "mounts")};
+                                    .write_failures = &write_failures,
+                                    .applied = &kept->applied,
+                                    .ended = kept->ended,
+                                    .dropped = kept->status.dropped,
+                                    .mounts = kept->mounts.messages};
     AUTO(tree_freep) json_t *plan = NULL;
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
-    job_mounts_query(request, kept, pods);
-    job_make_all(request, kept, json_object_get(plan, "create"));
+    job_mounts_query(request, &kept->mounts, pods);
+    job_make_all(request, &kept->write_failures, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     job_delete_all(request, plan);
-    bool with_status = status_write(request, kept, json_object_get(plan, "status"));
+    bool with_status = status_write(request, &kept->status, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
     if (conditions_is_finished(object)) {
         forget(state, request);

@@ -5,6 +5,7 @@
 
 #include "operator/control/controller.h"
 #include "operator/kinds/job/plan.h"
+#include "operator/kinds/job/reconcile/refusals.h"
 
 struct job_ops {
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
@@ -29,10 +30,9 @@ NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct recon
 void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
-/* Creates the planned objects, unless the cluster refused one lately (kept["refused"],
- * write_failures.h): then it asks for another pass at the end of the pause, and empties the list.
- */
-void job_make_all(struct reconcile *request, const json_t *kept, json_t *create);
+/* Creates the planned objects, unless the cluster refused one lately: then it asks for another pass
+ * at the end of the pause, and empties the list. */
+void job_make_all(struct reconcile *request, const struct refusals *failures, json_t *create);
 /* Deletes plan's `delete`, which names what is to go by kind and name: the cache knows which one
  * that is (what it does not watch has its apiVersion, too). */
 void job_delete_all(struct reconcile *request, const json_t *plan);

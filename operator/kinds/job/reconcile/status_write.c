@@ -50,9 +50,10 @@ static bool has_grown(const json_t *before, const json_t *status) {
  * a rush everything can wait, except the end of the job and a new Secret's name, on which other
  * writes depend; the first Secret's name, and the record of what the job began with, are on its
  * Service. A status with a field that an old definition drops is retried only rarely. */
-static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
-                           const json_t *before, const json_t *status) {
-    bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
+static int64_t can_wait_ms(const struct reconcile *request,
+                           const struct status_write_record *record, const json_t *before,
+                           const json_t *status) {
+    bool is_probe = record->dropped != NULL;
     bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
                             tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
     const json_t *secret = tree_get(before, "credentials.secret");
@@ -64,17 +65,18 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
     bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
                                             json_object_get(status, "credentials"));
     int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
-    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    int64_t due_ms = record->is_written ? record->wrote_ms + every_ms : INT64_MIN / 2;
     int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
     return MAX(left_ms, request->overload_ms);
 }
 
-bool status_write(struct reconcile *request, const json_t *kept, json_t *status) {
+bool status_write(struct reconcile *request, const struct status_write_record *record,
+                  json_t *status) {
     const json_t *before = json_object_get(request->object, "status");
     if (!status || json_equal(before, status)) {
         return true;
     }
-    int64_t left_ms = can_wait_ms(request, kept, before, status);
+    int64_t left_ms = can_wait_ms(request, record, before, status);
     if (left_ms > 0) {
         status_write_requeue(request, left_ms);
         return false;
@@ -85,10 +87,11 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
     return true;
 }
 
-void status_write_note(json_t *kept, const struct written *written) {
+void status_write_note(struct status_write_record *record, const struct written *written) {
     if (written->verb == CLUSTER_STATUS && !written->err) {
-        const char *dropped = conditions_dropped(written->object, written->stored);
-        json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
-        json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
+        *record = (struct status_write_record){
+            .is_written = true,
+            .wrote_ms = clock_monotonic_ms(),
+            .dropped = conditions_dropped(written->object, written->stored)};
     }
 }

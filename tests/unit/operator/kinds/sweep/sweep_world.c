@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
+#include "tests/write_failures_json.h"
+
 const int64_t start_ms = 1790000000000;
 struct schema *train;
 
@@ -236,8 +238,10 @@ json_t *plan(const struct world *world) {
         count++;
     }
     qsort(rows, count, sizeof *rows, by_index);
+    struct write_failure failures_at[WRITE_FAILURES_JSON_MAX];
+    struct write_failures failures = write_failures_from(world->write_failures, failures_at);
     struct sweep_observed observed = {
-        .job = {.object = world->sweep, .pods = pods, .write_failures = world->write_failures},
+        .job = {.object = world->sweep, .pods = pods, .write_failures = &failures},
         .train = train,
         .rows = rows,
         .count = count};

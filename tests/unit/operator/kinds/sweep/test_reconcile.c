@@ -8,7 +8,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/plan.h"
-#include "operator/kinds/job/reconcile/write_failures.h"
+#include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/local.h"
@@ -226,7 +226,7 @@ static void test_a_denied_trial_is_waited_for(void) {
 
 /* A refused change is reported as long as it is wanted. */
 static void test_a_refused_change_is_noted(void) {
-    AUTO(tree_freep) json_t *kept = json_pack("{s:{}}", "troubles");
+    struct refusals kept = {0};
     AUTO(tree_freep)
     json_t *trial = json_pack("{s:s, s:{s:s}}", "kind", "DistTrain", "metadata", "name", "s-0001");
     static const struct {
@@ -246,11 +246,14 @@ static void test_a_refused_change_is_noted(void) {
             error_set(&err, rows[i].kind, "because");
             written.err = &err;
         }
-        write_failures_note_change(kept, &written);
-        AUTO(tree_freep) json_t *told = write_failures_of(&request, kept);
-        CHECK_INT(json_object_size(told), rows[i].is_noted);
-        CHECK(!rows[i].is_noted || json_object_get(told, WRITE_FAILURES_CHANGE "DistTrain s-0001"));
+        refusals_note_change(&kept, &written);
+        struct write_failures told = refusals_of(&request, &kept);
+        CHECK_INT(told.count, rows[i].is_noted);
+        CHECK(!rows[i].is_noted ||
+              write_failure_find(&told, (struct object_key){"DistTrain", "s-0001"}, true));
+        free(told.at);
     }
+    refusals_release(&kept);
     cache_free(cache);
 }
 

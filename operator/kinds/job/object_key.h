@@ -1,0 +1,15 @@
+/* object_key.h: which object of a job's namespace is meant: by kind and name. */
+#pragma once
+
+#include "lib/tree.h"
+
+struct object_key {
+    const char *kind, *name; /* borrowed; of object_key_copy owned */
+};
+
+struct object_key object_key_of(const json_t *object); /* borrowed from the object */
+struct object_key object_key_copy(struct object_key key);
+void object_key_release(struct object_key *key); /* of a copy */
+bool object_key_equal(struct object_key a, struct object_key b);
+/* "Pod digits-0"; the caller frees it. */
+char *object_key_format(struct object_key key);

@@ -1,0 +1,30 @@
+/* write_failure.h: a recent write of a job that the cluster refused, as the job's plan sees it. */
+#pragma once
+
+#include "operator/kinds/job/object_key.h"
+
+enum write_failure_why {
+    WRITE_FAILURE_LEAVING, /* an object of that name exists and is being deleted (an earlier job's)
+                            */
+    WRITE_FAILURE_TAKEN,   /* an object of that name exists and belongs to something else */
+    WRITE_FAILURE_DENIED,  /* not allowed at the moment: a quota, a policy, our permissions */
+    WRITE_FAILURE_REFUSED, /* invalid for the cluster: a retry is useless */
+    WRITE_FAILURE_MISSING, /* the cluster does not know the kind */
+    WRITE_FAILURE_COUNT
+};
+
+struct write_failure {
+    struct object_key object;
+    bool is_change; /* an existing object could not be changed; otherwise it could not be made */
+    enum write_failure_why why;
+    const char *text; /* the cluster's words */
+};
+
+struct write_failures {
+    struct write_failure *at; /* the oldest first */
+    size_t count;
+};
+
+/* NULL: none is known, or list is NULL. Borrowed. */
+const struct write_failure *write_failure_find(const struct write_failures *list,
+                                               struct object_key object, bool is_change);
