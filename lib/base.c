@@ -8,7 +8,7 @@
 
 static void *checked(void *memory, size_t size) {
     if (!memory && size) {
-        fprintf(stderr, "out of memory: %zu bytes asked for\n", size);
+        fprintf(stderr, "out of memory: cannot allocate %zu bytes\n", size);
         abort();
     }
     return memory;

@@ -118,7 +118,7 @@ uint32_t digest_crc32c(uint32_t crc, const void *data, size_t size) {
 char *digest_random(size_t bytes) {
     unsigned char *raw = x_malloc(bytes);
     if (RAND_bytes(raw, (int)bytes) != 1) {
-        fprintf(stderr, "the system gives no random numbers\n");
+        fprintf(stderr, "cannot get random numbers from the system\n");
         abort();
     }
     char *hex = x_malloc(2 * bytes + 1);

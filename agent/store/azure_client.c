@@ -285,8 +285,8 @@ static int check_name(const struct azure_client *client, const struct azure_call
     if (length && (utf8_valid_size(call->name, length) < length || strchr(call->name, '\\') ||
                    characters > AZURE_NAME_MAX)) {
         return error_set(err, ERROR_INVALID,
-                         "invalid blob name: UTF-8 of at most %d characters without "
-                         "backslashes is expected",
+                         "not a valid name for Blob Storage: expected UTF-8 of at most %d "
+                         "characters without backslashes",
                          AZURE_NAME_MAX);
     }
     return 0;

@@ -45,7 +45,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
     size_t length = strlen(entry->name);
     if (!text_starts(entry->name, listing->prefix)) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: invalid list of blobs: names that were not requested", path);
+                         "%s: not a list of blobs: other names than requested", path);
     }
     if (listing->has_stopped || entry->is_folder || length == strlen(listing->prefix) ||
         entry->name[length - 1] == '/') { /* portals create this for an empty folder */
@@ -101,12 +101,13 @@ static int read_page(struct listing *listing, int names, char **marker, struct e
     struct error cause = {0};
     if (blob_list_read(listing->page, call.received, tell, listing, &next, &cause) < 0) {
         *err = cause;
-        return text_starts(cause.text, "no list") ? error_context(err, "%s", listing->store->path)
-                                                  : -1;
+        return text_starts(cause.text, "not a list")
+                   ? error_context(err, "%s", listing->store->path)
+                   : -1;
     }
     if (strlen(next) > MARKER_BYTES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: invalid list of blobs: its marker is too long", listing->store->path);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list of blobs: the marker is too long",
+                         listing->store->path);
     }
     free(*marker);
     *marker = *next ? x_strdup(next) : NULL;

@@ -33,7 +33,7 @@ static int look(struct azure_account *account, const char *path, bool writes, in
     struct error cause = {0};
     int result = azure_run(account, &call, 1, &cause);
     if (strcmp(call.code, "ContainerNotFound") == 0) {
-        return error_set(err, ERROR_NOT_FOUND, "%s: there is no such container", path);
+        return error_set(err, ERROR_NOT_FOUND, "%s: container not found", path);
     }
     if (result < 0) {
         *err = cause;
@@ -91,7 +91,7 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
         return error_set(err, ERROR_INVALID, "%s/%s: is a folder, not an object", base->path, name);
     }
     if (call.size_bytes < 0 || !*call.token) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage reports no size", base->path,
+        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the response has no size", base->path,
                          name);
     }
     *ret_info = (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};

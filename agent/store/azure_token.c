@@ -79,7 +79,7 @@ static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms
     AUTO(tree_freep) json_t *answer = NULL;
     struct error unreadable = {0};
     if (tree_parse(body, strlen(body), TOKEN_BYTES_MAX, &answer, &unreadable) < 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "invalid response to the token request: not JSON");
+        return error_set(err, ERROR_UNAVAILABLE, "no token in the answer: not JSON");
     }
     const char *token = tree_text(answer, "access_token", "");
     int64_t lasts_s = tree_integer(answer, "expires_in", 0);
@@ -105,8 +105,8 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
     int port = 0;
     if (!azure_url_host(url, &host, &port)) {
         return error_set(err, ERROR_INVALID,
-                         "AZURE_AUTHORITY_HOST is \"%.80s\", https:// and a "
-                         "host are expected",
+                         "AZURE_AUTHORITY_HOST is \"%.80s\", expected https:// and "
+                         "a host",
                          place->authority);
     }
     if (resolver_find(resolver, host, RESOLVE_MS, &addresses, err) < 0) {

@@ -22,7 +22,7 @@ struct reader {
 };
 
 static int refuse(struct error *err, const char *why) {
-    return error_set(err, ERROR_UNAVAILABLE, "invalid list of blobs: %s", why);
+    return error_set(err, ERROR_UNAVAILABLE, "not a list of blobs: %s", why);
 }
 
 /* ---- texts, decoded in place: they never become longer -------------------------------------- */
@@ -251,7 +251,7 @@ static int start_element(struct reader *reader, char *tag, char *close, struct e
         length++;
     }
     if (!length || reader->depth == DEPTH_MAX || (!reader->depth && reader->stack[0].length)) {
-        return refuse(err, "elements where none are expected");
+        return refuse(err, "unexpected elements");
     }
     static const char encoded[] = "Encoded=\"true\"";
     struct element *element = &reader->stack[reader->depth++];
@@ -304,7 +304,7 @@ int blob_list_read(char *text, size_t size, blob_each *each, void *context, cons
         reader.at = close + 1;
     }
     if (reader.depth || !element_is(&reader.stack[0], "EnumerationResults")) {
-        return refuse(err, reader.depth ? "it is truncated" : "unexpected content");
+        return refuse(err, reader.depth ? "it is cut off" : "unknown content");
     }
     *ret_marker = reader.marker;
     return 0;

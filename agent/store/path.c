@@ -53,10 +53,11 @@ static int location_init(struct location *location, const char *spec_path, struc
     AUTO(text_freep) char *volume = x_strndup(spec_path, length);
     const char *folder = getenv(volume);
     if (!folder || folder[0] != '/') {
-        return error_set(err, ERROR_NOT_FOUND,
-                         "%s: there is no volume \"%s\" here (no environment variable of that name "
-                         "holds its folder)",
-                         spec_path, volume);
+        return error_set(
+            err, ERROR_NOT_FOUND,
+            "%s: unknown volume \"%s\" (no environment variable of that name holds its "
+            "folder)",
+            spec_path, volume);
     }
     const char *rest = spec_path + length + strspn(spec_path + length, "/");
     size_t rest_length = strlen(rest);

@@ -82,7 +82,8 @@ static int start(struct path_probe *probe, struct error *err) {
     if (result != 0) {
         probe->references--;
         probe->is_running = false;
-        return error_from_errno(err, result, "%s: cannot start a thread", probe->spec_path);
+        return error_from_errno(err, result, "%s: cannot start a thread to check it",
+                                probe->spec_path);
     }
     return 0;
 }

@@ -182,7 +182,7 @@ int registered_copy(const struct registered_wish *wish, struct error *err) {
         strcmp(wish->version, REGISTERED_LATEST) == 0 || !json_is_object(wish->metadata)) {
         return error_set(err, ERROR_INVALID,
                          "a model's name and version are letters, digits, "
-                         "-, _ and ., and its metadata an object");
+                         "-, _ and ., and its metadata is an object");
     }
     if (is_there(wish, metadata, &is_done, err) < 0 ||
         (!is_done &&

@@ -108,7 +108,7 @@ int store_put(struct store *store, const char *name, const void *data, size_t si
         return -1;
     }
     if (size > STORE_PUT_MAX) {
-        return error_set(err, ERROR_INVALID, "%s/%s: %zu bytes, at most %zu are put at once",
+        return error_set(err, ERROR_INVALID, "%s/%s: %zu bytes, at most %zu in one write",
                          store->path, name, size, STORE_PUT_MAX);
     }
     return store->ops->put(store, name, data, size, how, err);

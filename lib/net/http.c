@@ -239,7 +239,7 @@ static void finish(struct http_call *call, CURLcode code) {
     answer.status = (int)status;
     answer.retry_after_s = (int)MIN(MAX(retry_after_s, 0), INT_MAX);
     if (err.kind) {
-        error_context(&err, "%s: the answer", call->method_and_url);
+        error_context(&err, "%s: response", call->method_and_url);
     } else if (code != CURLE_OK) {
         error_set(&err, kind_of_curl(code, sent_bytes > 0), "%s: %s", call->method_and_url,
                   *call->reason ? call->reason : curl_easy_strerror(code));

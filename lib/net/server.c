@@ -278,7 +278,7 @@ static int listen_at(struct server *server, const struct address *address, struc
         return 0;
     }
     return server->lws && !server->is_plain && !server->tls_ready
-               ? error_set(err, ERROR_INVALID, "the key does not belong to the certificate")
+               ? error_set(err, ERROR_INVALID, "the private key does not match the certificate")
                : error_set(err, ERROR_UNAVAILABLE, "libwebsockets cannot listen");
 }
 

@@ -137,8 +137,8 @@ int tls_pem_to_der(const char *pem, bool private_key, uint8_t **ret_der, size_t 
     }
     if (size <= 0) {
         return error_from_openssl(err, ERROR_INVALID,
-                                  private_key ? "the text holds no PEM private key"
-                                              : "the text holds no PEM certificate");
+                                  private_key ? "no PEM private key in the text"
+                                              : "no PEM certificate in the text");
     }
     uint8_t *copy = x_malloc((size_t)size);
     memcpy(copy, der, (size_t)size);

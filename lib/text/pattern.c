@@ -38,7 +38,7 @@ static int check(const char *text, struct error *err) {
         before = *at;
     }
     return repeated > REPEATED_MAX
-               ? error_set(err, ERROR_INVALID, "has more than %d times a + behind ), +, * or ?",
+               ? error_set(err, ERROR_INVALID, "has more than %d + after ), +, * or ?",
                            REPEATED_MAX)
                : 0;
 }

@@ -100,10 +100,10 @@ static int read_field(const struct field *field, char *text, uint64_t *ret_set, 
     }
     if (!is_sound) {
         return error_set(err, ERROR_INVALID,
-                         "%s \"%s\": %d to %d%s are possible, ranges A-B, steps */2 or A-B/2, and "
+                         "%s \"%s\": expected %d to %d%s, ranges A-B, steps */2 or A-B/2, or "
                          "lists of these",
                          field->name, whole, field->min, field->max,
-                         field->words ? " and names of three letters" : "");
+                         field->words ? " or names of three letters" : "");
     }
     *ret_set = set;
     return 0;
@@ -176,7 +176,7 @@ int cron_parse(const char *text, struct cron *ret_cron, struct error *err) {
     if (*text == '@') {
         return error_set(err, ERROR_INVALID,
                          "\"%.32s\": @hourly, @daily, @midnight, @weekly, @monthly, @yearly and "
-                         "@annually are known",
+                         "@annually are supported",
                          text);
     }
     if (strlen(text) > TEXT_MAX) {

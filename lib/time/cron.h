@@ -22,7 +22,7 @@ struct cron {
 
 enum { CRON_YEARS_MAX = 12 /* 29 February comes every 4 or 8 years */ };
 
-/* INVALID: a syntax error (`minute "61": 0 to 59 are possible ...`), or a schedule that never fires
+/* INVALID: a syntax error (`minute "61": expected 0 to 59, ...`), or a schedule that never fires
  * (`0 0 30 2 *`). */
 NODISCARD int cron_parse(const char *text, struct cron *ret_cron, struct error *err);
 

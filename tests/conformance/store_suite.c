@@ -175,7 +175,7 @@ static int compare(void *context, const char *name, const struct store_info *inf
                      info->modified_ns == wanted.modified_ns &&
                      strcmp(info->token, wanted.token) == 0)
                ? 0
-               : error_set(err, ERROR_BUG, "%s has other properties than store_stat reports", name);
+               : error_set(err, ERROR_BUG, "%s differs from store_stat", name);
 }
 
 static void list_tells_what_stat_tells(void) {

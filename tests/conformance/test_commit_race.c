@@ -39,7 +39,7 @@ static int see(void *context, const struct commit_head *head UNUSED,
                const struct commit_record *record, struct error *err) {
     struct seen *seen = context;
     if (record->first >= CELLS || record->verdict != COMMIT_DONE) {
-        return error_set(err, ERROR_BUG, "no process wrote this");
+        return error_set(err, ERROR_BUG, "no writer wrote this");
     }
     seen->cells[record->first]++;
     return 0;

@@ -53,7 +53,7 @@ static void make_links(const struct launch_job *job) {
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size < 0 || file_make_folders(job->bin, &err) < 0) {
-        log_event(LOG_WARNING, "%s: no links to this program: %s", job->bin, err.text);
+        log_event(LOG_WARNING, "%s: cannot make links to this program: %s", job->bin, err.text);
         return;
     }
     self[size] = 0;

@@ -41,7 +41,7 @@ static int read_number(const char *name, int64_t least, int64_t most, int64_t *r
     int64_t value = strtoll(text, &end, 10);
     if (*end || value < least || value > most) {
         return error_set(err, ERROR_INVALID,
-                         "the environment variable %s is not a number from %lld to "
+                         "the environment variable %s is not a whole number from %lld to "
                          "%lld",
                          name, (long long)least, (long long)most);
     }
@@ -124,7 +124,7 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
         result = word ? variables_expand(word, look_up, job, &words[i], err)
-                      : error_set(err, ERROR_INVALID, "not a text");
+                      : error_set(err, ERROR_INVALID, "not a string");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
         }
@@ -298,7 +298,8 @@ static int read_spec(struct launch_job *job, struct error *err) {
     gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 0, 864000, err);
     job->gpus = bounded(spec, "gpus", 0, 1024, err);
     if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
-        error_set(err, ERROR_INVALID, "spec.workers, minWorkers and slotsPerWorker are at least 1");
+        error_set(err, ERROR_INVALID,
+                  "spec.workers, minWorkers and slotsPerWorker must be at least 1");
     }
     job->environment = read_names(spec, "environment");
     job->secrets = read_names(spec, "secrets");
@@ -401,7 +402,8 @@ int launch_job_read(struct launch_job *ret_job, struct error *err) {
     }
     if (job.index >= job.gang.workers) {
         launch_job_release(&job);
-        return error_set(err, ERROR_INVALID, "WINDLASS_INDEX is not below spec.workers");
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_INDEX is not less than spec.workers");
     }
     give_time(&job);
     *ret_job = job;

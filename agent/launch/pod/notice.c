@@ -64,7 +64,7 @@ static int take_name(struct notice *notice, const struct http_answer *answer, st
         is_name = isalnum((unsigned char)byte) || byte == '-' || byte == '_' || byte == '.';
     }
     if (!is_name) {
-        return error_set(err, ERROR_INVALID, "not a machine's name (%zu bytes)", answer->size);
+        return error_set(err, ERROR_INVALID, "not the name of a machine (%zu bytes)", answer->size);
     }
     memcpy(notice->machine, answer->body, size);
     notice->machine[size] = 0;
@@ -170,7 +170,7 @@ int notice_start(const struct notice_options *options, struct notice **ret_notic
         text_starts(options->url, scheme) ? strchr(options->url + strlen(scheme), '/') : NULL;
     if (!path || path == options->url + strlen(scheme)) {
         return error_set(err, ERROR_INVALID,
-                         "WINDLASS_EVENTS: \"%s\" is not an address, expected http://IP/path",
+                         "WINDLASS_EVENTS: invalid address \"%s\", expected http://IP/path",
                          options->url);
     }
     struct notice *notice = x_calloc(1, sizeof *notice);

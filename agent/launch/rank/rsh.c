@@ -22,7 +22,7 @@ static int pass_over(int argc, char *const *argv, int *at, struct error *err) {
             return 0;
         }
         if (!strchr(flags, *letter)) {
-            return error_set(err, ERROR_INVALID, "-%c is not an option of ssh or rsh", *letter);
+            return error_set(err, ERROR_INVALID, "unknown option -%c", *letter);
         }
     }
     return 0;

@@ -97,7 +97,7 @@ no_key() {
 }
 check "an invalid key is reported with its file" no_key
 as_key
-check "no such container" says 3 "not-found: az://films/nowhere/x: there is no such container" list az://films/nowhere/x
+check "no such container" says 3 "not-found: az://films/nowhere/x: container not found" list az://films/nowhere/x
 read_only() {
     WINDLASS_STORES='[{"account":"films","readOnly":true}]' says 3 "denied: $here: this account is read-only" put $here x &&
         WINDLASS_STORES='[{"account":"films","readOnly":true}]' store list $here
@@ -119,7 +119,7 @@ new_keys() {
     start
 }
 check "keys are rotated, and the storage is gone for a while" holds held 8 new_keys
-check "they are others" eval '[ -n "$(keys)" ] && ! keys | grep -qF -- "${old_keys[0]}"'
+check "the keys have changed" eval '[ -n "$(keys)" ] && ! keys | grep -qF -- "${old_keys[0]}"'
 mapfile -t new < <(keys)
 remember "${new[@]}"
 
@@ -175,7 +175,7 @@ by_name() { WINDLASS_NAME_SERVERS=$names WINDLASS_BLOB_ENDPOINT=https://ACCOUNT.
 check "by its name, over our own resolver" by_name blob.windlass.test round_trip
 check "a name that is not in the certificate" by_name other.windlass.test says 3 "denied: $here: HEAD https://films.other.windlass.test" probe $here
 check "no such name" by_name blob.nowhere.test says 3 "not-found: $here: films.blob.nowhere.test: host not found" probe $here
-check "an untrusted certificate authority" env WINDLASS_AUTHORITIES= bash -c "! '$tool' probe $here 2>'$work/err' && grep -q '^denied: $here: ' '$work/err'"
+check "an untrusted authority" env WINDLASS_AUTHORITIES= bash -c "! '$tool' probe $here 2>'$work/err' && grep -q '^denied: $here: ' '$work/err'"
 
 ##### faults
 beside proxy/port env SEED="${SOAK_SEED:-5}" bash -c "mkdir -p '$azurite/proxy' && exec python3 tests/proxy/proxy.py '$azurite/proxy' $port \
@@ -241,7 +241,7 @@ start
 
 ##### what others leave in a container
 odd() { python3 tests/azurite/az.py "$azurite" put films "tests/odd/$1" text; }
-check "place holders of folders do not count as objects" eval 'odd a && odd "dir/" && odd "dir/b" && store list az://films/tests/odd && [ "$(cat "$work/out")" = "a 4
+check "placeholders of folders are not objects" eval 'odd a && odd "dir/" && odd "dir/b" && store list az://films/tests/odd && [ "$(cat "$work/out")" = "a 4
 dir/b 4" ]'
 folder() { python3 tests/azurite/az.py "$azurite" folder films tests/odd/stub; }
 no_object() {
@@ -249,14 +249,14 @@ no_object() {
         says 2 "invalid: az://films/tests/odd/stub: is a folder, not an object" get az://films/tests/odd stub &&
         store list az://films/tests/odd && ! grep -q stub "$work/out"
 }
-check "nor are those that stand for a folder, as mounts and Data Lake leave them" no_object
-check "names that store_get would refuse" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is not a valid object name" list az://films/tests/odd'
+check "nor are markers of folders, as mounts and Data Lake leave them" no_object
+check "names that cannot be requested" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is not a valid object name" list az://films/tests/odd'
 
-##### no secret was logged
+##### no secret is shown
 quiet() {
     [ "$(wc -l <"$work/secrets")" -gt 15 ] && [ -s "$work/said" ] && grep -q WINDLASS_STORES_FOLDER "$work/seen" || return
     # Keys and signatures may be URL-encoded, too; the federated token and Entra's begin with eyJ.
     ! grep -aF -f "$work/secrets" "$work/said" "$work/seen" "$work/err" "$work/out" "$work/held"
 }
-check "no secret in what was said, in arguments or in the environment" quiet
+check "no secret in outputs, arguments or the environment" quiet
 exit $((failures > 0))

@@ -185,7 +185,7 @@ made_by_trigger() {
     fetched results tests/made/armed/runs >/dev/null
     [ "$(find "$work/got" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ] && diff <(files "$work/data/pictures") <(files "$work/got/"*)
 }
-check "which lie in a folder of their own, byte for byte" made_by_trigger
+check "which are in a folder of their own, byte for byte" made_by_trigger
 cat "$work/armed.log" >>"$work/said"
 
 ##### programs, logs; an account that may only be read ###########################################
@@ -195,12 +195,12 @@ rows() {
     run rows az://films/tests/data - az://results/tests/made "$pictures" "$program" AppendRow "  logs: {path: az://results/tests/logs}"
     fine && fetched results tests/made/rows >/dev/null
 }
-check "a program, of whose inputs all that may be done is to read and list them" eval 'read_sas && rows'
+check "a program whose account of inputs is read-only" eval 'read_sas && rows'
 wanted() { (cd "$work/data/in" && find . -name '*.png' | LC_ALL=C sort | while read -r name; do echo "$(basename "$name") $(sha256sum <"$name" | cut -d" " -f1)"; done); }
-check "is given copies that are named as they are, in their order" diff <(wanted) <(jq -r '"\(.end) \(.sha)"' "$work/got/rows.txt")
+check "gets copies with their names, in their order" diff <(wanted) <(jq -r '"\(.end) \(.sha)"' "$work/got/rows.txt")
 check "of a mini-batch, and at most of the one ahead" eval 'jq -se "all(.[]; .copies >= 2 and .copies <= 4)" "$work/got/rows.txt" >/dev/null'
 check "which are gone afterwards" eval '[ -d "$work/state/rows/pods" ] && [ -z "$(find "$work/state/rows/pods" -name "windlass-*")" ]'
-check "what it said lies where the logs go" eval '[ -n "$(az list results tests/logs)" ] && az download results tests/logs "$work/logs" && grep -rqF "looked at 2" "$work/logs"'
+check "its output is in the folder of logs" eval '[ -n "$(az list results tests/logs)" ] && az download results tests/logs "$work/logs" && grep -rqF "looked at 2" "$work/logs"'
 writes_input() {
     run rows az://results/tests/data - az://films/tests/made "$pictures" "$program" AppendRow
     [ "$code" -eq 2 ] && grep -q "spec.output.path: is in a store with readOnly: true" "$work/log"
@@ -219,7 +219,7 @@ large() {
 }
 check "a file of several ranges" large
 
-##### what is told ###############################################################################
+##### messages ####################################################################################
 refuses() { # CODE TEXT run...
     run "${@:3}"
     [ "$code" -eq "$1" ] && grep -qF -- "$2" "$work/log" && return
@@ -231,7 +231,7 @@ check "no such folder" refuses 2 "spec.input.files.path: az://results/tests/none
 check "no such film" refuses 2 "spec.input.video.path: az://results/tests/data/none.mp4: the storage says 404" x $from $from/scripts $from '{video: {path: {in}/none.mp4}}' "$network"
 check "a film that stands for a folder" refuses 2 "spec.input.video.path: az://results/tests/data/folder.mp4: is a folder, not an object" x $from $from/scripts $from '{video: {path: {in}/folder.mp4}}' "$network"
 check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/data/none.onnx: the storage says 404" x $from $from $from "$film" '{onnx: {path: {scripts}/none.onnx}}'
-check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: there is no such container" x $from $from/scripts az://results/nowhere "$film" "$network"
+check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: container not found" x $from $from/scripts az://results/nowhere "$film" "$network"
 check "a film that the result would replace" refuses 2 "the result would replace the input" data $from $from/scripts az://results/tests "$film" "$network"
 check "a film that the rows would replace" refuses 2 "$from/film.mp4 is the input itself" data $from $from/scripts az://results/tests "$film" "$classes" "AppendRow, appendRowFileName: film.mp4"
 az put results tests/data/failed.jsonl p1.png
@@ -245,7 +245,7 @@ unset WINDLASS_STORES_FOLDER
 check "keys are not on this machine" refuses 2 "give --stores DIR" x $from $from/scripts $from "$film" "$network"
 export WINDLASS_STORES_FOLDER=$folder
 
-##### nobody heard a secret ######################################################################
+##### no secret is shown ######################################################################
 # A job that takes a while: what other users see of its processes while they work.
 sed -i 's/request = json.loads(line)/&\n    __import__("time").sleep(0.5)/' "$work/code/look.py"
 run slow $from - az://results/tests/made "$pictures" "$program" AppendRow &
@@ -261,5 +261,5 @@ quiet() {
     mkdir "$work/kept" && az download films tests/made "$work/kept/films" && az download results tests "$work/kept/results" || return
     ! grep -raF -f "$work/secrets" "$work/said" "$work/seen" "$work/state" "$work/kept" "$work/job.yaml"
 }
-check "no secret in logs, arguments, environments, last words, outputs" quiet
+check "no secret in logs, arguments, environments, termination messages, outputs" quiet
 exit $((failures > 0))

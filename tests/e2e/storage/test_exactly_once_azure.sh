@@ -79,5 +79,5 @@ WINDLASS_BLOB_ENDPOINT=https://127.0.0.1:$(cat "$azurite/proxy/port")/ACCOUNT
 for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do round "$number"; done
 counted=$(jq -c . "$azurite/proxy/counts")
 enough() { jq -e '(."500" + .lost + .inside) / .requests >= 0.09 and ."500" > 5 and .lost > 5 and .inside > 5' "$azurite/proxy/counts" >/dev/null; }
-check "of the requests, $counted, one in ten went wrong, in each of the ways" enough
+check "of the requests, $counted, one in ten failed, in each of the ways" enough
 exit $((failures > 0))

@@ -183,8 +183,8 @@ told() {
         check "and until it is written there is no summary" [ ! -e "$work/data/out/summary.json" ]
         say fuse well
         ends_well "then the job succeeds"
-        check "with all that tells of it" [ "$(jq -r '"\(.state) \(.report) \(.items.done)"' "$work/data/out/summary.json")$(grep -c '</html>' "$work/data/out/report.html")" = "Succeeded true 3001" ]
-        check "who could not said why, and left with 3" \
+        check "with its report and summary" [ "$(jq -r '"\(.state) \(.report) \(.items.done)"' "$work/data/out/summary.json")$(grep -c '</html>' "$work/data/out/report.html")" = "Succeeded true 3001" ]
+        check "those that failed said why and exited with 3" \
             grep -q "all items are done, but the report or summary cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
     done
 }
@@ -240,7 +240,7 @@ before() {
     pod lost coordinate dead
     leaves lost
     check "a coordinator on a dead mount ends with 3 and says why" [ $code -eq 3 ]
-    check "in its last words" grep -q 'volume: data: Transport endpoint is not connected' "$work/lost.words"
+    check "in its termination message" grep -q 'volume: data: Transport endpoint is not connected' "$work/lost.words"
     pod c coordinate fuse
     pod dead score dead
     leaves dead
@@ -253,8 +253,8 @@ before() {
     check "so does a coordinator" [ $code -eq 3 ]
     pod w score fuse
     leaves c
-    check "who can work does it all" [ "$code $(jq -r .items.done "$work/data/o/summary.json")" = "0 300" ]
-    check "and nobody else was ever there" [ "$(jq -r '.workers[].name' "$work/data/o/summary.json")" = w ]
+    check "the worker that can work does everything" [ "$code $(jq -r .items.done "$work/data/o/summary.json")" = "0 300" ]
+    check "and there was no other worker" [ "$(jq -r '.workers[].name' "$work/data/o/summary.json")" = w ]
     check "nothing excludes, and it says so" [ "$(jq .exclusive "$work/c.words")" = false ]
 }
 
@@ -272,7 +272,7 @@ forever() {
     leaves c
     check "a coordinator whose mount hangs for good leaves after 5 min ($((SECONDS - start)) s, with $code)" \
         test $code -eq 3 -a $((SECONDS - start)) -ge 295
-    check "and its last words name the volume" grep -q 'volume: data: the storage does not respond within 300 s' "$work/c.words"
+    check "and its termination message names the volume" grep -q 'volume: data: the storage does not answer within 300 s' "$work/c.words"
     say fuse well
 }
 

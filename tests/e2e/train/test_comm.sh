@@ -55,7 +55,7 @@ check "comm check, without mpirun: one process" alone
 mpi -np 2 "$trainer" comm check --megabytes 1 --rounds 1 : -np 1 "$trainer" comm check --megabytes 1 --rounds 5 \
     >"$work/differ" 2>&1
 check "ranks that were started differently: exit 2" [ $? -eq 2 ]
-check "who differs is named, once" [ "$(grep -c 'rank 0 of 3 on .*: --rounds differs: "5" on rank 2, "1" on rank 0; all ranks have to be started alike$' "$work/differ")" -eq 1 ]
+check "the rank that differs is named, once" [ "$(grep -c 'rank 0 of 3 on .*: --rounds differs: "5" on rank 2, "1" on rank 0; all ranks have to be started alike$' "$work/differ")" -eq 1 ]
 
 # begin NAME OPTIONS...: starts four ranks with much work, waits until each has its reducer; sets $mpirun, and $pids by
 # rank.
@@ -95,13 +95,13 @@ ended() {
 }
 check "four ranks at work" begin killed
 kill -9 "${pids[2]}"
-check "a rank that is killed is the end of all, and an error" ended 30
+check "a killed rank ends all ranks, with an error" ended 30
 check "mpirun says which" grep -q 'process rank 2 with PID .* exited on signal 9' "$work/killed"
 
 check "four ranks at work again" begin stopped --timeout 3
 kill -STOP "${pids[1]}"
-check "a rank that stands still is the end of all, and an error" ended 60
-check "it is said what happened" grep -qE 'rank [023] of 4 on .*: (bucket [0-9]+ of [0-9]+|between steps): nothing from the other ranks for 3.0 s: one of them is dead, stopped or cut off$' "$work/stopped"
+check "a suspended rank ends all ranks, with an error" ended 60
+check "the message says what happened" grep -qE 'rank [023] of 4 on .*: (bucket [0-9]+ of [0-9]+|between steps): nothing from the other ranks for 3.0 s: one of them is dead, stopped or cut off$' "$work/stopped"
 [ $failures -eq 0 ] || for log in killed stopped differ check; do sed "s/^/# $log: /" "$work/$log" | tail -15; done
 
 # refused CODE TEXT COMMAND...
@@ -114,7 +114,7 @@ refused() {
 check "launch without a job names what is missing" refused 2 'windlass-trainer launch: ' "$trainer" launch
 check "an unknown comm is refused" refused 2 'comm "x" is unknown' "$trainer" comm check --comm x
 check "0 rounds are refused" refused 2 '--rounds 0: 1 to 100000' "$trainer" comm check --rounds 0
-check "another MPI's launcher is noticed" env PMI_SIZE=4 bash -c "$(declare -f refused); work=$work
+check "the launcher of another MPI is detected" env PMI_SIZE=4 bash -c "$(declare -f refused); work=$work
     refused 2 'started as one of 4 ranks by a launcher that Open MPI v' $trainer comm check"
 
 # No other program is linked with MPI or loads it.

@@ -55,14 +55,14 @@ over_the_wire() {
     mpi --megabytes 5 --rounds 3 >"$work/wire" 2>&1 && grep -q '^sums are right, and have the same bits' "$work/wire" &&
         grep -q '^3 ranks on machine-1 (1), machine-2 (1), machine-3 (1); Open MPI v' "$work/wire"
 }
-check "three machines add up" over_the_wire
+check "three machines compute a sum" over_the_wire
 for round in $(seq $((1 + ${SOAK_ROUNDS:-0} / 200))); do
     cut=$((2 + (round - 1) % 4)) machine=$((1 + round % 3))
     check "three machines at work" begin cut --megabytes 2 --rounds 200 --timeout 60
     net_cut $machine
     came=$(received $machine)
     sleep $cut
-    check "all of them wait: nothing came to machine $machine meanwhile" [ "$(left | wc -l) $(received $machine)" = "3 $came" ]
+    check "all of them wait: machine $machine received nothing meanwhile" [ "$(left | wc -l) $(received $machine)" = "3 $came" ]
     net_mend $machine
     wait $mpirun
     check "cut off for $cut s: waited out" [ $? -eq 0 ]
@@ -70,8 +70,8 @@ for round in $(seq $((1 + ${SOAK_ROUNDS:-0} / 200))); do
 
     check "three machines at work again" begin gone --megabytes 2 --rounds 100000 --timeout 3
     net_cut $machine
-    check "machine $machine is cut off for good: no rank is left anywhere" gone 60
-    check "it is said what happened" grep -qE 'rank [0-2] of 3 on machine-[1-3]: .*: nothing from the other ranks for 3.0 s: one of them is dead, stopped or cut off$' "$work/gone"
+    check "machine $machine is cut off for good: no rank is left on any machine" gone 60
+    check "the message says what happened" grep -qE 'rank [0-2] of 3 on machine-[1-3]: .*: nothing from the other ranks for 3.0 s: one of them is dead, stopped or cut off$' "$work/gone"
     # mpirun itself waits for the unreachable machine: its caller must end it.
     net_mend $machine
     kill -9 $mpirun 2>/dev/null

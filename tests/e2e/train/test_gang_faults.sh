@@ -219,23 +219,23 @@ killed() {
     for round in $(seq $times); do
         check "kill -9 of a rank, $round" rank_killed 1; show
         check "kill -9 of rank 0, $round" rank_killed 0; show
-        check "a worker that gets SIGTERM does not count, $round" worker_leaves; show
-        check "a spot machine goes: its ranks get SIGTERM in time, and no restart counts, $round" preempted 1 "0 1" Disruption; show
+        check "a worker that receives SIGTERM is not counted, $round" worker_leaves; show
+        check "a spot machine goes: its programs get a notice in time, and nothing is counted, $round" preempted 1 "0 1" Disruption; show
         [ $times -eq 1 ] || check "and that of the one that leads, $round" preempted 0 "0 1" none; show
     done
 }
 replaced() {
     RANDOM=$(((seed + 1) % 32768))
     for round in $(seq $times); do
-        check "kill -9 of a worker does not count, $round" worker_killed; show
-        check "kill -9 of the worker that leads, $round" leader_killed; show
-        check "fewer workers start, and more go on, $round" fewer; show
+        check "kill -9 of a worker is not counted, $round" worker_killed; show
+        check "kill -9 of worker 0, $round" leader_killed; show
+        check "a round of fewer workers starts, and a later one has more, $round" fewer; show
     done
 }
 stands() {
     RANDOM=$(((seed + 2) % 32768))
     for round in $(seq $times); do
-        check "SIGSTOP of a rank: it hangs, and is named, $round" rank_stopped; show
+        check "SIGSTOP of a rank: a hang that names it, $round" rank_stopped; show
         [ $times -eq 1 ] || check "SIGSTOP of a worker: it is lost, and replaced, $round" worker_stopped; show
     done
 }
@@ -244,7 +244,7 @@ others() {
         check "a rank that fails too often: the job fails, $round" too_often; show
         if (confined "$cgroup-try" true) 2>/dev/null; then
             check "a rank that needs too much memory, $round" memory; show
-            check "and does so too often, $round" memory_twice; show
+            check "and a rank that does so too often, $round" memory_twice; show
         else
             echo "skip memory: no cgroup can be made"
         fi

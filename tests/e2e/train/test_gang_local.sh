@@ -184,7 +184,7 @@ Y
     [ $code -eq 1 ] && says stopped '^windlass: stopped failed: of no use$' && says stopped 'next: take spec.stop out' && [ ! -e "$work/stopped/out/models/ran" ]
 }
 check "metrics by line and by windlass-agent metric" tuned; show tuned
-check "of a metric that never comes the others are named" misspelt; show misspelt
+check "if a metric is never reported, the other metrics are named" misspelt; show misspelt
 check "spec.stop" stopped; show stopped
 
 ##### trainings ###################################################################################
@@ -254,7 +254,7 @@ no_number() { # fails at once, without a restart
     [ $code -eq 1 ] && says number 'failed: worker 0, rank [01]: .*nan, at a learning rate of 6.4e\+07' && [ "$(log number 0 | grep -c 'all start')" -eq 1 ]
 }
 
-##### killed pods, pods that get SIGTERM ###########################################################
+##### kills and signals ##########################################################################
 starts() { cat "$work/$1"/out/models/starts-* 2>/dev/null | wc -l; }
 have_started() { [ "$(starts "$1")" -ge "$2" ]; }
 waits="command: [bash, -c, 'setsid sleep \$(cat \"\$1/nap\") & echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
@@ -345,9 +345,9 @@ mpi_too() {
 }
 trainings() {
     mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip trainings: Open MPI is not here"; return; }
-    check "a training, its figures, its model, its log" trains; show trains
-    check "kill -9 of one of its ranks: it goes on from its checkpoint" rank_killed; show shot
-    check "SIGTERM: its step is kept, and the next run goes on from it" left_and_again; show left
+    check "a training, its metrics, its model, its log" trains; show trains
+    check "kill -9 of one of its ranks: it continues from its checkpoint" rank_killed; show shot
+    check "SIGTERM: its step is saved, and the next run continues from it" left_and_again; show left
     check "a loss that is not a number ends it at once" no_number; show number
 }
 torch_too() {
@@ -356,19 +356,19 @@ torch_too() {
 }
 well() {
     check "variables, prepare, outputs, hostfile" variables; show variables
-    check "kill -9 of a rank: all start anew" again; show again
+    check "kill -9 of a rank: all start again" again; show again
 }
 badly() {
-    check "a rank's code and last words" rank_code; show code
+    check "a rank's exit code and the end of its output" rank_code; show code
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
     check "secrets, of files" secret; show secret
     check "--restart is not an option of it" no_restart
 }
 ends() {
-    check "kill -9 of a worker: another comes, all start anew" killed; show killed
-    check "SIGTERM: programs hear it, none is left" told; show told
-    check "told twice, none is left either" twice; show twice
+    check "kill -9 of a worker: a successor comes, all start again" killed; show killed
+    check "SIGTERM: programs receive it, and none is left" told; show told
+    check "two signals: none is left either" twice; show twice
     check "and so does a prepare" told_early; show early
 }
 side_by_side trainings mpi_too torch_too well badly ends

@@ -110,7 +110,7 @@ together() { # DELAY...
 }
 job together 3 "$together"
 delays=(0.3 0.3 0)
-check "three pods start together, whenever each comes and prepares; rank 0 tells a figure" together
+check "three pods start together, whenever each comes and prepares; rank 0 reports a metric" together
 show
 for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
     delays=($((RANDOM % 20)).$((RANDOM % 10)) $((RANDOM % 20)) 0)
@@ -126,9 +126,9 @@ check "their variables, outputs' folders and hostfiles" variables
 # The output of its ranks, from the pieces; $1: 1 for stdout of rank 001
 kept() { cat "$out/logs/rank.$1/${2:-stdout}"/* 2>/dev/null; }
 kept_once() { local i; for i in 0 1 2; do [ "$(kept 00$i | grep -v '^-- ')" = "rank $i of 3" ] && kept 00$i | grep -q "^-- 20.*Z round 1048577, together-$i-1\$" || return 1; done; }
-check "what each said is kept, once" kept_once
+check "the output of each is stored once" kept_once
 no_secret() { ! grep -rqF -e "$token" -e 'PRIVATE KEY' "$out"; }
-check "none of them, no log and no file has the token" no_secret
+check "the token is in no variable, log or file" no_secret
 
 ##### processes of Torchrun #######################################################################
 # shellcheck disable=SC2016
@@ -167,7 +167,7 @@ others=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; windlass-ag
 job others 2 "$(metrics "$others" '{"objective":"accuracy","goal":"Maximize"}')"
 pod 0; pod 1; all_end
 others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | tojson')" = '{"reports":0,"others":["acc","loss"],"otherReports":2}' ] && grep -qx 2 "$out/pod-0-1.out"; }
-check "windlass-agent metric; unknown metrics are reported by name" others
+check "windlass-agent metric; other metrics are reported by name" others
 show
 
 ##### what fails ##################################################################################
@@ -181,7 +181,7 @@ fails() { # NAME SPEC REASON MESSAGE
     [ "$first" = 1 ] && [ "$(said .state)" = Failed ] && [ "$(said .reason)" = "$3" ] && said .message | grep -qE "$4"
 }
 once=$(spec_of 2 None 1 "bash" "-c" 'echo one; echo last words; exit $((7 * WINDLASS_RANK))' | sed 's/"maxRestarts":3/"maxRestarts":0/')
-check "a rank's code and last words" fails code "$once" RankFailed '^worker 1, rank 1 ended with exit code 7: one \| last words$'
+check "a rank's exit code and the end of its output" fails code "$once" RankFailed '^worker 1, rank 1 ended with exit code 7: one \| last words$'
 show
 # The program's own exit code above 128 does not mean a signal. Rank 0 ends slowly: meanwhile nothing restarts.
 high=$(spec_of 2 None 1 bash -c 'trap "sleep 2; exit 0" TERM; [ $WINDLASS_RANK = 0 ] || exit 132; sleep 600 & wait' | sed 's/"maxRestarts":3/"maxRestarts":0/')
@@ -191,7 +191,7 @@ states_pid=$!
 check "a code above 128" fails high "$high" RankFailed '^worker 1, rank 1 ended with exit code 132$'
 show
 kill $states_pid
-check "what stops does not start again" eval 'grep -qx Stopping "$work/states" && ! grep -q Restarting "$work/states"'
+check "a job that was stopped does not start again" eval 'grep -qx Stopping "$work/states" && ! grep -q Restarting "$work/states"'
 check "a command that is not there" fails none "$(spec_of 2 None 1 no-such-program)" CommandNotFound 'no-such-program'
 show
 none=$(spec_of 2 None 1 no-such-program)
@@ -331,7 +331,7 @@ again() {
         [ "$(said .restarts.last.message)" = "worker 1, rank 1 ended with exit code 137 (128 + signal 9: killed)" ] &&
         for i in 0 1 2; do [ "$(cat "$out/rounds.$i" | xargs)" = "1048577 1048578" ] || return 1; done
 }
-check "kill -9 of a rank: all start anew in the same pods, counted" again
+check "kill -9 of a rank: all start again in the same pods, and it is counted" again
 show
 
 # shellcheck disable=SC2016
@@ -342,24 +342,24 @@ has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$
 alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
 check "three pods run" until_true 60 has_started 1
 no_utf8() { [ "$(xargs <"$out/bytes")" = "10.77.0.2: the command is not started: byte 6 is not UTF-8 255" ]; }
-check "a command that is not UTF-8 is refused, and no other runs instead" no_utf8
+check "a command that is not UTF-8 is refused, and nothing runs instead" no_utf8
 first=$(cut -d' ' -f2 "$out/starts.1")
 answers() { env -i WINDLASS_FOLDER="$out/pod-$1-1" "$build/windlass-shim" alive 2>"$work/err"; }
 both_answer() { answers 0 && answers 1; }
 check "alive: the agents answer" both_answer
 kill -STOP "${pid[pods-1-1]}"
 hangs() { answers 1; [ $? -eq 1 ] && grep -q 'does not answer' "$work/err"; }
-check "one that stands still does not" hangs
+check "a suspended agent does not" hangs
 kill -CONT "${pid[pods-1-1]}"
-check "and does again" until_true 60 answers 1
+check "and answers again" until_true 60 answers 1
 kill -9 "${pid[pods-1-1]}"
 unset "pid[pods-1-1]"
 gone() { ! alive "$first"; }
 check "kill -9 of a pod's agent: its rank dies with it" until_true 60 gone
 pod 1 2
-check "its successor comes, all start anew" until_true 60 has_started 2
+check "its successor comes, all start again" until_true 60 has_started 2
 disrupted() { [ "$(progress | jq -c '[.restarts.counted, .restarts.disrupted, .restarts.last.cause]')" = '[0,1,"Disruption"]' ]; }
-check "that does not count" disrupted
+check "that is not counted" disrupted
 kill -9 "${pid[pods-1-2]}"
 unset "pid[pods-1-2]"
 extra=(WINDLASS_BEFORE=OutOfMemory)
@@ -370,7 +370,7 @@ of_memory() { [ "$(progress | jq -c '.restarts | [.counted, .disrupted, .last.ca
 check "a pod that was OOM-killed as a whole: its successor reports it, and it counts" of_memory
 kill -TERM "${pid[pods-2-1]}"
 ends 2
-check "a pod that gets SIGTERM exits with 130" [ "$code" = 130 ]
+check "a pod that receives SIGTERM ends with 130" [ "$code" = 130 ]
 pod 2 2
 check "and has a successor" until_true 60 has_started 4
 kill -9 "${pid[pods-0-1]}"
@@ -388,7 +388,7 @@ cut_short() { # MACHINE
     sleep 1
     still
 }
-check "a cut of 5 s: nothing starts anew" cut_short 3
+check "a cut of 5 s: nothing starts again" cut_short 3
 for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
     check "a cut of 5 s, $round" cut_short $((RANDOM % 3 + 1))
 done
@@ -400,13 +400,13 @@ show
 ##### two that do not reach each other, on ########################################################
 base=6 job_name=walled workers=3 out=$work/walled
 is_walled() { progress | jq -r '"\(.state) \(.restarts.last.cause) \(.message)"' | grep -qE '^Preparing Lost worker 1: pod walled-1-1 cannot reach pod walled-2-1 at 10.77.0.9:[0-9]+: connect: Permission denied; .*NetworkPolicy'; }
-check "a worker that cannot reach its neighbour is reported before anything starts, with both names" until_true 60 is_walled
+check "a pod that cannot reach its neighbour is reported before the start, with both names" until_true 60 is_walled
 none_ran() { [ ! -e "$out/starts" ]; }
 check "and nothing has started" none_ran
 ip -n "$net_prefix-8" route del prohibit 10.77.0.9/32
 all_end
 walled() { [ "$codes" = " 0 0 0" ] && [ "$(sort "$out/starts" | xargs)" = "0 1 2" ] && [ "$(said .restarts.counted)" = 0 ]; }
-check "when it does, all start" walled
+check "when it can, all start" walled
 show
 
 ##### cut for ever, on ############################################################################
@@ -414,9 +414,9 @@ base=4 job_name=forever workers=2 out=$work/forever spec=$forever
 is_lost() { [ "$(progress | jq -c '[.lost, .restarts.last.cause, .state]')" = '[["forever-1-1"],"Lost","Restarting"]' ]; }
 fenced() { ! alive "$old"; }
 is_replaced() {
-    check "a pod that is cut off for ever is lost" until_true 60 is_lost
+    check "a pod that stays cut off is lost" until_true 60 is_lost
     pod 1 2 4 # on another machine
-    check "its successor makes a new round" until_true 60 both_run 4
+    check "its successor starts a new round" until_true 60 both_run 4
     old=$(awk '$3 == 1 { print $4; exit }' "$out/starts")
     [ -z "${SOAK_ROUNDS:-}" ] || check "the old one has ended what it ran, by itself" until_true $((cut_at + 60 > SECONDS ? cut_at + 60 - SECONDS : 1)) fenced
     touch "$out/end"

@@ -37,10 +37,10 @@ fails() {
 check "a sum that never ends is given up" fails hang:1:4 'bucket [0-9]+ of [0-9]+: nothing from the other ranks for 1.0 s'
 aborted() { grep -qx 'fake NCCL: aborted' "$work/fails"; }
 check "and NCCL's communicator is aborted" aborted
-check "what NCCL tells is the end of it, by name" fails error:0:2 \
+check "an error of NCCL ends it, by name" fails error:0:2 \
     'bucket [0-9]+ of [0-9]+: comm "nccl": a sum between ranks: remote process exited .*: socketProgress: Connection closed'
 check "and the communicator is aborted" aborted
-check "a rank that dies is the end of all" fails die:1:3 'Exit code: *9'
+check "a rank that dies ends all ranks" fails die:1:3 'Exit code: *9'
 check "a rank that NCCL does not take" fails init:1:0 'comm "nccl": ncclCommInitRank: invalid usage'
 export WINDLASS_NCCL_SECONDS=2
 check "ranks that never meet: after a while, and why" fails meet:1:0 \

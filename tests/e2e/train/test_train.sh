@@ -90,7 +90,7 @@ lines() { # the log: the first step, one line per epoch, the path of the result
         grep -q "^epoch 25 of 25, step 100: loss [0-9.]*, accuracy [0-9.]*, $test, $end" "$work/$1"
 }
 check "one line an epoch" lines one
-check "of four ranks one speaks" lines of-4
+check "one of four ranks prints" lines of-4
 
 timelines() {
     cat "$work/watched-3" "$work/watched-4" | sed 's/^/# looked at while they grew: /'
@@ -248,7 +248,7 @@ leaves() {
     [ $? -eq 130 ] && grep -q 'stopped on request; the checkpoint of step [0-9]* is written' "$work/left" || return
     ls "$out/left/.windlass/$WINDLASS_RUN/checkpoint/" | grep -q .
 }
-check "asked to leave: 130, and its step is kept" leaves
+check "SIGTERM: 130, and its step is saved" leaves
 
 again() { # a completed training does nothing, and prints the same result
     local sum
@@ -258,7 +258,7 @@ again() { # a completed training does nothing, and prints the same result
     timeout 300 "$trainer" train >"$work/again" 2>&1 && [ "$sum" = "$(sha256sum <"$out/one/model.onnx")" ] &&
         ! grep -q ^epoch "$work/again" && [ "$(rows one | wc -l)" -eq 25 ]
 }
-check "what is done is not done again" again
+check "a finished training is not repeated" again
 
 # ---- tuned for a metric: the best epoch's network ----
 # tuned METRIC GOAL OUTPUT EPOCHS [MORE]
@@ -323,7 +323,7 @@ stands() {
     [ $? -eq 4 ] && grep -q 'nothing from the other ranks for 4.0 s: one of them is dead, stopped or cut off' "$work/stands"
 }
 before=$failures
-check "the other rank exits hangSeconds after one stops responding" stands
+check "the other rank gives up a suspended rank after hangSeconds" stands
 [ $failures -eq $before ] || tail -n 3 "$work/stands" | sed 's/^/# /'
 
 # begin_away NAME: starts a training whose output is gone when it ends; its pid is in $pid.
@@ -362,7 +362,7 @@ gives_up() { # five minutes
 }
 before=$failures
 check "the result waits for its output" comes_back
-check "but not where it is asked to leave" leaves_without
+check "but not after SIGTERM" leaves_without
 if [ -n "${SOAK_ROUNDS:-}" ]; then check "and not for ever" gives_up; fi
 [ $failures -eq $before ] || tail -n 3 "$work/back" "$work/without" "$work/gone" 2>/dev/null | sed 's/^/# /'
 
@@ -382,7 +382,7 @@ assert len(kept) >= 5 and kept == sorted(name for name in a if name.startswith((
 P
 }
 before=$failures
-check "model.path and freeze: it goes on, and what is frozen keeps its bits" further
+check "model.path and freeze: it continues, and frozen weights keep their bits" further
 [ $failures -eq $before ] || tail -n 3 "$work/further" | sed 's/^/# /'
 
 # ---- real pictures, and the result ----
@@ -513,14 +513,14 @@ save(model, sys.argv[1] + "/steep.onnx")
 P
 spec bad '{"path": "data/steep.onnx"}' 1
 WINDLASS_SPEC=$(jq -c 'del(.trainer.data.test) | .trainer.data.train.synthetic.count = 64 | .trainer.optimizer.learningRate = "1000"' <<<"$WINDLASS_SPEC")
-check "weights that the last step made no numbers are named" refused 1 "weight w is not a number after step 1, the last one"
+check "weights that the last step made NaN are named" refused 1 "weight w is not a number after step 1, the last one"
 check "and no network is published" [ ! -e "$out/bad/model.onnx" ]
 spec bad "$smooth" 1 '"precision": "FP8"'
 check "another precision is refused" refused 2 "precision: one of FP32, BF16"
 spec bad "$smooth" 1 '"timeline": "yes"'
 check "a timeline is a flag" refused 2 "timeline: "
 spec bad '{"path": "out/bad/model.onnx"}' 1
-check "its own result cannot be its initial network" refused 2 "model.path: out/bad/model.onnx is what this training writes"
+check "its own result cannot be the network to begin with" refused 2 "model.path: out/bad/model.onnx is what this training writes"
 spec bad '{"path": "out/quiet/model.onnx", "freeze": ["*"]}' 1
 check "nothing to train is refused" refused 2 "the network has no weights that could be trained"
 spec bad '{"new": "CNN", "shape": [1, 12, 12]}' 1

@@ -142,8 +142,8 @@ killed() {
 }
 replaced() {
     for round in $(seq $times); do
-        check "kill -9 of the one that leads: the same network, $round" worker_killed 0 "1 0" none; show
-        check "a worker gets SIGTERM: the same network, $round" worker_leaves; show
+        check "kill -9 of worker 0: the same network, $round" worker_killed 0 "1 0" none; show
+        check "a worker receives SIGTERM: the same network, $round" worker_leaves; show
     done
 }
 stands() {

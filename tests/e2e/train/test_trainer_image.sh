@@ -35,7 +35,7 @@ ranks() {
     [ $code -eq 0 ] && grep -q '^2 ranks on .* (2); Open MPI v' "$work/ranks" && grep -q '^sums are right' "$work/ranks" &&
         [ "$(wc -l <"$work/ranks")" -eq 6 ] || { sed 's/^/# /' "$work/ranks" "$work/err"; return 1; }
 }
-check "mpirun starts two ranks of it, which sum without a warning" ranks
+check "mpirun starts two ranks of it, which compute a sum without a complaint" ranks
 check "there is no shell" [ ! -e "$root/bin/sh" ]
 check "no library of a fabric is in it" [ -z "$(find "$root" -name 'libuc[pst]*' -o -name 'libfabric*' -o -name 'libpsm*' -o -name 'libibverbs*')" ]
 check "nothing of video is in it" [ -z "$(find "$root" -name 'libavcodec*')" ]

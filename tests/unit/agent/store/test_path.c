@@ -36,7 +36,7 @@ static void make_volume(void) {
         const char *name, *target;
     } links[] = {
         {"inside", "a/b"},       {"up", "../outside"}, {"absolute", outside},
-        {"dangling", "nothing"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
+        {"dangling", "nowhere"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
     };
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
         snprintf(path, sizeof path, "%s/%s", volume, links[i].name);
@@ -68,8 +68,8 @@ static const struct {
     {"vol/dangling", "vol/dangling: no such file"},
     {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
     {"vol/a/b/file/x", "vol/a/b/file/x: Not a directory"},
-    {"unset/x", "unset/x: there is no volume \"unset\" here"},
-    {"relative/x", "relative/x: there is no volume \"relative\" here"},
+    {"unset/x", "unset/x: unknown volume \"unset\""},
+    {"relative/x", "relative/x: unknown volume \"relative\""},
     {"lost/x", "lost/x: volume \"lost\", folder /nonexistent/folder: No such file"},
     {"/vol/a", "VOLUME/path/in/it is expected"},
     {"", "VOLUME/path/in/it is expected"},

@@ -107,7 +107,7 @@ static void test_answers(void) {
         {"127.0.0.1", "127.0.0.1", 0, 5000},
         {"::1", "::1", 0, 5000},
         {"empty.windlass.test", NULL, ERROR_NOT_FOUND, 5000},
-        {"nobody.blob.windlass.test", NULL, ERROR_NOT_FOUND, 5000},
+        {"missing.blob.windlass.test", NULL, ERROR_NOT_FOUND, 5000},
         {"mute.windlass.test", NULL, ERROR_TIMEOUT, 300},
         {"broken.windlass.test", NULL, ERROR_UNAVAILABLE, 5000},
         {"a..b", NULL, ERROR_INVALID, 5000},

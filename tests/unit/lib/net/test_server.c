@@ -329,7 +329,7 @@ static void test_what_cannot_listen_says_why(void) {
     struct server_options options = {"127.0.0.1:0", certificate,    other_key, "/work",
                                      "secret",      &server_events, &house};
     CHECK_INT(server_open(&options, &server, &err), -1);
-    CHECK(strstr(err.text, "the key does not belong to the certificate"));
+    CHECK(strstr(err.text, "the private key does not match the certificate"));
     house_close(&house);
 }
 

@@ -36,8 +36,8 @@ static void what_is_refused(void) {
         {"(a)(b){2}", "has a {"},
         {"{(a)(b)", "has a {"},
         {"(a)(b)\\1", "has the back reference \\1"},
-        {nested, "has more than 4 times a +"},
-        {doubled, "has more than 4 times a +"},
+        {nested, "has more than 4 + after"},
+        {doubled, "has more than 4 + after"},
         {longest, "is longer than 256 bytes"},
     };
     for (int i = 0; i < 40; i++) {

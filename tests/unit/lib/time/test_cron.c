@@ -89,7 +89,7 @@ static void test_last(void) {
 
 static void test_refused(void) {
     static const char *const rows[][2] = {
-        {"61 * * * *", "minute \"61\": 0 to 59"},
+        {"61 * * * *", "minute \"61\": expected 0 to 59"},
         {"* 24 * * *", "hour \"24\""},
         {"* * 0 * *", "day of month \"0\""},
         {"* * * 13 *", "month \"13\""},

@@ -80,10 +80,10 @@ static void test_causes(void) {
          "\"cause\":\"Final\",\"index\":1,\"exitCode\":1",
          "PrepareFailed",
          "worker 1: spec.prepare ended with 4"},
-        {{GANG_CAUSE_FATAL, 1, 0, 2, "the loss is no number"},
+        {{GANG_CAUSE_FATAL, 1, 0, 2, "the loss is NaN"},
          "\"cause\":\"Final\",\"index\":1,\"rank\":0,\"exitCode\":2",
          "RankFailed",
-         "worker 1, rank 0: the loss is no number"},
+         "worker 1, rank 0: the loss is NaN"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang_facts facts = {.state = GANG_STATE_FINISHED,

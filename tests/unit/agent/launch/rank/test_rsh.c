@@ -88,8 +88,8 @@ static void refusals(void) {
     } rows[] = {{{"ssh"}, "host or command missing"},
                 {{"ssh", "h"}, "h: host or command missing"},
                 {{"ssh", "-l"}, "-l needs a value"},
-                {{"ssh", "-z", "h", "a"}, "-z is not an option"},
-                {{"ssh", "--what", "h", "a"}, "not an option"},
+                {{"ssh", "-z", "h", "a"}, "unknown option -z"},
+                {{"ssh", "--what", "h", "a"}, "unknown option"},
                 {{"ssh", "", "a"}, "host or command missing"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
