@@ -183,54 +183,62 @@ static int apart_alloc(struct device *device, size_t size, void **ret_memory,
     return 0;
 }
 
+/* The block that begins at this address of the device. */
+static struct block *find_block(struct apart *apart, const void *memory) {
+    for (size_t i = 0; i < apart->block_count; i++) {
+        if (apart->face + apart->blocks[i].start == memory) {
+            return &apart->blocks[i];
+        }
+    }
+    end_test("memory is freed that was not allocated");
+}
+
 static void apart_free(struct device *device, void *memory) {
     struct apart *apart = (struct apart *)device;
     struct error err = {0};
     (void)apart_sync(device, &err);
-    for (size_t i = 0; i < apart->block_count; i++) {
-        struct block *block = &apart->blocks[i];
-        if (apart->face + block->start == memory) {
-            for (size_t k = block->size; k < block->size + GUARD; k++) {
-                if ((unsigned char)apart->real[block->start + k] != POISON) {
-                    end_test("something was written behind the end of a block");
-                }
-            }
-            memset(apart->real + block->start, POISON, block->size);
-            *block = apart->blocks[--apart->block_count];
-            return;
+    struct block *block = find_block(apart, memory);
+    for (size_t k = block->size; k < block->size + GUARD; k++) {
+        if ((unsigned char)apart->real[block->start + k] != POISON) {
+            end_test("something was written behind the end of a block");
         }
     }
-    end_test("memory is given back that was never given");
+    memset(apart->real + block->start, POISON, block->size);
+    *block = apart->blocks[--apart->block_count];
 }
 
-static int copy(struct apart *apart, enum copy direction, void *to, const void *from, size_t size,
-                void **ret_to, const void **ret_from) {
-    *ret_to =
-        direction == COPY_TO_HOST ? (void *)(uintptr_t)host(apart, to) : real(apart, to, size);
-    *ret_from = direction == COPY_TO_DEVICE ? host(apart, from) : real(apart, from, size);
-    return size > 0;
+/* The same copy with the real addresses. */
+static struct device_copy real_copy(const struct apart *apart, struct device_copy copy) {
+    copy.to = copy.direction == COPY_TO_HOST ? (void *)(uintptr_t)host(apart, copy.to)
+                                             : real(apart, copy.to, copy.size);
+    copy.from = copy.direction == COPY_TO_DEVICE ? host(apart, copy.from)
+                                                 : real(apart, copy.from, copy.size);
+    return copy;
 }
 
 static int apart_copy(struct device *device, enum copy direction, void *to, const void *from,
                       size_t size, struct error *err) {
     struct apart *apart = (struct apart *)device;
-    struct item *item = x_calloc(1, sizeof *item);
-    item->work = WORK_COPY;
-    item->size = size;
-    if (!copy(apart, direction, to, from, size, &item->to, &item->from)) {
-        free(item);
+    const struct device_copy copy =
+        real_copy(apart, (struct device_copy){direction, to, from, size});
+    if (size == 0) {
         return 0;
     }
+    struct item *item = x_calloc(1, sizeof *item);
+    item->work = WORK_COPY;
+    item->to = copy.to;
+    item->from = copy.from;
+    item->size = size;
     add(apart, item);
     return direction == COPY_ON_DEVICE ? 0 : apart_sync(device, err);
 }
 
 static int apart_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
                              size_t size, struct error *err UNUSED) {
-    void *real_to;
-    const void *real_from;
-    if (copy((struct apart *)device, direction, to, from, size, &real_to, &real_from)) {
-        memcpy(real_to, real_from, size);
+    const struct device_copy copy =
+        real_copy((struct apart *)device, (struct device_copy){direction, to, from, size});
+    if (size > 0) {
+        memcpy(copy.to, copy.from, size);
     }
     return 0;
 }

@@ -15,7 +15,3 @@ int model_bench_command(int argc, char **argv, struct error *err);
 int model_profile_command(int argc, char **argv, struct error *err);
 int model_gradients_command(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
-
-/* The file name of a value, with .pb: letters, digits and -_. are kept, other characters become
- * _. */
-char *model_file_name(const char *name);

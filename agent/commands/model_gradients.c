@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
+#include "agent/commands/value_file.h"
 #include "agent/engine/device.h"
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
@@ -136,7 +137,7 @@ static int open_training(struct once *once, struct error *err) {
 
 static int save_one(const struct once *once, const char *folder, const char *name, size_t output,
                     struct error *err) {
-    AUTO(text_freep) char *file = model_file_name(name);
+    AUTO(text_freep) char *file = value_file_name(name);
     AUTO(text_freep) char *path = file_join(folder, file);
     const struct tensor *made = &once->outputs[output];
     if (!once->memory[output]) {
@@ -157,9 +158,9 @@ static int save_one(const struct once *once, const char *folder, const char *nam
 static int check_names(const struct training_graph *graph, struct error *err) {
     const struct value *values = graph->graph.values;
     for (size_t i = 0; i < graph->variable_count; i++) {
-        AUTO(text_freep) char *name = model_file_name(values[graph->variables[i]].name);
+        AUTO(text_freep) char *name = value_file_name(values[graph->variables[i]].name);
         for (size_t k = i + 1; k < graph->variable_count; k++) {
-            AUTO(text_freep) char *other = model_file_name(values[graph->variables[k]].name);
+            AUTO(text_freep) char *other = value_file_name(values[graph->variables[k]].name);
             if (strcmp(name, other) == 0) {
                 return error_set(err, ERROR_UNSUPPORTED, "two weights would be one file, %.64s",
                                  name);

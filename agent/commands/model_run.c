@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
+#include "agent/commands/value_file.h"
 
 #include "agent/engine/model.h"
 #include "agent/engine/session.h"
@@ -40,23 +41,13 @@ static int load_inputs(const struct session *session, const struct option_list *
     return 0;
 }
 
-char *model_file_name(const char *name) {
-    char *text = x_printf("%s.pb", name);
-    for (char *at = text; *at; at++) {
-        bool fine = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                    (*at >= '0' && *at <= '9') || strchr("-_.", *at);
-        *at = fine && !(at == text && *at == '.') ? *at : '_';
-    }
-    return text;
-}
-
 static int save_outputs(const struct session *session, const char *folder,
                         const struct tensor *outputs, struct error *err) {
     if (file_make_folders(folder, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < session_output_count(session); i++) {
-        AUTO(text_freep) char *name = model_file_name(session_output(session, i));
+        AUTO(text_freep) char *name = value_file_name(session_output(session, i));
         AUTO(text_freep) char *path = file_join(folder, name);
         char shape[128];
         if (tensor_proto_save(path, session_output(session, i), &outputs[i], err) < 0) {

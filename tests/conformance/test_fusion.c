@@ -28,13 +28,18 @@ static int add(struct network *net, int a, int b) {
     return network_node(net, "Add", (int[]){a, b, -2}, NULL);
 }
 
-static int conv(struct network *net, int x, int outs, int ins, int kernel, int stride, int pad) {
-    float scale = 1.0F / sqrtf((float)(ins * kernel * kernel));
-    int w = network_constant(net, (struct shape){4, {outs, ins, kernel, kernel}}, 2 * scale, 0);
-    int bias = network_constant(net, (struct shape){1, {outs}}, 0.5F, 0);
+struct layer {
+    int outs, ins, kernel, stride, pad;
+};
+
+static int conv(struct network *net, int x, struct layer l) {
+    const struct shape shape = {4, {l.outs, l.ins, l.kernel, l.kernel}};
+    float scale = 1.0F / sqrtf((float)(l.ins * l.kernel * l.kernel));
+    int w = network_constant(net, shape, 2 * scale, 0);
+    int bias = network_constant(net, (struct shape){1, {l.outs}}, 0.5F, 0);
     return network_node(
         net, "Conv", (int[]){x, w, bias, -2},
-        ATTRIBUTES(INTS("pads", pad, pad, pad, pad), INTS("strides", stride, stride)));
+        ATTRIBUTES(INTS("pads", l.pad, l.pad, l.pad, l.pad), INTS("strides", l.stride, l.stride)));
 }
 
 static int norm(struct network *net, int x, int channels) {
@@ -67,62 +72,74 @@ static int doubled(struct network *net, int x) {
 
 static void strided_style(struct network *net, struct size size) {
     int x = picture(net, size, 3);
-    x = op(net, "Relu", norm(net, conv(net, pad(net, x, 4, "reflect", 0), 20, 3, 9, 1, 0), 20));
-    x = op(net, "Relu", norm(net, conv(net, pad(net, x, 1, "reflect", 0), 36, 20, 3, 2, 0), 36));
-    int y = op(net, "Relu", norm(net, conv(net, pad(net, x, 1, "edge", 0), 36, 36, 3, 1, 0), 36));
-    x = add(net, norm(net, conv(net, pad(net, y, 1, "reflect", 0), 36, 36, 3, 1, 0), 36), x);
-    x = conv(net, pad(net, doubled(net, x), 1, "reflect", 0), 16, 36, 3, 1, 0);
+    x = op(net, "Relu",
+           norm(net, conv(net, pad(net, x, 4, "reflect", 0), (struct layer){20, 3, 9, 1, 0}), 20));
+    x = op(net, "Relu",
+           norm(net, conv(net, pad(net, x, 1, "reflect", 0), (struct layer){36, 20, 3, 2, 0}), 36));
+    int y =
+        op(net, "Relu",
+           norm(net, conv(net, pad(net, x, 1, "edge", 0), (struct layer){36, 36, 3, 1, 0}), 36));
+    x = add(net,
+            norm(net, conv(net, pad(net, y, 1, "reflect", 0), (struct layer){36, 36, 3, 1, 0}), 36),
+            x);
+    x = conv(net, pad(net, doubled(net, x), 1, "reflect", 0), (struct layer){16, 36, 3, 1, 0});
     x = op(net, "Relu", norm(net, x, 16));
-    network_output(net, conv(net, pad(net, x, 4, "reflect", 0), 3, 16, 9, 1, 0));
+    network_output(net, conv(net, pad(net, x, 4, "reflect", 0), (struct layer){3, 16, 9, 1, 0}));
 }
 
 static void doubled_without_pad(struct network *net, struct size size) {
-    int x = conv(net, picture(net, size, 3), 16, 3, 1, 1, 0);
-    network_output(net, conv(net, doubled(net, x), 24, 16, 3, 1, 1));
+    int x = conv(net, picture(net, size, 3), (struct layer){16, 3, 1, 1, 0});
+    network_output(net, conv(net, doubled(net, x), (struct layer){24, 16, 3, 1, 1}));
 }
 
 static void norm_is_output(struct network *net, struct size size) {
-    int x = norm(net, conv(net, picture(net, size, 5), 19, 5, 3, 1, 1), 19);
+    int x = norm(net, conv(net, picture(net, size, 5), (struct layer){19, 5, 3, 1, 1}), 19);
     network_output(net, x);
 }
 
 static void norm_of_few(struct network *net, struct size size) {
-    int x = op(net, "Relu", norm(net, conv(net, picture(net, size, 20), 3, 20, 3, 1, 1), 3));
-    network_output(net, conv(net, x, 18, 3, 3, 1, 1));
+    int x = op(net, "Relu",
+               norm(net, conv(net, picture(net, size, 20), (struct layer){3, 20, 3, 1, 1}), 3));
+    network_output(net, conv(net, x, (struct layer){18, 3, 3, 1, 1}));
 }
 
 static void norm_then_pool(struct network *net, struct size size) {
-    int x = op(net, "Relu", norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17));
+    int x = op(net, "Relu",
+               norm(net, conv(net, picture(net, size, 3), (struct layer){17, 3, 3, 1, 1}), 17));
     x = network_node(
         net, "MaxPool", (int[]){x, -2},
         ATTRIBUTES(INTS("kernel_shape", 3, 3), INTS("pads", 1, 1, 1, 1), INTS("strides", 2, 2)));
-    network_output(net, conv(net, x, 8, 17, 1, 1, 0));
+    network_output(net, conv(net, x, (struct layer){8, 17, 1, 1, 0}));
 }
 
 // The last windows extend beyond the picture, and beyond its padding.
 static void pool_rounds_up(struct network *net, struct size size) {
-    int x = conv(net, picture(net, size, 3), 17, 3, 3, 1, 1);
+    int x = conv(net, picture(net, size, 3), (struct layer){17, 3, 3, 1, 1});
     int y = network_node(net, "MaxPool", (int[]){x, -2},
                          ATTRIBUTES(INTS("kernel_shape", 2, 3), INTS("pads", 1, 0, 1, 0),
                                     INTS("strides", 3, 2), INT("ceil_mode", 1)));
-    network_output(net, conv(net, y, 8, 17, 1, 1, 0));
+    network_output(net, conv(net, y, (struct layer){8, 17, 1, 1, 0}));
     network_output(net, x);
 }
 
 static void norm_for_two(struct network *net, struct size size) {
-    int x = norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17);
-    int y = conv(net, x, 17, 17, 3, 1, 1), z = op(net, "Sigmoid", x);
+    int x = norm(net, conv(net, picture(net, size, 3), (struct layer){17, 3, 3, 1, 1}), 17);
+    int y = conv(net, x, (struct layer){17, 17, 3, 1, 1}), z = op(net, "Sigmoid", x);
     network_output(net, add(net, y, z));
 }
 
 static void residuals(struct network *net, struct size size) {
-    int x = op(net, "Relu", batch_norm(net, conv(net, picture(net, size, 3), 33, 3, 7, 2, 3), 33));
-    int y = op(net, "Relu", batch_norm(net, conv(net, x, 16, 33, 1, 1, 0), 16));
-    y = op(net, "Relu", batch_norm(net, conv(net, y, 16, 16, 3, 1, 1), 16));
-    y = batch_norm(net, conv(net, y, 33, 16, 1, 1, 0), 33);
+    int x =
+        op(net, "Relu",
+           batch_norm(net, conv(net, picture(net, size, 3), (struct layer){33, 3, 7, 2, 3}), 33));
+    int y = op(net, "Relu", batch_norm(net, conv(net, x, (struct layer){16, 33, 1, 1, 0}), 16));
+    y = op(net, "Relu", batch_norm(net, conv(net, y, (struct layer){16, 16, 3, 1, 1}), 16));
+    y = batch_norm(net, conv(net, y, (struct layer){33, 16, 1, 1, 0}), 33);
     x = op(net, "Relu", add(net, y, x));
-    int shortcut = batch_norm(net, conv(net, x, 40, 33, 1, 2, 0), 40);
-    y = batch_norm(net, conv(net, op(net, "Relu", conv(net, x, 40, 33, 3, 2, 1)), 40, 40, 1, 1, 0),
+    int shortcut = batch_norm(net, conv(net, x, (struct layer){40, 33, 1, 2, 0}), 40);
+    y = batch_norm(net,
+                   conv(net, op(net, "Relu", conv(net, x, (struct layer){40, 33, 3, 2, 1})),
+                        (struct layer){40, 40, 1, 1, 0}),
                    40);
     x = op(net, "Relu", add(net, shortcut, y));
     x = op(net, "Flatten", op(net, "GlobalAveragePool", x));
@@ -135,61 +152,65 @@ static void residuals(struct network *net, struct size size) {
 
 static void residual_of_input(struct network *net, struct size size) {
     int x = picture(net, size, 18);
-    int y = op(net, "Relu", add(net, x, conv(net, x, 18, 18, 3, 1, 1)));
+    int y = op(net, "Relu", add(net, x, conv(net, x, (struct layer){18, 18, 3, 1, 1})));
     network_output(net, add(net, op(net, "Tanh", y), y));
 }
 
 static void clipped(struct network *net, struct size size) {
     int low = network_constant(net, (struct shape){0, {0}}, 0, -0.25F);
     int high = network_constant(net, (struct shape){0, {0}}, 0, 0.5F);
-    int x = conv(net, picture(net, size, 3), 32, 3, 3, 1, 1);
+    int x = conv(net, picture(net, size, 3), (struct layer){32, 3, 3, 1, 1});
     x = network_node(net, "Clip", (int[]){x, low, high, -2}, NULL);
-    int y = network_node(net, "Clip", (int[]){conv(net, x, 3, 32, 3, 1, 1), -1, high, -2}, NULL);
+    int y = network_node(net, "Clip",
+                         (int[]){conv(net, x, (struct layer){3, 32, 3, 1, 1}), -1, high, -2}, NULL);
     network_output(net, network_node(net, "Clip", (int[]){y, low, -2}, NULL));
 }
 
 static void relu_of_input(struct network *net, struct size size) {
     int x = op(net, "Relu", picture(net, size, 19));
-    network_output(net, conv(net, x, 16, 19, 3, 1, 1));
+    network_output(net, conv(net, x, (struct layer){16, 19, 3, 1, 1}));
 }
 
 static void pads_that_stay(struct network *net, struct size size) {
-    int x = conv(net, picture(net, size, 3), 16, 3, 3, 1, 1);
+    int x = conv(net, picture(net, size, 3), (struct layer){16, 3, 3, 1, 1});
     int y = pad(net, x, 2, "constant", 0.5F);
-    int z = conv(net, pad(net, y, 1, "constant", 0), 16, 16, 3, 1, 0);
+    int z = conv(net, pad(net, y, 1, "constant", 0), (struct layer){16, 16, 3, 1, 0});
     int both = pad(net, x, 1, "reflect", 0);
-    int a = conv(net, both, 16, 16, 3, 1, 1), b = conv(net, both, 16, 16, 3, 1, 1);
+    int a = conv(net, both, (struct layer){16, 16, 3, 1, 1}),
+        b = conv(net, both, (struct layer){16, 16, 3, 1, 1});
     network_output(net, add(net, a, b));
     network_output(net, z);
 }
 
 static void joined(struct network *net, struct size size) {
-    int x = conv(net, picture(net, size, 3), 16, 3, 3, 1, 1);
-    int a = op(net, "Relu", conv(net, x, 16, 16, 1, 1, 0));
-    int b = op(net, "Relu", conv(net, x, 24, 16, 3, 1, 1));
+    int x = conv(net, picture(net, size, 3), (struct layer){16, 3, 3, 1, 1});
+    int a = op(net, "Relu", conv(net, x, (struct layer){16, 16, 1, 1, 0}));
+    int b = op(net, "Relu", conv(net, x, (struct layer){24, 16, 3, 1, 1}));
     x = network_node(net, "Concat", (int[]){a, b, -2}, ATTRIBUTES(INT("axis", 1)));
-    network_output(net, conv(net, x, 16, 40, 3, 1, 1));
+    network_output(net, conv(net, x, (struct layer){16, 40, 3, 1, 1}));
 }
 
 // As in SqueezeNet: 16, 8 or 4 channels per block, and operands that fill their blocks or do not.
 static void fire(struct network *net, struct size size) {
-    int x = op(net, "Relu", conv(net, picture(net, size, 3), 16, 3, 3, 1, 1));
-    int a = op(net, "Relu", conv(net, x, 32, 16, 1, 1, 0));
-    int b = op(net, "Relu", conv(net, x, 20, 16, 3, 1, 1));
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){16, 3, 3, 1, 1}));
+    int a = op(net, "Relu", conv(net, x, (struct layer){32, 16, 1, 1, 0}));
+    int b = op(net, "Relu", conv(net, x, (struct layer){20, 16, 3, 1, 1}));
     x = network_node(net, "Concat", (int[]){a, b, a, -2}, ATTRIBUTES(INT("axis", 1)));
-    int c = norm(net, conv(net, x, 32, 84, 1, 1, 0), 32);
+    int c = norm(net, conv(net, x, (struct layer){32, 84, 1, 1, 0}), 32);
     x = network_node(net, "Concat", (int[]){c, b, -2}, ATTRIBUTES(INT("axis", 1)));
     int y = network_node(net, "Concat", (int[]){c, a, -2}, ATTRIBUTES(INT("axis", -3)));
-    network_output(net, add(net, conv(net, x, 8, 52, 1, 1, 0), conv(net, y, 8, 64, 3, 1, 1)));
+    network_output(net, add(net, conv(net, x, (struct layer){8, 52, 1, 1, 0}),
+                            conv(net, y, (struct layer){8, 64, 3, 1, 1})));
 }
 
 static void depthwise(struct network *net, struct size size) {
-    int x = op(net, "Relu", conv(net, picture(net, size, 3), 20, 3, 3, 2, 1));
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){20, 3, 3, 2, 1}));
     int w = network_constant(net, (struct shape){4, {20, 1, 3, 3}}, 0.5F, 0);
     int bias = network_constant(net, (struct shape){1, {20}}, 0.5F, 0);
     x = network_node(net, "Conv", (int[]){x, w, bias, -2},
                      ATTRIBUTES(INT("group", 20), INTS("pads", 1, 1, 1, 1)));
-    network_output(net, conv(net, op(net, "Relu", batch_norm(net, x, 20)), 24, 20, 1, 1, 0));
+    network_output(
+        net, conv(net, op(net, "Relu", batch_norm(net, x, 20)), (struct layer){24, 20, 1, 1, 0}));
 }
 
 static int depthwise_conv(struct network *net, int x, int channels, int kernel, int stride,
@@ -210,29 +231,32 @@ static int six(struct network *net, int x) {
 // As in MobileNetV2: a 1x1 convolution makes the input of a depthwise one, and nothing else reads
 // it.
 static void inverted(struct network *net, struct size size) {
-    int x = six(net, batch_norm(net, conv(net, picture(net, size, 3), 20, 3, 3, 1, 1), 20));
-    int y = six(net, batch_norm(net, conv(net, x, 84, 20, 1, 1, 0), 84));
+    int x = six(
+        net, batch_norm(net, conv(net, picture(net, size, 3), (struct layer){20, 3, 3, 1, 1}), 20));
+    int y = six(net, batch_norm(net, conv(net, x, (struct layer){84, 20, 1, 1, 0}), 84));
     y = six(net, batch_norm(net, depthwise_conv(net, y, 84, 3, 1, 1), 84));
-    x = add(net, x, conv(net, y, 20, 84, 1, 1, 0));
-    y = op(net, "Relu", conv(net, x, 37, 20, 1, 1, 0));
+    x = add(net, x, conv(net, y, (struct layer){20, 84, 1, 1, 0}));
+    y = op(net, "Relu", conv(net, x, (struct layer){37, 20, 1, 1, 0}));
     y = six(net, depthwise_conv(net, y, 37, 3, 2, 1));
-    network_output(net, conv(net, y, 12, 37, 1, 1, 0));
+    network_output(net, conv(net, y, (struct layer){12, 37, 1, 1, 0}));
 }
 
 // Likewise, where the 1x1 convolution reads planes, or a value whose norm is pending.
 static void pairs(struct network *net, struct size size) {
-    int x = depthwise_conv(net, conv(net, picture(net, size, 3), 40, 3, 1, 1, 0), 40, 5, 1, 2);
+    int x = depthwise_conv(net, conv(net, picture(net, size, 3), (struct layer){40, 3, 1, 1, 0}),
+                           40, 5, 1, 2);
     x = op(net, "Relu", norm(net, x, 40));
-    x = depthwise_conv(net, conv(net, x, 16, 40, 1, 1, 0), 16, 3, 2, 0);
-    network_output(net, depthwise_conv(net, conv(net, x, 8, 16, 1, 1, 0), 8, 3, 1, 40));
+    x = depthwise_conv(net, conv(net, x, (struct layer){16, 40, 1, 1, 0}), 16, 3, 2, 0);
+    network_output(net,
+                   depthwise_conv(net, conv(net, x, (struct layer){8, 16, 1, 1, 0}), 8, 3, 1, 40));
 }
 
 // With an addition after it; and one that makes no pair, as the value between has another reader.
 static void pairs_and_not(struct network *net, struct size size) {
-    int x = conv(net, picture(net, size, 3), 40, 3, 3, 1, 1);
-    int y = depthwise_conv(net, conv(net, x, 40, 40, 1, 1, 0), 40, 3, 1, 1);
+    int x = conv(net, picture(net, size, 3), (struct layer){40, 3, 3, 1, 1});
+    int y = depthwise_conv(net, conv(net, x, (struct layer){40, 40, 1, 1, 0}), 40, 3, 1, 1);
     x = op(net, "Relu", add(net, y, x));
-    int z = conv(net, x, 40, 40, 1, 1, 0);
+    int z = conv(net, x, (struct layer){40, 40, 1, 1, 0});
     network_output(net, op(net, "Relu", add(net, depthwise_conv(net, z, 40, 3, 1, 1), z)));
 }
 

@@ -255,22 +255,25 @@ static int make_graphs(struct trial *trial, struct error *err) {
     return result;
 }
 
-/* The weighted sum at x + t * direction. */
-static int weighted_sum(struct trial *trial, int which, const float *x, const float *direction,
-                        double t, double *ret_sum, struct error *err) {
-    struct tensor outputs[OUTPUTS_MAX];
-    float *data = trial->inputs[which].data;
-    int64_t count = shape_count(&trial->inputs[which].shape);
+/* input = x + t * direction */
+static void set_input(struct tensor *input, const float *x, const float *direction, double t) {
+    float *data = input->data;
+    int64_t count = shape_count(&input->shape);
     for (int64_t i = 0; i < count; i++) {
         data[i] = (float)((double)x[i] + t * (double)direction[i]);
     }
+}
+
+/* The weighted sum of the outputs. */
+static int weighted_sum(struct trial *trial, double *ret_sum, struct error *err) {
+    struct tensor outputs[OUTPUTS_MAX];
     if (runner_run(&trial->forward, trial->inputs, outputs, err) < 0) {
         return -1;
     }
     *ret_sum = 0;
     for (int k = 0; k < trial->output_count; k++) {
         const float *weights = trial->inputs[trial->varied_count + k].data, *y = outputs[k].data;
-        count = shape_count(&outputs[k].shape);
+        int64_t count = shape_count(&outputs[k].shape);
         for (int64_t i = 0; i < count; i++) {
             *ret_sum += (double)weights[i] * (double)y[i];
         }
@@ -297,7 +300,8 @@ static int check_one(struct trial *trial, int which, const struct tensor *gradie
                      ? 0
                      : error_set(err, ERROR_BUG, "the gradient has another shape");
     for (int k = 0; result == 0 && k < 4; k++) {
-        result = weighted_sum(trial, which, start, direction, points[k] * step, &sums[k], err);
+        set_input(x, start, direction, points[k] * step);
+        result = weighted_sum(trial, &sums[k], err);
     }
     memcpy(x->data, start, (size_t)count * sizeof *start);
     double seen = (8 * (sums[2] - sums[1]) - (sums[3] - sums[0])) / (12 * step);

@@ -72,7 +72,7 @@ int training_run(struct training *training, const struct tensor *inputs, struct 
     }
     if (!execution_plan_fits(plan, inputs)) {
         return error_set(err, ERROR_BUG,
-                         "the inputs have other shapes than training_open was told");
+                         "the shapes of the inputs differ from those of training_open");
     }
     return execution_plan_run(training->plan, training->block, inputs, outputs, hook, err);
 }

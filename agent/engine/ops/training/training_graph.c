@@ -137,7 +137,7 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
     if (!(ratio > 0 && ratio < 1) || (old->output_count > 1 && old->outputs[1] >= 0)) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "Dropout node \"%.64s\" cannot be trained: its ratio must be a constant "
-                         "from 0 to below 1, and its mask nobody's",
+                         "from 0 to below 1, and its output mask unused",
                          old->name);
     }
     if (build->keys < 0) {
