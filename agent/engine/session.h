@@ -18,6 +18,7 @@ struct session_options {
      * uint8 [n, height, width, 3], and the session has a second output: see session_returns_pixels.
      */
     const struct pixel_conversion *pixels_out;
+    bool has_digest; /* compute session_model_digest */
     /* May be NULL. Set to true if session_open fails because of the device, not of the model. */
     bool *ret_is_device;
 };
@@ -30,6 +31,10 @@ NODISCARD int session_open(const char *model_path, const struct session_options 
 /* NULL is allowed. Must be called by a thread that may use the session (session_enter). */
 void session_free(struct session *session);
 void session_freep(struct session **session);
+
+/* SHA-256, in hex, of the bytes that this session loaded as its model; "" without
+ * options->has_digest. Borrowed. */
+const char *session_model_digest(const struct session *session);
 
 /* ---- inputs and outputs --------------------------------------------------------------------- */
 

@@ -382,6 +382,7 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
                               .ledger = ledger_of(coordinator),
+                              .files = coordinator->prepared.files,
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
                               .exit_code = exit_code(coordinator, outcome),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/dispatcher.h"
 
+#include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
@@ -20,7 +21,8 @@ struct connection {
     struct connection *previous, *next;
     char name[MESSAGE_NAME_MAX + 1]; /* "" before hello */
     int slots;
-    int worker; /* index in the ledger, or -1 */
+    json_t *files; /* of its scorer, as its hello lists them; owned, may be NULL */
+    int worker;    /* index in the ledger, or -1 */
     int64_t since_ms;
     bool is_leaving;                        /* its next results are its last */
     struct message_batch leases, committed; /* not sent yet */
@@ -282,6 +284,24 @@ static void replace_namesake(struct dispatcher *dispatcher, const struct connect
     }
 }
 
+/* A worker that has loaded another model than the run began with would mix results of two models
+ * in one output: the job ends, and says which file it was. */
+static bool has_same_files(struct dispatcher *dispatcher, const struct connection *connection) {
+    const json_t *files = dispatcher->prepared->files;
+    const char *field = run_file_find_change(files, connection->files);
+    if (field) {
+        char change[RUN_FILE_CHANGE_BYTES];
+        run_file_describe_change(files, connection->files, field, change);
+        struct error err = {0};
+        error_set(&err, ERROR_INVALID,
+                  "spec.%s changed while the job ran: worker %s has loaded a file with %s; restore "
+                  "the file, or start the job anew with another output",
+                  field, connection->name, change);
+        note_failure(dispatcher, -1, &err);
+    }
+    return !field;
+}
+
 static void admit(struct dispatcher *dispatcher, struct connection *connection) {
     struct error err = {0};
     if (dispatcher->is_closed) {
@@ -291,6 +311,10 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
     }
     if (!dispatcher->prepared || dispatcher->is_paused) {
         return; /* admitted when the input is listed, or the dispatcher resumes */
+    }
+    if (!has_same_files(dispatcher, connection)) {
+        refuse(connection, dispatcher->failure.text);
+        return;
     }
     replace_namesake(dispatcher, connection);
     if (ledger_join(ledger_of(dispatcher), connection->name, connection->slots, &connection->worker,
@@ -423,6 +447,7 @@ void dispatcher_pause(struct dispatcher *dispatcher) {
 static void connection_free(struct connection *connection) {
     message_batch_release(&connection->leases);
     message_batch_release(&connection->committed);
+    tree_freep(&connection->files);
     free(connection->publications);
     free(connection);
 }
@@ -491,6 +516,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
     if (message.type == MESSAGE_HELLO && !connection->name[0]) {
         memcpy(connection->name, message.name, sizeof connection->name);
         connection->slots = message.slots;
+        connection->files = json_incref(message.files);
         admit(dispatcher, connection);
     } else if (is_workers && connection->worker >= 0 && dispatcher->is_paused) {
         defer(dispatcher, connection, text, size);

@@ -144,10 +144,9 @@ static int try_run(const struct job *job, struct prepared_job *prepared, const s
                    .batch_errors_max = job->batch_errors_max,
                    .batch_errors_percent = job->batch_errors_percent},
     };
-    AUTO(tree_freep) json_t *run = NULL;
-    if (run_file_make(job, prepared->media, prepared->listing, trial->network.path, &run, err) <
-            0 ||
-        run_file_check(prepared->output, job->run, run, err) < 0) {
+    AUTO(tree_freep)
+    json_t *run = run_file_make(prepared->media, prepared->listing, prepared->files);
+    if (run_file_check(prepared->output, job->run, run, err) < 0) {
         return -1;
     }
     if (journal_open(&options, &prepared->journal, err) < 0) {
@@ -160,8 +159,8 @@ static int try_run(const struct job *job, struct prepared_job *prepared, const s
     return run_file_store(prepared->output, job->run, run, err);
 }
 
-static int try_scorer(const struct job *job, const struct prepared_job *prepared,
-                      struct trial *trial, struct error *err) {
+static int try_scorer(const struct job *job, struct prepared_job *prepared, struct trial *trial,
+                      struct error *err) {
     const char *network = tree_text(job->spec, "scorer.onnx.path", NULL);
     if (scorer_find(job->spec, &trial->kind, err) < 0) {
         return -1;
@@ -176,6 +175,10 @@ static int try_scorer(const struct job *job, const struct prepared_job *prepared
         return -1;
     }
     int result = trial->kind->try_out(scorer, err);
+    prepared->files = json_object();
+    if (trial->kind->files) {
+        trial->kind->files(scorer, prepared->files);
+    }
     trial->kind->free(scorer);
     return result;
 }
@@ -360,6 +363,7 @@ void prepared_release(struct prepared_job *prepared) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }
     store_free(TAKE(prepared->output));
+    tree_freep(&prepared->files);
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);
     prepared->lock_fd = -1;

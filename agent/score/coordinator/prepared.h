@@ -15,6 +15,7 @@ struct prepared_job {
     struct item_names *names; /* NULL until the first use */
     int64_t items;            /* known frames or lines; with a listing: all */
     int64_t cell_items;       /* frames or lines of each mini-batch except the last */
+    json_t *files; /* what the results depend on, see scorer.h: the spec's field -> SHA-256 */
     struct store *output;
     int lock_fd;        /* advisory (path_lock.h); -1: none */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */

@@ -85,6 +85,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
     run_progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "report", json_boolean(summary->has_report));
+    json_object_set(tree, "files", (json_t *)summary->files);
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
     return tree;

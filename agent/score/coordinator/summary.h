@@ -14,6 +14,7 @@ struct summary {
     const struct job *job;
     const struct run_progress *progress; /* in its final state */
     const struct ledger *ledger;
+    const json_t *files;       /* what the results depend on (scorer.h); may be NULL; borrowed */
     const struct facts *facts; /* of all commits; NULL: the commits cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
     int exit_code; /* of the coordinator */
@@ -24,7 +25,8 @@ struct summary {
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "outputs", "failedLog", "report", "failed": [{"miniBatch",
+ * "items", "itemsPerSecond", "outputs", "failedLog", "report", "files": {FIELD: SHA-256},
+ * "failed": [{"miniBatch",
  * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
  * "errors", "timeouts", "lost"}]}. The caller owns it. Counts cover all commits of the run, under
  * every coordinator; failedLog and itemsPerSecond are the last coordinator's. */

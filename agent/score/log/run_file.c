@@ -1,61 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/log/run_file.h"
 
-#include "agent/store/local_file.h"
 #include "lib/digest.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { RUN_BYTES_MAX = 64 << 10, PIECE_BYTES = 1 << 20 };
+enum { RUN_BYTES_MAX = 64 << 10, RUN_FORMAT = 2 };
 
 static char *name_of(const char *run_name) {
     return x_printf(".windlass/%s/run.json", run_name);
 }
 
-/* ---- the current files ---------------------------------------------------------------------- */
-
-/* The file is read, not mapped: if it is truncated meanwhile or its mount dies, a read returns an
- * error. */
-static int digest_file(const char *path, const char *spec_path, char hex[static 65],
-                       struct error *err) {
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return error_from_errno(err, errno, "%s", spec_path);
-    }
-    ssize_t got;
-    while ((got = read(fd, piece, PIECE_BYTES)) != 0) {
-        if (got < 0 && errno != EINTR) {
-            return error_from_errno(err, errno, "%s", spec_path);
-        }
-        digest_add(digest, piece, got > 0 ? (size_t)got : 0);
-    }
-    digest_end(TAKE(digest), hex);
-    return 0;
-}
-
-/* Adds the field's file, if the spec has the field. path: on this machine; NULL: not fetched
- * yet. */
-static int add_file(json_t *run, const struct job *job, const char *name, const char *field,
-                    const char *path, struct error *err) {
-    AUTO(local_file_release) struct local_file file = {0};
-    const char *spec_path = tree_text(job->spec, field, NULL);
-    char hex[65];
-    if (!spec_path) {
-        return 0;
-    }
-    if ((!path && local_file_open(spec_path, &file, err) < 0) ||
-        digest_file(path ? path : file.path, spec_path, hex, err) < 0) {
-        return error_context(err, "spec.%s", field);
-    }
-    json_object_set_new(run, name, json_string(hex));
-    return 0;
-}
+/* ---- what this run would begin with ---------------------------------------------------------- */
 
 /* For a video the first frame is enough, since its description has the file's size. */
 static void add_input(json_t *run, const struct media *media, const struct listing *listing) {
@@ -67,18 +25,13 @@ static void add_input(json_t *run, const struct media *media, const struct listi
     json_object_set_new(run, "input", json_string(hex));
 }
 
-int run_file_make(const struct job *job, const struct media *media, const struct listing *listing,
-                  const char *network, json_t **ret_run, struct error *err) {
-    AUTO(tree_freep) json_t *run = json_pack("{s:i}", "windlass", 1);
-    if (add_file(run, job, "model", "scorer.onnx.path", network, err) < 0 ||
-        add_file(run, job, "labels", "scorer.onnx.postprocess.labels", NULL, err) < 0) {
-        return -1;
-    }
+json_t *run_file_make(const struct media *media, const struct listing *listing,
+                      const json_t *files) {
+    json_t *run = json_pack("{s:i,s:O}", "windlass", RUN_FORMAT, "files", files);
     if (!media->lines) {
         add_input(run, media, listing);
     }
-    *ret_run = TAKE(run);
-    return 0;
+    return run;
 }
 
 /* ---- the stored file ------------------------------------------------------------------------ */
@@ -88,15 +41,55 @@ static bool has_changed(const json_t *then, const json_t *now, const char *name)
     return (before || after) && !json_equal(before, after);
 }
 
+/* "" if the file was not used. */
+static const char *digest_of(const json_t *files, const char *field) {
+    const char *text = json_string_value(json_object_get(files, field));
+    return text ? text : "";
+}
+
+const char *run_file_find_change(const json_t *then, const json_t *now) {
+    const char *field;
+    const json_t *ignored;
+    json_object_foreach((json_t *)then, field, ignored) {
+        if (strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
+            return field;
+        }
+    }
+    json_object_foreach((json_t *)now, field, ignored) {
+        if (strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
+            return field;
+        }
+    }
+    return NULL;
+}
+
+void run_file_describe_change(const json_t *then, const json_t *now, const char *field,
+                              char text[static RUN_FILE_CHANGE_BYTES]) {
+    const char *before = digest_of(then, field), *after = digest_of(now, field);
+    snprintf(text, RUN_FILE_CHANGE_BYTES, "SHA-256 %.12s, the run began with %.12s",
+             *after ? after : "none", *before ? before : "none");
+}
+
 static int compare(struct store *output, const char *name, const json_t *then, const json_t *now,
                    struct error *err) {
     const char *path = store_path(output);
-    if (has_changed(then, now, "model") || has_changed(then, now, "labels")) {
+    int64_t format = tree_integer(then, "windlass", 0);
+    if (format != RUN_FORMAT) {
         return error_set(err, ERROR_INVALID,
-                         "spec.scorer.onnx.%s is not the one that this run began with (%s/%s): "
-                         "choose another output",
-                         has_changed(then, now, "model") ? "path" : "postprocess.labels", path,
-                         name);
+                         "%s/%s was written by another release (its format is %lld, this one's "
+                         "%d): choose another output",
+                         path, name, (long long)format, RUN_FORMAT);
+    }
+    const json_t *files_then = json_object_get(then, "files");
+    const json_t *files_now = json_object_get(now, "files");
+    const char *field = run_file_find_change(files_then, files_now);
+    if (field) {
+        char change[RUN_FILE_CHANGE_BYTES];
+        run_file_describe_change(files_then, files_now, field, change);
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s is not the file that this run began with (%s; %s/%s): choose "
+                         "another output",
+                         field, change, path, name);
     }
     if (has_changed(then, now, "items") || has_changed(then, now, "input")) {
         return error_set(err, ERROR_INVALID,

@@ -52,6 +52,23 @@ static int read_name(const json_t *tree, char name[static MESSAGE_NAME_MAX + 1],
     return 0;
 }
 
+static int read_files(const json_t *tree, struct message *message, struct error *err) {
+    const char *field;
+    json_t *digest, *files = json_object_get(tree, "files");
+    if (files && (!json_is_object(files) || json_object_size(files) > MESSAGE_FILES_MAX)) {
+        return error_set(err, ERROR_INVALID, "files is not an object with up to %d members",
+                         MESSAGE_FILES_MAX);
+    }
+    json_object_foreach(files, field, digest) {
+        const char *text = json_string_value(digest);
+        if (!text || strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64) {
+            return error_set(err, ERROR_INVALID, "files.%.100s is not a SHA-256 in hex", field);
+        }
+    }
+    message->files = files;
+    return 0;
+}
+
 static int read_hello(const json_t *tree, struct message *message, struct error *err) {
     const json_t *field = json_object_get(tree, "slots");
     int64_t slots = 1;
@@ -60,7 +77,7 @@ static int read_hello(const json_t *tree, struct message *message, struct error 
         return -1;
     }
     message->slots = (int)slots;
-    return 0;
+    return read_files(tree, message, err);
 }
 
 static int read_text(const json_t *tree, const char *field, struct message *message,
@@ -475,6 +492,9 @@ char *message_format(const struct message *message) {
     case MESSAGE_HELLO:
         json_object_set_new(tree, "worker", json_string(message->name));
         json_object_set_new(tree, "slots", json_integer(message->slots));
+        if (message->files) {
+            json_object_set(tree, "files", message->files);
+        }
         break;
     case MESSAGE_CANCEL:
         json_object_set_new(tree, "lease", json_integer(message->lease));

@@ -11,10 +11,11 @@ enum {
     MESSAGE_BYTES_MAX = 1 << 20,
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
     MESSAGE_SLOTS_MAX = 1024,
+    MESSAGE_FILES_MAX = 64,
 };
 
 enum message_type {
-    MESSAGE_HELLO,     /* worker: name, slots */
+    MESSAGE_HELLO,     /* worker: name, slots, files */
     MESSAGE_RESULTS,   /* worker: epoch, results */
     MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files are published */
     MESSAGE_LEAVING,   /* worker: the next results are its last, and end all its leases */
@@ -64,6 +65,7 @@ struct message {
     enum message_type type;
     char name[MESSAGE_NAME_MAX + 1];
     int slots;            /* 1..MESSAGE_SLOTS_MAX */
+    json_t *files;        /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
     int64_t epoch, lease; /* >= 0 */
     char text[512];       /* one line, truncated if longer */
     size_t count;         /* of the entries of its type: */

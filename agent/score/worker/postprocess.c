@@ -4,6 +4,7 @@
 #include "agent/engine/session.h"
 #include "agent/score/worker/pixels.h"
 #include "agent/store/local_file.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ static int read_labels(const char *spec_path, struct postprocess *postprocess, s
             0) {
         return error_context(err, "spec." FIELD "labels");
     }
+    digest_sha256(postprocess->label_text, size, postprocess->label_digest);
     size_t lines = 0;
     for (const char *at = postprocess->label_text; *at; at++) {
         lines += *at == '\n';

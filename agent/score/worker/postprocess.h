@@ -17,6 +17,7 @@ struct postprocess {
     char *label_text; /* owned; the labels point into it; NULL: the labels are the session's */
     char **labels;    /* owned; NULL: none were given */
     size_t label_count;
+    char label_digest[65]; /* SHA-256 of the labels' file, in hex; "": none were given */
 };
 
 /* INVALID names a field; other errors are those of reading the labels' file. */

@@ -2,6 +2,7 @@
 #include "agent/score/worker/runners.h"
 
 #include "agent/launch/pod/output_tail.h"
+#include "agent/score/log/run_file.h"
 #include "agent/store/spool.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
@@ -486,6 +487,21 @@ int runners_open(const struct runners_options *options, struct runners **ret_run
         return -1;
     }
     *ret_runners = runners;
+    return 0;
+}
+
+int runners_list_files(const struct runners *runners, json_t **ret_files, struct error *err) {
+    AUTO(tree_freep) json_t *files = json_object();
+    for (int i = 0; i < runners->count && runners->kind->files; i++) {
+        AUTO(tree_freep) json_t *others = json_object();
+        runners->kind->files(runners->of[i].scorer, i == 0 ? files : others);
+        const char *field = i == 0 ? NULL : run_file_find_change(files, others);
+        if (field) {
+            return error_set(err, ERROR_UNAVAILABLE, "spec.%s changed while this worker started",
+                             field);
+        }
+    }
+    *ret_files = TAKE(files);
     return 0;
 }
 

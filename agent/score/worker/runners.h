@@ -32,6 +32,10 @@ NODISCARD int runners_start(struct runners *runners, struct error *err);
 bool runners_free(struct runners *runners, int64_t timeout_ms);
 
 int runners_count(const struct runners *runners);
+/* What the results depend on, as all scorers have loaded it: see scorer.h. The caller owns it.
+ * UNAVAILABLE: two scorers have loaded different files. */
+NODISCARD int runners_list_files(const struct runners *runners, json_t **ret_files,
+                                 struct error *err);
 /* 1: all are ready for leases; 0: not yet; -1: one has failed to start; *err says why. */
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 

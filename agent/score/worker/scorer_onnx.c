@@ -177,7 +177,8 @@ static int open_session(const struct scorer_options *options, const char *path,
     char device[DEVICE_NAME] = "";
     name_device(options, device);
     bool is_device = false;
-    struct session_options engine = {.device = device, .ret_is_device = &is_device};
+    struct session_options engine = {
+        .device = device, .has_digest = true, .ret_is_device = &is_device};
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
         engine.pixels_in = &in;
@@ -228,6 +229,15 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     scorer->groups = groups_new(&groups);
     *ret_scorer = TAKE(scorer);
     return 0;
+}
+
+static void onnx_files(const struct scorer *scorer, json_t *files) {
+    json_object_set_new(files, "scorer.onnx.path",
+                        json_string(session_model_digest(scorer->session)));
+    if (scorer->postprocess.label_digest[0]) {
+        json_object_set_new(files, "scorer.onnx.postprocess.labels",
+                            json_string(scorer->postprocess.label_digest));
+    }
 }
 
 /* Does nothing, since onnx_open has loaded the network. */
@@ -464,6 +474,7 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
 const struct scorer_kind scorer_onnx = {
     .name = "onnx",
     .open = onnx_open,
+    .files = onnx_files,
     .try_out = onnx_try,
     .start = onnx_start,
     .run = onnx_run,

@@ -38,6 +38,7 @@ struct worker {
     pthread_mutex_t wake_lock; /* guards the socket against being closed while other threads wake
                                   it */
     int exit_code;             /* -1: continue */
+    json_t *files;             /* of the scorers: scorer.h */
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
     int64_t unreachable_since_ms;
@@ -108,7 +109,8 @@ static void send_published(struct worker *worker) {
 
 static void on_opened(void *context) {
     struct worker *worker = context;
-    struct message hello = {.type = MESSAGE_HELLO, .slots = runners_count(worker->runners)};
+    struct message hello = {
+        .type = MESSAGE_HELLO, .slots = runners_count(worker->runners), .files = worker->files};
     worker->unreachable_since_ms = -1;
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
@@ -393,7 +395,9 @@ static int open_worker(struct worker *worker, struct error *err) {
                                       .publisher = worker->publisher,
                                       .wake = wake,
                                       .context = worker};
-    return runners_open(&options, &worker->runners, err);
+    return runners_open(&options, &worker->runners, err) < 0
+               ? -1
+               : runners_list_files(worker->runners, &worker->files, err);
 }
 
 int worker_run(const struct job *job, int64_t *ret_epoch) {
@@ -419,6 +423,7 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     }
     socket_free(worker.socket);
     store_free(worker.output);
+    tree_freep(&worker.files);
     pthread_mutex_destroy(&worker.wake_lock);
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;

@@ -102,6 +102,37 @@ check "the last words are the outcome" [ "$(words plain .state,.summary | xargs)
 check "nothing is left of the parts" no_temporaries plain
 show plain
 
+check "the summary names the model by its SHA-256" \
+    [ "$(summary plain '.files["scorer.onnx.path"]')" = "$(sha256sum "$work/relu.onnx" | cut -d' ' -f1)" ]
+
+##### the model is replaced while the job runs, and a worker starts again ########################
+cp "$work/relu.onnx" "$work/swapped.onnx"
+pod swap coordinator coordinate "$(spec 60 data/in.mp4 data/swapped.onnx)"
+until_true 60 runs
+pod swap worker-0 score "$(spec 60 data/in.mp4 data/swapped.onnx)"
+until_true 60 some_done
+cp "$work/root.onnx" "$work/other.onnx"
+mv "$work/other.onnx" "$work/swapped.onnx"
+kill -9 "${pid[worker-0]}"
+ended worker-0 60
+pod swap worker-0 score "$(spec 60 data/in.mp4 data/swapped.onnx)"
+ended coordinator 60
+check "a job whose model was replaced while it ran fails" [ $code -eq 1 ]
+check "and says which file, and both SHA-256" \
+    grep -qE "spec.scorer.onnx.path changed while the job ran: worker worker-0 has loaded a file with SHA-256 $(
+        sha256sum "$work/root.onnx" | cut -c1-12), the run began with $(sha256sum "$work/relu.onnx" | cut -c1-12)" \
+    <(words swap .message)
+check "no output is made of two models" [ ! -e "$work/swap/painted/in.mp4" ]
+ended worker-0 60
+cp "$work/relu.onnx" "$work/swapped.onnx"
+pod swap coordinator coordinate "$(spec 60 data/in.mp4 data/swapped.onnx)" WINDLASS_UID=again
+until_true 60 runs
+pod swap worker-0 score "$(spec 60 data/in.mp4 data/swapped.onnx)"
+ended coordinator 60
+check "with the model of its beginning the run goes on and succeeds" [ $code -eq 0 ]
+ended worker-0 60
+show swap
+
 ##### a coordinator after the end: its pod was gone before anybody read its outcome ##############
 before=$(stat -c %Y.%i "$work/plain/painted/in.mp4")
 pod plain late coordinate "$(spec)"

@@ -185,6 +185,32 @@ static void test_a_lease_of_an_earlier_coordinator_does_not_count(void) {
     house_close(&house);
 }
 
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* The model was replaced while the job ran, and a worker has started again. */
+static void test_a_worker_with_another_model_ends_the_job(void) {
+    struct house house;
+    house_open(&house, "out/models");
+    house.prepared.files = json_pack("{s:s}", "scorer.onnx.path", DIGEST);
+    visit_as(&house, 0, "w-0\",\"files\":{\"scorer.onnx.path\":\"" DIGEST "\"},\"x\":\"");
+    await_workers(&house, 1);
+    CHECK_INT(house.dispatcher.failure.kind, ERROR_NONE);
+    visit_as(&house, 1, "w-1\",\"files\":{\"scorer.onnx.path\":\"f" DIGEST "\"},\"x\":\"");
+    serve_for(&house, 200); /* 65 digits: not a hello */
+    CHECK_INT(house.dispatcher.failure.kind, ERROR_NONE);
+    visit(&house, 2); /* has loaded nothing */
+    for (int i = 0; i < 2000 && !house.dispatcher.failure.kind; i++) {
+        serve(&house);
+    }
+    CHECK_INT(counts_of(&house).workers, 1);
+    CHECK_INT(house.dispatcher.failure.kind, ERROR_INVALID);
+    CHECK(strstr(house.dispatcher.failure.text,
+                 "spec.scorer.onnx.path changed while the job ran: worker w-2 has loaded a file "
+                 "with SHA-256 none, the run began with 0123456789ab;"));
+    json_decref(house.prepared.files);
+    house_close(&house);
+}
+
 static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     struct house house;
     house_open(&house, "out/holds");
@@ -305,6 +331,7 @@ int main(void) {
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
     TEST(test_a_lease_of_an_earlier_coordinator_does_not_count);
+    TEST(test_a_worker_with_another_model_ends_the_job);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
     TEST(test_who_came_again_meanwhile_is_the_last_that_came);

@@ -1,109 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A run's file has the digest of its network: over all bytes that reads give, to the end. */
+/* A run belongs to the files that it began with. */
 #include "agent/score/log/run_file.h"
 
 #include "agent/data/input/input.h"
-#include "lib/digest.h"
-#include "lib/file.h"
 #include "tests/unit/agent/data/tries.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-static const char path[] = "build/test_run_file.bin";
-
-/* The digest of this network in the run's file; the caller frees. */
-static char *digest_of(const char *network, struct error *err) {
-    static const struct input_kind kind = {0}; /* by lines: nothing to list */
-    const struct media media = {.lines = &kind};
-    AUTO(tree_freep)
-    json_t *spec = json_pack("{s:{s:{s:s}}}", "scorer", "onnx", "path", "engine/models/net.onnx");
-    AUTO(tree_freep) json_t *run = NULL;
-    const struct job job = {.spec = spec};
-    return run_file_make(&job, &media, NULL, network, &run, err) < 0
-               ? NULL
-               : x_strdup(tree_text(run, "model", ""));
-}
-
-static void test_files_of_any_size(void) {
-    static const size_t sizes[] = {0, 1, 1 << 20, (1 << 20) + 1, 5 << 19};
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct error err = {0};
-        AUTO(text_freep) char *bytes = x_malloc(sizes[i] + 1);
-        char wanted[65];
-        for (size_t k = 0; k < sizes[i]; k++) {
-            bytes[k] = (char)(k * 31 + k / 4096);
-        }
-        CHECK_OK(file_write(path, bytes, sizes[i], &err), &err);
-        digest_sha256(bytes, sizes[i], wanted);
-        AUTO(text_freep) char *seen = digest_of(path, &err);
-        CHECK_STR(seen, wanted);
-        unlink(path);
-    }
-}
-
-/* A file's size at opening may be wrong: it is read until it ends. A mapping of that size would end
- * the process if the file is shorter by then. */
-static void test_the_size_that_is_told_is_not_believed(void) {
-    struct error err = {0};
-    AUTO(text_freep) char *text = NULL;
-    size_t size = 0;
-    char wanted[65];
-    CHECK_OK(file_read("/proc/version", 1 << 20, &text, &size, &err), &err); /* "0 bytes" */
-    CHECK(size > 0);
-    digest_sha256(text, size, wanted);
-    AUTO(text_freep) char *seen = digest_of("/proc/version", &err);
-    CHECK_STR(seen, wanted);
-}
-
-static void test_what_cannot_be_read_is_told_with_its_field(void) {
-    static const char *const paths[] = {"build/test_run_file.none", "build"};
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        struct error err = {0};
-        AUTO(text_freep) char *seen = digest_of(paths[i], &err);
-        CHECK(!seen);
-        CHECK(text_starts(err.text, "spec.scorer.onnx.path: engine/models/net.onnx"));
-    }
-}
 
 /* Another network or other labels under the old names end a run that began with others. */
 static void test_files_that_have_changed_are_refused_by_name(void) {
-    static const char *const fields[] = {"model", "labels"};
-    static const char *const paths[] = {"spec.scorer.onnx.path is not",
-                                        "spec.scorer.onnx.postprocess.labels is not"};
-    fixtures_start("run_file");
+    static const char *const fields[] = {"scorer.onnx.path", "scorer.onnx.postprocess.labels"};
     AUTO(store_freep) struct store *output = open_output("out/run_file");
     struct error err = {0};
-    AUTO(tree_freep)
-    json_t *run = json_pack("{s:i,s:s,s:s}", "windlass", 1, "model", "aa", "labels", "bb");
+    static const struct input_kind kind = {0}; /* by lines: nothing to list */
+    static const struct media media = {.lines = &kind};
+    AUTO(tree_freep) json_t *files = json_pack("{s:s,s:s}", fields[0], "aa", fields[1], "bb");
+    AUTO(tree_freep) json_t *run = run_file_make(&media, NULL, files);
     CHECK_OK(run_file_check(output, RUN, run, &err), &err); /* there is none yet */
     CHECK_OK(run_file_store(output, RUN, run, &err), &err);
     CHECK_OK(run_file_store(output, RUN, run, &err), &err);
     CHECK_OK(run_file_check(output, RUN, run, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         for (int is_gone = 0; is_gone < 2; is_gone++) {
-            AUTO(tree_freep) json_t *other = json_deep_copy(run);
+            AUTO(tree_freep) json_t *others = json_deep_copy(files);
             if (is_gone) {
-                json_object_del(other, fields[i]);
+                json_object_del(others, fields[i]);
             } else {
-                json_object_set_new(other, fields[i], json_string("cc"));
+                json_object_set_new(others, fields[i], json_string("cc"));
             }
+            AUTO(tree_freep) json_t *other = run_file_make(&media, NULL, others);
             for (int way = 0; way < 2; way++) {
                 err = (struct error){0};
                 CHECK_INT(way ? run_file_store(output, RUN, other, &err)
                               : run_file_check(output, RUN, other, &err),
                           -1);
                 CHECK_INT(err.kind, ERROR_INVALID);
-                CHECK(text_starts(err.text, paths[i]));
+                AUTO(text_freep)
+                char *says = x_printf("spec.%s is not the file that this run began with (SHA-256 "
+                                      "%s, the run began with %s;",
+                                      fields[i], is_gone ? "none" : "cc", i ? "bb" : "aa");
+                CHECK_STR(strncmp(err.text, says, strlen(says)) == 0 ? says : err.text, says);
             }
         }
     }
 }
 
+/* A file that appears is a change, too, and so is a run of another release. */
+static void test_changes_are_found_from_both_sides(void) {
+    AUTO(tree_freep) json_t *none = json_object();
+    AUTO(tree_freep) json_t *one = json_pack("{s:s}", "scorer.onnx.path", "aa");
+    CHECK(!run_file_find_change(none, NULL));
+    CHECK(!run_file_find_change(one, one));
+    CHECK_STR(run_file_find_change(none, one), "scorer.onnx.path");
+    CHECK_STR(run_file_find_change(one, NULL), "scorer.onnx.path");
+    struct error err = {0};
+    AUTO(store_freep) struct store *output = open_output("out/older");
+    AUTO(tree_freep) json_t *older = json_pack("{s:i,s:s}", "windlass", 1, "model", "aa");
+    AUTO(tree_freep) json_t *run = json_pack("{s:i,s:O}", "windlass", 2, "files", one);
+    CHECK_OK(run_file_store(output, RUN, older, &err), &err);
+    CHECK_INT(run_file_check(output, RUN, run, &err), -1);
+    CHECK(strstr(err.text, "was written by another release (its format is 1, this one's 2)"));
+}
+
 int main(void) {
-    TEST(test_files_of_any_size);
-    TEST(test_the_size_that_is_told_is_not_believed);
-    TEST(test_what_cannot_be_read_is_told_with_its_field);
+    fixtures_start("run_file");
     TEST(test_files_that_have_changed_are_refused_by_name);
+    TEST(test_changes_are_found_from_both_sides);
     return TEST_END();
 }
