@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/operator_metrics.h"
 
-#include "lib/metrics.h"
+#include "lib/prometheus.h"
 #include "lib/time/clock.h"
 #include "operator/object.h"
 
@@ -33,112 +33,115 @@ enum family {
     FAMILY_COUNT
 };
 
-static const struct metric_family families[] = {
+static const struct prometheus_family families[] = {
     [JOBS_CREATED] = {"windlass_jobs_created_total",
                       "Jobs that the controller began with.",
-                      METRIC_COUNTER,
+                      PROMETHEUS_COUNTER,
                       {"kind"},
                       {0}},
     [JOBS_FINISHED] = {"windlass_jobs_finished_total",
                        "Jobs that came to their end, by result (succeeded, failed) and reason.",
-                       METRIC_COUNTER,
+                       PROMETHEUS_COUNTER,
                        {"kind", "result", "reason"},
                        {0}},
     [JOB_DURATION] = {"windlass_job_duration_seconds",
                       "From a job's creation to its end.",
-                      METRIC_HISTOGRAM,
+                      PROMETHEUS_HISTOGRAM,
                       {"kind", "result"},
                       {1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400}},
     [JOB_FIRST_POD] = {"windlass_job_time_to_first_pod_seconds",
                        "From a job's creation (which is known to the second) until its first pods "
                        "were requested.",
-                       METRIC_HISTOGRAM,
+                       PROMETHEUS_HISTOGRAM,
                        {"kind"},
                        {0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}},
     [POD_FAILURES] = {"windlass_pod_failures_total",
                       "Pods that ended otherwise than well, by class.",
-                      METRIC_COUNTER,
+                      PROMETHEUS_COUNTER,
                       {"class"},
                       {0}},
     [MINI_BATCHES] = {"windlass_minibatches_total",
                       "Mini-batches, by result (done, failed, retried).",
-                      METRIC_COUNTER,
+                      PROMETHEUS_COUNTER,
                       {"result"},
                       {0}},
     [ITEMS] = {"windlass_items_total",
                "Items (frames, files), by result (done, failed).",
-               METRIC_COUNTER,
+               PROMETHEUS_COUNTER,
                {"result"},
                {0}},
     [TRIALS_RUNNING] = {"windlass_trials_running",
                         "Trials that were made and have not ended.",
-                        METRIC_GAUGE,
+                        PROMETHEUS_GAUGE,
                         {0},
                         {0}},
     [TRIALS_ENDED] =
         {"windlass_trials_ended_total",
          "Trials that ended, by outcome: completed, stopped (as hopeless, or with what made "
          "them), failed (without a value of the objective, too).",
-         METRIC_COUNTER,
+         PROMETHEUS_COUNTER,
          {"outcome"},
          {0}},
     [SUGGESTION_SECONDS] = {"windlass_trial_suggestion_duration_seconds",
                             "How long a plan took for each trial that it wanted made.",
-                            METRIC_HISTOGRAM,
+                            PROMETHEUS_HISTOGRAM,
                             {"algorithm"},
                             {0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1}},
     [RECONCILES] = {"windlass_reconcile_total",
                     "Reconcile passes, by result (success, error).",
-                    METRIC_COUNTER,
+                    PROMETHEUS_COUNTER,
                     {"kind", "result"},
                     {0}},
     [RECONCILE_SECONDS] = {"windlass_reconcile_duration_seconds",
                            "How long one pass over a job took, without its writes.",
-                           METRIC_HISTOGRAM,
+                           PROMETHEUS_HISTOGRAM,
                            {"kind"},
                            {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1}},
     [QUEUE_DEPTH] = {"windlass_workqueue_depth",
                      "Jobs that wait for a reconcile pass now.",
-                     METRIC_GAUGE,
+                     PROMETHEUS_GAUGE,
                      {0},
                      {0}},
     [QUEUE_SECONDS] = {"windlass_workqueue_queue_duration_seconds",
                        "How long a job that was due waited to be reconciled.",
-                       METRIC_HISTOGRAM,
+                       PROMETHEUS_HISTOGRAM,
                        {0},
                        {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60}},
     [REQUESTS] = {"windlass_apiserver_requests_total",
                   "Requests to the API server, by verb and HTTP status (0: no answer).",
-                  METRIC_COUNTER,
+                  PROMETHEUS_COUNTER,
                   {"verb", "code"},
                   {0}},
     [REQUEST_SECONDS] = {"windlass_apiserver_request_duration_seconds",
                          "How long the API server took to answer (watches: to the first byte).",
-                         METRIC_HISTOGRAM,
+                         PROMETHEUS_HISTOGRAM,
                          {"verb"},
                          {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30}},
-    [LEADER] = {"windlass_leader", "1 while this replica leads.", METRIC_GAUGE, {0}, {0}},
-    [BUILD] =
-        {"windlass_build_info", "1, with the version that runs.", METRIC_GAUGE, {"version"}, {0}},
+    [LEADER] = {"windlass_leader", "1 while this replica leads.", PROMETHEUS_GAUGE, {0}, {0}},
+    [BUILD] = {"windlass_build_info",
+               "1, with the version that runs.",
+               PROMETHEUS_GAUGE,
+               {"version"},
+               {0}},
 };
 static_assert(ARRAY_LEN(families) == FAMILY_COUNT, "one row per family");
 
-static struct metrics *metrics;
+static struct prometheus *metrics;
 
 static void add(enum family family, double amount, const char *one, const char *two,
                 const char *three) {
-    const char *values[METRICS_LABELS_MAX] = {one, two, three};
-    metrics_add(metrics, family, amount, values);
+    const char *values[PROMETHEUS_LABELS_MAX] = {one, two, three};
+    prometheus_add(metrics, family, amount, values);
 }
 
 static void observe(enum family family, double value, const char *one, const char *two) {
-    const char *values[METRICS_LABELS_MAX] = {one, two};
-    metrics_observe(metrics, family, MAX(value, 0), values);
+    const char *values[PROMETHEUS_LABELS_MAX] = {one, two};
+    prometheus_observe(metrics, family, MAX(value, 0), values);
 }
 
 /* Rates need series that begin with 0, so series with few label values exist from the start. */
 static void make(void) {
-    metrics = metrics_new(families, FAMILY_COUNT);
+    metrics = prometheus_new(families, FAMILY_COUNT);
     static const char *const results[] = {"done", "failed", "retried"};
     static const char *const outcomes[] = {"completed", "stopped", "failed"};
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
@@ -150,8 +153,8 @@ static void make(void) {
     for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
         add(TRIALS_ENDED, 0, outcomes[i], NULL, NULL);
     }
-    metrics_set(metrics, TRIALS_RUNNING, 0, NULL);
-    metrics_set(metrics, BUILD, 1, (const char *[METRICS_LABELS_MAX]){WINDLASS_VERSION});
+    prometheus_set(metrics, TRIALS_RUNNING, 0, NULL);
+    prometheus_set(metrics, BUILD, 1, (const char *[PROMETHEUS_LABELS_MAX]){WINDLASS_VERSION});
 }
 
 static void prepare(void) {
@@ -251,7 +254,7 @@ void operator_metrics_trial_ended(const char *outcome) {
 
 void operator_metrics_trials(int64_t running) {
     prepare();
-    metrics_set(metrics, TRIALS_RUNNING, (double)running, NULL);
+    prometheus_set(metrics, TRIALS_RUNNING, (double)running, NULL);
 }
 
 void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t took_ns) {
@@ -263,7 +266,7 @@ void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t t
 
 void operator_metrics_queue(size_t depth) {
     prepare();
-    metrics_set(metrics, QUEUE_DEPTH, (double)depth, NULL);
+    prometheus_set(metrics, QUEUE_DEPTH, (double)depth, NULL);
 }
 
 void operator_metrics_request(const char *verb, int status, int64_t took_ms) {
@@ -276,12 +279,12 @@ void operator_metrics_request(const char *verb, int status, int64_t took_ms) {
 
 void operator_metrics_leader(bool leads) {
     prepare();
-    metrics_set(metrics, LEADER, leads, NULL);
+    prometheus_set(metrics, LEADER, leads, NULL);
 }
 
 char *operator_metrics_page(void) {
     prepare();
-    AUTO(text_freep) char *ours = metrics_text(metrics);
-    AUTO(text_freep) char *process = metrics_process_text();
+    AUTO(text_freep) char *ours = prometheus_text(metrics);
+    AUTO(text_freep) char *process = prometheus_process_text();
     return x_printf("%s%s", ours, process);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/health_server.h"
 
-#include "lib/metrics.h"
 #include "lib/net/server.h"
+#include "lib/prometheus.h"
 #include "lib/time/clock.h"
 #include "operator/operator_metrics.h"
 
@@ -45,7 +45,7 @@ static struct server_page on_page(void *context, const char *path) {
                                     atomic_load(&server->is_ready) ? 200 : 503};
     }
     if (strcmp(path, "/metrics") == 0) {
-        return (struct server_page){operator_metrics_page(), METRICS_CONTENT_TYPE, 200};
+        return (struct server_page){operator_metrics_page(), PROMETHEUS_CONTENT_TYPE, 200};
     }
     return (struct server_page){0};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A server for pages only, over plain HTTP: its answers, and that bad clients do not stop it. */
-#include "lib/metrics.h"
 #include "lib/net/http.h"
 #include "lib/net/server.h"
+#include "lib/prometheus.h"
 #include "lib/time/clock.h"
 
 #include "tests/test.h"
@@ -26,7 +26,7 @@ static struct {
 static struct server_page page(void *context, const char *path) {
     (void)context;
     if (strcmp(path, "/metrics") == 0) {
-        return (struct server_page){x_strdup("one 1\n"), METRICS_CONTENT_TYPE, 0};
+        return (struct server_page){x_strdup("one 1\n"), PROMETHEUS_CONTENT_TYPE, 0};
     }
     if (strcmp(path, "/readyz") == 0) {
         return (struct server_page){x_strdup("not yet\n"), "text/plain", 503};
@@ -109,7 +109,7 @@ static void test_pages_have_their_type_and_status(void) {
     static const struct {
         const char *path, *head, *type, *body;
     } rows[] = {
-        {"/metrics", "HTTP/1.1 200", "content-type: " METRICS_CONTENT_TYPE "\r\n", "one 1\n"},
+        {"/metrics", "HTTP/1.1 200", "content-type: " PROMETHEUS_CONTENT_TYPE "\r\n", "one 1\n"},
         {"/readyz", "HTTP/1.1 503", "content-type: text/plain\r\n", "not yet\n"},
         {"/nothing", "HTTP/1.1 404", "content-type: application/json\r\n", "page not found"},
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A small reader of Prometheus' text format reads the output of metrics.h back; it is written after
  * the format's description and not after our writer. */
-#include "lib/metrics.h"
+#include "lib/prometheus.h"
 
 #include "tests/test.h"
 
@@ -43,15 +43,12 @@ static const char *read_labels(const char *at, char *labels, size_t room) {
         }
         used += (size_t)snprintf(labels + used, room - used, "%s=", name);
         for (at += 2; *at && *at != '"' && *at != '\n'; at++) {
-            char byte = *at;
-            if (byte == '\\') {
-                at++;
-                byte = *at == 'n' ? '\n' : *at;
-                if (!strchr("n\\\"", *at)) {
-                    return NULL;
-                }
+            bool is_escaped = *at == '\\';
+            at += is_escaped;
+            if (is_escaped && !strchr("n\\\"", *at)) {
+                return NULL;
             }
-            labels[used++] = byte;
+            labels[used++] = is_escaped && *at == 'n' ? '\n' : *at;
         }
         labels[used++] = ';';
         labels[used] = 0;
@@ -112,15 +109,15 @@ static double find(const struct page *page, const char *name, const char *labels
 }
 
 enum { JOBS, DEPTH, SECONDS };
-static const struct metric_family families[] = {
-    [JOBS] = {"jobs_total", "Jobs, by \"kind\" and reason\\cause\nof their end.", METRIC_COUNTER,
-              .labels = {"kind", "reason"}},
-    [DEPTH] = {"queue_depth", "Keys.", METRIC_GAUGE, {0}, {0}},
-    [SECONDS] = {"wait_seconds", "Waits.", METRIC_HISTOGRAM, {"queue"}, {0.005, 0.1, 2.5}},
+static const struct prometheus_family families[] = {
+    [JOBS] = {"jobs_total", "Jobs, by \"kind\" and reason\\cause\nof their end.",
+              PROMETHEUS_COUNTER, .labels = {"kind", "reason"}},
+    [DEPTH] = {"queue_depth", "Keys.", PROMETHEUS_GAUGE, {0}, {0}},
+    [SECONDS] = {"wait_seconds", "Waits.", PROMETHEUS_HISTOGRAM, {"queue"}, {0.005, 0.1, 2.5}},
 };
 
 static const char *const *labels(const char *one, const char *two) {
-    static const char *values[METRICS_LABELS_MAX];
+    static const char *values[PROMETHEUS_LABELS_MAX];
     values[0] = one;
     values[1] = two;
     return values;
@@ -128,8 +125,8 @@ static const char *const *labels(const char *one, const char *two) {
 
 static struct page page; /* too large for the stack */
 
-static void read_back(struct metrics *metrics) {
-    AUTO(text_freep) char *text = metrics_text(metrics);
+static void read_back(struct prometheus *metrics) {
+    AUTO(text_freep) char *text = prometheus_text(metrics);
     page_read(&page, text);
     CHECK_INT(page.errors, 0);
     CHECK_INT(page.helps, ARRAY_LEN(families));
@@ -137,44 +134,44 @@ static void read_back(struct metrics *metrics) {
 }
 
 static void test_counters_and_gauges(void) {
-    struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
+    struct prometheus *metrics = prometheus_new(families, ARRAY_LEN(families));
     read_back(metrics);
     CHECK_INT(page.count, 1); /* without labels: exists from the start */
     CHECK(find(&page, "queue_depth", "") == 0);
-    metrics_add(metrics, JOBS, 1, labels("BatchScore", "Completed"));
-    metrics_add(metrics, JOBS, 2, labels("BatchScore", "Completed"));
-    metrics_add(metrics, JOBS, 1, labels("BatchScore", "OutOfMemory"));
-    metrics_set(metrics, DEPTH, 7, NULL);
-    metrics_set(metrics, DEPTH, 2.5, NULL);
+    prometheus_add(metrics, JOBS, 1, labels("BatchScore", "Completed"));
+    prometheus_add(metrics, JOBS, 2, labels("BatchScore", "Completed"));
+    prometheus_add(metrics, JOBS, 1, labels("BatchScore", "OutOfMemory"));
+    prometheus_set(metrics, DEPTH, 7, NULL);
+    prometheus_set(metrics, DEPTH, 2.5, NULL);
     read_back(metrics);
     CHECK(find(&page, "jobs_total", "kind=BatchScore;reason=Completed;") == 3);
     CHECK(find(&page, "jobs_total", "kind=BatchScore;reason=OutOfMemory;") == 1);
     CHECK(find(&page, "queue_depth", "") == 2.5);
     CHECK_INT(page.count, 3);
-    metrics_free(metrics);
+    prometheus_free(metrics);
 }
 
 static void test_values_are_escaped(void) {
-    struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
+    struct prometheus *metrics = prometheus_new(families, ARRAY_LEN(families));
     const char *odd = "a \"quoted\" \\ back\nslash";
-    metrics_add(metrics, JOBS, 1, labels(odd, NULL));
+    prometheus_add(metrics, JOBS, 1, labels(odd, NULL));
     read_back(metrics);
     char wanted[128];
     snprintf(wanted, sizeof wanted, "kind=%s;reason=;", odd);
     CHECK(find(&page, "jobs_total", wanted) == 1);
-    AUTO(text_freep) char *text = metrics_text(metrics);
+    AUTO(text_freep) char *text = prometheus_text(metrics);
     CHECK(
         strstr(text, "# HELP jobs_total Jobs, by \"kind\" and reason\\\\cause\\nof their end.\n"));
     CHECK(strstr(text, "# TYPE wait_seconds histogram\n"));
-    metrics_free(metrics);
+    prometheus_free(metrics);
 }
 
 static void test_histograms_are_cumulative(void) {
-    struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
+    struct prometheus *metrics = prometheus_new(families, ARRAY_LEN(families));
     static const double seen[] = {0.001, 0.005, 0.0051, 0.1, 2, 3, 100};
     double sum = 0;
     for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
-        metrics_observe(metrics, SECONDS, seen[i], labels("main", NULL));
+        prometheus_observe(metrics, SECONDS, seen[i], labels("main", NULL));
         sum += seen[i];
     }
     read_back(metrics);
@@ -191,38 +188,38 @@ static void test_histograms_are_cumulative(void) {
     CHECK(find(&page, "wait_seconds_count", "queue=main;") == 7);
     double told = find(&page, "wait_seconds_sum", "queue=main;");
     CHECK(told > sum - 1e-6 && told < sum + 1e-6);
-    metrics_free(metrics);
+    prometheus_free(metrics);
 }
 
 static void test_series_are_bounded(void) {
-    struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
-    for (int i = 0; i < METRICS_SERIES_MAX * 3; i++) {
+    struct prometheus *metrics = prometheus_new(families, ARRAY_LEN(families));
+    for (int i = 0; i < PROMETHEUS_SERIES_MAX * 3; i++) {
         AUTO(text_freep) char *reason = x_printf("Reason%d", i);
-        metrics_add(metrics, JOBS, 1, labels("BatchScore", reason));
+        prometheus_add(metrics, JOBS, 1, labels("BatchScore", reason));
     }
-    metrics_add(metrics, JOBS, 1, labels("BatchScore", "Reason0"));
+    prometheus_add(metrics, JOBS, 1, labels("BatchScore", "Reason0"));
     read_back(metrics);
     CHECK(find(&page, "jobs_total", "kind=BatchScore;reason=Reason0;") == 2);
-    CHECK(find(&page, "jobs_total", "kind=other;reason=other;") == METRICS_SERIES_MAX * 2);
-    CHECK_INT(page.count, METRICS_SERIES_MAX + 1 + 1);
-    metrics_free(metrics);
+    CHECK(find(&page, "jobs_total", "kind=other;reason=other;") == PROMETHEUS_SERIES_MAX * 2);
+    CHECK_INT(page.count, PROMETHEUS_SERIES_MAX + 1 + 1);
+    prometheus_free(metrics);
 }
 
 enum { THREADS = 4, ROUNDS = 2000 };
 
 static void *count(void *metrics) {
     for (int i = 0; i < ROUNDS; i++) {
-        const char *values[METRICS_LABELS_MAX] = {"BatchScore", i % 2 ? "A" : "B"};
-        metrics_add(metrics, JOBS, 1, values);
-        metrics_observe(metrics, SECONDS, 0.01 * (i % 20), values);
-        metrics_set(metrics, DEPTH, i, NULL);
+        const char *values[PROMETHEUS_LABELS_MAX] = {"BatchScore", i % 2 ? "A" : "B"};
+        prometheus_add(metrics, JOBS, 1, values);
+        prometheus_observe(metrics, SECONDS, 0.01 * (i % 20), values);
+        prometheus_set(metrics, DEPTH, i, NULL);
     }
     return NULL;
 }
 
 /* A page read while others count is consistent: a histogram's buckets end with its count. */
 static void test_threads_lose_nothing(void) {
-    struct metrics *metrics = metrics_new(families, ARRAY_LEN(families));
+    struct prometheus *metrics = prometheus_new(families, ARRAY_LEN(families));
     pthread_t threads[THREADS];
     for (size_t i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, count, metrics);
@@ -239,11 +236,11 @@ static void test_threads_lose_nothing(void) {
     CHECK(find(&page, "jobs_total", "kind=BatchScore;reason=A;") == THREADS * ROUNDS / 2);
     CHECK(find(&page, "jobs_total", "kind=BatchScore;reason=B;") == THREADS * ROUNDS / 2);
     CHECK(find(&page, "wait_seconds_count", "queue=BatchScore;") == THREADS * ROUNDS);
-    metrics_free(metrics);
+    prometheus_free(metrics);
 }
 
 static void test_the_process_tells_of_itself(void) {
-    AUTO(text_freep) char *text = metrics_process_text();
+    AUTO(text_freep) char *text = prometheus_process_text();
     page_read(&page, text);
     CHECK_INT(page.errors, 0);
     CHECK(find(&page, "process_resident_memory_bytes", "") > 1 << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/metrics.h"
+#include "lib/prometheus.h"
 
 #include "lib/buffer.h"
 #include "lib/time/clock.h"
@@ -18,27 +18,27 @@
 enum { TEXT_MAX = 16 << 20, LABEL_MAX = 128 };
 
 struct series {
-    char *values[METRICS_LABELS_MAX]; /* NULL where the family has no such label */
-    double value;                     /* of a histogram: the sum */
-    uint64_t count;                   /* of a histogram */
-    uint64_t *buckets;                /* of a histogram: one for each bound, not cumulative */
+    char *values[PROMETHEUS_LABELS_MAX]; /* NULL where the family has no such label */
+    double value;                        /* of a histogram: the sum */
+    uint64_t count;                      /* of a histogram */
+    uint64_t *buckets;                   /* of a histogram: one for each bound, not cumulative */
 };
 
 struct family {
-    const struct metric_family *told;
+    const struct prometheus_family *told;
     size_t label_count, bound_count;
     struct series *series;
     size_t series_count;
 };
 
-struct metrics {
+struct prometheus {
     pthread_mutex_t lock;
     struct family *families;
     size_t count;
 };
 
 static const char *const kind_names[] = {"counter", "gauge", "histogram"};
-static_assert(ARRAY_LEN(kind_names) == METRIC_KIND_COUNT, "one name per kind");
+static_assert(ARRAY_LEN(kind_names) == PROMETHEUS_KIND_COUNT, "one name per kind");
 
 static struct series *add_series(struct family *family, const char *const *values) {
     family->series =
@@ -71,28 +71,28 @@ static struct series *find_series(struct family *family, const char *const *valu
 }
 
 static struct series *take_series(struct family *family, const char *const *values) {
-    static const char *const others[METRICS_LABELS_MAX] = {"other", "other", "other"};
+    static const char *const others[PROMETHEUS_LABELS_MAX] = {"other", "other", "other"};
     struct series *series = find_series(family, values);
-    if (!series && family->series_count >= METRICS_SERIES_MAX) {
+    if (!series && family->series_count >= PROMETHEUS_SERIES_MAX) {
         values = others;
         series = find_series(family, values);
     }
     return series ? series : add_series(family, values);
 }
 
-struct metrics *metrics_new(const struct metric_family *families, size_t count) {
-    struct metrics *metrics = x_calloc(1, sizeof *metrics);
+struct prometheus *prometheus_new(const struct prometheus_family *families, size_t count) {
+    struct prometheus *metrics = x_calloc(1, sizeof *metrics);
     pthread_mutex_init(&metrics->lock, NULL);
     metrics->families = x_calloc(count, sizeof *metrics->families);
     metrics->count = count;
     for (size_t i = 0; i < count; i++) {
         struct family *family = &metrics->families[i];
         family->told = &families[i];
-        while (family->label_count < METRICS_LABELS_MAX &&
+        while (family->label_count < PROMETHEUS_LABELS_MAX &&
                families[i].labels[family->label_count]) {
             family->label_count++;
         }
-        while (family->bound_count < METRICS_BOUNDS_MAX &&
+        while (family->bound_count < PROMETHEUS_BOUNDS_MAX &&
                families[i].bounds[family->bound_count] > 0) {
             family->bound_count++;
         }
@@ -103,7 +103,7 @@ struct metrics *metrics_new(const struct metric_family *families, size_t count) 
     return metrics;
 }
 
-void metrics_free(struct metrics *metrics) {
+void prometheus_free(struct prometheus *metrics) {
     if (!metrics) {
         return;
     }
@@ -122,27 +122,30 @@ void metrics_free(struct metrics *metrics) {
     free(metrics);
 }
 
-static struct family *lock_family(struct metrics *metrics, size_t index, enum metric_kind kind) {
+static struct family *lock_family(struct prometheus *metrics, size_t index,
+                                  enum prometheus_kind kind) {
     assert(index < metrics->count && metrics->families[index].told->kind == kind);
     (void)kind;
     pthread_mutex_lock(&metrics->lock);
     return &metrics->families[index];
 }
 
-void metrics_add(struct metrics *metrics, size_t family, double amount, const char *const *values) {
+void prometheus_add(struct prometheus *metrics, size_t family, double amount,
+                    const char *const *values) {
     assert(amount >= 0);
-    take_series(lock_family(metrics, family, METRIC_COUNTER), values)->value += amount;
+    take_series(lock_family(metrics, family, PROMETHEUS_COUNTER), values)->value += amount;
     pthread_mutex_unlock(&metrics->lock);
 }
 
-void metrics_set(struct metrics *metrics, size_t family, double value, const char *const *values) {
-    take_series(lock_family(metrics, family, METRIC_GAUGE), values)->value = value;
+void prometheus_set(struct prometheus *metrics, size_t family, double value,
+                    const char *const *values) {
+    take_series(lock_family(metrics, family, PROMETHEUS_GAUGE), values)->value = value;
     pthread_mutex_unlock(&metrics->lock);
 }
 
-void metrics_observe(struct metrics *metrics, size_t family, double value,
-                     const char *const *values) {
-    struct family *of = lock_family(metrics, family, METRIC_HISTOGRAM);
+void prometheus_observe(struct prometheus *metrics, size_t family, double value,
+                        const char *const *values) {
+    struct family *of = lock_family(metrics, family, PROMETHEUS_HISTOGRAM);
     struct series *series = take_series(of, values);
     series->value += value;
     series->count++;
@@ -229,13 +232,13 @@ static void put_histogram(struct buffer *text, const struct family *family,
 }
 
 static void put_head(struct buffer *text, const char *name, const char *help,
-                     enum metric_kind kind) {
+                     enum prometheus_kind kind) {
     put(text, "# HELP %s ", name);
     put_escaped(text, help, /* is_label= */ false);
     put(text, "\n# TYPE %s %s\n", name, kind_names[kind]);
 }
 
-char *metrics_text(struct metrics *metrics) {
+char *prometheus_text(struct prometheus *metrics) {
     struct buffer text;
     buffer_init(&text, TEXT_MAX);
     pthread_mutex_lock(&metrics->lock);
@@ -243,7 +246,7 @@ char *metrics_text(struct metrics *metrics) {
         const struct family *family = &metrics->families[i];
         put_head(&text, family->told->name, family->told->help, family->told->kind);
         for (size_t j = 0; j < family->series_count; j++) {
-            if (family->told->kind == METRIC_HISTOGRAM) {
+            if (family->told->kind == PROMETHEUS_HISTOGRAM) {
                 put_histogram(&text, family, &family->series[j]);
             } else {
                 put_series(&text, family, &family->series[j], "", NULL);
@@ -257,7 +260,7 @@ char *metrics_text(struct metrics *metrics) {
 }
 
 static void put_gauge(struct buffer *text, const char *name, const char *help,
-                      enum metric_kind kind, double value) {
+                      enum prometheus_kind kind, double value) {
     put_head(text, name, help, kind);
     put(text, "%s ", name);
     put_number(text, value);
@@ -310,20 +313,20 @@ static double boot_time_s(void) {
            (double)since_boot.tv_nsec / 1e9;
 }
 
-char *metrics_process_text(void) {
+char *prometheus_process_text(void) {
     struct buffer text;
     buffer_init(&text, TEXT_MAX);
     double cpu_s = 0, start_s = 0, resident = 0;
     if (read_stat(&cpu_s, &start_s, &resident)) {
         put_gauge(&text, "process_resident_memory_bytes", "Resident memory size in bytes.",
-                  METRIC_GAUGE, resident);
+                  PROMETHEUS_GAUGE, resident);
         put_gauge(&text, "process_cpu_seconds_total",
-                  "Total user and system CPU time spent in seconds.", METRIC_COUNTER, cpu_s);
+                  "Total user and system CPU time spent in seconds.", PROMETHEUS_COUNTER, cpu_s);
         put_gauge(&text, "process_start_time_seconds",
-                  "Start time of the process since the unix epoch in seconds.", METRIC_GAUGE,
+                  "Start time of the process since the unix epoch in seconds.", PROMETHEUS_GAUGE,
                   (double)(int64_t)(boot_time_s() + start_s));
     }
-    put_gauge(&text, "process_open_fds", "Number of open file descriptors.", METRIC_GAUGE,
+    put_gauge(&text, "process_open_fds", "Number of open file descriptors.", PROMETHEUS_GAUGE,
               count_files());
     size_t size = 0;
     return buffer_take(&text, &size);
