@@ -4,6 +4,7 @@
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/load_json.h"
+#include "tests/plan_result_json.h"
 #include "tests/test.h"
 #include "tests/write_failures_json.h"
 
@@ -130,10 +131,11 @@ static void check_settled(const struct trial *trial, const json_t *first) {
     observed.object = object;
     json_object_set(object, "status", json_object_get(first, "status"));
     for (int round = 0; round < 2; round++) {
-        AUTO(tree_freep) json_t *result = NULL;
-        CHECK_OK(trial->rows->plan(trial->row, &observed, runs, trial->now_ms + 10 * round, &result,
-                                   &err),
+        struct plan_result planned = {0};
+        CHECK_OK(trial->rows->plan(trial->row, &observed, runs, trial->now_ms + 10 * round,
+                                   &planned, &err),
                  &err);
+        AUTO(tree_freep) json_t *result = plan_result_json(&planned);
         for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
             check_same(trial->file, lists[i], json_object_get(result, lists[i]), none);
         }
@@ -251,9 +253,10 @@ static void check_row(const struct plan_rows *rows, const char *file) {
                           .observed = &observed,
                           .runs = runs,
                           .now_ms = clock_parse(tree_text(base, "now", ""))};
-    AUTO(tree_freep) json_t *result = NULL;
+    struct plan_result planned = {0};
     CHECK(trial.now_ms > 0 && want);
-    CHECK_OK(rows->plan(base, &observed, runs, trial.now_ms, &result, &err), &err);
+    CHECK_OK(rows->plan(base, &observed, runs, trial.now_ms, &planned, &err), &err);
+    AUTO(tree_freep) json_t *result = plan_result_json(&planned);
     if (getenv("PLAN_UPDATE")) {
         update(rows->folder, file, row, result);
         return;

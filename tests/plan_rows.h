@@ -17,7 +17,7 @@ struct plan_rows {
     const char *folder;
     /* The kind's plan; row: the whole file merged over base.json. */
     int (*plan)(const json_t *row, const struct job_observed *observed, const json_t *runs,
-                int64_t now_ms, json_t **ret_result, struct error *err);
+                int64_t now_ms, struct plan_result *ret_result, struct error *err);
     /* What the controller remembers of row's runs; owned. NULL: the kind makes no runs. */
     json_t *(*keep_runs)(const json_t *runs);
     const char *made_kind; /* the kind of the runs; NULL: BatchScore */

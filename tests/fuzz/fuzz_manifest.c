@@ -11,9 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Pods, or the objects that a scheduler needs before a gang's pods. */
-static bool makes_something(const json_t *result) {
-    return json_array_size(json_object_get(result, "create")) > 0 ||
-           tree_find(json_object_get(result, "apply"), "kind", "PodGroup");
+static bool makes_something(const struct plan_result *result) {
+    return json_array_size(result->create) > 0 || tree_find(result->apply, "kind", "PodGroup");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -41,10 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct job_observed seen = {.object = object, .service = service};
     struct batchscore_observed observed = {.job = seen};
     struct disttrain_observed gang = {.job = seen};
-    AUTO(tree_freep) json_t *result = NULL;
+    AUTO(plan_result_release) struct plan_result result = {0};
     if ((is_gang ? disttrain_decide(&gang, 1000, &result, &err)
                  : batchscore_decide(&observed, 1000, &result, &err)) < 0 ||
-        (!makes_something(result) && !tree_bool(object, "spec.suspend", false))) {
+        (!makes_something(&result) && !tree_bool(object, "spec.suspend", false))) {
         abort();
     }
     return 0;

@@ -18,12 +18,12 @@ static struct job_observed observed_of(const json_t *tree) {
     };
 }
 
-static int plan_gang(const json_t *tree, json_t **ret_result, struct error *err) {
+static int plan_gang(const json_t *tree, struct plan_result *ret_result, struct error *err) {
     struct disttrain_observed observed = {.job = observed_of(tree)};
     return disttrain_decide(&observed, 1000000, ret_result, err);
 }
 
-static int plan_scores(const json_t *tree, json_t **ret_result, struct error *err) {
+static int plan_scores(const json_t *tree, struct plan_result *ret_result, struct error *err) {
     AUTO(batchscore_schedule_freep)
     struct batchscore_schedule *schedule =
         batchscore_schedule_read(json_object_get(tree, "object"));
@@ -39,9 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     bool is_gang = strcmp(tree_text(tree, "object.kind", ""), "DistTrain") == 0;
-    AUTO(tree_freep) json_t *result = NULL;
+    AUTO(plan_result_release) struct plan_result result = {0};
     if ((is_gang ? plan_gang : plan_scores)(tree, &result, &err) < 0 ||
-        !json_is_object(json_object_get(result, "status"))) {
+        !json_is_object(result.status)) {
         abort();
     }
     return 0;

@@ -130,12 +130,12 @@ static const struct job_plan_course_ops course = {
     .is_running = is_running,
 };
 
-static void go_on(struct job_plan *job, const char **ret_needs) {
+static void go_on(struct job_plan *job) {
     struct batchscore_plan *plan = plan_of(job);
     if (job->spec && plan->is_series) {
         plan_runs(plan);
     } else {
-        job_plan_follow_course(job, &course, ret_needs);
+        job_plan_follow_course(job, &course);
     }
 }
 
@@ -156,7 +156,7 @@ static const struct job_plan_ops ops = {
 };
 
 int batchscore_decide(const struct batchscore_observed *observed, int64_t now_ms,
-                      json_t **ret_result, struct error *err) {
+                      struct plan_result *ret_result, struct error *err) {
     AUTO(release)
     struct batchscore_plan plan = {.runs = observed->runs, .schedule = observed->schedule};
     return job_plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);

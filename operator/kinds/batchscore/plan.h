@@ -17,4 +17,4 @@ extern const struct job_words batchscore_words;
 
 /* The result of job/plan.h, owned by the caller. */
 NODISCARD int batchscore_decide(const struct batchscore_observed *observed, int64_t now_ms,
-                                json_t **ret_result, struct error *err);
+                                struct plan_result *ret_result, struct error *err);

@@ -202,7 +202,7 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
     case POD_PHASE_DEAD:
     default:
         replace_coordinator(plan);
-        return json_array_size(plan->job.create) > 0;
+        return json_array_size(plan->job.result.create) > 0;
     }
 }
 
@@ -349,7 +349,7 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
         if (!may_start(plan, &slots[i])) {
             continue;
         }
-        if (json_array_size(plan->job.create) >= CREATES_MAX) {
+        if (json_array_size(plan->job.result.create) >= CREATES_MAX) {
             job_plan_wake(&plan->job, plan->job.now_ms + 1);
             return;
         }
@@ -429,9 +429,7 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
 }
 
 void batchscore_clean_up(struct batchscore_plan *plan, bool succeeded, bool all) {
-    json_array_clear(plan->job.create);
-    json_array_clear(plan->job.apply);
-    json_array_clear(plan->job.delete);
+    plan_result_clear(&plan->job.result);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         bool worker = !batchscore_is_coordinator(phase);

@@ -19,7 +19,7 @@ static bool begins(const json_t *object, const struct job_options *options UNUSE
 }
 
 static int plan(const struct reconcile *request, const struct job_observed *observed,
-                json_t **ret_plan, struct error *err) {
+                struct plan_result *ret_plan, struct error *err) {
     const json_t *object = request->object;
     AUTO(tree_freep)
     json_t *runs = series_is(object) ? cache_owned(request->cache, request->kind, object) : NULL;

@@ -48,9 +48,7 @@ static void drop_old(const struct series *series) {
         const char *name = tree_text(run, "metadata.name", "");
         if (conditions_is_finished(run) && !is_leaving(run) &&
             !tree_find(series->lines, "name", name)) {
-            json_array_append_new(
-                series->plan->job.delete,
-                json_pack("{s:s, s:s}", "kind", tree_text(run, "kind", ""), "name", name));
+            plan_result_delete(&series->plan->job.result, NULL, object_key_of(run));
         }
     }
 }
@@ -92,7 +90,7 @@ static void start_run(struct series *series, const struct series_start *start) {
     const char *name = tree_text(run, "metadata.name", "");
     char time[21];
     clock_format(start->time_ms, time);
-    json_array_append_new(plan->job.create, run);
+    json_array_append_new(plan->job.result.create, run);
     job_plan_event(&plan->job, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
                    tree_text(run, "spec.output.path", ""));
     AUTO(text_freep) char *text = x_printf("run %s starts", name);
@@ -153,7 +151,7 @@ static void make_watcher(struct series *series, int64_t number, int attempt, int
     if (deaths > 0) {
         json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
     }
-    json_array_append_new(plan->job.create, pod);
+    json_array_append_new(plan->job.result.create, pod);
 }
 
 static void tell_armed(struct series *series) {
@@ -309,7 +307,7 @@ static void follow(const struct series *series) {
                           ? NULL
                           : series_changes(series->plan->job.observed->object, series->current);
     if (changes) {
-        json_array_append_new(series->plan->job.apply, changes);
+        json_array_append_new(series->plan->job.result.apply, changes);
     }
 }
 

@@ -11,7 +11,6 @@ enum { UID_SHOWN = 8 };
 #define KUEUE_COUNT "kueue.x-k8s.io/pod-group-total-count"
 #define KUEUE_RETRIABLE "kueue.x-k8s.io/retriable-in-group"
 #define KUEUE_GATE "kueue.x-k8s.io/admission"
-#define KUEUE_API "kueue.x-k8s.io/v1beta2"
 
 void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
@@ -75,8 +74,4 @@ bool kueue_is_orphan(const json_t *pod) {
 bool kueue_is_held(const json_t *pod) {
     return kueue_group_of(pod) && is_leaving(pod) && is_kept(pod) && is_phase(pod, "Pending") &&
            !has_node(pod);
-}
-
-json_t *kueue_workload(const char *group) {
-    return json_pack("{s:s, s:s, s:s}", "apiVersion", KUEUE_API, "kind", "Workload", "name", group);
 }

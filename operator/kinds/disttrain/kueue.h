@@ -18,6 +18,9 @@
 
 #include "operator/kinds/disttrain/spec.h"
 
+/* Of a Workload, which has the name of its group. */
+#define KUEUE_API_VERSION "kueue.x-k8s.io/v1beta2"
+
 /* Adds the queue, the group and the gate to a pod. */
 void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *pod);
 /* The group of the pods that are made when no pod is left: attempt is the hub's. The caller frees
@@ -32,5 +35,3 @@ bool kueue_is_counted(const json_t *pod);
 bool kueue_is_orphan(const json_t *pod);
 /* The pod is being deleted, and Kueue keeps it although it never ran. */
 bool kueue_is_held(const json_t *pod);
-/* That group's Workload, in the form of a plan's "delete". The caller frees it. */
-json_t *kueue_workload(const char *group);

@@ -127,13 +127,13 @@ static const struct job_plan_course_ops course = {
     .is_running = is_running,
 };
 
-static void go_on(struct job_plan *job, const char **ret_needs) {
+static void go_on(struct job_plan *job) {
     struct disttrain_plan *gang = gang_of(job);
     bool has_begun = tree_get(job->observed->object, "status.credentials") != NULL;
     if (gang->not_yet && !has_begun && !is_stopped(gang)) {
         refuse(gang);
     } else {
-        job_plan_follow_course(job, &course, ret_needs);
+        job_plan_follow_course(job, &course);
     }
 }
 
@@ -158,8 +158,8 @@ static const struct job_plan_ops ops = {
     .status = make_status,
 };
 
-int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms, json_t **ret_result,
-                     struct error *err) {
+int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms,
+                     struct plan_result *ret_result, struct error *err) {
     AUTO(release) struct disttrain_plan gang = {.not_yet = observed->not_yet};
     return job_plan_decide(&gang.job, &ops, &observed->job, now_ms, ret_result, err);
 }

@@ -18,4 +18,4 @@ extern const struct job_words disttrain_words;
 
 /* The result is owned by the caller. */
 NODISCARD int disttrain_decide(const struct disttrain_observed *observed, int64_t now_ms,
-                               json_t **ret_result, struct error *err);
+                               struct plan_result *ret_result, struct error *err);

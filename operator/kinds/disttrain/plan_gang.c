@@ -298,7 +298,7 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
                 return;
             }
         }
-        if (json_array_size(gang->job.create) >= CREATES_MAX) {
+        if (json_array_size(gang->job.result.create) >= CREATES_MAX) {
             job_plan_wake(&gang->job, gang->job.now_ms + 1);
             return;
         }

@@ -59,17 +59,15 @@ void disttrain_dismiss(struct disttrain_plan *gang, struct gang_place *place) {
 
 /* Kueue keeps a deleted pod that never ran for as long as it knows the group. */
 static void let_go(struct job_plan *job, const struct pod_phase *phase) {
-    const char *group = kueue_group_of(phase->pod);
-    if (kueue_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
-        json_array_append_new(job->delete, kueue_workload(group));
+    struct object_key workload = {"Workload", kueue_group_of(phase->pod)};
+    if (kueue_is_held(phase->pod) && !plan_result_deletes(&job->result, workload)) {
+        plan_result_delete(&job->result, KUEUE_API_VERSION, workload);
     }
 }
 
 void disttrain_clean_up(struct disttrain_plan *gang, bool succeeded, bool all) {
     struct job_plan *job = &gang->job;
-    json_array_clear(job->create);
-    json_array_clear(job->apply);
-    json_array_clear(job->delete);
+    plan_result_clear(&job->result);
     for (size_t i = 0; i < job->phase_count; i++) {
         const struct pod_phase *phase = &job->phases[i];
         if (pod_phase_is_alive(phase) || all ||

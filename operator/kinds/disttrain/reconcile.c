@@ -21,7 +21,7 @@ static bool begins(const json_t *object, const struct job_options *options) {
 }
 
 static int plan(const struct reconcile *request, const struct job_observed *observed,
-                json_t **ret_plan, struct error *err) {
+                struct plan_result *ret_plan, struct error *err) {
     struct disttrain_observed all = {.job = *observed};
     return disttrain_decide(&all, request->wall_ms, ret_plan, err);
 }

@@ -16,10 +16,7 @@ void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                               .stored = observed->object,
                               .now_ms = now_ms,
                               .wake_ms = INT64_MAX,
-                              .create = json_array(),
-                              .apply = json_array(),
-                              .delete = json_array(),
-                              .events = json_array()};
+                              .result = {.create = json_array(), .apply = json_array()}};
     if (recall) {
         plan->object = spec_snapshot_restore(observed->object, observed->service,
                                              json_array_size(observed->pods) > 0);
@@ -31,10 +28,7 @@ void job_plan_release(struct job_plan *plan) {
     free(plan->phases);
     json_decref(plan->object);
     json_decref(plan->progress);
-    json_decref(plan->create);
-    json_decref(plan->apply);
-    json_decref(plan->delete);
-    json_decref(plan->events);
+    plan_result_release(&plan->result);
     json_decref(plan->conditions.credentials);
     json_decref(plan->conditions.runs);
 }
@@ -51,23 +45,23 @@ int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t 
     return time_ms > 0 ? time_ms : fallback;
 }
 
-static json_t *add_event(struct job_plan *plan, const char *type, const char *reason,
-                         const char *format, va_list arguments) {
+static void add_event(struct job_plan *plan, const struct plan_event *event, const char *format,
+                      va_list arguments) {
     struct conditions note; /* truncated and cleaned the same way */
     char text[sizeof note.message];
     vsnprintf(text, sizeof text, format, arguments);
-    conditions_set(&note, CONDITIONS_UNDER_WAY, reason, "%s", text);
-    json_t *event =
-        json_pack("{s:s, s:s, s:s}", "type", type, "reason", reason, "note", note.message);
-    json_array_append_new(plan->events, event);
-    return event;
+    conditions_set(&note, CONDITIONS_UNDER_WAY, event->reason, "%s", text);
+    struct plan_event told = *event;
+    told.note = note.message;
+    plan_result_tell(&plan->result, &told);
 }
 
 void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
                    ...) {
     va_list arguments;
     va_start(arguments, format);
-    add_event(plan, type, reason, format, arguments);
+    add_event(plan, &(struct plan_event){.type = type, .reason = (char *)reason}, format,
+              arguments);
     va_end(arguments);
 }
 
@@ -75,20 +69,20 @@ void job_plan_event(struct job_plan *plan, const char *type, const char *reason,
                     const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    json_object_set_new(add_event(plan, type, reason, format, arguments), "of", json_string(of));
+    add_event(plan, &(struct plan_event){.type = type, .reason = (char *)reason, .of = (char *)of},
+              format, arguments);
     va_end(arguments);
 }
 
 void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase) {
-    json_array_append_new(plan->delete,
-                          json_pack("{s:s, s:s}", "kind", "Pod", "name", phase->name));
+    plan_result_delete(&plan->result, NULL, (struct object_key){"Pod", phase->name});
 }
 
 void job_plan_remove_service(struct job_plan *plan) {
     const json_t *service = plan->observed->service;
     if (service) {
-        json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Service", "name",
-                                                      tree_text(service, "metadata.name", "")));
+        const char *name = tree_text(service, "metadata.name", "");
+        plan_result_delete(&plan->result, NULL, (struct object_key){"Service", name});
     }
 }
 
@@ -98,18 +92,9 @@ void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    "%.400s; more is in the log of pod %.80s", cause, phase->name);
 }
 
-json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs) {
-    json_t *result =
-        json_pack("{s:O, s:O, s:O, s:o, s:O}", "create", plan->create, "apply", plan->apply,
-                  "delete", plan->delete, "status", status_new, "events", plan->events);
-    if (needs) {
-        json_object_set_new(result, "needs", json_string(needs));
-    }
-    if (plan->has_more) {
-        json_object_set_new(result, "more", json_true());
-    }
-    if (plan->wake_ms != INT64_MAX) {
-        json_object_set_new(result, "again_ms", json_integer(plan->wake_ms - plan->now_ms));
-    }
-    return result;
+void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_result *ret_result) {
+    *ret_result = plan->result;
+    plan->result = (struct plan_result){0};
+    ret_result->status = status_new;
+    ret_result->again_ms = plan->wake_ms != INT64_MAX ? plan->wake_ms - plan->now_ms : 0;
 }

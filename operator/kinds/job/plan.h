@@ -6,15 +6,18 @@
 
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/plan_result.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/write_failure.h"
 
 /* Unwatched objects that are known to exist, as they were applied lately. */
+struct applied_object {
+    struct object_key object;
+    int64_t since_ms; /* monotonic */
+};
+
 struct applied_objects {
-    struct applied_object {
-        struct object_key object;
-        int64_t since_ms; /* monotonic */
-    } * at;
+    struct applied_object *at;
     size_t count;
 };
 
@@ -42,22 +45,7 @@ struct job_observed {
 };
 
 /* What a job began with is recorded on its Service, and the status repeats it (spec_snapshot.h): a
- * job goes on even when its status could not be written.
- *
- * Result, owned by the caller:
- *    "create"    objects to create, none of which exists
- *    "apply"     objects to change
- *    "delete"    [{"kind": "Pod", "name": ...}]; unwatched objects with their "apiVersion"
- *    "needs"     "Credentials": create some and plan again with them; otherwise absent
- *    "status"    the whole status that the resource should have (equal to the observed one when
- *                nothing changed: write it only when it differs)
- *    "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be sent when the object
- *                named `of` is created or, without it, when the status is written
- *    "more"      there is more to create: plan again when this is done
- *    "again_ms"  plan again after this time even without an event; absent: not needed
- * Order between writes comes from steps: a write that needs another's result is planned in a later
- * pass, because any write of a pass may be lost. After the result is carried out, the next plan has
- * nothing to do. */
+ * job goes on even when its status could not be written. */
 
 /* Texts that differ between kinds. */
 struct job_words {
@@ -81,8 +69,7 @@ struct job_plan {
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
-    json_t *create, *apply, *delete, *events; /* owned */
-    bool has_more;                            /* there is more to create, in the next pass */
+    struct plan_result result; /* as far as it is decided; owned */
     struct conditions conditions;
 };
 
@@ -113,8 +100,8 @@ void job_plan_remove_service(struct job_plan *plan);
 /* Fails the job; the message refers to the log of that pod. */
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase);
-/* The result, with this new status. needs: "Credentials", or NULL. */
-json_t *job_plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
+/* Completes the result with this new status, and hands it over. */
+void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_result *ret_result);
 
 /* ---- steps (plan_steps.c) ---- */
 

@@ -30,7 +30,7 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
 }
 
 /* One step towards credentials that are confirmed in the cluster. True when they are. */
-static bool credentials(struct job_plan *plan, const char **ret_needs) {
+static bool credentials(struct job_plan *plan) {
     const struct job_observed *observed = plan->observed;
     const json_t *object = observed->object, *service = observed->service;
     const struct credentials *fresh = observed->credentials;
@@ -53,7 +53,7 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
         return false; /* its address is not set yet */
     }
     if (!fresh || fresh->is_confirmed) { /* confirmed, and deleted with its Service */
-        *ret_needs = "Credentials";
+        plan->result.needs_credentials = true;
         return false;
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
@@ -61,11 +61,13 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {
-        json_array_append_new(plan->create, owned_service(object, &plan->words->hub, fresh, begun));
+        json_array_append_new(plan->result.create,
+                              owned_service(object, &plan->words->hub, fresh, begun));
     } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
-        json_array_append_new(plan->apply, owned_service(object, &plan->words->hub, fresh, begun));
+        json_array_append_new(plan->result.apply,
+                              owned_service(object, &plan->words->hub, fresh, begun));
     } else if (is_recorded && placed) {
-        json_array_append_new(plan->create,
+        json_array_append_new(plan->result.create,
                               owned_secret(object, &plan->words->hub, service, fresh));
     }
     return false;
@@ -144,7 +146,7 @@ enum course {
     COURSE_MAKE,    /* pods; then write failures are reported */
 };
 
-static enum course choose(struct job_plan *plan, const char *how_far, const char **ret_needs) {
+static enum course choose(struct job_plan *plan, const char *how_far) {
     if (tree_bool(plan->observed->object, "spec.suspend", false)) {
         return COURSE_SUSPEND;
     }
@@ -155,15 +157,14 @@ static enum course choose(struct job_plan *plan, const char *how_far, const char
         keep_going(plan);
         return COURSE_HOLD;
     }
-    bool ready = credentials(plan, ret_needs);
+    bool ready = credentials(plan);
     if (job_plan_is_outdated(plan)) {
         return COURSE_HOLD;
     }
     return ready ? COURSE_MAKE : COURSE_WAIT;
 }
 
-void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_ops *ops,
-                            const char **ret_needs) {
+void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_ops *ops) {
     if (plan->spec) {
         pin(plan);
     }
@@ -173,13 +174,14 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
         return;
     }
     AUTO(text_freep) char *how_far = ops->how_far(plan);
-    switch (choose(plan, how_far, ret_needs)) {
+    switch (choose(plan, how_far)) {
     case COURSE_SUSPEND:
         ops->suspend(plan);
         break;
     case COURSE_MAKE:
         ops->pods(plan);
-        plan->conditions.pods_requested = ops->has_hub(plan) || json_array_size(plan->create) > 0;
+        plan->conditions.pods_requested =
+            ops->has_hub(plan) || json_array_size(plan->result.create) > 0;
         job_plan_report_write_failures(plan, ops->is_running(plan));
         break;
     case COURSE_WAIT:

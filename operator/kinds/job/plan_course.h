@@ -15,9 +15,8 @@ struct job_plan_course_ops {
     bool (*is_running)(const struct job_plan *job);
 };
 
-/* The next step of a job: sets the conditions. *ret_needs: see job_plan_result. */
-void job_plan_follow_course(struct job_plan *job, const struct job_plan_course_ops *ops,
-                            const char **ret_needs);
+/* The next step of a job: sets the conditions. */
+void job_plan_follow_course(struct job_plan *job, const struct job_plan_course_ops *ops);
 /* The end of a pass over an unfinished job: the remains of a job that has just ended, the next
  * wake-up, one event per transition. */
 void job_plan_conclude(struct job_plan *job);

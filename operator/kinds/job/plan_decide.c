@@ -9,16 +9,15 @@ static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops
 }
 
 static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *ops,
-                             json_t **ret_result, struct error *err) {
+                             struct plan_result *ret_result, struct error *err) {
     const json_t *object = job->observed->object;
-    const char *needs = NULL;
     bool is_readable = ops->read_spec(job, &job->problem) == 0;
     if (!is_readable && job->problem.kind != ERROR_INVALID) {
         *err = job->problem;
         return -1;
     }
     if (is_readable || tree_get(object, ops->begun)) {
-        ops->go_on(job, &needs);
+        ops->go_on(job);
     } else {
         conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", job->problem.text);
     }
@@ -29,13 +28,13 @@ static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *op
     /* A specHash in the status fixes the spec; a spec that was changed before that can still be
      * restored. */
     bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
-    *ret_result = job_plan_result(job, ops->status(job, is_open ? job->stored : object), needs);
+    job_plan_finish(job, ops->status(job, is_open ? job->stored : object), ret_result);
     return 0;
 }
 
 int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
-                    const struct job_observed *observed, int64_t now_ms, json_t **ret_result,
-                    struct error *err) {
+                    const struct job_observed *observed, int64_t now_ms,
+                    struct plan_result *ret_result, struct error *err) {
     const json_t *object = observed->object;
     bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
     bool is_finished = conditions_is_finished(object);
@@ -48,6 +47,6 @@ int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
     } else {
         return decide_unfinished(job, ops, ret_result, err);
     }
-    *ret_result = job_plan_result(job, conditions_seen(object), NULL);
+    job_plan_finish(job, conditions_seen(object), ret_result);
     return 0;
 }

@@ -20,9 +20,8 @@ struct job_plan_ops {
     void (*read)(struct job_plan *job);
     /* Reads the spec of job->observed->object. INVALID: it is kept as job->problem. */
     int (*read_spec)(struct job_plan *job, struct error *err);
-    /* The next step of a job whose spec can be read, or that has begun: sets the conditions.
-     * *ret_needs: see job_plan_result. */
-    void (*go_on)(struct job_plan *job, const char **ret_needs);
+    /* The next step of a job whose spec can be read, or that has begun: sets the conditions. */
+    void (*go_on)(struct job_plan *job);
     /* Deletes pods that are alive, and ended pods that need not be kept; all: deletes everything.
      * Called when the job has just ended, and later, when its end is stored. */
     void (*clean_up)(struct job_plan *job, bool succeeded, bool all);
@@ -36,4 +35,4 @@ struct job_plan_ops {
  * members; the caller releases it. */
 NODISCARD int job_plan_decide(struct job_plan *job, const struct job_plan_ops *ops,
                               const struct job_observed *observed, int64_t now_ms,
-                              json_t **ret_result, struct error *err);
+                              struct plan_result *ret_result, struct error *err);

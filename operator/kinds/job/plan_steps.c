@@ -46,7 +46,7 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
     if (before) {
         tell_replaced(plan, before, pod_new);
     }
-    json_array_append_new(plan->create, pod_new);
+    json_array_append_new(plan->result.create, pod_new);
 }
 
 /* ---- write failures ---- */
@@ -77,7 +77,7 @@ bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {
             return true;
         }
     }
-    json_array_append(plan->apply, object);
+    json_array_append(plan->result.apply, object);
     return false;
 }
 
@@ -85,9 +85,9 @@ bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {
 static const struct failure_row *find_worst(const struct job_plan *plan,
                                             const struct write_failure **ret_failure) {
     const struct failure_row *worst = NULL;
-    for (size_t i = 0; i < json_array_size(plan->create); i++) {
+    for (size_t i = 0; i < json_array_size(plan->result.create); i++) {
         const struct write_failure *failure =
-            job_plan_write_failure_of(plan, json_array_get(plan->create, i));
+            job_plan_write_failure_of(plan, json_array_get(plan->result.create, i));
         for (size_t k = worst ? (size_t)(worst - failure_rows) + 1 : 0;
              failure && k < ARRAY_LEN(failure_rows); k++) {
             if (failure_rows[k].why == failure->why) {
@@ -142,8 +142,8 @@ bool job_plan_is_outdated(struct job_plan *plan) {
     if (!dropped) {
         return false;
     }
-    json_array_clear(plan->create);
-    json_array_clear(plan->apply);
+    json_array_clear(plan->result.create);
+    json_array_clear(plan->result.apply);
     conditions_set(
         &plan->conditions, CONDITIONS_UNDER_WAY, "CRDOutdated",
         "the CustomResourceDefinition %s is older than the controller and drops %s; upgrade "

@@ -60,8 +60,9 @@ static void report_write_failures(struct sweep_plan *plan, const char *kind) {
 
 /* Reports the first change that is wanted now and was refused before. */
 static void tell_refused_change(struct sweep_plan *plan) {
-    for (size_t i = 0; i < json_array_size(plan->job.apply); i++) {
-        const char *name = tree_text(json_array_get(plan->job.apply, i), "metadata.name", "");
+    for (size_t i = 0; i < json_array_size(plan->job.result.apply); i++) {
+        const char *name =
+            tree_text(json_array_get(plan->job.result.apply, i), "metadata.name", "");
         const struct write_failure *failure = write_failure_find(
             plan->job.observed->write_failures, (struct object_key){"DistTrain", name}, true);
         if (failure) {
@@ -209,7 +210,7 @@ static int read_spec(struct job_plan *job, struct error *err) {
     return 0;
 }
 
-static void go_on(struct job_plan *job, const char **ret_needs UNUSED) {
+static void go_on(struct job_plan *job) {
     struct sweep_plan *plan = plan_of(job);
     const char *hash = tree_text(job->observed->object, "status.specHash", NULL);
     if (!plan->is_readable) {
@@ -273,8 +274,8 @@ static const struct job_plan_ops ops = {
     .status = make_status,
 };
 
-int sweep_decide(const struct sweep_observed *observed, int64_t now_ms, json_t **ret_result,
-                 struct error *err) {
+int sweep_decide(const struct sweep_observed *observed, int64_t now_ms,
+                 struct plan_result *ret_result, struct error *err) {
     AUTO(release) struct sweep_plan plan = {.observed = observed};
     return job_plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);
 }

@@ -29,6 +29,6 @@ struct sweep_observed {
 /* The result of job/plan.h, owned by the caller: it creates DistTrains and a Pod, applies changes
  * of DistTrains (with their uid) and deletes pods. For a Sweep that has ended the plan looks only
  * at pods. With Bayesian one trial is created per reconcile pass, because each takes some ten
- * milliseconds to compute; more: the next one can be created right after this one. */
+ * milliseconds to compute; has_more: the next one can be created right after this one. */
 NODISCARD int sweep_decide(const struct sweep_observed *observed, int64_t now_ms,
-                           json_t **ret_result, struct error *err);
+                           struct plan_result *ret_result, struct error *err);

@@ -74,7 +74,7 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
         fail(plan, "", err.text);
         return;
     }
-    json_array_append_new(plan->job.create, pod);
+    json_array_append_new(plan->job.result.create, pod);
     say(plan, how, why);
 }
 

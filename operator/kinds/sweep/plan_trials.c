@@ -15,7 +15,7 @@ static void change(struct sweep_plan *plan, const struct trial_row *row, const c
                                schema_kind(plan->observed->train), "metadata", "name", row->name,
                                "namespace", plan->spec.namespace, "uid", row->uid, "spec",
                                "suspend", plan->spec.suspend, "stop", stop ? stop : row->stop);
-    json_array_append_new(plan->job.apply, change);
+    json_array_append_new(plan->job.result.apply, change);
 }
 
 void sweep_stop_all(struct sweep_plan *plan, const char *why) {
@@ -114,8 +114,8 @@ void sweep_make(struct sweep_plan *plan) {
         if (sweep_find_row(plan->observed, index)) {
             continue; /* an earlier one was refused, or is not seen yet */
         }
-        if (is_bayes && json_array_size(plan->job.create) > 0) {
-            plan->job.has_more = true;
+        if (is_bayes && json_array_size(plan->job.result.create) > 0) {
+            plan->job.result.has_more = true;
             return;
         }
         if (is_bayes) {
@@ -123,7 +123,7 @@ void sweep_make(struct sweep_plan *plan) {
         } else {
             space_points_at(&points, index, units);
         }
-        json_array_append_new(plan->job.create,
+        json_array_append_new(plan->job.result.create,
                               trial_make(spec, plan->observed->train, index, units));
         room--;
     }

@@ -151,8 +151,8 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     return false;
 }
 
-static int make_plan(struct sweep *sweep, const struct reconcile *request, json_t **ret_plan,
-                     struct error *err) {
+static int make_plan(struct sweep *sweep, const struct reconcile *request,
+                     struct plan_result *ret_plan, struct error *err) {
     const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
@@ -199,27 +199,9 @@ static size_t count_trials(const json_t *create) {
 }
 
 /* The time that the search took for each of the trials that are created now. */
-static void note_thought(struct sweep *sweep, const json_t *plan, int64_t took_ns) {
-    size_t count = count_trials(json_object_get(plan, "create"));
+static void note_thought(struct sweep *sweep, const struct plan_result *plan, int64_t took_ns) {
+    size_t count = count_trials(plan->create);
     sweep->thought_ns = count > 0 ? took_ns / (int64_t)count : 0;
-}
-
-static bool is_changed(const json_t *plan, const char *name) {
-    return tree_find(json_object_get(plan, "apply"), "metadata.name", name) != NULL;
-}
-
-static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
-    const json_t *events = json_object_get(plan, "events");
-    for (size_t i = 0; i < json_array_size(events); i++) {
-        const json_t *event = json_array_get(events, i);
-        struct reconcile_event one = {.type = tree_text(event, "type", ""),
-                                      .reason = tree_text(event, "reason", ""),
-                                      .note = tree_text(event, "note", ""),
-                                      .after = tree_text(event, "of", NULL)};
-        if (one.after ? is_changed(plan, one.after) : with_status) {
-            event_recorder_add(request, &one);
-        }
-    }
 }
 
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
@@ -233,27 +215,18 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         return 0;
     }
     int64_t start_ns = clock_monotonic_ns();
-    AUTO(tree_freep) json_t *plan = NULL;
+    AUTO(plan_result_release) struct plan_result plan = {0};
     if (make_plan(sweep, request, &plan, err) < 0) {
         return -1;
     }
     int64_t took_ns = clock_monotonic_ns() - start_ns;
-    json_t *create = json_object_get(plan, "create");
-    request->again_ms = tree_integer(plan, "again_ms", 0);
-    job_make_all(request, &sweep->write_failures, create);
-    note_thought(sweep, plan, took_ns);
-    sweep->running = tree_integer(plan, "status.trials.running", 0);
+    job_carry_out(request, &sweep->write_failures, &sweep->status, &plan);
+    note_thought(sweep, &plan, took_ns);
+    sweep->running = tree_integer(plan.status, "trials.running", 0);
     tell_running(state);
-    if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was postponed */
+    if (plan.has_more && json_array_size(plan.create) > 0) { /* none was postponed */
         status_write_requeue(request, RECONCILE_EVERY_MS);
     }
-    const json_t *apply = json_object_get(plan, "apply");
-    for (size_t i = 0; i < json_array_size(apply); i++) {
-        reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));
-    }
-    job_delete_all(request, plan);
-    bool with_status = status_write(request, &sweep->status, json_object_get(plan, "status"));
-    tell_events(request, plan, with_status);
     if (conditions_is_finished(request->object)) {
         forget(state, request);
     }

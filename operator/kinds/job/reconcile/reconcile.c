@@ -190,9 +190,9 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
     }
 }
 
-void job_make_all(struct reconcile *request, const struct refusals *failures, json_t *create) {
-    int64_t left_ms = failures->paused_until_ms - request->monotonic_ms;
-    request->starts_slowly = failures->denied > 0;
+static void make_all(struct reconcile *request, const struct refusals *refusals, json_t *create) {
+    int64_t left_ms = refusals->paused_until_ms - request->monotonic_ms;
+    request->starts_slowly = refusals->denied > 0;
     if (left_ms > 0 && json_array_size(create) > 0) {
         status_write_requeue(request, left_ms);
         json_array_clear(create);
@@ -200,22 +200,17 @@ void job_make_all(struct reconcile *request, const struct refusals *failures, js
     write_all(request, CLUSTER_CREATE, create);
 }
 
-/* Identified by name alone, because the cache does not have it. */
-static json_t *unwatched(const struct reconcile *request, const json_t *named) {
-    return json_pack("{s:O, s:O, s:{s:O, s:s}}", "apiVersion", json_object_get(named, "apiVersion"),
-                     "kind", json_object_get(named, "kind"), "metadata", "name",
-                     json_object_get(named, "name"), "namespace", request->namespace);
-}
-
-void job_delete_all(struct reconcile *request, const json_t *plan) {
-    size_t i;
-    json_t *named;
-    json_array_foreach(json_object_get(plan, "delete"), i, named) {
+/* The cache knows what is to go; what it does not watch is identified by its name alone. */
+static void delete_all(struct reconcile *request, const struct plan_result *plan) {
+    for (size_t i = 0; i < plan->delete_count; i++) {
+        const struct plan_deletion *one = &plan->delete[i];
         AUTO(tree_freep)
-        json_t *object = json_object_get(named, "apiVersion")
-                             ? unwatched(request, named)
-                             : cache_find(request->cache, tree_text(named, "kind", ""),
-                                          request->namespace, tree_text(named, "name", ""));
+        json_t *object = one->api_version
+                             ? json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", one->api_version,
+                                         "kind", one->object.kind, "metadata", "name",
+                                         one->object.name, "namespace", request->namespace)
+                             : cache_find(request->cache, one->object.kind, request->namespace,
+                                          one->object.name);
         if (object && !tree_get(object, "metadata.deletionTimestamp")) {
             reconcile_write(request, CLUSTER_DELETE, json_incref(object));
         }
@@ -223,20 +218,29 @@ void job_delete_all(struct reconcile *request, const json_t *plan) {
 }
 
 /* Sends the events of a status with its write, also when that was postponed; events of objects that
- * are not created are dropped. */
-static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
-    const json_t *create = json_object_get(plan, "create");
-    size_t i;
-    json_t *event;
-    json_array_foreach(json_object_get(plan, "events"), i, event) {
-        struct reconcile_event one = {.type = tree_text(event, "type", ""),
-                                      .reason = tree_text(event, "reason", ""),
-                                      .note = tree_text(event, "note", ""),
-                                      .after = tree_text(event, "of", NULL)};
-        if (one.after ? tree_find(create, "metadata.name", one.after) != NULL : with_status) {
+ * are neither created nor changed are dropped. */
+static void tell_events(struct reconcile *request, const struct plan_result *plan,
+                        bool with_status) {
+    for (size_t i = 0; i < plan->event_count; i++) {
+        const struct plan_event *event = &plan->events[i];
+        struct reconcile_event one = {
+            .type = event->type, .reason = event->reason, .note = event->note, .after = event->of};
+        bool is_due = event->of ? tree_find(plan->create, "metadata.name", event->of) ||
+                                      tree_find(plan->apply, "metadata.name", event->of)
+                                : with_status;
+        if (is_due) {
             event_recorder_add(request, &one);
         }
     }
+}
+
+void job_carry_out(struct reconcile *request, const struct refusals *refusals,
+                   const struct status_write_record *status, struct plan_result *plan) {
+    request->again_ms = plan->again_ms;
+    make_all(request, refusals, plan->create);
+    write_all(request, CLUSTER_APPLY, plan->apply);
+    delete_all(request, plan);
+    tell_events(request, plan, status_write(request, status, plan->status));
 }
 
 /* ---- one pass ---- */
@@ -267,7 +271,8 @@ static bool needs_credentials(const struct job_ops *ops, const struct kept *kept
 }
 
 static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct kept *kept,
-                    struct job_observed *observed, json_t **ret_plan, struct error *err) {
+                    struct job_observed *observed, struct plan_result *ret_plan,
+                    struct error *err) {
     if (needs_credentials(ops, kept, observed) &&
         job_credentials_make(request->object, &kept->credentials, err) < 0) {
         return -1;
@@ -276,10 +281,10 @@ static int ask_plan(const struct job_ops *ops, struct reconcile *request, struct
     if (ops->plan(request, observed, ret_plan, err) < 0) {
         return -1;
     }
-    if (!tree_get(*ret_plan, "needs")) {
+    if (!ret_plan->needs_credentials) {
         return 0;
     }
-    tree_freep(ret_plan);
+    plan_result_release(ret_plan);
     job_credentials_free(TAKE(kept->credentials));
     if (job_credentials_make(request->object, &kept->credentials, err) < 0) {
         return -1;
@@ -331,17 +336,12 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                                     .ended = kept->ended,
                                     .dropped = kept->status.dropped,
                                     .mounts = kept->mounts.messages};
-    AUTO(tree_freep) json_t *plan = NULL;
+    AUTO(plan_result_release) struct plan_result plan = {0};
     if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
-    request->again_ms = tree_integer(plan, "again_ms", 0);
     job_mounts_query(request, &kept->mounts, pods);
-    job_make_all(request, &kept->write_failures, json_object_get(plan, "create"));
-    write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
-    job_delete_all(request, plan);
-    bool with_status = status_write(request, &kept->status, json_object_get(plan, "status"));
-    tell_events(request, plan, with_status);
+    job_carry_out(request, &kept->write_failures, &kept->status, &plan);
     if (conditions_is_finished(object)) {
         forget(state, request);
         trim_all(ops, request, pods);

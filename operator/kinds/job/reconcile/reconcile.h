@@ -6,6 +6,7 @@
 #include "operator/control/controller.h"
 #include "operator/kinds/job/plan.h"
 #include "operator/kinds/job/reconcile/refusals.h"
+#include "operator/kinds/job/reconcile/status_write.h"
 
 struct job_ops {
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
@@ -13,7 +14,7 @@ struct job_ops {
     /* The kind's plan, made from the observed state and the kind's own inputs; owned by the caller.
      */
     NODISCARD int (*plan)(const struct reconcile *request, const struct job_observed *observed,
-                          json_t **ret_plan, struct error *err);
+                          struct plan_result *ret_plan, struct error *err);
     /* Whether the resource will need credentials when it begins; NULL: always. */
     bool (*begins)(const json_t *object, const struct job_options *options);
     /* Whether decisions wait for its hub's answer: it is then polled with priority (poller.h);
@@ -30,9 +31,7 @@ NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct recon
 void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
-/* Creates the planned objects, unless the cluster refused one lately: then it asks for another pass
- * at the end of the pause, and empties the list. */
-void job_make_all(struct reconcile *request, const struct refusals *failures, json_t *create);
-/* Deletes plan's `delete`, which names what is to go by kind and name: the cache knows which one
- * that is (what it does not watch has its apiVersion, too). */
-void job_delete_all(struct reconcile *request, const json_t *plan);
+/* The writes and events of a plan. Where the cluster refused a creation lately, nothing is created:
+ * another pass is asked for at the end of the pause, and `create` becomes empty. */
+void job_carry_out(struct reconcile *request, const struct refusals *refusals,
+                   const struct status_write_record *status, struct plan_result *plan);

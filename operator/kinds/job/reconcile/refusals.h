@@ -6,14 +6,16 @@
 #include "operator/control/controller.h"
 #include "operator/kinds/job/write_failure.h"
 
+struct refusal {
+    struct object_key object; /* owned */
+    bool is_change;
+    enum error_kind kind;
+    char *text;       /* owned */
+    int64_t since_ms; /* monotonic */
+};
+
 struct refusals {
-    struct refusal {
-        struct object_key object; /* owned */
-        bool is_change;
-        enum error_kind kind;
-        char *text;       /* owned */
-        int64_t since_ms; /* monotonic */
-    } * at;
+    struct refusal *at; /* the oldest first */
     size_t count;
     int denied;              /* of creations, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */

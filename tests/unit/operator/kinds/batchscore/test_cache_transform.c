@@ -8,6 +8,7 @@
 #include "operator/kinds/batchscore/pods.h"
 #include "operator/kinds/job/spec_snapshot.h"
 #include "operator/resource.h"
+#include "tests/plan_result_json.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -124,11 +125,11 @@ static json_t *plan(const struct world *world, const json_t *job, const json_t *
     AUTO(tree_freep) json_t *answer = progress(false);
     struct batchscore_observed observed = {
         .job.object = job, .job.service = service, .job.pods = pods, .job.progress = answer};
-    json_t *result = NULL;
+    struct plan_result result = {0};
     (void)world;
     CHECK_OK(batchscore_decide(&observed, clock_parse("2026-11-21T04:10:01Z"), &result, &err),
              &err);
-    return result;
+    return plan_result_json(&result);
 }
 
 static void set_job_status(struct world *world, bool is_written) {

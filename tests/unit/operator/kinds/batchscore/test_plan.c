@@ -25,7 +25,7 @@ static json_t *keep_runs(const json_t *runs) {
 }
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
-                int64_t now_ms, json_t **ret_result, struct error *err) {
+                int64_t now_ms, struct plan_result *ret_result, struct error *err) {
     AUTO(batchscore_schedule_freep)
     struct batchscore_schedule *schedule = batchscore_schedule_read(json_object_get(row, "object"));
     struct batchscore_observed all = {.job = *observed, .runs = runs, .schedule = schedule};

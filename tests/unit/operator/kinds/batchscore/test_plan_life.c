@@ -11,6 +11,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
+#include "tests/plan_result_json.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -171,9 +172,9 @@ static json_t *look(struct world *world, bool answers) {
                                            .job.service = world->service,
                                            .job.pods = world->pods,
                                            .job.progress = answers ? progress : NULL};
-    json_t *result = NULL;
+    struct plan_result result = {0};
     CHECK_OK(batchscore_decide(&observed, world->now_ms, &result, &err), &err);
-    return result;
+    return plan_result_json(&result);
 }
 
 static json_t *find_pod(const struct world *world, const char *name, size_t *ret_index) {

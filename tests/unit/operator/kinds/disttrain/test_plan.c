@@ -9,10 +9,10 @@
 
 /* For a job that has ended the controller keeps less of its pods (cache_transform.h): the same pods
  * are deleted, and the same remain. */
-static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, const json_t *result,
-                         struct error *err) {
+static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms,
+                         const struct plan_result *result, struct error *err) {
     AUTO(tree_freep) json_t *pods = json_array();
-    AUTO(tree_freep) json_t *other = NULL;
+    AUTO(plan_result_release) struct plan_result other = {0};
     struct disttrain_observed less = *all;
     size_t i;
     json_t *pod;
@@ -25,17 +25,20 @@ static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, c
     if (disttrain_decide(&less, now_ms, &other, err) < 0) {
         return -1;
     }
-    bool is_same = json_equal(json_object_get(result, "delete"), json_object_get(other, "delete"));
+    bool is_same = result->delete_count == other.delete_count;
+    for (size_t k = 0; k < other.delete_count; k++) {
+        is_same &= plan_result_deletes(result, other.delete[k].object);
+    }
     return is_same ? 0 : error_set(err, ERROR_INVALID, "of pods that are trimmed others go");
 }
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
-                int64_t now_ms, json_t **ret_result, struct error *err) {
+                int64_t now_ms, struct plan_result *ret_result, struct error *err) {
     (void)runs;
     struct disttrain_observed all = {.job = *observed, .not_yet = tree_text(row, "notYet", NULL)};
     int done = disttrain_decide(&all, now_ms, ret_result, err);
     bool is_over = done == 0 && observed->pods && conditions_is_finished(observed->object);
-    return is_over ? check_trimmed(&all, now_ms, *ret_result, err) : done;
+    return is_over ? check_trimmed(&all, now_ms, ret_result, err) : done;
 }
 
 static const struct plan_rows goldens = {.folder = "tests/data/plan-dt", .plan = plan};

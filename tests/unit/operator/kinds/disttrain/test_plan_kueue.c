@@ -8,6 +8,7 @@
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/time/clock.h"
+#include "tests/plan_result_json.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -298,9 +299,9 @@ static json_t *look(struct world *world, json_t *seen) {
     struct error err = {0};
     struct disttrain_observed observed = {
         .job.object = world->object, .job.service = world->service, .job.pods = seen};
-    json_t *result = NULL;
+    struct plan_result result = {0};
     CHECK_OK(disttrain_decide(&observed, world->now_ms, &result, &err), &err);
-    return result;
+    return plan_result_json(&result);
 }
 
 static void delete_one(struct world *world, const json_t *named) {

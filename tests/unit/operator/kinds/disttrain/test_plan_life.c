@@ -9,6 +9,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/object.h"
+#include "tests/plan_result_json.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -215,9 +216,9 @@ static json_t *look(struct world *world, bool answers) {
                                           .job.pods = world->pods,
                                           .job.progress =
                                               answers && running_hub(world) ? progress : NULL};
-    json_t *result = NULL;
+    struct plan_result result = {0};
     CHECK_OK(disttrain_decide(&observed, world->now_ms, &result, &err), &err);
-    return result;
+    return plan_result_json(&result);
 }
 
 static size_t find_pod(const struct world *world, const char *name) {

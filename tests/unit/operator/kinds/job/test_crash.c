@@ -187,7 +187,7 @@ static bool is_hub(const json_t *pod) {
 
 /* The plan, also for features that this version refuses. */
 static int plan_gang(const struct reconcile *request, const struct job_observed *observed,
-                     json_t **ret_plan, struct error *err) {
+                     struct plan_result *ret_plan, struct error *err) {
     struct disttrain_observed all = {.job = *observed};
     return disttrain_decide(&all, request->wall_ms, ret_plan, err);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
+#include "tests/plan_result_json.h"
 #include "tests/write_failures_json.h"
 
 const int64_t start_ms = 1790000000000;
@@ -248,13 +249,13 @@ json_t *plan(const struct world *world) {
     json_object_foreach(world->pods, name, trial) {
         json_array_append(pods, trial);
     }
-    json_t *result = NULL;
+    struct plan_result result = {0};
     CHECK_OK(sweep_decide(&observed, world->now_ms, &result, &err), &err);
     for (size_t i = 0; i < count; i++) {
         trial_row_release(&rows[i]);
     }
     free(rows);
-    return result;
+    return plan_result_json(&result);
 }
 
 /* All writes of a reconcile pass in some order, or only some of them. */

@@ -63,7 +63,7 @@ static void release(struct rows *rows) {
 }
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
-                int64_t now_ms, json_t **ret_result, struct error *err) {
+                int64_t now_ms, struct plan_result *ret_result, struct error *err) {
     struct sweep_spec spec;
     struct rows own = {0}, warm = {0};
     struct error ignored = {0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sweeps through their whole lives (sweep_world.h), ends, and events on the way. */
+#include "tests/plan_result_json.h"
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
 /* ---- lives ---- */
@@ -305,15 +306,16 @@ static void test_what_does_not_begin(void) {
     struct sweep_observed observed = {
         .job.object = world.sweep, .train = train, .warm_missing = "earlier"};
     struct error err = {0};
-    AUTO(tree_freep) json_t *cold = NULL;
-    CHECK_OK(sweep_decide(&observed, start_ms, &cold, &err), &err);
+    struct plan_result result = {0};
+    CHECK_OK(sweep_decide(&observed, start_ms, &result, &err), &err);
+    AUTO(tree_freep) json_t *cold = plan_result_json(&result);
     CHECK_INT(json_array_size(json_object_get(cold, "create")), 0);
     CHECK_STR(tree_text(object_condition(json_object_get(cold, "status"), "Stalled"), "reason", ""),
               "WarmStartMissing");
     observed.warm_missing = NULL;
     json_object_set_new(tree_get(world.sweep, "spec.trial"), "workers", json_integer(0));
-    AUTO(tree_freep) json_t *wrong = NULL;
-    CHECK_OK(sweep_decide(&observed, start_ms, &wrong, &err), &err);
+    CHECK_OK(sweep_decide(&observed, start_ms, &result, &err), &err);
+    AUTO(tree_freep) json_t *wrong = plan_result_json(&result);
     const json_t *condition = object_condition(json_object_get(wrong, "status"), "Succeeded");
     CHECK_STR(tree_text(condition, "reason", ""), "SpecInvalid");
     CHECK(text_starts(tree_text(condition, "message", ""),
