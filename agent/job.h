@@ -1,5 +1,6 @@
 /* job.h: the contract with the operator, as docs/pod-contract.md has it: what a pod gets in its
- * environment, how it is stopped, and what it leaves behind. For both roles. */
+ * environment, how it is stopped, and what it leaves behind. For the coordinator and the workers of
+ * a BatchScore. */
 #pragma once
 
 #include "lib/error.h"
@@ -7,8 +8,8 @@
 
 enum job_role { JOB_COORDINATOR, JOB_WORKER };
 
-/* Texts are borrowed from the environment or from spec, but for the secrets: those are owned, and
- * the environment (getenv, /proc/PID/environ) holds them no more once they are read. */
+/* Texts are borrowed from the environment or from spec, except the secrets: these are owned, and
+ * job_read removes them from the environment (getenv, /proc/PID/environ). */
 struct job {
     const char *name, *run; /* WINDLASS_JOB, WINDLASS_RUN (16 hexadecimal digits) */
     const char *worker;     /* WINDLASS_WORKER: this pod's name */
@@ -21,16 +22,18 @@ struct job {
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *output; /* VOLUME/path */
-    /* of a cell (ledger.h): of a mini-batch; is_auto: 1; of a table 1, too: its lines are
-     * mini-batches as they are (input.h) */
+    /* Items of a cell (ledger.h): miniBatchSize; with is_auto 1; of a table 1, too, since each of
+     * its lines is a mini-batch (input.h). */
     int64_t batch_items;
     bool is_auto; /* spec.miniBatchSize is auto: a lease has as many cells as fit */
     int max_tries;
     int64_t timeout_ms;
-    int slots; /* leases side by side in a worker: processesPerWorker; of a network, its GPUs */
-    /* failed items, and mini-batches with such, that end the job when there are more; -1: any */
+    int slots; /* leases that a worker scores at the same time: processesPerWorker; of a network,
+                  its GPUs */
+    /* The job fails if more items, or more mini-batches with failed items, have failed; -1: never.
+     */
     int64_t errors_max, batch_errors_max;
-    double batch_errors_percent;
+    double batch_errors_percent; /* likewise, of all mini-batches; < 0: never */
 };
 
 /* Fails with INVALID and a line that names the variable or the field. */

@@ -31,3 +31,19 @@ int pod_command_run(int argc, char **argv, const char *about, enum job_role role
     job_release(&job);
     return code;
 }
+
+int pod_command_read_spec(int argc, char **argv, const struct command_help *help,
+                          json_t **ret_spec) {
+    static const struct option options[] = {{.name = NULL}};
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || job_read_spec(ret_spec, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", help->usage, err.text);
+        return error_exit_code(&err);
+    }
+    return -1;
+}

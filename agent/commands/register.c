@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/register.h"
 
-#include "agent/job.h"
+#include "agent/commands/pod_command.h"
 #include "agent/store/registered.h"
 #include "lib/log.h"
-#include "lib/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,24 +52,18 @@ static void say_last(const json_t *spec, const struct error *err) {
 }
 
 int register_command(int argc, char **argv) {
-    static const struct option none[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent register",
         .about = "Copies the best model of a Sweep to PATH/NAME/VERSION, atomically, and names it\n"
                  "in PATH/NAME/latest. Started by windlass, with its job in the environment\n"
                  "(WINDLASS_SPEC, and one variable for each volume).",
     };
-    struct option_list words = {0};
     struct error err = {0};
     AUTO(tree_freep) json_t *spec = NULL;
     prctl(PR_SET_DUMPABLE, 0); /* as in pod_command.c */
-    int result = options_read(argc, argv, &help, none, &words, &err);
-    if (result > 0) {
-        return 0;
-    }
-    if (result < 0 || job_read_spec(&spec, &err) < 0) {
-        fprintf(stderr, "windlass-agent %s: %s\n", argv[0], err.text);
-        return error_exit_code(&err);
+    int code = pod_command_read_spec(argc, argv, &help, &spec);
+    if (code >= 0) {
+        return code;
     }
     if (carry_out(spec, &err) < 0) {
         log_event(LOG_ERROR, "%s", err.text);

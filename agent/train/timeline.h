@@ -22,7 +22,7 @@ enum {
 struct timeline;
 struct timeline_options {
     struct store *store; /* borrowed */
-    const char *host;    /* for people */
+    const char *host;    /* shown in the trace */
     int rank, size;
     int64_t zero_ns;  /* clock_monotonic_ns of the shared moment */
     size_t bytes_max; /* 0: TIMELINE_BYTES_MAX */

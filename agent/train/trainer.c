@@ -192,9 +192,9 @@ static int leave(struct trainer *trainer, struct error *err) {
 static int step(struct trainer *trainer, const struct batch *batch, int64_t since_ns,
                 struct period *period, struct error *err) {
     const struct train_job *job = trainer->job;
-    struct step_wish wish = {.saves = wants_save(trainer),
-                             .leaves = job->is_stopped && job->is_stopped(),
-                             .is_recorded = timeline_begin(trainer->timeline, batch->step + 1)};
+    struct step_request wish = {.saves = wants_save(trainer),
+                                .leaves = job->is_stopped && job->is_stopped(),
+                                .is_recorded = timeline_begin(trainer->timeline, batch->step + 1)};
     double total = (double)batch->total;
     if (wish.is_recorded) {
         /* Viewers expect a nested interval to begin later than the outer one. */

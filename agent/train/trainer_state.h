@@ -33,12 +33,12 @@ struct trainer {
     const struct train_job *job;
     struct comm *comm;
     /* the network */
-    struct model *model; /* spec.model.path; NULL: a new one */
-    struct graph made;
-    const struct graph *network;
+    struct model *model;         /* spec.model.path; NULL: a new one */
+    struct graph made;           /* the new network, if model is NULL */
+    const struct graph *network; /* of model, or `made` */
     int opset;
-    struct training_graph graph;
-    struct graph evaluation; /* the network with weights and statistics as inputs */
+    struct training_graph graph; /* forward, loss and gradients */
+    struct graph evaluation;     /* the network with weights and statistics as inputs */
     struct device *device;
     /* data */
     struct dataset *train, *test; /* test: may be NULL */
@@ -49,7 +49,7 @@ struct trainer {
     int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: done */
     uint64_t seed;
     struct rate rate;
-    int64_t save_every_ms, saved_ms;
+    int64_t save_every_ms, saved_ms; /* between checkpoints; when the last one was begun */
     /* memory: variables and statistics, in the order of the lists in the graph */
     float **weights; /* [variable_count]; device memory, as gradients and the optimizer's state */
     float **statistics; /* [2 * norm_count]: mean, variance; host memory */
@@ -117,7 +117,7 @@ NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, con
                                    size_t count, struct error *err);
 NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
                                   size_t count, struct error *err);
-/* How the reducer accesses the buckets. */
+/* The functions by which the reducer (reducer.h) reads and writes the buckets on this device. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);
 /* To be called when all steps that compute the bucket's gradients were started: the reducer may sum
@@ -125,12 +125,12 @@ NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_
 NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
 void trainer_free_memory(struct trainer *trainer);
 /* trainer_step.c: computes new weights and summed scalars from a batch. */
-struct step_wish {
+struct step_request {
     bool saves, leaves; /* requests of this rank; if one rank requests it, all ranks do it */
     bool is_recorded;   /* in the timeline */
 };
 NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
-                           const struct step_wish *wish, struct error *err);
+                           const struct step_request *wish, struct error *err);
 /* Sets the statistics of norms to the ranks' mean. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 

@@ -150,8 +150,8 @@ static int apply(struct trainer *trainer, int64_t step, double rate, bool is_rec
     return 0;
 }
 
-int trainer_step(struct trainer *trainer, const struct batch *batch, const struct step_wish *wish,
-                 struct error *err) {
+int trainer_step(struct trainer *trainer, const struct batch *batch,
+                 const struct step_request *wish, struct error *err) {
     size_t place = trainer->buckets.places[trainer->graph.variable_count].start;
     float *scalars = trainer->gradients + place / sizeof(float);
     double rate = rate_at(&trainer->rate, batch->step);

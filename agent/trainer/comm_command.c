@@ -168,8 +168,7 @@ static int check_main(int argc, char **argv, struct error *err) {
                  "error.",
         .examples = "mpirun -np 4 windlass-trainer comm check\n"
                     "  windlass-trainer comm check --rounds 3     # one process",
-        .words_min = 0,
-        .words_max = 0};
+    };
     struct option_list words = {0};
     int read = options_read(argc, argv, &help, options, &words, err);
     if (read != 0) {

@@ -127,8 +127,7 @@ static int train_main(int argc, char **argv, struct error *err) {
                  "TensorBoard and, with timeline, rank.N.json for Perfetto. An interrupted\n"
                  "training continues from its checkpoint. A rank that hears nothing from the\n"
                  "others for restart.hangSeconds (default 300; 0: no limit) exits with 4.",
-        .words_min = 0,
-        .words_max = 0};
+    };
     struct option_list words = {0};
     int read = options_read(argc, argv, &help, options, &words, err);
     if (read != 0) {

@@ -37,7 +37,7 @@ typedef int input_line(void *context, const char *line, size_t size, const char 
 
 struct input_listing {
     const json_t *spec;
-    bool is_look;             /* only checks that the input is not empty; one line is enough */
+    bool checks_only;         /* only one line is wanted: is there any input? */
     const char *after;        /* the mark of the last known line; NULL: from the start */
     struct store *scratch;    /* for sorting what does not fit into memory */
     const char *scratch_name; /* prefix of those objects, which are removed afterwards */

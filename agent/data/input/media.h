@@ -5,8 +5,9 @@
  * mini-batch to a worker and read its items. A new input kind is one file and one row in
  * agent/registry.c.
  *
- * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join Worker:
- *    media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... -> finish */
+ * Calls of a coordinator: media_find, list; work(first, count) for each mini-batch; join.
+ * Calls of a worker: media_find; for each lease reader_open(work) and writer_open(work), then
+ * reader_next and writer_add for each item, then writer_finish. */
 #pragma once
 
 #include "agent/data/image/picture.h"

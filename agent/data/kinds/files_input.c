@@ -137,7 +137,7 @@ static int walk_folder(struct walk *walk, struct error *err) {
         return -1;
     }
     /* All names of a folder are read before the first one is passed on in order. */
-    if (walk->listing->is_look && path_has_file(walk->folder, is_wanted, walk)) {
+    if (walk->listing->checks_only && path_has_file(walk->folder, is_wanted, walk)) {
         return walk->line(walk->context, "null", strlen("null"), NULL, err);
     }
     if (by_time) {

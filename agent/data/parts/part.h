@@ -14,13 +14,13 @@ struct part {
     uint32_t crc;
 };
 
-/* The parts of a video, by cell, for its join. A part of several cells is at its first cell; the
- * places of the other cells are empty. */
+/* Where a committed result of a video is, for the join. A part may cover several cells (ledger.h):
+ * its first cell has the place, the others have cells = 0. */
 struct part_place {
     int64_t epoch, lease, size_bytes;
-    int64_t cells; /* 0: no part here */
+    int64_t cells; /* that the part covers; 0: no part begins at this cell */
     uint32_t crc;
-    bool is_there;
+    bool is_there;  /* committed, as an object */
     bool is_broken; /* set by the join: missing, or differs from the commit */
 };
 struct parts {

@@ -27,10 +27,11 @@ enum {
     SPLIT_RUNS = 3,
 };
 
-/* The result of scanning a chunk from one start state. Offsets are in the file; a row's end is the
- * offset after its newline; -1: none. */
+/* The result of scanning a chunk from one start state. Offsets are in the file. A row's end is the
+ * offset after its newline. A target is a multiple of block_bytes; its cut is the first row end at
+ * or after it. -1: none in this chunk. */
 struct split_run {
-    enum split_state end;
+    enum split_state end; /* the state after the chunk */
     int64_t first_end, last_end;
     int64_t cut[SPLIT_CUTS]; /* for each target in (offset, offset + size] */
 };

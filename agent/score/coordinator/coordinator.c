@@ -240,7 +240,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
 /* Grants no more leases, lets running ones end, then stores everything that was accepted. */
 static int drain(struct coordinator *coordinator, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
-    coordinator->dispatcher.gives = false;
+    coordinator->dispatcher.grants = false;
     while (ledger_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
         if (work(coordinator, false, err) < 0) {
             return -1;
@@ -270,7 +270,7 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
 }
 
 static int lease_phase(struct coordinator *coordinator, struct error *err) {
-    coordinator->dispatcher.gives = true;
+    coordinator->dispatcher.grants = true;
     coordinator->dispatcher.progress.state = PROGRESS_RUNNING;
     coordinator->dispatcher.progress.knows_storage = true;
     coordinator->dispatcher.progress.excludes = store_can(coordinator->prepared.output).creates;

@@ -85,7 +85,7 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
     const struct journal_failure failure = {
         .fault = said->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
         .cause = said->cause ? said->cause : "wrong number of results"};
-    if (verdict == LEDGER_RETRY && said->fault != LEDGER_BACK) {
+    if (verdict == LEDGER_RETRY && said->fault != LEDGER_HANDED_BACK) {
         note_failure(dispatcher, journal_retried(journal_of(dispatcher), ret_lease, &failure, &err),
                      &err);
     } else if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
@@ -132,7 +132,7 @@ static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease
                                      .took_us = -1,
                                      .cause = cause};
         if (lease->cells > 1) { /* we chose the size: lease the cells again in smaller leases */
-            said.fault = LEDGER_BACK;
+            said.fault = LEDGER_HANDED_BACK;
             ledger_limit(ledger_of(dispatcher), lease->cells / 2);
         }
         (void)report(dispatcher, &said, NULL, &ended);
@@ -142,7 +142,7 @@ static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease
               lease->try, connection->name);
 }
 
-static void take_away(struct dispatcher *dispatcher, const struct ledger_taken *taken) {
+static void take_away(struct dispatcher *dispatcher, const struct ledger_revoked *taken) {
     struct connection *connection = dispatcher->connection_of[taken->lease.worker];
     const struct journal_failure failure = {
         .fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_TIMEOUT,
@@ -174,16 +174,16 @@ static void take_away(struct dispatcher *dispatcher, const struct ledger_taken *
 }
 
 void dispatcher_settle(struct dispatcher *dispatcher) {
-    struct ledger_taken taken;
+    struct ledger_revoked taken;
     struct ledger_lease lease;
     int64_t now_ms = clock_monotonic_ms();
     if (!dispatcher->prepared || dispatcher->is_closed || dispatcher->is_paused) {
         return;
     }
-    while (ledger_take(ledger_of(dispatcher), now_ms, &taken)) {
+    while (ledger_next_revoked(ledger_of(dispatcher), now_ms, &taken)) {
         take_away(dispatcher, &taken);
     }
-    while (dispatcher->gives && !dispatcher->failure.kind &&
+    while (dispatcher->grants && !dispatcher->failure.kind &&
            !journal_is_full(journal_of(dispatcher)) &&
            ledger_grant(ledger_of(dispatcher), now_ms, &lease)) {
         run_progress_start(&dispatcher->progress, now_ms);
@@ -355,7 +355,7 @@ static void admit_all(struct dispatcher *dispatcher) {
 
 void dispatcher_start(struct dispatcher *dispatcher, struct prepared_job *prepared) {
     dispatcher->prepared = prepared;
-    dispatcher->gives = true;
+    dispatcher->grants = true;
     admit_all(dispatcher);
     dispatcher_settle(dispatcher);
 }
@@ -375,7 +375,7 @@ static const char *first_cause(const struct message_result *result, struct error
 
 static void on_result(struct dispatcher *dispatcher, const struct connection *connection,
                       const struct message_result *result) {
-    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_BACK};
+    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_HANDED_BACK};
     struct error line = {0}; /* an error's text is one clean, bounded line */
     struct ledger_lease lease;
     struct ledger_report said = {.worker = connection->worker,

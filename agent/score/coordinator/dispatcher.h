@@ -20,17 +20,18 @@ struct deferred_message;
 struct dispatcher {
     const struct job *job;
     struct server *server;
-    struct prepared_job *prepared; /* NULL while listing: no worker is admitted */
+    struct prepared_job
+        *prepared; /* borrowed; NULL while the input is listed: no worker is admitted */
     struct run_progress progress;
     struct connection *connections;
     struct connection **connection_of; /* by worker index; NULL: not connected */
     size_t connection_of_count;
     bool is_closed;       /* a worker that connects now gets DONE */
-    bool gives;           /* leases are granted */
+    bool grants;          /* leases are granted */
     int64_t publishing;   /* committed leases whose files workers are publishing */
     int64_t published_ms; /* the last time one of them was sent or finished */
-    int64_t losses;       /* workers that disconnected without leaving */
-    struct error failure; /* of the journal; the job cannot continue */
+    int64_t losses;       /* workers that disconnected without a LEAVING message */
+    struct error failure; /* the journal's first error; the job cannot continue then */
     bool is_paused;       /* between dispatcher_pause and dispatcher_resume */
     struct deferred_message *deferred, **deferred_end; /* messages, oldest first */
     size_t deferred_bytes;

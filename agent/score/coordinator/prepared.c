@@ -197,7 +197,7 @@ static int try_lines(const struct job *job, const struct prepared_job *prepared,
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
     json_object_del(tree_get(spec, "input.table"), "partitionKeys");
-    struct input_listing listing = {.spec = spec, .is_look = true};
+    struct input_listing listing = {.spec = spec, .checks_only = true};
     struct error found = {0};
     if (prepared->media->lines->list(&listing, enough, NULL, &found) == 0 ||
         found.kind == ERROR_CANCELLED) {

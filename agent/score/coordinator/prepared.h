@@ -1,5 +1,7 @@
-/* prepared.h: checks a job before any worker starts, within 5 s: lists the input, loads the
- * network, tests and claims the output. */
+/* prepared.h: a job that is ready for workers. prepared_open checks all that can be checked within
+ * 5 s, so that a mistake in the manifest shows before any worker starts: it lists the input (or
+ * begins to), loads the network, and tests and claims the output. For the coordinator.
+ */
 #pragma once
 
 #include "agent/data/input/list.h"
@@ -9,13 +11,14 @@
 
 struct prepared_job {
     const struct media *media;
-    enum sink_form form;
-    struct listing *listing;  /* NULL where there are lines ... */
-    struct list *list;        /* ... which are still being listed */
-    struct item_names *names; /* NULL until the first use */
-    int64_t items;            /* known frames or lines; with a listing: all */
-    int64_t cell_items;       /* frames or lines of each mini-batch except the last */
-    json_t *files; /* what the results depend on, see scorer.h: the spec's field -> SHA-256 */
+    enum sink_form form;     /* what workers make of their results (sink.h) */
+    struct listing *listing; /* the input, for kinds without lines (media.h); else NULL */
+    struct list
+        *list; /* the input, for kinds with lines (input.h), maybe still growing; else NULL */
+    struct item_names *names; /* NULL until the first prepared_name */
+    int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
+    int64_t cell_items; /* of them in each cell (ledger.h) except the last */
+    json_t *files;      /* what the results depend on, see scorer.h: the spec's field -> SHA-256 */
     struct store *output;
     int lock_fd;        /* advisory (path_lock.h); -1: none */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
@@ -30,13 +33,14 @@ void prepared_release(struct prepared_job *prepared);
 
 /* Adds the cells to the ledger that were listed since the last call. */
 NODISCARD int prepared_extend(struct prepared_job *prepared, struct error *err);
-/* The description of cells [first, first + cells) for a worker, as JSON text; the caller frees.
- * EXHAUSTED: larger than a message can be; INVALID: a page of the list is torn. */
+/* What a worker needs to score cells [first, first + cells): the `work` of a lease (message.h), as
+ * JSON text; the caller frees. EXHAUSTED: larger than a message can be; INVALID: a page of the list
+ * is torn. */
 NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_t cells,
                             char **ret_work, struct error *err);
 /* Appends the display name of an item, by its index in a cell: a file's path, "frame 17",
  * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
-/* For a finished run that is started again: INVALID if its input has changed. */
+/* For a finished run that is started again: lists the input once more. INVALID: it has changed. */
 NODISCARD int prepared_compare(struct prepared_job *prepared, struct error *err);

@@ -27,8 +27,10 @@ struct run_progress {
     /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
-    const char *summary;          /* spec path; NULL: not written */
-    bool knows_storage, excludes; /* the output's storage lets one coordinator exclude another */
+    const char *summary; /* spec path; NULL: not written */
+    bool knows_storage;  /* the output is open, so `excludes` is valid */
+    bool excludes; /* the output's storage creates objects exclusively: of two coordinators only one
+                      can commit */
     int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
     int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
     struct run_progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */

@@ -1,5 +1,7 @@
-/* trigger_watcher.h: waits until a run is due: until the object of spec.trigger exists and differs
- * from the mark, or until the input differs. Between two runs a separate pod does this
+/* trigger_watcher.h: waits until a run is due: until the object of spec.trigger exists and has
+ * changed since the last run, or until the input has changed. A mark is a hash of what was seen
+ * (names, sizes, change tokens); equal marks mean that nothing has changed. Between two runs a
+ * separate pod does this
  * (`windlass-agent watch`). It needs no Service, token or response: it exits, and its termination
  * message reports the observation. docs/series.md. */
 #pragma once

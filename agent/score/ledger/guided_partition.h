@@ -1,9 +1,10 @@
 /* guided_partition.h: divides the input among slots. PURE; used by the ledger only. Every slot
  * works through a separate range, so that a video's decoder continues at its position; if cells
- * were dealt in turn, each slot would decode every frame. Ranges shrink towards the end (guided
- * self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987). When everything is
- * divided, a slot without cells steals half of another slot's range, so no cell waits for a slow or
- * lost slot. Every call is O(1), amortised. */
+ * were given to slots in turn, each slot would decode every frame. Ranges shrink towards the end
+ * (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987). A cell is
+ * dealt when a slot gets it for the first time. When everything is divided, a slot without cells
+ * steals half of another slot's range, so no cell waits for a slow or lost slot. Every call is
+ * O(1), amortised. */
 #pragma once
 
 #include "lib/base.h"

@@ -45,12 +45,12 @@ static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
                        enum ledger_verdict verdict, const char *cause) {
     ledger->taken =
         cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
-    struct ledger_taken *taken = &ledger->taken[ledger->taken_count++];
+    struct ledger_revoked *taken = &ledger->taken[ledger->taken_count++];
     bool is_lost = verdict != LEDGER_IGNORED;
-    *taken = (struct ledger_taken){.lease = *lease,
-                                   .verdict = verdict,
-                                   .is_lost = is_lost,
-                                   .fault = is_lost ? LEDGER_MACHINE : LEDGER_NO_FAULT};
+    *taken = (struct ledger_revoked){.lease = *lease,
+                                     .verdict = verdict,
+                                     .is_lost = is_lost,
+                                     .fault = is_lost ? LEDGER_MACHINE : LEDGER_NO_FAULT};
     snprintf(taken->cause, sizeof taken->cause, "%s", cause);
 }
 
@@ -150,12 +150,13 @@ static enum ledger_verdict end_badly(struct ledger *ledger, struct ledger_lease 
         remember_failure(ledger, lease, failed, bad->cause);
         return is_partial ? LEDGER_PARTIAL : LEDGER_FAILED;
     }
-    if (bad->fault != LEDGER_BACK) {
+    if (bad->fault != LEDGER_HANDED_BACK) {
         ledger->batches_retried += lease->cells;
         ledger->items_retried += lease->items;
     }
     if (!twin_goes_on) {
-        int64_t middle = bad->fault == LEDGER_BACK ? end : lease->first + (lease->cells + 1) / 2;
+        int64_t middle =
+            bad->fault == LEDGER_HANDED_BACK ? end : lease->first + (lease->cells + 1) / 2;
         cells_put_back(&ledger->cells, lease->first, middle);
         cells_put_back(&ledger->cells, middle, end);
     }
@@ -315,7 +316,7 @@ static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_le
     }
     struct queued_lease lease = ledger->slots.leases[first];
     if (ledger->slots.of[lease.slot].head != first) {
-        return false; /* ledger_take takes it back */
+        return false; /* ledger_next_revoked takes it back */
     }
     lease.number = ledger->next_lease++;
     lease.try = next_try(ledger, lease.first, lease.cells);
@@ -336,10 +337,10 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
     int32_t most = 1;
     bool grows = false;
     if (ledger->options.is_auto) {
-        struct size_question question = {.waiting = waiting(ledger),
-                                         .slots = ledger->slots_present,
-                                         .timeout_us = ledger->options.timeout_ms * 1000,
-                                         .most = ledger->lease_cells};
+        struct size_query question = {.waiting = waiting(ledger),
+                                      .slots = ledger->slots_present,
+                                      .timeout_us = ledger->options.timeout_ms * 1000,
+                                      .most = ledger->lease_cells};
         most = sizes_next(&ledger->sizes, &question, &grows);
     }
     int slot = pick_slot(ledger, waiting(ledger) / most, grows);
@@ -361,7 +362,7 @@ void ledger_limit(struct ledger *ledger, int32_t cells) {
 
 /* ---- revoking ------------------------------------------------------------------------------- */
 
-static bool take_told(struct ledger *ledger, struct ledger_taken *ret_taken) {
+static bool take_told(struct ledger *ledger, struct ledger_revoked *ret_taken) {
     if (ledger->taken_next == ledger->taken_count) {
         ledger->taken_next = ledger->taken_count = 0;
         return false;
@@ -393,14 +394,14 @@ static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
     return MIN(run_ms, wait_ms);
 }
 
-static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken) {
+static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken) {
     int index = -1;
     if (now_ms < next_expired(ledger, &index) || index < 0) {
         return false;
     }
     struct ledger_slot *slot = &ledger->slots.of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
-    *ret_taken = (struct ledger_taken){.lease = ledger_view(ledger, slot->head)};
+    *ret_taken = (struct ledger_revoked){.lease = ledger_view(ledger, slot->head)};
     snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
              waits ? "its worker was not ready for it" : "no result",
              (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
@@ -417,7 +418,7 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_ta
     return true;
 }
 
-bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken) {
+bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken) {
     int32_t lease = -1;
     int slot = -1;
     if (take_told(ledger, ret_taken) || take_expired(ledger, now_ms, ret_taken)) {

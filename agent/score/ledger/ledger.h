@@ -67,8 +67,8 @@ void ledger_void(struct ledger *ledger, int64_t first, int64_t cells);
 NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
                           struct error *err);
 /* The worker has disconnected and its leases are taken back. Heads are lost (no try, but a cell
- * fails after LEDGER_LOSSES_MAX losses); leases ahead were not begun. ledger_take returns each
- * head. */
+ * fails after LEDGER_LOSSES_MAX losses); leases ahead were not begun. ledger_next_revoked returns
+ * each head. */
 void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to grant, if any; call until false after every event. Slots without a lease come
@@ -76,13 +76,15 @@ void ledger_leave(struct ledger *ledger, int worker);
  * longer grow. No leases once ledger_verdict fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
-/* Limits leases to this many cells from now on (is_auto): more do not fit into one message. */
+/* Limits leases to this many cells from now on (is_auto), because the description of more cells
+ * does not fit into one message. */
 void ledger_limit(struct ledger *ledger, int32_t cells);
 
-/* Call until false, before ledger_grant. */
-bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken);
-/* The time at which ledger_take or ledger_grant next returns something without another event; -1:
- * never. */
+/* The next lease that the ledger has ended by itself: its worker is lost, its time is over, or its
+ * result is not needed any more. Call it until it returns false, before ledger_grant. */
+bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken);
+/* The time at which ledger_next_revoked or ledger_grant next returns something without another
+ * event; -1: never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
 
 /* The worker is not ready for this lease, or (is_ready) begins it only now, with its full time

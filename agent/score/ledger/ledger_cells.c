@@ -20,7 +20,7 @@ void cells_init(struct cells *cells, bool is_partitioned) {
 void cells_release(struct cells *cells) {
     free(cells->of);
     guided_partition_free(cells->partition);
-    free(cells->back);
+    free(cells->returned);
 }
 
 static void set_state(struct cells *cells, struct cell *cell, enum cell_state state) {
@@ -36,7 +36,7 @@ static void count_ends(struct cells *cells, int64_t first, int64_t end, int sign
         if (cell->state < CELL_ACCEPTED) {
             continue;
         }
-        *(cell->end == CELL_FINE ? &cells->batches.done : &cells->batches.failed) += sign;
+        *(cell->end == CELL_DONE ? &cells->batches.done : &cells->batches.failed) += sign;
         cells->items.done += sign * (int64_t)(cell->items - cell->lease_or_failed);
         cells->items.failed += sign * (int64_t)cell->lease_or_failed;
     }
@@ -65,7 +65,7 @@ void cells_extend(struct cells *cells, int64_t count) {
     for (int64_t i = cells->known; i < end; i++) {
         if (cells->of[i].state == CELL_UNKNOWN) {
             set_state(cells, &cells->of[i], CELL_WAITING);
-            cells->never += !cells->of[i].was_leased;
+            cells->never_leased += !cells->of[i].was_leased;
         }
     }
     cells->known = end;
@@ -77,20 +77,20 @@ void cells_extend(struct cells *cells, int64_t count) {
 /* ---- waiting -------------------------------------------------------------------------------- */
 
 static void heap_push(struct cells *cells, int64_t first, int64_t end) {
-    cells->back =
-        cells_grow(cells->back, cells->back_count, &cells->back_room, sizeof *cells->back);
-    size_t at = cells->back_count++;
-    while (at > 0 && cells->back[(at - 1) / 2].first > first) {
-        cells->back[at] = cells->back[(at - 1) / 2];
+    cells->returned = cells_grow(cells->returned, cells->returned_count, &cells->returned_room,
+                                 sizeof *cells->returned);
+    size_t at = cells->returned_count++;
+    while (at > 0 && cells->returned[(at - 1) / 2].first > first) {
+        cells->returned[at] = cells->returned[(at - 1) / 2];
         at = (at - 1) / 2;
     }
-    cells->back[at] = (struct cell_range){first, end};
+    cells->returned[at] = (struct cell_range){first, end};
 }
 
 static struct cell_range heap_pop(struct cells *cells) {
-    struct cell_range *heap = cells->back, smallest = heap[0];
-    struct cell_range moved = heap[--cells->back_count];
-    size_t at = 0, count = cells->back_count;
+    struct cell_range *heap = cells->returned, smallest = heap[0];
+    struct cell_range moved = heap[--cells->returned_count];
+    size_t at = 0, count = cells->returned_count;
     for (size_t child = 1; child < count; child = 2 * at + 1) {
         child += child + 1 < count && heap[child + 1].first < heap[child].first;
         if (heap[child].first >= moved.first) {
@@ -136,7 +136,7 @@ static struct cell_range next_dealt(struct cells *cells, int slot, int slots, in
 int64_t cells_next(struct cells *cells, int slot, int slots, int32_t most, int32_t *ret_count) {
     for (;;) {
         struct cell_range range =
-            cells->back_count ? heap_pop(cells) : next_dealt(cells, slot, slots, most);
+            cells->returned_count ? heap_pop(cells) : next_dealt(cells, slot, slots, most);
         int32_t count = first_waiting(cells, &range, most);
         if (count) {
             *ret_count = count;
@@ -150,7 +150,7 @@ void cells_lease(struct cells *cells, int64_t first, int64_t end, int32_t lease)
         struct cell *cell = &cells->of[i];
         set_state(cells, cell, CELL_LEASED);
         cell->lease_or_failed = lease;
-        cells->never -= !cell->was_leased;
+        cells->never_leased -= !cell->was_leased;
         cell->was_leased = true;
     }
 }
@@ -171,11 +171,11 @@ void cells_end(struct cells *cells, const struct ledger_record *record, enum cel
     count_ends(cells, first, end, -1);
     for (int64_t i = first; i < end; i++) {
         struct cell *cell = &cells->of[i];
-        cells->never -= cell->state == CELL_WAITING && !cell->was_leased;
+        cells->never_leased -= cell->state == CELL_WAITING && !cell->was_leased;
         set_state(cells, cell, state);
         cell->end = record->verdict == LEDGER_FAILED    ? CELL_FAILED
                     : record->verdict == LEDGER_PARTIAL ? CELL_PARTIAL
-                                                        : CELL_FINE;
+                                                        : CELL_DONE;
         cell->items = i == first ? (int32_t)record->items : 0;
         cell->lease_or_failed = i == first ? (int32_t)record->failed : 0;
         cell->was_leased = true;

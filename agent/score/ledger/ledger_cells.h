@@ -15,8 +15,8 @@ enum cell_state {
     CELL_PUBLISHED,
     CELL_STATES
 };
-/* In ascending order: later ones replace earlier ones. */
-enum cell_end { CELL_FAILED, CELL_PARTIAL, CELL_FINE };
+/* How a cell ended. In ascending order: a later one replaces an earlier one. */
+enum cell_end { CELL_FAILED, CELL_PARTIAL, CELL_DONE };
 
 /* The items of a range that ended together are in its first cell; its other cells have 0. */
 struct cell {
@@ -33,19 +33,20 @@ struct cell_range {
 };
 
 struct cells {
-    struct cell *of;
-    size_t count, room; /* including those that only commits name */
-    int64_t known;      /* the first `known` cells may be leased */
-    int64_t in[CELL_STATES];
-    int64_t never;                      /* known, and never leased */
+    struct cell *of;                    /* [count], by number */
+    size_t count, room;                 /* including cells that only commits name */
+    int64_t known;                      /* the first `known` cells may be leased */
+    int64_t in[CELL_STATES];            /* how many known cells are in each state */
+    int64_t never_leased;               /* of the known cells */
     struct ledger_count batches;        /* done and failed */
     struct ledger_count items;          /* likewise */
-    struct guided_partition *partition; /* of the cells that were never dealt; NULL: they are dealt
-                                           in order, from `dealt` */
+    struct guided_partition *partition; /* chooses among the cells that were not leased yet; NULL:
+                                           they are leased in order, from `dealt` on */
     int64_t dealt;
-    struct cell_range *back; /* min-heap of ranges that came back; may have cells that do not wait
-                                any more */
-    size_t back_count, back_room;
+    /* A min-heap, by first cell, of ranges whose lease failed or was revoked. Some of their cells
+     * may have got a result since. */
+    struct cell_range *returned;
+    size_t returned_count, returned_room;
 };
 
 /* Makes room for one more element in an array, doubling it if it is full. */

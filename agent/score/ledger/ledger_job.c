@@ -65,7 +65,7 @@ int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_l
 static enum cell_end end_of(enum ledger_verdict verdict) {
     return verdict == LEDGER_FAILED    ? CELL_FAILED
            : verdict == LEDGER_PARTIAL ? CELL_PARTIAL
-                                       : CELL_FINE;
+                                       : CELL_DONE;
 }
 
 int ledger_restore(struct ledger *ledger, const struct ledger_record *record, struct error *err) {
@@ -156,7 +156,7 @@ enum threshold { WITHIN, OVER_ERRORS, OVER_BATCHES, OVER_PERCENT };
 static enum threshold judge(const struct ledger *ledger) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
-    bool knows_all = ledger->is_all && cells->never == 0;
+    bool knows_all = ledger->is_all && cells->never_leased == 0;
     double share = (double)cells->batches.failed * 100;
     return options->errors_max >= 0 && cells->items.failed > options->errors_max ? OVER_ERRORS
            : options->batch_errors_max >= 0 && cells->batches.failed > options->batch_errors_max

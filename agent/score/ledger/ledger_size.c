@@ -84,8 +84,7 @@ void sizes_failed(struct sizes *sizes, int32_t cells) {
     sizes->has_failed = true;
 }
 
-int32_t sizes_next(const struct sizes *sizes, const struct size_question *question,
-                   bool *ret_grows) {
+int32_t sizes_next(const struct sizes *sizes, const struct size_query *question, bool *ret_grows) {
     double waiting = (double)question->waiting, slots = MAX(question->slots, 1);
     double wanted = question->most, part = waiting / (2 * slots);
     if (sizes->has_fit) {

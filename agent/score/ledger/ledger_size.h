@@ -35,8 +35,8 @@ struct sizes {
     struct size_sample samples[SIZE_SAMPLES]; /* the last successful leases of all workers */
     int count, next;
     double start_us, cell_us; /* a lease takes start_us + cell_us * cells */
-    double
-        all_us; /* time of a cell with its share of start-ups; time-outs need an upper estimate */
+    double all_us; /* mean time of a cell, with its share of start-ups: an upper estimate, for
+                      time-outs */
     bool has_fit, has_failed;
     int64_t largest; /* the largest successful size, less after a failure; 0: none yet */
 };
@@ -46,7 +46,7 @@ void sizes_add(struct sizes *sizes, int32_t cells, int64_t us);
 /* A lease of this many cells failed: growth restarts below this size. */
 void sizes_failed(struct sizes *sizes, int32_t cells);
 
-struct size_question {
+struct size_query {
     int64_t waiting; /* cells */
     int slots;
     int64_t timeout_us;
@@ -54,7 +54,6 @@ struct size_question {
 };
 /* Cells of the next lease. *ret_grows: it would be larger if a lease of this size had succeeded
  * before; a slot with work should get no more now. */
-int32_t sizes_next(const struct sizes *sizes, const struct size_question *question,
-                   bool *ret_grows);
+int32_t sizes_next(const struct sizes *sizes, const struct size_query *question, bool *ret_grows);
 /* The median duration of a lease of this many cells; -1: unknown. */
 int64_t sizes_median_us(const struct sizes *sizes, int32_t cells);

@@ -1,5 +1,9 @@
-/* ledger_slots.h: the leases of each slot, in lists by index, so that no event scans all slots.
- * PURE; used by the ledger only. */
+/* ledger_slots.h: the slots of all workers and their leases, in linked lists of indices, so that no
+ * event scans all slots. PURE; used by the ledger only.
+ *
+ * The head of a slot's queue is the lease that its worker runs. A lease has a twin if another slot
+ * runs the same cells as a second run (ledger.h). A late lease was revoked, but its result is still
+ * accepted. */
 #pragma once
 
 #include "agent/score/ledger/ledger_types.h"
@@ -15,20 +19,21 @@ struct queued_lease {
     int64_t number, first;
     int32_t cells;
     int try;
-    int32_t worker, slot;   /* slot: index in slots */
-    int32_t twin;           /* the other lease of these cells, or -1 */
-    int32_t chain;          /* the next of its hash; of a free one: the next free one */
+    int32_t worker, slot; /* slot: index in slots */
+    int32_t twin;         /* index, or -1 */
+    int32_t chain; /* the next lease in its hash bucket; of a free element: the next free one */
     int32_t previous, next; /* in its slot's queue; of a late one: by age */
-    int32_t older, newer;   /* leases that may get a twin, by age */
+    int32_t older, newer;   /* neighbours in the list of leases that may get a twin, by age */
     int64_t granted_ms;
-    bool is_second, is_late, is_alone; /* is_alone: in the list of older and newer */
+    bool is_second, is_late; /* is_second: the second run of its cells */
+    bool is_alone;           /* may get a twin: it is in the list of older and newer */
 };
 
 struct ledger_slot {
     int worker, number; /* number: the slot's within the worker */
     bool is_present;
-    int32_t head, tail; /* indices of leases, or -1 */
-    int held;
+    int32_t head, tail;    /* indices of leases, or -1 */
+    int held;              /* leases in the queue */
     int64_t started_ms;    /* when the lease became the head, or its worker finally was ready for
                               it */
     int64_t waits_ms;      /* since when its worker is or was not ready for it; -1: it was ready */

@@ -25,8 +25,8 @@ struct ledger {
     bool is_all;   /* all cells are known */
     int64_t batches_retried, items_retried;
     int64_t next_lease;
-    int32_t lease_cells;        /* maximum of cells in a lease */
-    struct ledger_taken *taken; /* for ledger_take: [taken_next, taken_count) */
+    int32_t lease_cells;          /* maximum of cells in a lease */
+    struct ledger_revoked *taken; /* for ledger_next_revoked: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
     struct ledger_failure *failures;
     size_t failure_count;

@@ -83,16 +83,16 @@ struct ledger_record {
 
 enum ledger_fault {
     LEDGER_NO_FAULT,
-    LEDGER_SCORER,  /* an error, a crash, a time-out, results missing: a try */
-    LEDGER_MACHINE, /* a mount, a store: counts like a lost worker */
-    LEDGER_BACK,    /* handed back: does not count */
+    LEDGER_SCORER,      /* an error, a crash, a time-out, results missing: a try */
+    LEDGER_MACHINE,     /* a mount, a store: counts like a lost worker */
+    LEDGER_HANDED_BACK, /* handed back before it began: does not count */
 };
 
-/* A lease that ended without a report from its worker. RETRY: it timed out, or its worker is lost
- * (is_lost). FAILED: likewise, and it was the last try or the last allowed loss; a record must be
- * written. IGNORED: it is no longer wanted. Its worker must be notified if it is present, unless it
- * was lost. */
-struct ledger_taken {
+/* A lease that the ledger ended without a report from its worker. RETRY: it timed out, or its
+ * worker is lost (is_lost). FAILED: likewise, and it was the last try or the last allowed loss; a
+ * record must be written. IGNORED: its result is not needed any more. A worker that is still
+ * connected must get a CANCEL message. */
+struct ledger_revoked {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
     bool is_lost;

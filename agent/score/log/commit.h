@@ -1,6 +1,8 @@
-/* commit.h: the log of valid results: OUTPUT/.windlass/RUN/commit/000000000000, ...01, ..., each
- * created exclusively by the one live coordinator; docs/exactly-once.md says why this is safe. One
- * thread opens it, one (possibly another) uses it, and the log's writer thread stores. */
+/* commit.h: the log of valid results: numbered objects in the output, the commits, which hold
+ * records (commit_format.h). A commit is torn if only a part of it was written; its last line shows
+ * that. Their names are OUTPUT/.windlass/RUN/commit/000000000000, ...01, ..., each is created
+ * exclusively, by the one live coordinator; docs/exactly-once.md says why this is safe. One thread
+ * opens it, one (possibly another) uses it, and the log's writer thread stores. */
 #pragma once
 
 #include "agent/score/log/commit_format.h"

@@ -16,19 +16,21 @@ enum {
 };
 
 enum commit_verdict {
-    COMMIT_DONE,
-    COMMIT_PARTIAL,
-    COMMIT_FAILED,
-    COMMIT_VOID,
-    COMMIT_PUBLISHED,
-    COMMIT_END,
-    COMMIT_RETRY, /* a try that failed and is repeated; informational */
+    COMMIT_DONE,      /* a range of cells has its results */
+    COMMIT_PARTIAL,   /* likewise, but some items have failed in all tries */
+    COMMIT_FAILED,    /* all items of the range have failed in all tries */
+    COMMIT_VOID,      /* the earlier results of these cells are lost; they are scored again */
+    COMMIT_PUBLISHED, /* the files of these cells have their final names */
+    COMMIT_END,       /* the run has ended */
+    COMMIT_RETRY,     /* a try that failed and is repeated; informational */
 };
-enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST };
+enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST /* the worker */ };
+/* Where a result is: nowhere (SummaryOnly), in the object of its try, or in the record itself. */
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
 
-/* Fields that a verdict does not have are 0. VOID has cells and a text; PUBLISHED has cells; END
- * has cells (of the whole job), items, failed, and the verdict as its text. Texts are UTF-8. */
+/* What happened to the range of cells [first, first + cells) (ledger.h). Fields that a verdict does
+ * not have are 0. VOID has cells and a text; PUBLISHED has cells; END has cells (of the whole job),
+ * items, failed, and the verdict as its text. Texts are UTF-8. */
 struct commit_record {
     enum commit_verdict verdict;
     int64_t first, cells, items, failed;
@@ -50,6 +52,9 @@ struct commit_record {
     uint32_t failures_crc; /* CRC-32C of that object */
 };
 
+/* The first line of a commit. run: what is computed; uid, job: the resource that runs it; nonce:
+ * random, so that a coordinator recognises its own commit; epoch: the number of its coordinator's
+ * claim. */
 struct commit_head {
     const char *run, *uid, *job, *nonce;
     int64_t number, epoch;

@@ -1,5 +1,5 @@
-/* commit_read.h: reads commits in order from the store and detects torn, void and missing ones. For
- * commit.c only. */
+/* commit_read.h: reads commits in order from the store and detects torn ones (commit_is_whole),
+ * void ones (a later head's void_from excludes them) and missing ones. For commit.c only. */
 #pragma once
 
 #include "agent/score/log/commit.h"
@@ -15,8 +15,8 @@ struct commit_ahead {
     char *data; /* NULL before the first */
 };
 
-/* A commit is passed on only once the next one is known not to void it, or at commit_reader_finish;
- * so the reader holds one back. All texts are borrowed. */
+/* A commit is passed to `each` only once the next one is known not to void it, or at
+ * commit_reader_finish; so the reader holds one back. All texts are borrowed. */
 struct commit_reader {
     struct store *store;
     const char *run;

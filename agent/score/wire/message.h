@@ -30,19 +30,25 @@ enum message_type {
 struct message_lease {
     int64_t lease, first; /* first: cell */
     int slot, cells, try; /* of the worker's slots, from 0; cells and try >= 1 */
-    const json_t *work;   /* an object or a list */
+    const json_t *work;   /* what to score: an object (media.h) or a list of lines (input.h) */
 };
 
+/* Where the result is: in the object of its try, in the message, or nowhere (SummaryOnly). */
 enum message_place { MESSAGE_OBJECT, MESSAGE_TEXT, MESSAGE_NOWHERE };
-enum message_fault { MESSAGE_SCORER, MESSAGE_MACHINE, MESSAGE_BACK, MESSAGE_FAULT_COUNT };
+enum message_fault {
+    MESSAGE_SCORER,      /* the scorer or the input: counts as a try */
+    MESSAGE_MACHINE,     /* this machine or the storage: counts like a lost worker */
+    MESSAGE_HANDED_BACK, /* not begun, or cancelled: does not count */
+    MESSAGE_FAULT_COUNT
+};
 /* Results of a lease, or events before its result, in the order in which they happened: WAITS: the
  * worker is not ready for a lease (for example, its program must be started first); BEGINS: now it
  * is. */
-enum message_word { MESSAGE_ENDS, MESSAGE_WAITS, MESSAGE_BEGINS };
+enum message_event { MESSAGE_ENDS, MESSAGE_WAITS, MESSAGE_BEGINS };
 
 struct message_result {
     int64_t lease;
-    enum message_word word; /* all fields below are for MESSAGE_ENDS */
+    enum message_event word; /* all fields below are for MESSAGE_ENDS */
     bool is_fault;
     enum message_fault fault;
     int64_t items;           /* of a fault: the lease's items, 0: unknown */
@@ -57,8 +63,8 @@ struct message_result {
     const json_t *failures;
     int64_t failures_bytes;
     uint32_t failures_crc; /* CRC-32C of that object */
-    const char *said;      /* of a fault, or with failures: the program's last lines in this try */
-    size_t said_size;      /* any text; 0: none */
+    const char *said; /* of a fault, or with failures: the last output of the program in this try */
+    size_t said_size; /* any text; 0: none */
 };
 
 struct message {

@@ -40,7 +40,7 @@ struct attempt_report attempt_report_fault(int64_t epoch, int64_t lease, enum me
 /* Decides whether the mini-batch or the machine is at fault. */
 static enum message_fault fault_of(const struct scorer_task *task, const struct error *err) {
     if (err->kind == ERROR_CANCELLED) {
-        return MESSAGE_BACK;
+        return MESSAGE_HANDED_BACK;
     }
     bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
     bool is_output = staged_output_has_failed(task->staged) || failures_has_failed(task->failures);
@@ -167,13 +167,13 @@ struct attempt_report attempt_run(const struct attempt *attempt, const struct sc
         }
         enum message_fault fault = fault_of(&task, &err);
         bool is_trouble = err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT;
-        *ret_is_dead = fault != MESSAGE_BACK && is_storage_dead(attempt, fault);
+        *ret_is_dead = fault != MESSAGE_HANDED_BACK && is_storage_dead(attempt, fault);
         if (*ret_is_dead || !is_trouble || clock_monotonic_ms() + wait_ms > until_ms) {
             fault = *ret_is_dead ? MESSAGE_MACHINE : fault;
             return report_fault(lease, fault, &count, err.text);
         }
         if (!wait_out(attempt, wait_ms)) {
-            return report_fault(lease, MESSAGE_BACK, &count, err.text);
+            return report_fault(lease, MESSAGE_HANDED_BACK, &count, err.text);
         }
         /* A failed write may have stored the object nevertheless; only we use its name. */
         (void)!store_remove(attempt->output, name, &ignored);

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-/* A result that has not been sent yet. */
+/* What a worker reports about a lease, until it is sent. */
 struct attempt_report {
     int64_t epoch;
     struct message_result result;
@@ -25,12 +25,12 @@ void attempt_report_release(struct attempt_report *report);
 struct attempt_report attempt_report_fault(int64_t epoch, int64_t lease, enum message_fault fault,
                                            const char *cause);
 
-/* Scorer and destination. All pointers are borrowed. */
+/* What scores the lease, and where its results go. All pointers are borrowed. */
 struct attempt {
     const struct job *job;
     struct store *output;
     struct publisher *publisher; /* NULL if workers publish nothing */
-    enum sink_form form;
+    enum sink_form form;         /* what becomes of the results */
     const struct scorer_kind *kind;
     struct scorer *scorer;
     atomic_bool *dropped;    /* the lease is no longer wanted */

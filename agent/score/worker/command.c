@@ -34,7 +34,7 @@ struct command {
     struct buffer out; /* bytes that the pipe has not taken yet, from out_at on */
     size_t out_at;
     struct command_lines lines;
-    struct command_said said;
+    struct command_output said;
     struct asked asked[COMMAND_AHEAD];
     char *refusal; /* an error without an id, received before it was ready */
     struct command_answer answer;
@@ -54,13 +54,13 @@ struct command *command_new(const struct command_options *options) {
     buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* with room
                                                                                         for init */
     command_lines_init(&command->lines, options->line_bytes_max);
-    command_said_init(&command->said, options->say, options->context);
+    command_output_init(&command->said, options->say, options->context);
     snprintf(command->death, sizeof command->death, "was never started");
     return command;
 }
 
 static void on_noise(struct command *command, const char *text, size_t size) {
-    command_said_noise(&command->said, text, size, clock_monotonic_ms());
+    command_output_noise(&command->said, text, size, clock_monotonic_ms());
 }
 
 /* A line that may be an answer. */
@@ -126,7 +126,7 @@ static int read_stderr(struct command *command) {
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     }
-    command_said_error(&command->said, data, (size_t)got);
+    command_output_error(&command->said, data, (size_t)got);
     return 1;
 }
 
@@ -177,7 +177,7 @@ static void bury(struct command *command, const char *why) {
     }
     for (int i = 0; i < LAST_READS && read_stderr(command) > 0; i++) {
     }
-    command_said_end(&command->said);
+    command_output_end(&command->said);
     process_kill(&command->process);
     int64_t now_ms = clock_monotonic_ms();
     bool is_short = !command->has_answered && now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
@@ -356,7 +356,7 @@ int command_start(struct command *command, struct error *err) {
     forget(command);
     command_lines_release(&command->lines);
     command_lines_init(&command->lines, command->options.line_bytes_max);
-    command_said_clear(&command->said);
+    command_output_clear(&command->said);
     free(TAKE(command->refusal));
     command->is_ready = command->has_answered = false;
     command->lives++;
@@ -480,7 +480,7 @@ void command_free(struct command *command) {
         bury(command, "was killed");
         forget(command);
         command_lines_release(&command->lines);
-        command_said_release(&command->said);
+        command_output_release(&command->said);
         command_answer_release(&command->answer);
         free(command->answer_line);
         free(command->refusal);

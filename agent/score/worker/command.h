@@ -7,7 +7,7 @@
 #include "agent/launch/pod/process.h"
 #include "agent/score/worker/command_environment.h"
 #include "agent/score/worker/command_line.h"
-#include "agent/score/worker/command_said.h"
+#include "agent/score/worker/command_output.h"
 #include "lib/tree.h"
 
 #include <stdatomic.h>

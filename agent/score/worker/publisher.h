@@ -1,5 +1,5 @@
-/* publisher.h: gives the files of committed mini-batches their final names, in a separate thread,
- * so that scoring continues. Until then the staged outputs stay in memory, up to
+/* publisher.h: gives the files of committed mini-batches their final names (mode PerFile), in a
+ * separate thread, so that scoring continues. Until then the staged outputs stay in memory, up to
  * PUBLISHER_KEPT_MAX; the rest is read from the store again. For the worker; its connection's
  * thread calls all functions except publisher_keep. */
 #pragma once

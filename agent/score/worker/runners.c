@@ -87,7 +87,8 @@ struct attempt_report *runners_take(struct runners *runners, size_t *ret_count) 
 }
 
 /* Reports an event of a runner's lease, not a result. The caller holds the lock. */
-static void tell_word(struct runner *runner, int64_t epoch, int64_t lease, enum message_word word) {
+static void tell_word(struct runner *runner, int64_t epoch, int64_t lease,
+                      enum message_event word) {
     struct attempt_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
     add_report(runner->all, report);
     runner->all->options.wake(runner->all->options.context);
@@ -263,8 +264,8 @@ static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
     }
 }
 
-void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
-                  size_t count) {
+void runners_enqueue(struct runners *runners, int64_t epoch, const struct message_lease *leases,
+                     size_t count) {
     pthread_mutex_lock(&runners->lock);
     open_log(runners, epoch);
     for (size_t i = 0; i < count; i++) {
@@ -272,7 +273,7 @@ void runners_give(struct runners *runners, int64_t epoch, const struct message_l
         bool is_ours = lease->slot >= 0 && lease->slot < runners->count;
         struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
         if (!runner || runner->queue_count == QUEUE_MAX) {
-            add_report(runners, attempt_report_fault(epoch, lease->lease, MESSAGE_BACK,
+            add_report(runners, attempt_report_fault(epoch, lease->lease, MESSAGE_HANDED_BACK,
                                                      "the queue is full"));
             continue;
         }
@@ -296,8 +297,8 @@ static void cancel(struct runner *runner, int64_t lease) {
     for (size_t i = 0; i < runner->queue_count; i++) {
         struct scorer_lease *queued = &runner->queue[runner->queue_first + i];
         if (queued->lease == lease) {
-            add_report(runner->all,
-                       attempt_report_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
+            add_report(runner->all, attempt_report_fault(queued->epoch, lease, MESSAGE_HANDED_BACK,
+                                                         "cancelled"));
             json_decref(queued->work);
             memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
             if (i == 0 && runner->head_waits && runner->queue_count > 0) {
@@ -325,8 +326,8 @@ static void drop_queues(struct runners *runners, const char *cause) {
         for (size_t k = 0; k < runner->queue_count; k++) {
             const struct scorer_lease *lease = &runner->queue[runner->queue_first + k];
             if (cause) {
-                add_report(runners,
-                           attempt_report_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
+                add_report(runners, attempt_report_fault(lease->epoch, lease->lease,
+                                                         MESSAGE_HANDED_BACK, cause));
             }
             json_decref(lease->work);
         }
@@ -382,10 +383,10 @@ void runners_stop(struct runners *runners) {
     pthread_mutex_unlock(&runners->lock);
 }
 
-struct runners_view runners_look(struct runners *runners) {
+struct runners_status runners_status(struct runners *runners) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&runners->lock);
-    struct runners_view view = {.is_idle = true, .is_storage_dead = runners->is_storage_dead};
+    struct runners_status view = {.is_idle = true, .is_storage_dead = runners->is_storage_dead};
     for (int i = 0; i < runners->count; i++) {
         const struct runner *runner = &runners->of[i];
         bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;

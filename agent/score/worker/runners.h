@@ -39,10 +39,12 @@ NODISCARD int runners_list_files(const struct runners *runners, json_t **ret_fil
 /* 1: all are ready for leases; 0: not yet; -1: one has failed to start; *err says why. */
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
-void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
-                  size_t count);
-/* The lease is no longer wanted; it is still reported, at once or when its scorer has dropped
- * it. */
+/* Queues leases, each for the runner of its slot. epoch: of the coordinator that granted them.
+ * Leases are copied; their works get a reference. */
+void runners_enqueue(struct runners *runners, int64_t epoch, const struct message_lease *leases,
+                     size_t count);
+/* The coordinator no longer wants this lease. It is still reported: at once if it has not begun,
+ * otherwise when its scorer has stopped. */
 void runners_cancel(struct runners *runners, int64_t lease);
 /* The connection is lost: leases that have not begun go to other workers. Running leases continue:
  * their results are accepted unless another worker is faster. */
@@ -57,9 +59,9 @@ void runners_stop(struct runners *runners); /* running leases must end now */
 /* Reports leases that have not begun as handed back. */
 void runners_hand_back(struct runners *runners);
 
-struct runners_view {
+struct runners_status {
     bool is_idle;         /* nothing runs */
-    bool hangs;           /* a revoked lease does not end */
-    bool is_storage_dead; /* found after a failed try: this worker can do nothing */
+    bool hangs;           /* a cancelled lease still runs after RUNNERS_HANG_MS */
+    bool is_storage_dead; /* a volume does not respond: this worker cannot continue */
 };
-struct runners_view runners_look(struct runners *runners);
+struct runners_status runners_status(struct runners *runners);

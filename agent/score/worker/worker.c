@@ -140,7 +140,7 @@ static void on_message(struct worker *worker, const struct message *message) {
     switch (message->type) {
     case MESSAGE_LEASES:
         worker->epoch = MAX(worker->epoch, message->epoch);
-        runners_give(worker->runners, message->epoch, message->leases, message->count);
+        runners_enqueue(worker->runners, message->epoch, message->leases, message->count);
         break;
     case MESSAGE_COMMITTED:
         for (size_t i = 0; worker->publisher && i < message->count; i++) {
@@ -216,7 +216,7 @@ static void hand_over(struct worker *worker) {
 /* The work between events. */
 static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
-    struct runners_view view = runners_look(worker->runners);
+    struct runners_status view = runners_status(worker->runners);
     if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
         send_results(worker);
     }

@@ -42,5 +42,5 @@ void loader_closep(struct loader **loader);
 NODISCARD int loader_take(struct loader *loader, const struct batch **ret_batch, struct error *err);
 /* How long loader_take has waited so far. */
 int64_t loader_waited_ns(const struct loader *loader);
-/* Samples prepared so far: grows while the loader makes progress. Any thread. */
+/* The number of samples prepared so far. Any thread. */
 int64_t loader_made(const struct loader *loader);

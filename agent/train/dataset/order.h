@@ -6,8 +6,8 @@
 
 #define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
-/* The index of the sample at a place of an epoch, both in 0..count-1: a different permutation for
- * each seed and epoch. */
+/* A place is a position in the shuffled order of an epoch. Returns the index of the sample at a
+ * place, both in 0..count-1: a different permutation for each seed and epoch. */
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
 /* The key of dropout (internal.h: DropoutTraining) is philox_bits(seed, epoch, sample,

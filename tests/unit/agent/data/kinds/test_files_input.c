@@ -310,7 +310,7 @@ static void test_a_look_finds_whatever_there_is(void) {
         int count = 0;
         AUTO(text_freep) char *more = x_printf(", \"pattern\": \"%s\"", rows[i].pattern);
         AUTO(tree_freep) json_t *spec = spec_of(more);
-        struct input_listing listing = {.spec = spec, .is_look = true};
+        struct input_listing listing = {.spec = spec, .checks_only = true};
         CHECK_INT(files_input.list(&listing, on_look, &count, &err), -1);
         CHECK_INT(err.kind, rows[i].kind);
         CHECK_INT(count, rows[i].kind == ERROR_CANCELLED);

@@ -127,7 +127,7 @@ static void house_open(struct house *house, const char *folder) {
     run_progress_init(&house->dispatcher.progress);
     CHECK_OK(server_open(&options, &house->dispatcher.server, &err), &err);
     dispatcher_start(&house->dispatcher, &house->prepared);
-    house->dispatcher.gives = false; /* this test has no input to describe */
+    house->dispatcher.grants = false; /* this test has no input to describe */
 }
 
 static void house_close(struct house *house) {
@@ -310,7 +310,7 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
         if (is_listing) {
             house.dispatcher.failure.kind = ERROR_BUG; /* nothing is leased automatically */
             dispatcher_start(&house.dispatcher, &house.prepared);
-            house.dispatcher.gives = false;
+            house.dispatcher.grants = false;
         } else {
             dispatcher_resume(&house.dispatcher);
         }

@@ -282,13 +282,13 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     struct error err = {0};
     struct journal journal;
     struct ledger_lease lease;
-    struct ledger_taken taken = {0};
+    struct ledger_revoked taken = {0};
     AUTO(store_freep) struct store *output = open_output("out/retried");
     open_journal(output, &journal);
     int worker = join(&journal);
     CHECK(ledger_grant(journal.ledger, clock_monotonic_ms(), &lease));
     ledger_leave(journal.ledger, worker);
-    CHECK(ledger_take(journal.ledger, clock_monotonic_ms(), &taken));
+    CHECK(ledger_next_revoked(journal.ledger, clock_monotonic_ms(), &taken));
     CHECK_INT(taken.verdict, LEDGER_RETRY);
     struct journal_failure lost = {COMMIT_LOST, taken.cause};
     CHECK_OK(journal_retried(&journal, &taken.lease, &lost, &err), &err);

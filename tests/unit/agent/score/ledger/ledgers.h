@@ -66,8 +66,8 @@ static UNUSED enum ledger_verdict fail(struct ledger *ledger, const struct ledge
 
 static UNUSED void check_taken(struct ledger *ledger, int64_t now_ms,
                                const struct ledger_lease *lease, enum ledger_verdict verdict) {
-    struct ledger_taken taken = {0};
-    CHECK(ledger_take(ledger, now_ms, &taken));
+    struct ledger_revoked taken = {0};
+    CHECK(ledger_next_revoked(ledger, now_ms, &taken));
     CHECK_INT(taken.lease.lease, lease->lease);
     CHECK_INT(taken.verdict, verdict);
 }

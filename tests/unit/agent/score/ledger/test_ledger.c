@@ -101,8 +101,8 @@ static void test_a_lost_worker_costs_one_retry(void) {
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
     ledger_leave(ledger, a);
     check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record must report it */
-    struct ledger_taken none;
-    CHECK(!ledger_take(ledger, 0, &none)); /* leases ahead had not begun */
+    struct ledger_revoked none;
+    CHECK(!ledger_next_revoked(ledger, 0, &none)); /* leases ahead had not begun */
     CHECK_INT(ledger_counts(ledger).batches.retried, 1);
     CHECK_INT(ledger_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
     CHECK_INT(ledger_counts(ledger).leased, 0);
@@ -133,9 +133,9 @@ static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
     struct ledger *ledger = new_ledger(options, 3);
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
-    struct ledger_taken taken;
+    struct ledger_revoked taken;
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
-    CHECK(!ledger_take(ledger, 999, &taken));
+    CHECK(!ledger_next_revoked(ledger, 999, &taken));
     check_taken(ledger, 1000, &head, LEDGER_RETRY);
     check_taken(ledger, 1000, &ahead, LEDGER_IGNORED); /* the leases ahead go, too */
     CHECK_INT(ledger_deadline_ms(ledger), -1);
@@ -144,7 +144,7 @@ static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
     grant(ledger, 1000, b, 0);
     CHECK_INT(fail(ledger, &head, LEDGER_SCORER, "cancelled", 1500), LEDGER_IGNORED);
     grant(ledger, 1500, a, 1); /* a is back */
-    CHECK(ledger_take(ledger, 2000, &taken));
+    CHECK(ledger_next_revoked(ledger, 2000, &taken));
     CHECK_INT(taken.verdict, LEDGER_FAILED);
     CHECK_INT(taken.lease.first, 0);
     CHECK_STR(taken.cause, "no result within 1 s");
@@ -175,7 +175,7 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     options.timeout_ms = 1000;
     options.wait_ms = 600000;
     struct ledger *ledger = new_ledger(options, 3);
-    struct ledger_taken taken;
+    struct ledger_revoked taken;
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
     ledger_wait(ledger, a, ahead.lease, false, 100); /* has no clock */
@@ -186,14 +186,14 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     ledger_wait(ledger, a, head.lease, false, 100);
     ledger_wait(ledger, a, head.lease, false, 5000); /* nothing new */
     CHECK_INT(ledger_deadline_ms(ledger), 600100);
-    CHECK(!ledger_take(ledger, 600099, &taken));
+    CHECK(!ledger_next_revoked(ledger, 600099, &taken));
     ledger_wait(ledger, a, head.lease, true, 500000);
     CHECK_INT(ledger_deadline_ms(ledger), 501000);
     CHECK_INT(finish(ledger, &head, 1, 0, 500900), LEDGER_DONE);
     CHECK_INT(ledger_deadline_ms(ledger), 501900);
     ledger_wait(ledger, a, ahead.lease, false, 501000);
-    CHECK(!ledger_take(ledger, 1100999, &taken));
-    CHECK(ledger_take(ledger, 1101000, &taken));
+    CHECK(!ledger_next_revoked(ledger, 1100999, &taken));
+    CHECK(ledger_next_revoked(ledger, 1101000, &taken));
     CHECK_INT(taken.lease.lease, ahead.lease);
     CHECK_INT(taken.verdict, LEDGER_RETRY); /* although maxTries is 1 */
     CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
@@ -238,7 +238,7 @@ static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
     CHECK_INT(finish(ledger, &lost, 1, 0, 1000), LEDGER_LATE); /* of the same cell */
     check_taken(ledger, 1000, &first, LEDGER_IGNORED);
     CHECK_INT(ledger_deadline_ms(ledger), 601000); /* it is still busy with that */
-    CHECK_INT(fail(ledger, &first, LEDGER_BACK, "cancelled", 50000), LEDGER_IGNORED);
+    CHECK_INT(fail(ledger, &first, LEDGER_HANDED_BACK, "cancelled", 50000), LEDGER_IGNORED);
     CHECK_INT(ledger_deadline_ms(ledger), 110000);
     CHECK_INT(finish(ledger, &ahead, 1, 0, 109000), LEDGER_DONE);
     ledger_free(ledger);
@@ -261,9 +261,9 @@ static void test_a_slot_is_stuck_until_the_first_is_mentioned(void) {
     CHECK_INT(finish(ledger, &lost, 1, 0, 1000), LEDGER_LATE);
     check_taken(ledger, 1000, &first, LEDGER_IGNORED);
     check_taken(ledger, 101000, &ahead, LEDGER_RETRY);
-    CHECK_INT(fail(ledger, &ahead, LEDGER_BACK, "cancelled", 101001), LEDGER_IGNORED);
+    CHECK_INT(fail(ledger, &ahead, LEDGER_HANDED_BACK, "cancelled", 101001), LEDGER_IGNORED);
     check_no_grant(ledger, 101001);
-    CHECK_INT(fail(ledger, &first, LEDGER_BACK, "cancelled", 200000), LEDGER_IGNORED);
+    CHECK_INT(fail(ledger, &first, LEDGER_HANDED_BACK, "cancelled", 200000), LEDGER_IGNORED);
     grant(ledger, 200000, a, 1);
     ledger_free(ledger);
 }
@@ -275,7 +275,7 @@ static void test_errors_count_and_wrong_numbers_are_errors(void) {
     struct ledger *ledger = new_ledger(options, 1);
     int a = join(ledger, "a");
     struct ledger_lease lease = grant(ledger, 0, a, 0);
-    CHECK_INT(fail(ledger, &lease, LEDGER_BACK, "", 0), LEDGER_RETRY); /* counts nothing */
+    CHECK_INT(fail(ledger, &lease, LEDGER_HANDED_BACK, "", 0), LEDGER_RETRY); /* counts nothing */
     lease = grant(ledger, 0, a, 0);
     CHECK_INT(fail(ledger, &lease, LEDGER_SCORER, "no such frame", 0), LEDGER_RETRY);
     lease = grant(ledger, 0, a, 0);

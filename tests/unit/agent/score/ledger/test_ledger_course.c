@@ -45,8 +45,8 @@ static void test_nothing_waits_behind_a_slow_head(void) {
     int b = join(ledger, "b");
     struct ledger_lease last = grant(ledger, 0, b, 2);
     CHECK_INT(finish(ledger, &last, 1, 0, 900), LEDGER_DONE);
-    struct ledger_taken taken;
-    CHECK(!ledger_take(ledger, 999, &taken));
+    struct ledger_revoked taken;
+    CHECK(!ledger_next_revoked(ledger, 999, &taken));
     check_no_grant(ledger, 999);
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
     check_taken(ledger, 1000, &ahead, LEDGER_IGNORED);
@@ -217,8 +217,8 @@ static void test_a_million_cells_are_quick_and_small(void) {
         const struct ledger_lease *lease = &leases[finished % (2 * WORKERS)];
         finish(ledger, lease, 1, 0, (int64_t)finished);
         finished++;
-        struct ledger_taken taken;
-        while (ledger_take(ledger, 0, &taken)) {
+        struct ledger_revoked taken;
+        while (ledger_next_revoked(ledger, 0, &taken)) {
         }
     }
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;

@@ -51,7 +51,7 @@ struct world {
     struct model_lease leases[LEASES];
     int64_t lease_count; /* leases ever: their number is the index */
     int64_t late, voids_left;
-    int expected_losses; /* from ledger_take: heads of lost workers */
+    int expected_losses; /* from ledger_next_revoked: heads of lost workers */
     int unwanted;
 };
 
@@ -218,7 +218,7 @@ static void check_granted(struct world *world, const struct ledger_lease *lease,
     world->leases[world->lease_count++] = (struct model_lease){.lease = *lease, .status = HELD};
 }
 
-static void check_taken_one(struct world *world, const struct ledger_taken *taken) {
+static void check_taken_one(struct world *world, const struct ledger_revoked *taken) {
     struct model_lease *lease = &world->leases[taken->lease.lease];
     if (taken->verdict == LEDGER_IGNORED && lease->status == UNWANTED) {
         lease->status = GONE;
@@ -251,13 +251,13 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
 
 /* Handles all consequences of an event. Afterwards no slot that could work is idle. */
 static void settle(struct world *world) {
-    struct ledger_taken taken;
+    struct ledger_revoked taken;
     struct ledger_lease lease;
     struct error err = {0};
     bool is_over = ledger_verdict(world->ledger, &err) < 0;
     for (bool has_news = true; has_news;) {
         has_news = false;
-        while (ledger_take(world->ledger, world->now_ms, &taken)) {
+        while (ledger_next_revoked(world->ledger, world->now_ms, &taken)) {
             check_taken_one(world, &taken);
             error_clear(&err);
             is_over = ledger_verdict(world->ledger, &err) < 0;
@@ -467,14 +467,14 @@ static void step(struct world *world) {
         commit_or_void(world);
     } else if (what < 30) { /* nothing happens before the deadline, something at the deadline */
         int64_t deadline_ms = ledger_deadline_ms(world->ledger);
-        struct ledger_taken taken;
+        struct ledger_revoked taken;
         struct ledger_lease lease;
         if (deadline_ms > world->now_ms) {
-            CHECK(!ledger_take(world->ledger, deadline_ms - 1, &taken));
+            CHECK(!ledger_next_revoked(world->ledger, deadline_ms - 1, &taken));
             CHECK(!ledger_grant(world->ledger, deadline_ms - 1, &lease));
             world->now_ms = deadline_ms;
             int64_t leases = world->lease_count;
-            if (ledger_take(world->ledger, deadline_ms, &taken)) {
+            if (ledger_next_revoked(world->ledger, deadline_ms, &taken)) {
                 check_taken_one(world, &taken);
                 leases = -1;
             }

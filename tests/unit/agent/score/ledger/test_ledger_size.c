@@ -57,7 +57,8 @@ static void drop_lease(struct queue *queue, int64_t lease) {
 }
 
 static void take_leases(struct play *play) {
-    for (struct ledger_taken taken; ledger_take(play->ledger, play->now_us / 1000, &taken);) {
+    for (struct ledger_revoked taken;
+         ledger_next_revoked(play->ledger, play->now_us / 1000, &taken);) {
         drop_lease(&play->queues[taken.lease.worker], taken.lease.lease);
     }
     for (struct ledger_lease lease; ledger_grant(play->ledger, play->now_us / 1000, &lease);) {

@@ -60,7 +60,7 @@ static void give(struct bench *bench, int64_t epoch, int64_t first, size_t count
         rows[i] = (struct message_lease){
             .lease = lease, .first = lease, .slot = 0, .cells = 1, .try = 1, .work = work};
     }
-    runners_give(bench->runners, epoch, rows, count);
+    runners_enqueue(bench->runners, epoch, rows, count);
 }
 
 static void note(struct bench *bench, const struct message_result *result) {
@@ -98,7 +98,7 @@ static int64_t await(struct bench *bench, const char *wanted) {
 }
 
 static void await_running(struct bench *bench) {
-    for (int i = 0; i < 2000 && runners_look(bench->runners).is_idle; i++) {
+    for (int i = 0; i < 2000 && runners_status(bench->runners).is_idle; i++) {
         poll(NULL, 0, 5);
     }
 }

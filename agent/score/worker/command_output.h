@@ -1,4 +1,4 @@
-/* command_said.h: the output of a user's program other than answers: lines of stderr and noise on
+/* command_output.h: the output of a user's program other than answers: lines of stderr and noise on
  * stdout are passed to `say`; the last of each is kept for errors. The time is an argument. */
 #pragma once
 
@@ -15,7 +15,7 @@ enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: only noise
  * COMMAND_NOISE_MAX). */
 typedef void command_say(void *context, enum command_stream stream, const char *text, size_t size);
 
-struct command_said {
+struct command_output {
     command_say *say; /* may be NULL */
     void *context;
     char last_noise[COMMAND_WORDS_MAX], last_error[COMMAND_WORDS_MAX]; /* "": none */
@@ -23,13 +23,14 @@ struct command_said {
     struct buffer error_line;
 };
 
-void command_said_init(struct command_said *said, command_say *say, void *context);
-void command_said_release(struct command_said *said);
+void command_output_init(struct command_output *said, command_say *say, void *context);
+void command_output_release(struct command_output *said);
 /* Adds a line of stdout. */
-void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms);
+void command_output_noise(struct command_output *said, const char *text, size_t size,
+                          int64_t now_ms);
 /* Adds bytes of stderr. */
-void command_said_error(struct command_said *said, const char *data, size_t size);
+void command_output_error(struct command_output *said, const char *data, size_t size);
 /* The program has ended: passes on the last unfinished line. */
-void command_said_end(struct command_said *said);
+void command_output_end(struct command_output *said);
 /* The program is started again: clears all. */
-void command_said_clear(struct command_said *said);
+void command_output_clear(struct command_output *said);

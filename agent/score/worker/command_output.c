@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/command_said.h"
+#include "agent/score/worker/command_output.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void command_said_init(struct command_said *said, command_say *say, void *context) {
-    *said = (struct command_said){.say = say, .context = context};
+void command_output_init(struct command_output *said, command_say *say, void *context) {
+    *said = (struct command_output){.say = say, .context = context};
     buffer_init(&said->error_line, COMMAND_NOISE_MAX);
 }
 
-void command_said_release(struct command_said *said) {
+void command_output_release(struct command_output *said) {
     buffer_release(&said->error_line);
 }
 
-static void tell(struct command_said *said, enum command_stream stream, const char *text,
+static void tell(struct command_output *said, enum command_stream stream, const char *text,
                  size_t size) {
     if (said->say) {
         said->say(said->context, stream, text, MIN(size, COMMAND_NOISE_MAX));
@@ -27,7 +27,7 @@ static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t s
     last[COMMAND_WORDS_MAX - 1] = 0;
 }
 
-static void tell_how_many_more(struct command_said *said) {
+static void tell_how_many_more(struct command_output *said) {
     int64_t more = said->noise_lines - COMMAND_NOISE_PER_SECOND;
     if (more > 0) {
         char text[80];
@@ -37,7 +37,8 @@ static void tell_how_many_more(struct command_said *said) {
     said->noise_lines = 0;
 }
 
-void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms) {
+void command_output_noise(struct command_output *said, const char *text, size_t size,
+                          int64_t now_ms) {
     if (size == 0) {
         return;
     }
@@ -51,14 +52,14 @@ void command_said_noise(struct command_said *said, const char *text, size_t size
     }
 }
 
-static void on_error_line(struct command_said *said, const char *text, size_t size) {
+static void on_error_line(struct command_output *said, const char *text, size_t size) {
     if (size > 0) {
         keep(said->last_error, text, size);
     }
     tell(said, COMMAND_STDERR, text, size);
 }
 
-void command_said_error(struct command_said *said, const char *data, size_t size) {
+void command_output_error(struct command_output *said, const char *data, size_t size) {
     struct buffer *held = &said->error_line;
     while (size > 0) {
         const char *newline = memchr(data, '\n', size);
@@ -77,7 +78,7 @@ void command_said_error(struct command_said *said, const char *data, size_t size
     }
 }
 
-void command_said_end(struct command_said *said) {
+void command_output_end(struct command_output *said) {
     if (said->error_line.size > 0) { /* a line without a newline */
         on_error_line(said, said->error_line.data, said->error_line.size);
         buffer_clear(&said->error_line);
@@ -85,7 +86,7 @@ void command_said_end(struct command_said *said) {
     tell_how_many_more(said);
 }
 
-void command_said_clear(struct command_said *said) {
+void command_output_clear(struct command_output *said) {
     buffer_clear(&said->error_line);
     said->last_noise[0] = said->last_error[0] = 0;
 }
