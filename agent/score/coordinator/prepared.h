@@ -11,10 +11,9 @@
 
 struct prepared_job {
     const struct media *media;
-    enum sink_form form;     /* what workers make of their results (sink.h) */
-    struct listing *listing; /* the input, for kinds without lines (media.h); else NULL */
-    struct list
-        *list; /* the input, for kinds with lines (input.h), maybe still growing; else NULL */
+    enum sink_form form;      /* what workers make of their results (sink.h) */
+    struct listing *listing;  /* the input, for kinds without lines (media.h); else NULL */
+    struct list *list;        /* likewise, for kinds with lines (input.h); it may still grow */
     struct item_names *names; /* NULL until the first prepared_name */
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
     int64_t cell_items; /* of them in each cell (ledger.h) except the last */
