@@ -115,22 +115,22 @@ static const struct advice {
     {"SpecInvalid", "correct the manifest and run again", 2, false, false},
     {"InputInvalid", "correct the input, or its path in the manifest, and run again", 2, false,
      false},
-    {"WorkersFailed", "correct what the worker says and run again", 1, true, true},
-    {"CoordinatorFailed", "correct what the coordinator says and run again", 1, false, true},
+    {"WorkersFailed", "correct what the worker reports and run again", 1, true, true},
+    {"CoordinatorFailed", "correct what the coordinator reports and run again", 1, false, true},
     {"PrepareFailed", "correct spec.prepare, or what it needs, and run again", 1, false, true},
-    {"CommandNotFound", "correct spec.command; its program must be on this machine", 1, false,
-     false},
-    {"RankFailed", "correct what the program says and run again", 1, false, true},
+    {"CommandNotFound", "correct spec.command; its program must be installed on this machine", 1,
+     false, false},
+    {"RankFailed", "correct what the program reports and run again", 1, false, true},
     {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
      false},
-    {"Stopped", "take spec.stop out of the manifest and run again", 1, false, false},
-    {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1, false,
+    {"Stopped", "remove spec.stop from the manifest and run again", 1, false, false},
+    {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1, false,
      true},
-    {"TrialsFailed", "correct what the trial says and run again", 1, false, true},
-    {"RegisterFailed", "correct what keeps the model from being copied and run again, or copy it",
-     1, false, false},
+    {"TrialsFailed", "correct what the trial reports and run again", 1, false, true},
+    {"RegisterFailed", "correct why the model could not be copied and run again, or copy it", 1,
+     false, false},
     {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1, false, false},
-    {"TooManyFailures", "correct what the trial says and run again", 1, false, true},
+    {"TooManyFailures", "correct what the trial reports and run again", 1, false, true},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
@@ -185,7 +185,7 @@ void ending_print_interrupted(const struct ending *ending) {
         fprintf(stderr, ": %lld of %lld %s were finished", (long long)done, (long long)total,
                 ending->unit);
     }
-    fprintf(stderr, "; no process is left\n  kept: the logs in %s\n", ending->state_folder);
+    fprintf(stderr, "; all processes have ended\n  kept: the logs in %s\n", ending->state_folder);
     if (done > 0 && access(kept, F_OK) == 0) {
         fprintf(stderr, "  kept: what was finished, under %s\n", kept);
     }

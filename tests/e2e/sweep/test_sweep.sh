@@ -150,7 +150,7 @@ manifest misspelt acc 2 1 <<<'maxFailedTrials: 4'
 run misspelt --workers 4
 missing() {
     [ $code -eq 1 ] && says misspelt '^windlass: misspelt failed: no trial said a value of accuracy; the last one, misspelt-000[0-3]: no metric accuracy after 2 reports; there are: acc$' &&
-        says misspelt '^  next: name a metric that the trials say, in spec.objective.metric$' && says misspelt '^ +misspelt-0000 +Failed '
+        says misspelt '^  next: set spec.objective.metric to a metric that the trials report$' && says misspelt '^ +misspelt-0000 +Failed '
 }
 check "of a metric that never comes, those that did are named" missing; show misspelt
 manifest broken accuracy 2 1 <<<'maxFailedTrials: 0'
@@ -180,7 +180,7 @@ interrupted() {
     until [ -s "$work/left/out/1" ] && [ -s "$work/left/out/2" ]; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
     kill -TERM $run_pid
     wait $run_pid
-    [ $? -eq 130 ] && says left '; no process is left$' && ! pgrep -f "^bash $work/program.sh" && python3 tests/e2e/sweep/sweep_page.py "$work/left/state/sweep.html" 1 left-0000 left-0001
+    [ $? -eq 130 ] && says left '; all processes have ended$' && ! pgrep -f "^bash $work/program.sh" && python3 tests/e2e/sweep/sweep_page.py "$work/left/state/sweep.html" 1 left-0000 left-0001
 }
 check "Ctrl-C leaves no process, and what was seen in sweep.html" interrupted; show left
 

@@ -181,7 +181,7 @@ stop: of no use
 command: [touch, $AZ_BATCHAI_OUTPUT_MODEL/ran]
 Y
     run stopped
-    [ $code -eq 1 ] && says stopped '^windlass: stopped failed: of no use$' && says stopped 'next: take spec.stop out' && [ ! -e "$work/stopped/out/models/ran" ]
+    [ $code -eq 1 ] && says stopped '^windlass: stopped failed: of no use$' && says stopped 'next: remove spec.stop' && [ ! -e "$work/stopped/out/models/ran" ]
 }
 check "metrics by line and by windlass-agent metric" tuned; show tuned
 check "if a metric is never reported, the other metrics are named" misspelt; show misspelt

@@ -33,11 +33,11 @@ static void each_reason_has_its_advice(void) {
         int code;
     } rows[] = {
         {"SpecInvalid", "correct the manifest and run again", 2},
-        {"TrialsFailed", "correct what the trial says and run again", 1},
-        {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1},
+        {"TrialsFailed", "correct what the trial reports and run again", 1},
+        {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1},
         {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1},
         {"RegisterFailed",
-         "correct what keeps the model from being copied and run again, or copy it", 1},
+         "correct why the model could not be copied and run again, or copy it", 1},
         {"Unheard", "see the log, correct the cause and run again", 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
