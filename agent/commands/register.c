@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-static int read_wish(const json_t *spec, struct registered_wish *wish, struct error *err) {
+static int read_wish(const json_t *spec, struct registered_request *request, struct error *err) {
     static const char *const texts[] = {"from", "to", "name", "version"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         if (!*tree_text(spec, texts[i], "")) {
@@ -17,24 +17,24 @@ static int read_wish(const json_t *spec, struct registered_wish *wish, struct er
                              "the environment variable WINDLASS_SPEC: %s is missing", texts[i]);
         }
     }
-    wish->name = tree_text(spec, "name", "");
-    wish->version = tree_text(spec, "version", "");
-    wish->metadata = json_object_get(spec, "metadata");
+    request->name = tree_text(spec, "name", "");
+    request->version = tree_text(spec, "version", "");
+    request->metadata = json_object_get(spec, "metadata");
     return 0;
 }
 
 static int carry_out(const json_t *spec, struct error *err) {
     AUTO(store_freep) struct store *from = NULL;
     AUTO(store_freep) struct store *to = NULL;
-    struct registered_wish wish = {0};
-    if (read_wish(spec, &wish, err) < 0 ||
+    struct registered_request request = {0};
+    if (read_wish(spec, &request, err) < 0 ||
         store_open(tree_text(spec, "from", ""), false, &from, err) < 0 ||
         store_open(tree_text(spec, "to", ""), true, &to, err) < 0) {
         return -1;
     }
-    wish.from = from;
-    wish.to = to;
-    return registered_copy(&wish, err);
+    request.from = from;
+    request.to = to;
+    return registered_copy(&request, err);
 }
 
 static void say_last(const json_t *spec, const struct error *err) {

@@ -92,40 +92,40 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
 }
 
 /* The source is read again, to check that the stored bytes are equal. */
-static int copy_file(const struct registered_wish *wish, const char *name, const char *to_name,
-                     json_t *files, struct error *err) {
+static int copy_file(const struct registered_request *request, const char *name,
+                     const char *to_name, json_t *files, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
-    AUTO(text_freep) char *to = x_printf("%s/%s/%s", wish->name, wish->version, to_name);
+    AUTO(text_freep) char *to = x_printf("%s/%s/%s", request->name, request->version, to_name);
     char hex[65], again[65];
     int64_t size, size_again;
-    if (store_upload_open(wish->to, to, &upload, err) < 0 ||
-        pass(wish->from, name, upload, &size, hex, err) < 0 ||
+    if (store_upload_open(request->to, to, &upload, err) < 0 ||
+        pass(request->from, name, upload, &size, hex, err) < 0 ||
         store_upload_commit(upload, STORE_REPLACE, err) < 0 ||
-        pass(wish->to, to, NULL, &size_again, again, err) < 0) {
+        pass(request->to, to, NULL, &size_again, again, err) < 0) {
         return -1;
     }
     if (size != size_again || strcmp(hex, again) != 0) {
         return error_set(err, ERROR_UNAVAILABLE, "%s/%s: differs from what was written",
-                         store_path(wish->to), to);
+                         store_path(request->to), to);
     }
     json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", to_name, "size",
                                            (json_int_t)size, "sha256", hex));
     return 0;
 }
 
-static int copy_all(const struct registered_wish *wish, json_t *files, struct error *err) {
+static int copy_all(const struct registered_request *request, json_t *files, struct error *err) {
     AUTO(files_release) struct files all = {0};
-    if (store_list(wish->from, "", NULL, note, &all, err) < 0) {
+    if (store_list(request->from, "", NULL, note, &all, err) < 0) {
         return -1;
     }
     if (all.count == 0) {
         return error_set(err, ERROR_INVALID, "%s: there is no file to register",
-                         store_path(wish->from));
+                         store_path(request->from));
     }
     for (size_t i = 0; i < all.count; i++) {
         const char *name = all.names[i];
         bool is_own = strcmp(name, REGISTERED_METADATA) == 0;
-        if (copy_file(wish, name, is_own ? "metadata.original.json" : name, files, err) < 0) {
+        if (copy_file(request, name, is_own ? "metadata.original.json" : name, files, err) < 0) {
             return -1;
         }
     }
@@ -134,61 +134,61 @@ static int copy_all(const struct registered_wish *wish, json_t *files, struct er
 
 /* ---- a version ------------------------------------------------------------------------------ */
 
-static int is_there(const struct registered_wish *wish, const char *metadata, bool *ret_is,
+static int is_there(const struct registered_request *request, const char *metadata, bool *ret_is,
                     struct error *err) {
     struct store_info info;
     struct error why = {0};
-    *ret_is = store_stat(wish->to, metadata, &info, &why) == 0;
+    *ret_is = store_stat(request->to, metadata, &info, &why) == 0;
     return *ret_is || why.kind == ERROR_NOT_FOUND ? 0 : error_set(err, why.kind, "%s", why.text);
 }
 
-static int write_metadata(const struct registered_wish *wish, const char *name, json_t *files,
+static int write_metadata(const struct registered_request *request, const char *name, json_t *files,
                           struct error *err) {
-    AUTO(tree_freep) json_t *metadata = json_copy((json_t *)wish->metadata);
+    AUTO(tree_freep) json_t *metadata = json_copy((json_t *)request->metadata);
     json_object_set(metadata, "files", files);
     AUTO(text_freep) char *text = json_dumps(metadata, JSON_INDENT(2) | JSON_SORT_KEYS);
     AUTO(text_freep) char *lines = x_printf("%s\n", text ? text : "");
     if (!text || strlen(lines) > METADATA_MAX) {
         return error_set(err, ERROR_INVALID, "the model's metadata is not JSON, or too long");
     }
-    return store_put(wish->to, name, lines, strlen(lines), STORE_REPLACE, err);
+    return store_put(request->to, name, lines, strlen(lines), STORE_REPLACE, err);
 }
 
 /* Whether `latest` names this version, or a newer existing one. Other text in it is not a version
  * ("prod" sorts after all texts that begin with a time). */
-static int is_named(const struct registered_wish *wish, const char *latest, bool *ret_is,
+static int is_named(const struct registered_request *request, const char *latest, bool *ret_is,
                     struct error *err) {
     char newest[REGISTERED_VERSION_MAX + 1];
-    if (registered_latest(wish->to, latest, newest, err) < 0) {
+    if (registered_latest(request->to, latest, newest, err) < 0) {
         return -1;
     }
-    *ret_is = strcmp(newest, wish->version) >= 0;
-    if (strcmp(newest, wish->version) <= 0) {
+    *ret_is = strcmp(newest, request->version) >= 0;
+    if (strcmp(newest, request->version) <= 0) {
         return 0;
     }
     AUTO(text_freep)
-    char *metadata = x_printf("%s/%s/%s", wish->name, newest, REGISTERED_METADATA);
-    return is_there(wish, metadata, ret_is, err);
+    char *metadata = x_printf("%s/%s/%s", request->name, newest, REGISTERED_METADATA);
+    return is_there(request, metadata, ret_is, err);
 }
 
-int registered_copy(const struct registered_wish *wish, struct error *err) {
+int registered_copy(const struct registered_request *request, struct error *err) {
     AUTO(tree_freep) json_t *files = json_array();
-    AUTO(text_freep) char *latest = x_printf("%s/%s", wish->name, REGISTERED_LATEST);
+    AUTO(text_freep) char *latest = x_printf("%s/%s", request->name, REGISTERED_LATEST);
     AUTO(text_freep)
-    char *metadata = x_printf("%s/%s/%s", wish->name, wish->version, REGISTERED_METADATA);
-    AUTO(text_freep) char *line = x_printf("%s\n", wish->version);
+    char *metadata = x_printf("%s/%s/%s", request->name, request->version, REGISTERED_METADATA);
+    AUTO(text_freep) char *line = x_printf("%s\n", request->version);
     bool is_done = false, is_latest = false;
-    if (!registered_is_version(wish->name) || !registered_is_version(wish->version) ||
-        strcmp(wish->version, REGISTERED_LATEST) == 0 || !json_is_object(wish->metadata)) {
+    if (!registered_is_version(request->name) || !registered_is_version(request->version) ||
+        strcmp(request->version, REGISTERED_LATEST) == 0 || !json_is_object(request->metadata)) {
         return error_set(err, ERROR_INVALID,
                          "a model's name and version are letters, digits, "
                          "-, _ and ., and its metadata is an object");
     }
-    if (is_there(wish, metadata, &is_done, err) < 0 ||
-        (!is_done &&
-         (copy_all(wish, files, err) < 0 || write_metadata(wish, metadata, files, err) < 0)) ||
-        is_named(wish, latest, &is_latest, err) < 0) {
+    if (is_there(request, metadata, &is_done, err) < 0 ||
+        (!is_done && (copy_all(request, files, err) < 0 ||
+                      write_metadata(request, metadata, files, err) < 0)) ||
+        is_named(request, latest, &is_latest, err) < 0) {
         return -1;
     }
-    return is_latest ? 0 : store_put(wish->to, latest, line, strlen(line), STORE_REPLACE, err);
+    return is_latest ? 0 : store_put(request->to, latest, line, strlen(line), STORE_REPLACE, err);
 }

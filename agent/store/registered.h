@@ -20,7 +20,7 @@ enum {
     REGISTERED_FILES_MAX = 10000,
 };
 
-struct registered_wish {
+struct registered_request {
     struct store *from, *to; /* borrowed; from: the training's output */
     const char *name, *version;
     const json_t *metadata; /* an object; "files": [{"name", "size", "sha256"}] is added */
@@ -28,10 +28,10 @@ struct registered_wish {
 
 /* Completes the copy; every file is read again and its checksum compared. An existing version is
  * not changed, and `latest` never goes back to an older one; text in it that is not an existing
- * version is ignored. INVALID: the wish, or an output without files or with too many; other errors
- * are a store's, and another try may succeed. A file metadata.json in the output becomes
+ * version is ignored. INVALID: the request, or an output without files or with too many; other
+ * errors are a store's, and another try may succeed. A file metadata.json in the output becomes
  * metadata.original.json. */
-NODISCARD int registered_copy(const struct registered_wish *wish, struct error *err);
+NODISCARD int registered_copy(const struct registered_request *request, struct error *err);
 
 /* The version that NAME/latest names; "": the object does not exist, or names no version. */
 NODISCARD int registered_latest(struct store *store, const char *name_latest,

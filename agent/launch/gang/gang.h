@@ -13,7 +13,9 @@
  *   GATHERING -> CONFIGURING -> RUNNING -> STOPPING -> BACKOFF -> GATHERING ...
  *                     |            |           |
  *                     v            v           v
- *                  STOPPING     FINISHED    FINISHED */
+ *                  STOPPING     FINISHED    FINISHED
+ *
+ * Any state becomes FINISHED when `prepare` fails or a newer hub exists. */
 #pragma once
 
 #include "agent/launch/gang/gang_event.h"

@@ -1,5 +1,5 @@
-/* gang_event.h: what the hub tells the gang (events of its members), and what the gang has the hub
- * do (actions). gang.h explains members and rounds. Plain data. */
+/* gang_event.h: the input of the state machine gang.h (events of members) and its output (actions
+ * for the hub). gang.h explains members and rounds. Plain data. */
 #pragma once
 
 #include "lib/base.h"

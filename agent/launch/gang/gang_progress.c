@@ -37,7 +37,7 @@ static const char *reason_name(const struct gang_failure *last) {
 
 /* Programs use codes above 128, too, so only codes that rarely mean anything else get the name of
  * their signal. "": other codes. */
-static const char *signal_words(int code) {
+static const char *signal_text(int code) {
     static const struct {
         int number;
         const char *detail;
@@ -64,7 +64,7 @@ void gang_progress_describe(const struct gang_failure *last,
     }
     if (last->cause == GANG_CAUSE_APP) {
         snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
-                 signal_words(last->code));
+                 signal_text(last->code));
     } else if (last->cause == GANG_CAUSE_HANG) {
         snprintf(how, sizeof how, last->code < 0 ? " made no progress" : " gave up");
     }

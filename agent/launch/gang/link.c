@@ -15,7 +15,7 @@ struct link {
     void (*send)(void *context, const char *text);
     void *context;
     bool is_open;
-    int64_t sent, received, told; /* told: the number that was acknowledged to the other side */
+    int64_t sent, received, acknowledged; /* numbers; acknowledged: of what was received */
     struct kept *first, **end;
     size_t bytes;
 };
@@ -42,7 +42,7 @@ static void forget(struct link *link, int64_t up_to) {
 void link_reset(struct link *link) {
     forget(link, INT64_MAX);
     link->is_open = false;
-    link->sent = link->received = link->told = 0;
+    link->sent = link->received = link->acknowledged = 0;
 }
 
 void link_free(struct link *link) {
@@ -62,7 +62,7 @@ void link_send(struct link *link, struct gang_message *message) {
     *link->end = kept;
     link->end = &kept->next;
     if (link->is_open) {
-        link->told = link->received;
+        link->acknowledged = link->received;
         link->send(link->context, kept->text);
     }
 }
@@ -78,10 +78,10 @@ bool link_received(struct link *link, const struct gang_message *message) {
 }
 
 void link_acknowledge(struct link *link) {
-    if (link->is_open && link->told != link->received) {
+    if (link->is_open && link->acknowledged != link->received) {
         struct gang_message message = {.type = GANG_MESSAGE_ACK, .ack = link->received};
         AUTO(text_freep) char *text = gang_message_write(&message);
-        link->told = link->received;
+        link->acknowledged = link->received;
         link->send(link->context, text);
     }
 }
@@ -93,7 +93,7 @@ int64_t link_last(const struct link *link) {
 void link_resume(struct link *link, int64_t last) {
     forget(link, MIN(last, link->sent));
     link->is_open = true;
-    link->told = link->received; /* hello or welcome has acknowledged it */
+    link->acknowledged = link->received; /* hello or welcome has acknowledged it */
     for (const struct kept *kept = link->first; kept; kept = kept->next) {
         link->send(link->context, kept->text);
     }

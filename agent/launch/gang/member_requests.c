@@ -79,16 +79,16 @@ static void forward_start(struct member *member, const struct agent_request *req
     struct gang_message message = {.type = GANG_MESSAGE_SPAWN, .id = request->id};
     if (!row || !member->round || member->is_stopping) {
         AUTO(text_freep)
-        char *words = x_printf("%.100s is not a pod of this round", request->host);
-        agent_socket_answer(member->requests, request->id, 255, words);
+        char *text = x_printf("%.100s is not a pod of this round", request->host);
+        agent_socket_answer(member->requests, request->id, 255, text);
         return;
     }
     /* A message must be UTF-8, and a changed command must not run, so invalid texts are refused. */
     size_t size = strlen(request->text), whole = utf8_valid_size(request->text, size);
     if (whole < size) {
         AUTO(text_freep)
-        char *words = x_printf("the command is not started: byte %zu is not UTF-8", whole + 1);
-        agent_socket_answer(member->requests, request->id, 255, words);
+        char *text = x_printf("the command is not started: byte %zu is not UTF-8", whole + 1);
+        agent_socket_answer(member->requests, request->id, 255, text);
         return;
     }
     message.index = row->index;

@@ -17,8 +17,8 @@
 
 enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
 
-/* A client sends KIND, its words separated by spaces, newline, text, NUL; it receives CODE,
- * newline, words, and the end of the stream. */
+/* A client sends KIND, its arguments separated by spaces, newline, text, NUL; it receives CODE,
+ * newline, text, and the end of the stream. */
 static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing", "report"};
 static_assert(ARRAY_LEN(kinds) == AGENT_REQUEST_KINDS, "a name for each kind");
 
@@ -26,7 +26,7 @@ struct client {
     int fd;
     int64_t id;
     bool is_taken, is_start;
-    struct buffer said;
+    struct buffer received;
     struct client *next;
 };
 
@@ -63,7 +63,7 @@ static void drop(struct agent_socket *socket, struct client **at) {
     struct client *client = *at;
     *at = client->next;
     fd_closep(&client->fd);
-    buffer_release(&client->said);
+    buffer_release(&client->received);
     free(client);
     socket->count--;
 }
@@ -89,7 +89,7 @@ static void accept_all(struct agent_socket *socket) {
         struct client *client = x_calloc(1, sizeof *client);
         client->fd = fd;
         client->id = ++socket->last_id;
-        buffer_init(&client->said, AGENT_SOCKET_LINE_MAX + HEAD_MAX + 2);
+        buffer_init(&client->received, AGENT_SOCKET_LINE_MAX + HEAD_MAX + 2);
         client->next = socket->clients;
         socket->clients = client;
         socket->count++;
@@ -97,7 +97,7 @@ static void accept_all(struct agent_socket *socket) {
 }
 
 /* False: the client has disconnected, or has sent too much. */
-static bool listen_to(struct client *client) {
+static bool receive_from(struct client *client) {
     struct error err = {0};
     char data[16 << 10];
     for (;;) {
@@ -108,7 +108,7 @@ static bool listen_to(struct client *client) {
         if (got <= 0) {
             return got < 0 && errno == EAGAIN;
         }
-        if (buffer_append(&client->said, data, (size_t)got, &err) < 0) {
+        if (buffer_append(&client->received, data, (size_t)got, &err) < 0) {
             return false;
         }
     }
@@ -144,18 +144,18 @@ static bool read_head(char *head, struct agent_request *request) {
 bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_request) {
     accept_all(socket);
     for (struct client *client = socket->clients; client; client = client->next) {
-        if (client->is_taken || !listen_to(client) || !client->said.size ||
-            client->said.data[client->said.size - 1]) {
+        if (client->is_taken || !receive_from(client) || !client->received.size ||
+            client->received.data[client->received.size - 1]) {
             continue;
         }
-        char *newline = strchr(client->said.data, '\n');
+        char *newline = strchr(client->received.data, '\n');
         struct agent_request request = {.id = client->id};
         client->is_taken = true;
         if (newline) {
             *newline = 0;
             request.text = newline + 1;
         }
-        if (!newline || !read_head(client->said.data, &request)) {
+        if (!newline || !read_head(client->received.data, &request)) {
             agent_socket_answer(socket, client->id, 255, "unknown request");
             return agent_socket_take(socket, ret_request);
         }
@@ -169,7 +169,7 @@ bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_re
 bool agent_socket_take_abandoned(struct agent_socket *socket, int64_t *ret_id) {
     for (struct client **at = &socket->clients; *at; at = &(*at)->next) {
         bool was_start = (*at)->is_start;
-        if (!listen_to(*at)) {
+        if (!receive_from(*at)) {
             *ret_id = (*at)->id;
             drop(socket, at);
             if (was_start) {
@@ -181,15 +181,15 @@ bool agent_socket_take_abandoned(struct agent_socket *socket, int64_t *ret_id) {
     return false;
 }
 
-void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, const char *words) {
+void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, const char *text) {
     for (struct client **at = &socket->clients; *at; at = &(*at)->next) {
         if ((*at)->id == id) {
-            bool fits = strlen(words) < AGENT_SOCKET_ANSWER_MAX;
+            bool fits = strlen(text) < AGENT_SOCKET_ANSWER_MAX;
             AUTO(text_freep)
-            char *text =
-                fits ? x_printf("%d\n%s", code, words)
+            char *answer =
+                fits ? x_printf("%d\n%s", code, text)
                      : x_printf("255\nthe answer is longer than %d bytes", AGENT_SOCKET_ANSWER_MAX);
-            ssize_t ignored = send((*at)->fd, text, strlen(text), MSG_NOSIGNAL);
+            ssize_t ignored = send((*at)->fd, answer, strlen(answer), MSG_NOSIGNAL);
             (void)ignored; /* the client has disconnected */
             drop(socket, at);
             return;
@@ -199,7 +199,7 @@ void agent_socket_answer(struct agent_socket *socket, int64_t id, int code, cons
 
 /* ---- clients -------------------------------------------------------------------------------- */
 
-static int say_all(int fd, const char *data, size_t size, struct error *err) {
+static int send_all(int fd, const char *data, size_t size, struct error *err) {
     while (size > 0) {
         ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) {
@@ -211,7 +211,7 @@ static int say_all(int fd, const char *data, size_t size, struct error *err) {
     return 0;
 }
 
-static int hear_all(int fd, struct buffer *answer, struct error *err) {
+static int receive_all(int fd, struct buffer *answer, struct error *err) {
     char data[4096];
     for (;;) {
         ssize_t got = read(fd, data, sizeof data);
@@ -233,7 +233,7 @@ static int hear_all(int fd, struct buffer *answer, struct error *err) {
 }
 
 int agent_socket_ask(const char *path, const struct agent_request *request, int *ret_code,
-                     char **ret_words, struct error *err) {
+                     char **ret_text, struct error *err) {
     struct sockaddr_un address;
     bool is_start = request->kind == AGENT_REQUEST_START;
     bool waits = is_start || request->kind == AGENT_REQUEST_REPORT;
@@ -250,10 +250,10 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     } else if (request->kind == AGENT_REQUEST_REPORT) {
         snprintf(numbers, sizeof numbers, "%d", request->rank);
     }
-    const char *words = is_start ? request->host : numbers;
+    const char *arguments = is_start ? request->host : numbers;
     AUTO(text_freep)
-    char *said = x_printf("%s%s%s\n%s", kinds[request->kind], *words ? " " : "", words,
-                          request->text ? request->text : "");
+    char *message = x_printf("%s%s%s\n%s", kinds[request->kind], *arguments ? " " : "", arguments,
+                             request->text ? request->text : "");
     AUTO(fd_closep) int folder = -1;
     AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     AUTO(buffer_release) struct buffer answer;
@@ -266,11 +266,11 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
         connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         return error_from_errno(err, errno, "cannot reach the agent of this pod");
     }
-    if (say_all(fd, said, strlen(said) + 1, err) < 0 || hear_all(fd, &answer, err) < 0) {
+    if (send_all(fd, message, strlen(message) + 1, err) < 0 || receive_all(fd, &answer, err) < 0) {
         return -1;
     }
     char *end = NULL;
     *ret_code = (int)strtol(answer.data, &end, 10);
-    *ret_words = x_strdup(*end ? end + 1 : end);
+    *ret_text = x_strdup(*end ? end + 1 : end);
     return 0;
 }

@@ -28,7 +28,7 @@ struct notice {
     pthread_t thread;
     struct http *http;
     char machine[NOTICE_NAME_MAX + 1]; /* "": not known yet */
-    bool has_answered, is_failing, is_told, is_waiting;
+    bool has_answered, is_failing, is_announced, is_waiting;
     int64_t next_ms, pause_ms;
 };
 
@@ -82,8 +82,8 @@ static int take_answer(struct notice *notice, const struct http_answer *answer, 
     struct notice_event event;
     int found =
         notice_read(answer->body, answer->size, notice->machine, clock_wall_ms(), &event, err);
-    if (found > 0 && !notice->is_told) {
-        notice->is_told = true;
+    if (found > 0 && !notice->is_announced) {
+        notice->is_announced = true;
         notice->options.announced(notice->options.context, &event);
     }
     return found < 0 ? -1 : 0;
@@ -136,7 +136,7 @@ static void *run(void *context) {
     struct notice *notice = context;
     struct pollfd fds[] = {{.fd = notice->stop_fd, .events = POLLIN},
                            {.fd = http_fd(notice->http), .events = POLLIN}};
-    while (!notice->is_told) {
+    while (!notice->is_announced) {
         int64_t now_ms = clock_monotonic_ms();
         if (!notice->is_waiting && now_ms >= notice->next_ms) {
             ask(notice);

@@ -58,9 +58,9 @@ static struct store *make_output(void) {
 static int copy(struct store *from, struct store *to, const char *which, struct error *err) {
     AUTO(tree_freep)
     json_t *metadata = json_pack("{s:{s:s}, s:s}", "parameters", "RATE", "0.1", "best", "0.91");
-    struct registered_wish wish = {
+    struct registered_request request = {
         .from = from, .to = to, .name = "digits", .version = which, .metadata = metadata};
-    return registered_copy(&wish, err);
+    return registered_copy(&request, err);
 }
 
 static bool read_object(struct store *store, const char *name, struct buffer *buffer) {
