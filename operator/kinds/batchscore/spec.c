@@ -90,12 +90,3 @@ void batchscore_spec_release(struct batchscore_spec *spec) {
     json_decref(spec->work);
     *spec = (struct batchscore_spec){0};
 }
-
-const struct volume *batchscore_spec_volume(const struct batchscore_spec *spec, const char *name) {
-    for (size_t i = 0; i < spec->job.volume_count; i++) {
-        if (strcmp(spec->job.volumes[i].name, name) == 0) {
-            return &spec->job.volumes[i];
-        }
-    }
-    return NULL;
-}

@@ -39,9 +39,6 @@ NODISCARD int batchscore_spec_read(const json_t *object, const struct job_option
                                    struct batchscore_spec *ret_spec, struct error *err);
 void batchscore_spec_release(struct batchscore_spec *spec); /* for AUTO, too */
 
-/* NULL when the spec declares no such volume. */
-const struct volume *batchscore_spec_volume(const struct batchscore_spec *spec, const char *name);
-
 /* ---- a spec as JSON ---- */
 
 /* Every field that holds a path VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path; ends with NULL.

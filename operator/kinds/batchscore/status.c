@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/status.h"
 
+#include "operator/kinds/job/progress_fields.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, FAILED_LOG_MAX = 1024 };
+enum { FAILED_LOG_MAX = 1024 };
 
 /* A replacement coordinator reports no counts while it lists: the earlier counts stay. */
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
@@ -22,35 +24,10 @@ static void copy_counters(json_t *status, const json_t *progress, const char *na
     json_object_set_new(status, name, to);
 }
 
-static void copy_text(json_t *status, const json_t *progress, const char *name, size_t max) {
-    const char *text = tree_text(progress, name, NULL);
-    if (text && *text && strlen(text) <= max) {
-        json_object_set_new(status, name, json_string(text));
-    }
-}
-
 static void copy_number(json_t *status, const json_t *progress, const char *name) {
-    const json_t *number = json_object_get(progress, name);
-    if (json_is_integer(number) && json_integer_value(number) >= 0) {
-        json_object_set_new(status, name, json_integer(json_integer_value(number)));
-    } else {
+    if (!progress_fields_number(status, progress, name)) {
         json_object_del(status, name);
     }
-}
-
-static void copy_outputs(json_t *status, const json_t *progress) {
-    const json_t *outputs = json_object_get(progress, "outputs");
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(outputs) && json_array_size(list) < OUTPUTS_MAX; i++) {
-        const char *path = json_string_value(json_array_get(outputs, i));
-        if (path && strlen(path) <= PATH_MAX_BYTES) {
-            json_array_append_new(list, json_string(path));
-        }
-    }
-    if (json_array_size(list) > 0) {
-        json_object_set(status, "outputs", list);
-    }
-    json_decref(list);
 }
 
 /* Copies only fields of the schema, with valid values: the coordinator is another program. */
@@ -59,10 +36,10 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_counters(status, progress, "items");
     copy_number(status, progress, "workers");
     copy_number(status, progress, "secondsLeft");
-    copy_text(status, progress, "itemsPerSecond", 32);
-    copy_text(status, progress, "summary", PATH_MAX_BYTES);
-    copy_text(status, progress, "failedLog", FAILED_LOG_MAX);
-    copy_outputs(status, progress);
+    progress_fields_text(status, progress, "itemsPerSecond", 32);
+    progress_fields_text(status, progress, "summary", PROGRESS_FIELDS_PATH_MAX);
+    progress_fields_text(status, progress, "failedLog", FAILED_LOG_MAX);
+    progress_fields_outputs(status, progress);
     const json_t *exclusive = json_object_get(progress, "exclusive");
     if (json_is_boolean(exclusive)) {
         json_object_set_new(status, "exclusive", json_boolean(json_is_true(exclusive)));

@@ -3,26 +3,13 @@
 
 #include "lib/curve.h"
 #include "lib/time/clock.h"
+#include "operator/kinds/job/progress_fields.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { OTHERS_MAX = 16, OTHER_MAX_BYTES = 63 };
-enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640 };
-
-static void copy_number(json_t *to, const json_t *from, const char *name) {
-    const json_t *number = json_object_get(from, name);
-    if (json_is_integer(number) && json_integer_value(number) >= 0) {
-        json_object_set_new(to, name, json_integer(json_integer_value(number)));
-    }
-}
-
-static void copy_text(json_t *to, const json_t *from, const char *name, size_t max) {
-    const char *text = tree_text(from, name, NULL);
-    if (text && *text && strlen(text) <= max) {
-        json_object_set_new(to, name, json_string(text));
-    }
-}
+enum { NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640 };
 
 /* Copies numbers of an object to the object of that name; missing ones stay unchanged. */
 static void copy_numbers(json_t *status, const json_t *progress, const char *name,
@@ -37,7 +24,7 @@ static void copy_numbers(json_t *status, const json_t *progress, const char *nam
         json_object_set_new(status, name, to);
     }
     for (; *numbers; numbers++) {
-        copy_number(to, from, *numbers);
+        progress_fields_number(to, from, *numbers);
     }
 }
 
@@ -52,23 +39,9 @@ static void copy_last(json_t *status, const json_t *progress) {
     AUTO(tree_freep) json_t *told = json_pack("{s:O}", "last", from);
     copy_numbers(holder, told, "last", numbers);
     json_t *last = json_object_get(holder, "last");
-    copy_text(last, from, "cause", NUMBER_MAX_BYTES);
-    copy_text(last, from, "message", MESSAGE_MAX_BYTES);
+    progress_fields_text(last, from, "cause", NUMBER_MAX_BYTES);
+    progress_fields_text(last, from, "message", MESSAGE_MAX_BYTES);
     json_object_set(restarts, "last", last);
-}
-
-static void copy_outputs(json_t *status, const json_t *progress) {
-    const json_t *outputs = json_object_get(progress, "outputs");
-    AUTO(tree_freep) json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(outputs) && json_array_size(list) < OUTPUTS_MAX; i++) {
-        const char *path = json_string_value(json_array_get(outputs, i));
-        if (path && strlen(path) <= PATH_MAX_BYTES) {
-            json_array_append_new(list, json_string(path));
-        }
-    }
-    if (json_array_size(list) > 0) {
-        json_object_set(status, "outputs", list);
-    }
 }
 
 /* Copied as a whole, because it is one text of the hub's. */
@@ -82,8 +55,8 @@ static void copy_objective(json_t *status, const json_t *progress) {
     }
     json_t *to = json_object(), *names = json_array();
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        copy_number(to, from, numbers[i]);
-        copy_text(to, from, texts[i], NUMBER_MAX_BYTES);
+        progress_fields_number(to, from, numbers[i]);
+        progress_fields_text(to, from, texts[i], NUMBER_MAX_BYTES);
     }
     AUTO(curve_release) struct curve curve = curve_read(tree_text(from, "at", ""));
     char at[CURVE_TEXT_MAX];
@@ -110,17 +83,17 @@ static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
                                                                           NULL};
     static const char *const restarts[] = {"counted", "disrupted", NULL};
-    copy_number(status, progress, "step");
-    copy_number(status, progress, "epoch");
+    progress_fields_number(status, progress, "step");
+    progress_fields_number(status, progress, "epoch");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        copy_text(status, progress, texts[i], NUMBER_MAX_BYTES);
+        progress_fields_text(status, progress, texts[i], NUMBER_MAX_BYTES);
     }
     copy_numbers(status, progress, "checkpoint", step);
     copy_numbers(status, progress, "workers", workers);
     copy_numbers(status, progress, "restarts", restarts);
     copy_last(status, progress);
     copy_objective(status, progress);
-    copy_outputs(status, progress);
+    progress_fields_outputs(status, progress);
 }
 
 static void set_workers(json_t *status, const struct disttrain_spec *spec, bool none_run) {

@@ -20,7 +20,8 @@ static int add_registrar(const struct sweep_spec *spec, const struct schema *tra
     if (!spec->registered) {
         return 0;
     }
-    if (registrar_pod(spec, train, NULL, best, 1, 0, &pod, err) < 0) {
+    struct registrar_attempt attempt = {.train = train, .best = best, .number = 1};
+    if (registrar_pod(spec, &attempt, &pod, err) < 0) {
         return -1;
     }
     json_array_append_new(pods, pod);

@@ -69,8 +69,12 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
     }
     json_t *pod;
     struct error err = {0};
-    if (registrar_pod(&plan->spec, plan->observed->train, plan->job.observed->options, plan->best,
-                      plan->registrar.attempt + 1, plan->register_deaths, &pod, &err) < 0) {
+    struct registrar_attempt attempt = {.train = plan->observed->train,
+                                        .jobs = plan->job.observed->options,
+                                        .best = plan->best,
+                                        .number = plan->registrar.attempt + 1,
+                                        .deaths = plan->register_deaths};
+    if (registrar_pod(&plan->spec, &attempt, &pod, &err) < 0) {
         fail(plan, "", err.text);
         return;
     }

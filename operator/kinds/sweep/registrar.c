@@ -103,35 +103,38 @@ static json_t *container(const struct job_spec *job, const json_t *work, const c
 }
 
 /* A pod without GPUs, gang or the user's program: our image, with access to the trial's output. */
-static json_t *make_pod(const struct sweep_spec *spec, const struct disttrain_spec *trial,
-                        const struct job_options *jobs, const json_t *work, int64_t index,
-                        int attempt, int deaths) {
+static json_t *make_pod(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
+                        const struct disttrain_spec *trial, const json_t *work) {
+    const struct job_options *jobs = attempt->jobs;
     struct job_spec job = trial->job;
     job.object = spec->object; /* the owner of the pod */
     job.name = spec->name;
     job.image = jobs && jobs->agent_image ? jobs->agent_image : JOB_AGENT_IMAGE;
     AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-%s-%d", spec->name, ROLE_REGISTER, attempt)
-                             : x_printf("%s-%s", spec->name, ROLE_REGISTER);
-    json_t *pod = pod_make(&job, name, ROLE_REGISTER, attempt, container(&job, work, name));
+    char *name = attempt->number > 1
+                     ? x_printf("%s-%s-%d", spec->name, ROLE_REGISTER, attempt->number)
+                     : x_printf("%s-%s", spec->name, ROLE_REGISTER);
+    json_t *pod = pod_make(&job, name, ROLE_REGISTER, attempt->number, container(&job, work, name));
     json_t *metadata = json_object_get(pod, "metadata");
     json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
-                        json_sprintf("%lld", (long long)index));
-    if (deaths > 0) {
-        json_object_set_new(metadata, "annotations",
-                            json_pack("{s:o}", ANNOTATION_DEATHS, json_sprintf("%d", deaths)));
+                        json_sprintf("%lld", (long long)tree_integer(attempt->best, "index", 0)));
+    if (attempt->deaths > 0) {
+        json_object_set_new(
+            metadata, "annotations",
+            json_pack("{s:o}", ANNOTATION_DEATHS, json_sprintf("%d", attempt->deaths)));
     }
     pod_place(pod, trial->tolerations, 0, trial->spot);
     template_apply(pod, job.template);
     return pod;
 }
 
-int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
-                  const struct job_options *jobs, const json_t *best, int attempt, int deaths,
+int registrar_pod(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
                   json_t **ret_pod, struct error *err) {
-    int64_t index = tree_integer(best, "index", 0);
+    const struct schema *train = attempt->train;
+    const json_t *best = attempt->best;
     AUTO(tree_freep)
-    json_t *object = trial_of_values(spec, train, index, json_object_get(best, "values"));
+    json_t *object = trial_of_values(spec, train, tree_integer(best, "index", 0),
+                                     json_object_get(best, "values"));
     AUTO(disttrain_spec_release) struct disttrain_spec trial = {0};
     AUTO(tree_freep) json_t *work = NULL;
     /* Our own owner and labels would not be valid in a manifest. */
@@ -139,10 +142,10 @@ int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
                         json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);
     if (schema_check(train, object, err) < 0 ||
-        disttrain_spec_read(object, jobs, &trial, err) < 0 ||
+        disttrain_spec_read(object, attempt->jobs, &trial, err) < 0 ||
         work_of(spec, &trial, best, &work, err) < 0) {
         return -1;
     }
-    *ret_pod = make_pod(spec, &trial, jobs, work, index, attempt, deaths);
+    *ret_pod = make_pod(spec, attempt, &trial, work);
     return 0;
 }

@@ -14,10 +14,16 @@
  * depends only on the Sweep, so that each attempt writes to the same place. The caller frees it. */
 char *registrar_place(const struct sweep_spec *spec);
 
-/* best: status.best. jobs: NULL means the defaults. attempt counts from 1: NAME-register,
- * NAME-register-2. deaths: of earlier pods. The pod's LABEL_INDEX is the trial's. Owned by the
- * caller. Fails when that trial's spec is no longer valid (because of a newer definition, for
- * example). */
-NODISCARD int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
-                            const struct job_options *jobs, const json_t *best, int attempt,
-                            int deaths, json_t **ret_pod, struct error *err);
+/* One attempt to register. All borrowed. */
+struct registrar_attempt {
+    const struct schema *train;     /* DistTrain's definition */
+    const struct job_options *jobs; /* NULL: the defaults */
+    const json_t *best;             /* status.best; the pod's LABEL_INDEX is this trial's */
+    int number;                     /* from 1: NAME-register, NAME-register-2 */
+    int deaths;                     /* of earlier pods */
+};
+
+/* Owned by the caller. Fails when that trial's spec is no longer valid (because of a newer
+ * definition, for example). */
+NODISCARD int registrar_pod(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
+                            json_t **ret_pod, struct error *err);

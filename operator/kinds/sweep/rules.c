@@ -31,15 +31,23 @@ static bool counts(const struct rule *rule, const struct rule_trial *trial) {
     return trial->is_running || rule->kind != RULE_TRUNCATION || !rule->excludes_finished;
 }
 
+/* One trial among all: which may be stopped. */
+struct contest {
+    const struct rule *rule;
+    enum goal goal;
+    const struct rule_trial *trials;
+    size_t count, which;
+};
+
 /* Fills in the rows of the others after k reports, and returns their number. */
-static size_t table(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
-                    size_t count, size_t which, int64_t reports, struct rule_row *rows) {
+static size_t fill_table(const struct contest *contest, int64_t reports, struct rule_row *rows) {
     size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct curve_point *point =
-            i != which && counts(rule, &trials[i]) ? curve_find(trials[i].curve, reports) : NULL;
+    for (size_t i = 0; i < contest->count; i++) {
+        const struct rule_trial *trial = &contest->trials[i];
+        bool is_other = i != contest->which && counts(contest->rule, trial);
+        const struct curve_point *point = is_other ? curve_find(trial->curve, reports) : NULL;
         if (point) {
-            rows[used++] = row_of(goal, point);
+            rows[used++] = row_of(contest->goal, point);
         }
     }
     return used;
@@ -72,10 +80,11 @@ bool rule_stops(const struct rule *rule, enum goal goal, const struct rule_trial
     if (rule->kind == RULE_NONE || !trials[which].is_running || own->count == 0) {
         return false;
     }
+    struct contest contest = {rule, goal, trials, count, which};
     struct rule_row *rows = x_realloc_array(NULL, count, sizeof *rows);
     bool stops = false;
     for (int i = own->count - 1; i >= 0; i--) {
-        size_t used = table(rule, goal, trials, count, which, own->at[i].reports, rows);
+        size_t used = fill_table(&contest, own->at[i].reports, rows);
         if (used >= others_min(rule->kind)) {
             stops = is_behind(rule, goal, rows, used, &own->at[i], why);
             break;

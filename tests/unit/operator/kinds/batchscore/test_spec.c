@@ -15,6 +15,15 @@ static json_t *load(const char *name) {
     return object;
 }
 
+static const struct volume *find_volume(const struct batchscore_spec *spec, const char *name) {
+    for (size_t i = 0; i < spec->job.volume_count; i++) {
+        if (strcmp(spec->job.volumes[i].name, name) == 0) {
+            return &spec->job.volumes[i];
+        }
+    }
+    return NULL;
+}
+
 static void test_everything(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("everything");
@@ -28,14 +37,14 @@ static void test_everything(void) {
     CHECK_INT(spec.workers_max, 8);
     CHECK_INT(spec.gpus, 1);
     CHECK_INT(spec.job.volume_count, 3);
-    const struct volume *photos = batchscore_spec_volume(&spec, "photos");
-    const struct volume *models = batchscore_spec_volume(&spec, "models");
+    const struct volume *photos = find_volume(&spec, "photos");
+    const struct volume *models = find_volume(&spec, "models");
     CHECK(photos && photos->kind == VOLUME_HOST_PATH && photos->read_only);
     CHECK_STR(photos ? photos->mount_path : NULL, "/mnt/photos");
     CHECK_STR(photos ? tree_text(photos->source, "path", "") : NULL, "/srv/photos");
     CHECK_STR(models ? models->mount_path : NULL, "/models");
     CHECK_STR(models ? tree_text(models->source, "claimName", "") : NULL, "models.v1");
-    CHECK(batchscore_spec_volume(&spec, "model") == NULL);
+    CHECK(find_volume(&spec, "model") == NULL);
     CHECK_INT(strlen(spec.job.run), 16);
 }
 

@@ -85,10 +85,12 @@ static void check_file(const char *name) {
     }
     CHECK_OK(sweep_spec_read(object, &spec, &err), &err);
     json_t *made = NULL;
-    CHECK_OK(registrar_pod(&spec, train, &options, json_object_get(file, "best"),
-                           (int)tree_integer(file, "attempt", 1),
-                           (int)tree_integer(file, "deaths", 0), &made, &err),
-             &err);
+    struct registrar_attempt attempt = {.train = train,
+                                        .jobs = &options,
+                                        .best = json_object_get(file, "best"),
+                                        .number = (int)tree_integer(file, "attempt", 1),
+                                        .deaths = (int)tree_integer(file, "deaths", 0)};
+    CHECK_OK(registrar_pod(&spec, &attempt, &made, &err), &err);
     AUTO(tree_freep) json_t *pod = made;
     CHECK(json_object_get(file, "pod") && json_object_get(file, "work"));
     check_pod(name, pod, json_object_get(file, "pod"));
