@@ -63,7 +63,7 @@ endif
 # graph, ops, onnx, run, the reference kernels and device/cuda, linked with libc and CUDA's runtime only: the programs
 # in build/gpu may be copied to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
 .PHONY: gpu-test gpu-bench gpu-programs gpu-build
-ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c time/clock.c error.c file.c half.c jsontext.c options.c) \
+ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c time/clock.c error.c file.c half.c options.c text/jsontext.c text/utf8.c) \
 	$(call find_c,agent/engine/graph agent/engine/networks agent/engine/ops agent/engine/onnx agent/engine/run) $(addprefix agent/engine/device/,device.c kernel.c) \
 	$(filter-out $(addprefix agent/engine/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
 	fast/% onednn/%),$(call find_c,agent/engine/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))

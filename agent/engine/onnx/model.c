@@ -3,13 +3,10 @@
 
 #include "agent/engine/graph/resident.h"
 #include "agent/engine/onnx/graph_proto.h"
-#include "lib/digest.h"
 #include "lib/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { DIGEST_PIECE_BYTES = 1 << 20 };
 
 enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
 
@@ -111,20 +108,4 @@ void model_free(struct model *model) {
 void model_freep(struct model **model) {
     model_free(*model);
     *model = NULL;
-}
-
-/* Reads the file. Parts of which the graph has copies do not stay in memory a second time. */
-int model_digest(const struct model *model, char hex[static 65], struct error *err) {
-    const struct resident_file *file = model->file;
-    AUTO(text_freep) char *piece = x_malloc(DIGEST_PIECE_BYTES);
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    for (size_t at = 0, size; at < file->size; at += size) {
-        size = MIN(file->size - at, (size_t)DIGEST_PIECE_BYTES);
-        if (resident_file_read(file, at, piece, size, err) < 0) {
-            return -1;
-        }
-        digest_add(digest, piece, size);
-    }
-    digest_end(TAKE(digest), hex);
-    return 0;
 }

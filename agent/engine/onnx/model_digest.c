@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* In a file of its own, so that programs without OpenSSL can be linked with the engine
+ * (tests/cuda/cuda.mk). */
+#include "agent/engine/model.h"
+
+#include "agent/engine/graph/resident.h"
+#include "lib/digest.h"
+
+enum { DIGEST_PIECE_BYTES = 1 << 20 };
+
+/* Reads the file. Parts of which the graph has copies do not stay in memory a second time. */
+int model_digest(const struct model *model, char hex[static 65], struct error *err) {
+    const struct resident_file *file = model->file;
+    AUTO(text_freep) char *piece = x_malloc(DIGEST_PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    for (size_t at = 0, size; at < file->size; at += size) {
+        size = MIN(file->size - at, (size_t)DIGEST_PIECE_BYTES);
+        if (resident_file_read(file, at, piece, size, err) < 0) {
+            return -1;
+        }
+        digest_add(digest, piece, size);
+    }
+    digest_end(TAKE(digest), hex);
+    return 0;
+}
