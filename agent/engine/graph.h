@@ -24,8 +24,8 @@ struct value {
     struct tensor
         constant;       /* if is_constant; its data is in the model's file or the graph's arena */
     const void *origin; /* where the file's bytes contain the constant; NULL: nowhere */
-    bool is_held, is_gone, has_sum; /* private to graph/resident.c */
-    uint64_t sum;                   /* likewise */
+    bool is_pinned, is_evicted, has_sum; /* private to graph/resident.c */
+    uint64_t sum;                        /* likewise */
 };
 
 struct graph {
@@ -37,7 +37,7 @@ struct graph {
     int *outputs;        /* indices into values */
     struct texts *texts; /* graph/texts.h; only for graphs that were read from a file; NULL: none */
     bool is_of_file;     /* origins point into the bytes of a struct resident_file */
-    bool lets_go;        /* constants may be dropped: graph/resident.h */
+    bool may_evict;      /* constants may be evicted: graph/resident.h */
 };
 
 /* Frees the arena; the graph is empty afterwards. */

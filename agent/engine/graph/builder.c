@@ -33,7 +33,7 @@ void builder_init(struct builder *builder, const struct graph *from) {
     struct graph *graph = &builder->graph;
     *graph = *from;
     graph->arena = (struct arena){0};
-    graph->lets_go = false; /* now two graphs read the same constants */
+    graph->may_evict = false; /* now two graphs read the same constants */
     graph->values = copy(&graph->arena, from->values, from->value_count, sizeof *from->values);
     graph->nodes = copy(&graph->arena, from->nodes, from->node_count, sizeof *from->nodes);
     graph->inputs = copy(&graph->arena, from->inputs, from->input_count, sizeof(int));

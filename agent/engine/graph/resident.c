@@ -128,10 +128,10 @@ void resident_drop(const void *bytes, size_t size) {
     }
 }
 
-void graph_let_go(const struct graph *graph, int index) {
+void graph_evict(const struct graph *graph, int index) {
     struct value *value = &graph->values[index];
-    if (!graph->lets_go || !value->is_constant || !value->origin || value->is_held ||
-        value->is_gone || bytes_of(value) < RESIDENT_BYTES_MIN) {
+    if (!graph->may_evict || !value->is_constant || !value->origin || value->is_pinned ||
+        value->is_evicted || bytes_of(value) < RESIDENT_BYTES_MIN) {
         return;
     }
     if (!value->has_sum) {
@@ -139,20 +139,20 @@ void graph_let_go(const struct graph *graph, int index) {
         value->has_sum = true;
     }
     resident_drop(value->constant.data, bytes_of(value));
-    value->is_gone = true;
+    value->is_evicted = true;
 }
 
-void graph_hold(const struct graph *graph, int index, const void *bytes) {
+void graph_pin(const struct graph *graph, int index, const void *bytes) {
     struct value *value = &graph->values[index];
-    assert(!value->is_gone);
-    value->is_held = true;
+    assert(!value->is_evicted);
+    value->is_pinned = true;
     for (size_t i = 0; !value->is_constant && i < graph->value_count; i++) {
-        graph->values[i].is_held |= graph->values[i].constant.data == bytes;
+        graph->values[i].is_pinned |= graph->values[i].constant.data == bytes;
     }
 }
 
 /* The sum detects what the size cannot: other weights written over the old ones. */
-static int bring_back(struct value *value, const struct resident_file *file, struct error *err) {
+static int reload(struct value *value, const struct resident_file *file, struct error *err) {
     size_t offset = (size_t)((const uint8_t *)value->origin - file->bytes);
     if (resident_file_read(file, offset, value->constant.data, bytes_of(value), err) < 0) {
         return -1;
@@ -163,15 +163,14 @@ static int bring_back(struct value *value, const struct resident_file *file, str
                          "since",
                          offset);
     }
-    value->is_gone = false;
+    value->is_evicted = false;
     return 0;
 }
 
-int graph_bring_back(const struct graph *graph, const struct resident_file *file,
-                     struct error *err) {
+int graph_reload(const struct graph *graph, const struct resident_file *file, struct error *err) {
     for (size_t i = 0; i < graph->value_count; i++) {
         struct value *value = &graph->values[i];
-        if (value->is_gone && bring_back(value, file, err) < 0) {
+        if (value->is_evicted && reload(value, file, err) < 0) {
             return error_context(err, "%s: weights \"%.64s\"", file->path, value->name);
         }
     }

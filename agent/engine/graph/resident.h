@@ -1,13 +1,13 @@
-/* resident.h: a model's file in memory, and which of its large constants stay in memory. A device
- * that has packed weights no longer needs the originals. Without this module a model would be in
- * memory twice, or three times, because constants at unaligned addresses of the file are copied.
+/* resident.h: a model's file in memory, and eviction of its large constants. A device that has
+ * packed weights does not read the originals any more; without eviction a model would be in memory
+ * twice, or three times, because constants at unaligned addresses of the file are copied.
  *
  * The file is read, not mapped: reading a page of a mapped file that was truncated, or whose mount
- * has failed, ends the process (SIGBUS). Constants that were dropped are read again when they are
- * needed; that fails with an error if the file has changed.
+ * has failed, ends the process (SIGBUS). Evicted constants are read again when they are needed;
+ * that fails with an error if the file has changed.
  *
- * Constants are dropped only if graph->lets_go is set. Then the graph's owner must call
- * graph_bring_back before it makes another plan, and nothing else may read the constants. */
+ * Constants are evicted only if graph->may_evict is set. Then the graph's owner must call
+ * graph_reload before it makes another plan, and nothing else may read the constants. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -34,15 +34,14 @@ NODISCARD int resident_file_read(const struct resident_file *file, size_t offset
 /* Returns the memory of whole pages to the system; they read as zeros afterwards. */
 void resident_drop(const void *bytes, size_t size);
 
-/* Drops the memory of a constant that no step reads any more, unless it is held. Its address stays
- * valid as a key. */
-void graph_let_go(const struct graph *graph, int value);
-/* Keeps these bytes of the value in memory from now on, because a step reads them in every run.
- * They may belong to another value of which this one is a view. The value must not have been
- * dropped. */
-void graph_hold(const struct graph *graph, int value, const void *bytes);
-/* Reads all dropped constants again from the file that their origins point into (NULL: no constant
- * was dropped). ERROR_UNAVAILABLE, with path and constant: the file has changed; constants that
- * were not read stay dropped. */
-NODISCARD int graph_bring_back(const struct graph *graph, const struct resident_file *file,
-                               struct error *err);
+/* Evicts a constant that no step reads any more, unless it is pinned: its memory is returned to the
+ * system. Its address stays valid as a key. */
+void graph_evict(const struct graph *graph, int value);
+/* Keeps these bytes in memory from now on, because a step reads them in every run. They belong to
+ * the value, or to another value of which it is a view. The value must not have been evicted. */
+void graph_pin(const struct graph *graph, int value, const void *bytes);
+/* Reads all evicted constants again from the file. file NULL: the graph was not read from a file,
+ * so nothing can have been evicted. ERROR_UNAVAILABLE: the file has changed; the message has the
+ * path and the constant; constants that were not read stay evicted. */
+NODISCARD int graph_reload(const struct graph *graph, const struct resident_file *file,
+                           struct error *err);

@@ -171,7 +171,7 @@ void schedule_free(struct schedule *schedule) {
     free(schedule);
 }
 
-struct step *schedule_maker(const struct schedule *schedule, int slot) {
+struct step *schedule_producer(const struct schedule *schedule, int slot) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         for (int k = 0; step->node && k < step->output_count; k++) {

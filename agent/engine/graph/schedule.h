@@ -24,8 +24,8 @@ struct schedule_slot {
     struct shape shape;
     enum slot_place place;
     const void *constant; /* PLACE_CONSTANT */
-    bool is_lasting; /* the constant lives as long as the graph, not only as long as this schedule:
-                        data made from it may be kept in the device, keyed by its address */
+    bool is_lasting; /* the constant belongs to the graph, not only to this schedule. So the device
+                        may cache data that it computes from it, with its address as the key */
     int view_of;     /* PLACE_VIEW: the slot, which is not a view */
     bool viewed;     /* it has views, so it must stay row-major */
     bool is_output;  /* the caller reads it after the run, so it must stay row-major */
@@ -36,7 +36,7 @@ struct schedule_slot {
 
 /* One kernel call: a node, or several that a device has fused into one. */
 struct step {
-    const struct node *node; /* NULL: dropped, another step has taken over its work */
+    const struct node *node; /* NULL: not run, because it was fused into another step */
     int input_count, output_count;
     int *inputs;  /* slots; -1: absent. First those of the node, then those that fusion added */
     int *outputs; /* slots */
@@ -53,10 +53,11 @@ struct schedule {
     size_t slot_count, step_count;
     struct schedule_slot *slots;
     struct step *steps;
-    size_t block_bytes; /* set by schedule_place */
+    size_t block_bytes; /* size of the block of memory for all values; set by schedule_place */
 };
 
-/* facts: the results of shape_infer. `arena` (which holds known values) moves to the schedule. */
+/* facts: the results of shape_infer. The schedule takes over the contents of `arena`, which has the
+ * known values. The caller frees *ret_schedule. */
 NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
                            struct schedule **ret_schedule, struct error *err);
 /* Places an output in the caller's memory. To be called before a device prepares. Returns the slot
@@ -70,9 +71,10 @@ NODISCARD int schedule_place(struct schedule *schedule, struct error *err);
 
 /* For fusion, before schedule_place. All take linear time in the number of steps. */
 
-/* The step that makes the slot; NULL for inputs and constants. */
-struct step *schedule_maker(const struct schedule *schedule, int slot);
-/* The one step that reads the slot; NULL if none or several do, or if it is viewed or an output. */
+/* The step that computes the slot; NULL: it is an input or a constant. */
+struct step *schedule_producer(const struct schedule *schedule, int slot);
+/* The only step that reads the slot; NULL: none or several steps read it, or it is viewed or an
+ * output. */
 struct step *schedule_only_user(const struct schedule *schedule, int slot);
 /* Fuses `first` and `second`, the only user of its outputs, into one step with the inputs, kernel
  * and state of first and the outputs of second. The step takes second's place, so that second's

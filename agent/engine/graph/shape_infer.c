@@ -255,7 +255,7 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
     bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);
     if (!is_new) {
         /* Two values share these bytes: resident.h. */
-        graph->values[node->inputs[0]].is_held = true;
+        graph->values[node->inputs[0]].is_pinned = true;
     }
     *budget -= is_new ? shape_count(&outputs[0].shape) : 0;
     struct value *value = &graph->values[node->outputs[0]];

@@ -1,5 +1,5 @@
-/* names.h: text -> index, for the names of a graph's values. Hashes have a random seed, so that a
- * hostile file cannot choose names that collide. */
+/* names.h: a hash table from the names of a graph's values to their indices. The hash has a random
+ * seed, so that a hostile file cannot choose names that collide. */
 #pragma once
 
 #include "lib/base.h"

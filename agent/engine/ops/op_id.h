@@ -1,4 +1,4 @@
-/* op_id.h: the numbers of operators: enum op_id is the index of a device's kernel table. The names
+/* op_id.h: enum op_id: one constant per operator, the index into a device's kernel table. The names
  * are in op_ids.inc, the rows in table.c. */
 #pragma once
 

@@ -151,7 +151,8 @@ static void find_makers(struct execution_plan *plan) {
     size_t last = MAX(schedule->step_count, 1) - 1;
     for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
         struct execution_plan_bound *bound = &plan->bound[i];
-        const struct step *maker = bound->slot < 0 ? NULL : schedule_maker(schedule, bound->slot);
+        const struct step *maker =
+            bound->slot < 0 ? NULL : schedule_producer(schedule, bound->slot);
         bound->made_at = maker ? (size_t)(maker - schedule->steps) : last;
     }
 }

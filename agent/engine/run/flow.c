@@ -199,7 +199,7 @@ static int fill_line(struct session *session, struct line *line, const struct te
     const struct graph *graph = &session->graph;
     bool *is_bound = x_calloc(graph->output_count, sizeof *is_bound);
     memset(is_bound, true, graph->output_count);
-    int result = graph_bring_back(graph, session->model->file, err);
+    int result = graph_reload(graph, session->model->file, err);
     result = result < 0
                  ? -1
                  : execution_plan_new_bound(device, graph, inputs, is_bound, &line->plan, err);

@@ -52,7 +52,8 @@ int session_open(const char *model_path, const struct session_options *options,
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, device_evaluate);
-    session->graph.lets_go = true; /* only this session's plans read the constants; see find_plan */
+    session->graph.may_evict =
+        true; /* only this session's plans read the constants; see find_plan */
     *ret_session = TAKE(session);
     return 0;
 }

@@ -58,7 +58,7 @@ static int find_plan(struct session *session, const struct tensor *inputs,
         session->current = NULL;
     }
     execution_plan_free(TAKE(*oldest));
-    if (graph_bring_back(&session->graph, session->model->file, err) < 0 ||
+    if (graph_reload(&session->graph, session->model->file, err) < 0 ||
         execution_plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
         return -1;
     }

@@ -35,7 +35,7 @@ static void let_go_of_weights(const struct schedule *schedule, const struct step
         needed |= packs_unlisted(other, weights->constant);
     }
     if (!needed) {
-        graph_let_go(schedule->graph, step->inputs[1]);
+        graph_evict(schedule->graph, step->inputs[1]);
     }
 }
 
@@ -50,7 +50,7 @@ static void hold_constants(const struct schedule *schedule) {
             }
             if (slot >= 0 && schedule->slots[slot].place == PLACE_CONSTANT &&
                 !(k == 1 && has_packed(step))) {
-                graph_hold(schedule->graph, slot, schedule->slots[slot].constant);
+                graph_pin(schedule->graph, slot, schedule->slots[slot].constant);
             }
         }
     }

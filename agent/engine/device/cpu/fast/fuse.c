@@ -74,7 +74,7 @@ static bool is_op(const struct step *step, int id) {
 // The step that makes the convolution's input, if it has this operator and nothing else reads the
 // input.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
-    struct step *maker = schedule_maker(schedule, conv->inputs[0]);
+    struct step *maker = schedule_producer(schedule, conv->inputs[0]);
     return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
                    schedule_only_user(schedule, conv->inputs[0]) == conv
                ? maker

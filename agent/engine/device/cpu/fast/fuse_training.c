@@ -41,7 +41,7 @@ static bool is_relu_gradient(const struct step *step) {
 static void take_sum(struct schedule *schedule, struct step *step,
                      struct norm_gradient_step *state) {
     int sum = step->inputs[0];
-    struct step *maker = schedule_maker(schedule, sum);
+    struct step *maker = schedule_producer(schedule, sum);
     if (!is_op(maker, OP_ADD) || schedule_only_user(schedule, sum) != step ||
         fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
         schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
@@ -57,7 +57,7 @@ static void take_sum(struct schedule *schedule, struct step *step,
 static void take_relu(struct schedule *schedule, struct step *step,
                       struct norm_gradient_step *state) {
     int dy = step->inputs[0], x = step->inputs[1];
-    struct step *maker = schedule_maker(schedule, dy);
+    struct step *maker = schedule_producer(schedule, dy);
     const struct schedule_slot *slot = &schedule->slots[dy];
     if (!is_relu_gradient(maker) || slot->place != PLACE_ARENA || slot->viewed || slot->is_output ||
         schedule_first_user(schedule, dy) != step) {
@@ -67,7 +67,7 @@ static void take_relu(struct schedule *schedule, struct step *step,
     int y = maker->inputs[1];
     step->inputs[0] = maker->inputs[0];
     *maker = (struct step){0};
-    const struct step *forward = schedule_maker(schedule, y);
+    const struct step *forward = schedule_producer(schedule, y);
     const struct norm_step *norm = forward && forward->kernel == &fast_norm ? forward->state : NULL;
     if (norm && norm->relu && !norm->adds && forward->inputs[0] == x) {
         state->shift = schedule_add_input(schedule, step, forward->inputs[2]);

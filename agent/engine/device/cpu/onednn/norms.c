@@ -16,10 +16,10 @@ bool request_lrn(const struct schedule *schedule, const struct step *step,
     int64_t planes = x->dims[0] * x->dims[1];
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, shape_count(x) / planes};
     request_begin(ret_request);
-    const dnnl_memory_desc_t *lies = request_add(ret_request, DNNL_ARG_SRC, 0, 4, dims, NULL);
+    const dnnl_memory_desc_t *stored = request_add(ret_request, DNNL_ARG_SRC, 0, 4, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 4, dims, NULL);
     return dnnl_lrn_forward_desc_init(&ret_request->description.lrn, dnnl_forward_inference,
-                                      dnnl_lrn_across_channels, lies, size,
+                                      dnnl_lrn_across_channels, stored, size,
                                       node_number(step->node, "alpha", 1e-4f),
                                       node_number(step->node, "beta", 0.75f),
                                       node_number(step->node, "bias", 1)) == dnnl_success;
@@ -35,12 +35,12 @@ bool request_softmax(const struct schedule *schedule, const struct step *step,
     }
     int64_t dims[2] = {softmax.outer, softmax.axis};
     request_begin(ret_request);
-    const dnnl_memory_desc_t *lies = request_add(ret_request, DNNL_ARG_SRC, 0, 2, dims, NULL);
+    const dnnl_memory_desc_t *stored = request_add(ret_request, DNNL_ARG_SRC, 0, 2, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 2, dims, NULL);
     return (step->node->op->id == OP_SOFTMAX
                 ? dnnl_softmax_forward_desc_init(&ret_request->description.softmax,
-                                                 dnnl_forward_inference, lies, 1)
+                                                 dnnl_forward_inference, stored, 1)
                 : dnnl_logsoftmax_forward_desc_init(&ret_request->description.softmax,
-                                                    dnnl_forward_inference, lies, 1)) ==
+                                                    dnnl_forward_inference, stored, 1)) ==
            dnnl_success;
 }

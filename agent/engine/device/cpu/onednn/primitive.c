@@ -13,7 +13,7 @@ void primitive_free(void *state) {
     }
     for (int i = 0; i < primitive->operand_count; i++) {
         struct primitive_operand *operand = &primitive->operands[i];
-        dnnl_memory_destroy(operand->lies);
+        dnnl_memory_destroy(operand->stored);
         if (!operand->is_kept) {
             dnnl_memory_destroy(operand->wanted);
         }
@@ -62,10 +62,10 @@ static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const 
     struct kept made = {node, constant, *wanted, NULL};
     dnnl_status_t status = memory_new(onednn, wanted, DNNL_MEMORY_ALLOCATE, &made.memory);
     if (status == dnnl_success) {
-        status = dnnl_memory_set_data_handle(operand->lies, (void *)(uintptr_t)constant);
+        status = dnnl_memory_set_data_handle(operand->stored, (void *)(uintptr_t)constant);
     }
     if (status == dnnl_success) {
-        status = reorder_run(onednn, operand->reorder, operand->lies, made.memory);
+        status = reorder_run(onednn, operand->reorder, operand->stored, made.memory);
     }
     if (status == dnnl_success) {
         status = dnnl_stream_wait(onednn->stream);
@@ -92,13 +92,13 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
                                      const struct step *step, struct primitive_operand *operand,
                                      const dnnl_memory_desc_t *wanted) {
     struct onednn *onednn = primitive->onednn;
-    const dnnl_memory_desc_t *lies = &operand->arg.lies;
+    const dnnl_memory_desc_t *stored = &operand->arg.stored;
     bool is_output = operand->arg.input <= REQUEST_OUTPUT;
-    dnnl_status_t status = memory_new(onednn, lies, DNNL_MEMORY_NONE, &operand->lies);
-    if (status != dnnl_success || dnnl_memory_desc_equal(wanted, lies)) {
+    dnnl_status_t status = memory_new(onednn, stored, DNNL_MEMORY_NONE, &operand->stored);
+    if (status != dnnl_success || dnnl_memory_desc_equal(wanted, stored)) {
         return status;
     }
-    status = reorder_new(onednn, is_output ? wanted : lies, is_output ? lies : wanted,
+    status = reorder_new(onednn, is_output ? wanted : stored, is_output ? stored : wanted,
                          &operand->reorder);
     if (status != dnnl_success) {
         return status;
@@ -180,13 +180,13 @@ static dnnl_status_t run_operand(const struct primitive *primitive, const struct
     void *data =
         is_output ? call->outputs[REQUEST_OUTPUT - input]->data : call->inputs[input]->data;
     *ret_arg =
-        (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->lies};
-    dnnl_status_t status = dnnl_memory_set_data_handle(operand->lies, data);
+        (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->stored};
+    dnnl_status_t status = dnnl_memory_set_data_handle(operand->stored, data);
     if (status == dnnl_success && operand->wanted && !operand->is_kept) {
         status = at(operand->wanted, call->scratch, operand->offset);
         if (status == dnnl_success && !is_output) {
             status =
-                reorder_run(primitive->onednn, operand->reorder, operand->lies, operand->wanted);
+                reorder_run(primitive->onednn, operand->reorder, operand->stored, operand->wanted);
         }
     }
     return status;
@@ -206,7 +206,7 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
         const struct primitive_operand *operand = &primitive->operands[i];
         if (operand->arg.input <= REQUEST_OUTPUT && operand->wanted) {
             status =
-                reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->lies);
+                reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->stored);
         }
     }
     return status == dnnl_success ? dnnl_stream_wait(primitive->onednn->stream) : status;

@@ -22,10 +22,11 @@ struct onednn {
 
 struct primitive_operand {
     struct request_arg arg;
-    dnnl_memory_t lies, wanted; /* wanted: the primitive's format; NULL: the format in memory */
-    dnnl_primitive_t reorder;   /* between the two: to wanted, or back for the output */
-    size_t offset;              /* of wanted, in the scratch */
-    bool is_kept;               /* wanted is a constant that the device keeps */
+    dnnl_memory_t stored;     /* in the format of the engine */
+    dnnl_memory_t wanted;     /* in the format of the primitive; NULL: the two are the same */
+    dnnl_primitive_t reorder; /* from stored to wanted; for an output from wanted to stored */
+    size_t offset;            /* of wanted, in the scratch */
+    bool is_kept;             /* wanted is a constant that the device keeps */
 };
 
 struct primitive {

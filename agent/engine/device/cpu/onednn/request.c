@@ -20,8 +20,8 @@ const dnnl_memory_desc_t *request_add(struct request *request, int name, int inp
         stride *= dims[i];
     }
     *arg = (struct request_arg){.name = name, .input = input};
-    dnnl_memory_desc_init_by_strides(&arg->lies, rank, dims, dnnl_f32, strides ? strides : plain);
-    return &arg->lies;
+    dnnl_memory_desc_init_by_strides(&arg->stored, rank, dims, dnnl_f32, strides ? strides : plain);
+    return &arg->stored;
 }
 
 dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like) {
@@ -33,16 +33,16 @@ dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like) {
 dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
                                        const struct schedule_slot *slot) {
     request_add(request, name, input, slot->shape.rank, slot->shape.dims, NULL);
-    dnnl_memory_desc_t *lies = &request->args[request->arg_count - 1].lies;
+    dnnl_memory_desc_t *stored = &request->args[request->arg_count - 1].stored;
     if (slot->layout) { /* the device's blocked layout is also oneDNN's: [n, c / b, h, w, b] */
-        dnnl_memory_desc_t plain = *lies;
-        dnnl_memory_desc_init_by_tag(lies, plain.ndims, plain.dims, dnnl_f32,
+        dnnl_memory_desc_t plain = *stored;
+        dnnl_memory_desc_init_by_tag(stored, plain.ndims, plain.dims, dnnl_f32,
                                      request->wish.block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
         if (request->wish.keeps_blocks) {
-            return *lies;
+            return *stored;
         }
     }
-    return request_any(lies);
+    return request_any(stored);
 }
 
 /* oneDNN has Winograd only for AVX-512: F(4x4, 3x3), whose results differ by 1e-6 from direct ones.

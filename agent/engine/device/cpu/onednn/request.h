@@ -11,9 +11,10 @@
 enum { REQUEST_ARGS_MAX = 4, REQUEST_OUTPUT = -1 };
 
 struct request_arg {
-    int name;                /* DNNL_ARG_… */
-    int input;               /* index of the step's inputs, or REQUEST_OUTPUT - i */
-    dnnl_memory_desc_t lies; /* row-major, as in the engine; the primitive may use another format */
+    int name;  /* DNNL_ARG_… */
+    int input; /* index of the step's inputs, or REQUEST_OUTPUT - i */
+    dnnl_memory_desc_t
+        stored; /* row-major, as in the engine; the primitive may use another format */
 };
 
 /* Options; the caller sets them before the request is filled. */

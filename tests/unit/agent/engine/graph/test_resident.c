@@ -37,7 +37,7 @@ static struct resident_file *fill(struct graph *graph, struct value *value) {
     *value = (struct value){.name = "w", .is_constant = true, .shape = {1, {COUNT}}};
     value->origin = file->bytes + 1;
     value->constant = (struct tensor){TENSOR_FLOAT32, value->shape, numbers(1), false};
-    *graph = (struct graph){.value_count = 1, .values = value, .lets_go = true};
+    *graph = (struct graph){.value_count = 1, .values = value, .may_evict = true};
     return file;
 }
 
@@ -62,18 +62,18 @@ static void test_what_is_let_go_comes_back(void) {
     struct value value;
     struct error err = {0};
     struct resident_file *file = fill(&graph, &value);
-    graph_let_go(&graph, 0);
+    graph_evict(&graph, 0);
     CHECK_INT(count_right(&value), 0); /* it consists of whole pages */
-    CHECK(value.is_gone);
-    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
-    CHECK(!value.is_gone);
+    CHECK(value.is_evicted);
+    CHECK_OK(graph_reload(&graph, file, &err), &err);
+    CHECK(!value.is_evicted);
     CHECK_INT(count_right(&value), COUNT);
-    graph_let_go(&graph, 0);
+    graph_evict(&graph, 0);
     unlink(path); /* like a copy that only its reader has open */
-    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+    CHECK_OK(graph_reload(&graph, file, &err), &err);
     CHECK_INT(count_right(&value), COUNT);
-    graph_hold(&graph, 0, value.constant.data);
-    graph_let_go(&graph, 0);
+    graph_pin(&graph, 0, value.constant.data);
+    graph_evict(&graph, 0);
     CHECK_INT(count_right(&value), COUNT);
     done(file, &value);
 }
@@ -86,9 +86,9 @@ static void test_the_file_s_own_bytes_come_back(void) {
     struct resident_file *file = fill(&graph, &value);
     void *copy = value.constant.data;
     value.constant.data = file->bytes + 1;
-    graph_let_go(&graph, 0);
-    CHECK(value.is_gone && count_right(&value) < COUNT);
-    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+    graph_evict(&graph, 0);
+    CHECK(value.is_evicted && count_right(&value) < COUNT);
+    CHECK_OK(graph_reload(&graph, file, &err), &err);
     CHECK_INT(count_right(&value), COUNT);
     value.constant.data = copy;
     done(file, &value);
@@ -109,17 +109,17 @@ static void test_a_file_that_was_changed_is_an_error(void) {
         struct value value;
         struct error err = {0};
         struct resident_file *file = fill(&graph, &value);
-        graph_let_go(&graph, 0);
+        graph_evict(&graph, 0);
         write_file(path, changes[i].first, changes[i].count); /* the very file: no other inode */
-        CHECK_INT(graph_bring_back(&graph, file, &err), -1);
+        CHECK_INT(graph_reload(&graph, file, &err), -1);
         CHECK_INT(err.kind, ERROR_UNAVAILABLE);
         CHECK_INT(error_exit_code(&err), 3);
         CHECK(strstr(err.text, path) && strstr(err.text, "\"w\"") &&
               strstr(err.text, changes[i].wanted));
-        CHECK(value.is_gone);
+        CHECK(value.is_evicted);
         error_clear(&err);
         write_file(path, 1, COUNT); /* the mount is back */
-        CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+        CHECK_OK(graph_reload(&graph, file, &err), &err);
         CHECK_INT(count_right(&value), COUNT);
         done(file, &value);
     }
@@ -132,8 +132,8 @@ static void test_views_hold_what_they_show(void) {
     values[1] = (struct value){.name = "made in a run"};
     graph.values = values;
     graph.value_count = 2;
-    graph_hold(&graph, 1, values[0].constant.data);
-    graph_let_go(&graph, 0);
+    graph_pin(&graph, 1, values[0].constant.data);
+    graph_evict(&graph, 0);
     CHECK_INT(count_right(&values[0]), COUNT);
     done(file, &values[0]);
 }
@@ -143,14 +143,14 @@ static void test_what_may_not_go_stays(void) {
     struct value value;
     struct resident_file *file = fill(&graph, &value);
     const void *origin = value.origin;
-    graph.lets_go = false;
-    graph_let_go(&graph, 0);
-    graph.lets_go = true;
+    graph.may_evict = false;
+    graph_evict(&graph, 0);
+    graph.may_evict = true;
     value.origin = NULL;
-    graph_let_go(&graph, 0);
+    graph_evict(&graph, 0);
     value.origin = origin;
     value.shape.dims[0] = RESIDENT_BYTES_MIN / 4 - 1;
-    graph_let_go(&graph, 0);
+    graph_evict(&graph, 0);
     CHECK_INT(count_right(&value), COUNT);
     done(file, &value);
 }

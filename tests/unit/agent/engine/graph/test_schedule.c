@@ -111,7 +111,7 @@ static void test_fusing(void) {
     int d = network_node(&network, "Add", (int[]){c, c, -2}, NULL);
     network_output(&network, d);
     struct schedule *schedule = schedule_of(&network, facts);
-    struct step *first = schedule_maker(schedule, a);
+    struct step *first = schedule_producer(schedule, a);
     struct step *second = schedule_only_user(schedule, a);
     CHECK(first == &schedule->steps[0]);
     CHECK(second == &schedule->steps[1]);
