@@ -1,7 +1,7 @@
 /* graph.h: a network as a directed graph, independent of the file format: values (tensors) and
  * nodes (operations). All data is in one arena, which graph_release frees. agent/engine/onnx and
  * graph/builder.h build graphs. A finished graph is not changed, except that constants may be
- * dropped from memory and read again (graph/resident.h). */
+ * evicted from memory and read again (graph/resident.h). */
 #pragma once
 
 #include "agent/engine/graph/arena.h"
