@@ -25,8 +25,8 @@ void splitter_freep(struct splitter **splitter);
  * formats have no quotes, so bytes before the next target need not be read. */
 int64_t splitter_next(const struct splitter *splitter);
 /* Adds the next chunk. INVALID: a row of CSV is longer than row_bytes_max (a quote is not closed),
- * with file and byte. Rows of the other formats may have any length: rows.h turns those that are
- * too long into failed items. */
+ * with file and byte. Rows of the other formats may have any length: row_parser.h turns those that
+ * are too long into failed items. */
 NODISCARD int splitter_add(struct splitter *splitter, const struct split_chunk *chunk,
                            split_block *block, void *context, struct error *err);
 /* The file has this many bytes: emits the last block, which may end without a newline. */
