@@ -303,9 +303,10 @@ static void test_a_list_that_is_compacted_away(void) {
     things_open(&writer, straight, NULL);
     remove_all(&writer);
     write_many(&writer, CLUSTER_CREATE, "compact", 600, 1, &tally);
+    /* The stall is longer than the writes and the compaction take beside a load. */
     set_faults("[{\"method\": \"GET\", \"path\": \"NotOlderThan\", \"times\": 1, \"status\": 500},"
                " {\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
-               " \"stallSeconds\": 4}]");
+               " \"stallSeconds\": 12}]");
     things_open(&reader, broken, NULL);
     CHECK(THINGS_UNTIL(&reader, 5000, json_object_size(reader.seen) == WATCH_FIRST_PAGE));
     write_many(&writer, CLUSTER_APPLY, "compact", 600, 2, &tally);
