@@ -17,7 +17,7 @@ enum {
 
 struct series {
     struct batchscore_plan *plan;
-    json_t *lines;         /* status.runs, owned by the outcome */
+    json_t *lines;         /* status.runs, owned by the conditions */
     const json_t *current; /* an unfinished run; NULL: none */
     int64_t last_ms;       /* when the newest was due; 0: there is none */
     const char *mark;      /* its mark; "" */

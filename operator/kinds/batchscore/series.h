@@ -19,7 +19,7 @@ bool series_is(const json_t *object);
 /* Whether a BatchScore is a run of a series. */
 bool series_is_run(const json_t *object);
 
-/* The desired state of a series: sets plan's create, apply, delete, events and outcome. */
+/* The desired state of a series: sets the plan's result and conditions. */
 void series_decide(struct batchscore_plan *plan);
 
 /* ---- series_runs.c ---- */

@@ -32,7 +32,7 @@ struct pod_phase {
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
     const char *image;   /* of its container */
     int64_t ended_ms;    /* of a dead or succeeded one, by its node's clock; 0: not known */
-    int64_t over_ms;     /* the same by our clock, when first seen; set by batchscore_read_pods */
+    int64_t over_ms;     /* the same by our clock, when first seen; set by the plan */
     const char *message; /* its termination message, or what it waits for; "" if none */
     const char *reason;  /* OOMKilled, ImagePullBackOff, ...; "" if none */
 };
