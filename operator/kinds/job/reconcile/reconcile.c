@@ -24,8 +24,7 @@ struct kept {
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct applied_objects applied; /* the unwatched ones */
-    json_t
-        *ended; /* {POD NAME: ms of the wall clock when it was first seen to have ended}; owned */
+    json_t *ended; /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
 };
 
 struct state {
