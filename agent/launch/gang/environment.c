@@ -2,6 +2,7 @@
 #include "agent/launch/gang/environment.h"
 
 #include "agent/launch/pod/variables.h"
+#include "lib/file.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -336,6 +337,83 @@ static void expand_own(const struct launch_context *context, struct launch_varia
         put(variables, x_strdup(made.items[i]));
     }
     launch_variables_release(&made);
+}
+
+/* ---- the words of a command ----------------------------------------------------------------- */
+
+static bool is_shell(const char *word) {
+    static const char *const shells[] = {"sh",  "bash", "dash",    "ash",
+                                         "zsh", "ksh",  "busybox", NULL};
+    return is_listed(shells, file_basename(word));
+}
+
+/* Whether a shell interprets words[at]: `sh -c WORD`, also behind mpirun; the shell's own variables
+ * include those that only its process has. */
+static bool is_for_shell(char *const *words, size_t at) {
+    bool has_shell = false, has_option = false;
+    for (size_t i = 0; i < at; i++) {
+        has_option |=
+            has_shell && words[i][0] == '-' && words[i][1] != '-' && strchr(words[i], 'c');
+        has_shell |= is_shell(words[i]);
+    }
+    return has_option;
+}
+
+struct word_lookup {
+    struct expansion expansion;
+    char unknown[128]; /* the first WINDLASS_ name without a value; "" if there is none */
+};
+
+static const char *look_up_word(void *context, const char *name) {
+    struct word_lookup *lookup = context;
+    const char *value = look_up(&lookup->expansion, name);
+    if (!value && text_starts(name, "WINDLASS_") && !lookup->unknown[0]) {
+        snprintf(lookup->unknown, sizeof lookup->unknown, "%s", name);
+    }
+    return value;
+}
+
+static int expand_word(const struct launch_context *context,
+                       const struct launch_variables *variables, char *const *words, size_t at,
+                       char **ret_word, struct error *err) {
+    struct word_lookup lookup = {.expansion = {context, variables, ""}};
+    AUTO(text_freep) char *word = NULL;
+    if (variables_expand(words[at], look_up_word, &lookup, &word, err) < 0) {
+        return -1;
+    }
+    if (lookup.unknown[0] && !is_for_shell(words, at)) {
+        return error_set(err, ERROR_INVALID,
+                         "$%s has no value where this command starts; a program can read it from "
+                         "its environment, or start it with: sh -c",
+                         lookup.unknown);
+    }
+    *ret_word = TAKE(word);
+    return 0;
+}
+
+int launch_variables_expand(const struct launch_context *context,
+                            const struct launch_variables *variables, char *const *words,
+                            char ***ret_words, struct error *err) {
+    size_t count = 0;
+    while (words[count]) {
+        count++;
+    }
+    char **expanded = x_calloc(count + 1, sizeof *expanded);
+    for (size_t i = 0; i < count; i++) {
+        if (expand_word(context, variables, words, i, &expanded[i], err) < 0) {
+            launch_words_free(expanded);
+            return error_context(err, "[%zu]", i);
+        }
+    }
+    *ret_words = expanded;
+    return 0;
+}
+
+void launch_words_free(char **words) {
+    for (char **word = words; word && *word; word++) {
+        free(*word);
+    }
+    free(words);
 }
 
 void launch_variables(const struct launch_context *context, enum launch_role role,

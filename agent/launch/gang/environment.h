@@ -54,6 +54,14 @@ struct launch_variables {
 /* table, launcher and slot are not used for LAUNCH_PREPARE. */
 void launch_variables(const struct launch_context *context, enum launch_role role,
                       struct launch_variables *ret_variables);
+/* The command's words with $NAME, ${NAME} and $(NAME) replaced by this process's variables, except
+ * secrets: other users see arguments. Unknown names stay, for a shell of the user. INVALID: a word
+ * becomes too long, or names a WINDLASS_ variable that this process does not have, and no shell
+ * reads the word (`sh -c WORD`). The caller frees the words and the array, which ends with NULL. */
+NODISCARD int launch_variables_expand(const struct launch_context *context,
+                                      const struct launch_variables *variables, char *const *words,
+                                      char ***ret_words, struct error *err);
+void launch_words_free(char **words); /* NULL is allowed */
 void launch_variables_release(struct launch_variables *variables);
 /* The value, borrowed; NULL: not set. */
 const char *launch_variable(const struct launch_variables *variables, const char *name);

@@ -114,7 +114,7 @@ static int check_environment(struct launch_job *job, struct error *err) {
     return 0;
 }
 
-/* Inputs and outputs are in the environment under their names, for fields that are read later. */
+/* Checks the words of a command; member_programs.c expands them for each process. */
 static int read_words(struct launch_job *job, const char *field, char ***ret_words,
                       struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
@@ -123,8 +123,10 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     int result = 0;
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
-        result = word ? variables_expand(word, look_up, job, &words[i], err)
+        AUTO(text_freep) char *expanded = NULL;
+        result = word ? variables_expand(word, look_up, job, &expanded, err)
                       : error_set(err, ERROR_INVALID, "not a string");
+        words[i] = x_strdup(word ? word : "");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
         }
@@ -133,6 +135,7 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     return result;
 }
 
+/* Inputs and outputs are in the environment under their names, for fields that are read later. */
 static int read_paths(struct launch_job *job, const char *field, struct launch_path **ret_paths,
                       size_t *ret_count, struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
@@ -410,13 +413,6 @@ int launch_job_read(struct launch_job *ret_job, struct error *err) {
     return 0;
 }
 
-static void free_words(char **words) {
-    for (size_t i = 0; words && words[i]; i++) {
-        free(words[i]);
-    }
-    free(words);
-}
-
 static void free_paths(struct launch_path *paths, size_t count) {
     for (size_t i = 0; i < count; i++) {
         free((char *)paths[i].id);
@@ -428,8 +424,8 @@ static void free_paths(struct launch_path *paths, size_t count) {
 void launch_job_release(struct launch_job *job) {
     secret_forget(&job->token);
     secret_forget(&job->key_pem);
-    free_words(job->command);
-    free_words(job->prepare);
+    launch_words_free(job->command);
+    launch_words_free(job->prepare);
     free_paths(job->inputs, job->input_count);
     free_paths(job->outputs, job->output_count);
     free(job->environment);

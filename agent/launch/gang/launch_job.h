@@ -31,7 +31,8 @@ struct launch_job {
     bool is_trainer;           /* spec.trainer: the ranks are our own trainer, started by mpirun */
     int gpus;                  /* of a pod */
     json_t *spec;              /* WINDLASS_SPEC; owned */
-    char **command, **prepare; /* NULL-ended, variables expanded; prepare may be empty */
+    char **command, **prepare; /* NULL-ended; prepare may be empty. Variables are not expanded:
+                                  launch_variables_expand does it for each process */
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
     char *logs;                         /* a folder; NULL: logs are not kept */

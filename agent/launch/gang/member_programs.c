@@ -93,7 +93,16 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
         AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
         launch_variable_set(&variables, name, "%s", value + 1);
     }
-    int result = start_wrapped(member, id, words + assigned, variables.items, err);
+    /* A command that another pod asked for is started as it is: its shell there has read it. */
+    char **expanded = NULL;
+    int result = id >= MEMBER_SPAWNED
+                     ? 0
+                     : launch_variables_expand(&context, &variables, words, &expanded, err);
+    if (result == 0) {
+        result =
+            start_wrapped(member, id, expanded ? expanded : words + assigned, variables.items, err);
+    }
+    launch_words_free(expanded);
     launch_variables_release(&variables);
     return result;
 }

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "$build/windlass" "$build/windlass-agent" "$build/windlass-trainer" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
+make -s all || { echo "not ok test_gang_local: cannot be built"; exit 1; }
 windlass=$build/windlass
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
@@ -60,6 +60,23 @@ restart: {maxRestarts: 0}
 Y
     run seven
     [ $code -eq 1 ] && says seven '^windlass: seven failed: worker 0, rank 2 ended with exit code 7: rank 2 of 4 in pod .*: 6' && says seven "^  log: $work/seven/state/seven-0.log, which ends with$"
+}
+mpi_words() {
+    local code
+    manifest words 1 <<'Y'
+command: [mpirun, -np, "1", cp, /etc/hostname, "${WINDLASS_OUTPUT_MODEL}/$WINDLASS_JOB.txt"]
+Y
+    run words
+    [ $code -eq 0 ] && [ "$(ls "$work/words/out/models")" = words.txt ]
+}
+mpi_words_unknown() {
+    local code
+    manifest unknown 1 <<'Y'
+command: [mpirun, -np, "1", touch, $WINDLASS_OUTPUT_OTHER]
+restart: {maxRestarts: 3}
+Y
+    run unknown
+    [ $code -eq 1 ] && says unknown 'spec.command: \[4\]: \$WINDLASS_OUTPUT_OTHER has no value where this command starts'
 }
 ddp() {
     local code
@@ -339,6 +356,8 @@ mpi_too() {
     if mpicc -o "$work/sum" tests/e2e/train/sum.c 2>/dev/null && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
         check "mpirun over two workers of this machine" mpi; show hello
         check "and a rank's code comes through" mpi_code; show seven
+        check "a command's \$WINDLASS_ names have their values" mpi_words; show words
+        check "one without a value ends the job by name" mpi_words_unknown; show unknown
     else
         echo "skip Open MPI: it is not here"
     fi

@@ -195,6 +195,81 @@ static struct launch_context world_of_mpi(const char *const *base) {
                                    .run = "/windlass/run"};
 }
 
+static char *expand(const struct launch_context *context, enum launch_role role, char *const *words,
+                    struct error *err) {
+    struct launch_variables variables;
+    char **expanded = NULL;
+    launch_variables(context, role, &variables);
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 1 << 16);
+    if (launch_variables_expand(context, &variables, words, &expanded, err) == 0) {
+        for (char **word = expanded; *word; word++) {
+            CHECK_OK(buffer_printf(&text, err, "%s%s", word == expanded ? "" : " ", *word), err);
+        }
+    }
+    launch_words_free(expanded);
+    launch_variables_release(&variables);
+    return buffer_take(&text, NULL);
+}
+
+/* A command's words have the variables of the process that it becomes, and no $WINDLASS_ name is
+ * passed on as it is, where it would become a folder of that name. */
+static void variables_in_commands(void) {
+    static const char *const base[] = {"KEY=hidden", "HOME=/root", NULL};
+    static const char *const secrets[] = {"KEY", NULL};
+    static const struct launch_path outputs[] = {{"MODEL", "/out"}}, inputs[] = {{"DATA", "/in"}};
+    static const struct {
+        enum gang_launcher launcher;
+        const char *words[8];
+        const char *wanted, *refused;
+    } commands[] = {
+        {GANG_LAUNCHER_MPI,
+         {"mpirun", "train", "--out=$WINDLASS_OUTPUT_MODEL", "${WINDLASS_INPUT_DATA}/x", "$HOME"},
+         "mpirun train --out=/out /in/x /root",
+         NULL},
+        {GANG_LAUNCHER_MPI, {"mpirun", "train", "$KEY", "$$A"}, "mpirun train $KEY $A", NULL},
+        {GANG_LAUNCHER_MPI,
+         {"mpirun", "train", "r$WINDLASS_RANK"},
+         "",
+         "[2]: $WINDLASS_RANK has no value where this command starts"},
+        {GANG_LAUNCHER_MPI, {"mpirun", "train", "$WINDLASS_OUTPUT_ID"}, "", "$WINDLASS_OUTPUT_ID"},
+        {GANG_LAUNCHER_MPI,
+         {"mpirun", "/bin/sh", "-ec", "train $WINDLASS_RANK $WINDLASS_JOB"},
+         "mpirun /bin/sh -ec train $WINDLASS_RANK j",
+         NULL},
+        {GANG_LAUNCHER_MPI, {"sh", "$WINDLASS_RANK"}, "", "[1]: $WINDLASS_RANK"},
+        {GANG_LAUNCHER_NONE,
+         {"train", "$WINDLASS_RANK", "$WINDLASS_INDEX/$WINDLASS_WORLD"},
+         "train 2 3/3",
+         NULL},
+        {GANG_LAUNCHER_TORCHRUN, {"train", "$LOCAL_RANK"}, "train $LOCAL_RANK", NULL},
+    };
+    struct launch_context context = {.pod_environment = base,
+                                     .table = &table,
+                                     .index = 3,
+                                     .slot = -1,
+                                     .job = "j",
+                                     .worker = "j-3",
+                                     .bin = "/windlass/bin",
+                                     .run = "/windlass/run",
+                                     .secrets = secrets,
+                                     .inputs = inputs,
+                                     .outputs = outputs,
+                                     .input_count = 1,
+                                     .output_count = 1};
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        struct error err = {0};
+        context.launcher = commands[i].launcher;
+        context.is_torchrun = context.launcher == GANG_LAUNCHER_TORCHRUN;
+        AUTO(text_freep)
+        char *seen = expand(&context,
+                            context.launcher == GANG_LAUNCHER_MPI ? LAUNCH_COMMAND : LAUNCH_PROCESS,
+                            (char *const *)commands[i].words, &err);
+        CHECK_STR(seen ? seen : "", commands[i].wanted);
+        CHECK(commands[i].refused ? strstr(err.text, commands[i].refused) != NULL : !err.kind);
+    }
+}
+
 /* If processes may not read each other's memory, Open MPI does not try; a user's value wins. */
 static void what_seccomp_forbids(void) {
     static const char name[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
@@ -254,6 +329,7 @@ int main(void) {
     TEST(hosts_of_a_table);
     TEST(environments);
     TEST(variables_in_variables);
+    TEST(variables_in_commands);
     TEST(what_seccomp_forbids);
     TEST(what_is_ours);
     TEST(what_mpirun_gets_is_the_same_everywhere);
