@@ -59,10 +59,10 @@ bool session_returns_pixels(const struct session *session);
 const struct texts *session_input_texts(const struct session *session, size_t index);
 /* The index of a string, which need not be NUL-terminated; -1: it is not in the table. */
 int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size);
-/* The class names of a classifier, one per column of its scores output [n, *ret_count], in that
- * order. The caller frees them with session_classes_free. NULL: the model does not have class
- * names, or they are the numbers 0, 1, 2, ... */
-char **session_classes(const struct session *session, size_t *ret_count);
+/* The class names of a classifier, one per column of its scores [n, *ret_count], in that order, if
+ * output `index` is these scores. The caller frees them with session_classes_free. NULL: it is not,
+ * the model does not have class names, or they are the numbers 0, 1, 2, ... */
+char **session_classes(const struct session *session, size_t index, size_t *ret_count);
 void session_classes_free(char **classes, size_t count);
 
 /* A line of text for users: parts of the model that the engine ignores (struct model, note). "":

@@ -19,8 +19,8 @@
 struct result {
     const char *name;              /* of its item */
     const struct picture *picture; /* postprocess type Image; NULL otherwise */
-    const json_t *record; /* type Classes: {"file": ..., "classes": [...]}; NULL otherwise */
-    const char *json;     /* a program's: any value; NULL otherwise */
+    const json_t *record;          /* types Classes and Values: an object; NULL otherwise */
+    const char *json;              /* a program's: any value; NULL otherwise */
     size_t json_size;
 };
 

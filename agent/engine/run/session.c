@@ -118,13 +118,10 @@ const struct texts *session_input_texts(const struct session *session, size_t in
     return graph->values[graph->inputs[index]].is_text ? graph->texts : NULL;
 }
 
-char **session_classes(const struct session *session, size_t *ret_count) {
+char **session_classes(const struct session *session, size_t index, size_t *ret_count) {
     const struct graph *graph = &session->model->graph;
-    char **classes = NULL;
-    for (size_t i = 0; i < graph->output_count && !classes; i++) {
-        classes = text_values_classes(graph, graph->outputs[i], ret_count);
-    }
-    return classes;
+    assert(index < graph->output_count);
+    return text_values_classes(graph, graph->outputs[index], ret_count);
 }
 
 void session_classes_free(char **classes, size_t count) {

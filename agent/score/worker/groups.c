@@ -98,15 +98,6 @@ void groups_free(struct groups *groups) {
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-const struct tensor *groups_scores(const struct session *session, const struct tensor *outputs) {
-    for (size_t i = 0; i < session_output_count(session); i++) {
-        if (outputs[i].type == TENSOR_FLOAT32) {
-            return &outputs[i];
-        }
-    }
-    return outputs;
-}
-
 /* Checks bytes like the floats that they were made from. */
 static int check_bytes(const struct groups *groups, const struct tensor *bytes, int64_t items,
                        struct error *err) {
@@ -134,10 +125,10 @@ static int write_item(const struct groups *groups, const struct run *run,
     const struct group *group = run->group;
     int index = run->first + at;
     const char *name = group->names[index];
-    if (postprocess->type == POSTPROCESS_CLASSES) {
-        AUTO(tree_freep) json_t *record = postprocess_classes(postprocess, output, at, name);
-        struct result classes = {.name = name, .record = record};
-        return sink_add(sink, &classes, err);
+    if (postprocess->type != POSTPROCESS_IMAGE) {
+        AUTO(tree_freep) json_t *record = postprocess_record(postprocess, output, at, name);
+        struct result numbers = {.name = name, .record = record};
+        return sink_add(sink, &numbers, err);
     }
     struct picture picture = {0};
     if (make_picture(groups, output, at, &group->sizes[index], &picture, err) < 0) {
@@ -162,12 +153,12 @@ static int collect(struct groups *groups, struct sink *sink, struct error *err) 
     if (session_collect(session, groups->outputs, err) < 0) {
         return -1;
     }
-    bool has_bytes = session_returns_pixels(session);
-    const struct tensor *output =
-        has_bytes ? groups->outputs : groups_scores(session, groups->outputs);
+    const struct tensor *output = groups->outputs;
     int64_t items = items_of(groups, run.count);
-    int result = has_bytes ? check_bytes(groups, output, items, err)
-                           : postprocess_check(groups->options.postprocess, output, items, err);
+    int result =
+        session_returns_pixels(session)
+            ? check_bytes(groups, output, items, err)
+            : output_choice_take(groups->options.choice, groups->outputs, items, &output, err);
     for (int i = 0; i < run.count && result == 0; i++) {
         result = write_item(groups, &run, output, i, sink, err);
     }

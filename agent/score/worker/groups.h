@@ -5,6 +5,7 @@
 
 #include "agent/data/input/sink.h"
 #include "agent/engine/session.h"
+#include "agent/score/worker/output_choice.h"
 #include "agent/score/worker/postprocess.h"
 #include "agent/score/worker/preprocess.h"
 #include "agent/score/worker/slices.h"
@@ -22,6 +23,7 @@ struct groups_options {
     struct session *session;
     const struct preprocess *preprocess;
     const struct postprocess *postprocess;
+    struct output_choice *choice;
     const struct slices_input *inputs; /* the session's; a network for pictures has one input */
     bool has_bytes;                    /* the session was opened with pixels_in */
 };
@@ -43,7 +45,3 @@ NODISCARD int groups_add_slices(struct groups *groups, struct sink *sink,
 NODISCARD int groups_finish(struct groups *groups, struct sink *sink, struct error *err);
 /* Drops the remaining items, after waiting for the group that runs. */
 void groups_drop(struct groups *groups);
-
-/* The output with the results: the first one of floats, since a classifier of ai.onnx.ml has its
- * label before its scores. */
-const struct tensor *groups_scores(const struct session *session, const struct tensor *outputs);

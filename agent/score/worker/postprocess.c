@@ -40,26 +40,46 @@ static int read_labels(const char *spec_path, struct postprocess *postprocess, s
     return 0;
 }
 
+static const char *const types[] = {
+    [POSTPROCESS_IMAGE] = "Image",
+    [POSTPROCESS_CLASSES] = "Classes",
+    [POSTPROCESS_VALUES] = "Values",
+};
+_Static_assert(ARRAY_LEN(types) == POSTPROCESS_VALUES + 1, "a type has no name");
+
+static int find_type(const char *name) {
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (strcmp(types[i], name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+const char *postprocess_type_name(const struct postprocess *postprocess) {
+    return types[postprocess->type];
+}
+
 int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, struct error *err) {
     const char *type = tree_text(spec, FIELD "type", "Image");
     const char *range_name = tree_text(spec, FIELD "range", "Byte");
     const char *labels = tree_text(spec, FIELD "labels", NULL);
     int64_t top = tree_integer(spec, FIELD "top", 5);
-    int range = preprocess_range_find(range_name);
+    int range = preprocess_range_find(range_name), kind = find_type(type);
     struct postprocess postprocess = {
         .is_bgr = strcmp(tree_text(spec, "scorer.onnx.preprocess.color", "RGB"), "BGR") == 0,
         .top = (int)MIN(MAX(top, 1), POSTPROCESS_LABELS_MAX),
     };
-    if (strcmp(type, "Image") != 0 && strcmp(type, "Classes") != 0) {
+    if (kind < 0) {
         return error_set(err, ERROR_INVALID,
-                         "spec." FIELD "type is '%.40s', expected Image or Classes", type);
+                         "spec." FIELD "type is '%.40s', expected Image, Classes or Values", type);
     }
     if (range < 0 || range == RANGE_IMAGENET) {
         return error_set(err, ERROR_INVALID,
                          "spec." FIELD "range is '%.40s', expected Byte, Unit or Signed",
                          range_name);
     }
-    postprocess.type = *type == 'I' ? POSTPROCESS_IMAGE : POSTPROCESS_CLASSES;
+    postprocess.type = (enum postprocess_type)kind;
     postprocess.range = (enum preprocess_range)range;
     if (postprocess.type == POSTPROCESS_CLASSES && labels &&
         read_labels(labels, &postprocess, err) < 0) {
@@ -70,9 +90,10 @@ int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, st
     return 0;
 }
 
-void postprocess_name(struct postprocess *postprocess, const struct session *session) {
+void postprocess_name(struct postprocess *postprocess, const struct session *session,
+                      size_t output) {
     if (postprocess->type == POSTPROCESS_CLASSES && !postprocess->labels) {
-        postprocess->labels = session_classes(session, &postprocess->label_count);
+        postprocess->labels = session_classes(session, output, &postprocess->label_count);
     }
 }
 
@@ -86,29 +107,36 @@ void postprocess_release(struct postprocess *postprocess) {
     postprocess->label_count = 0;
 }
 
-int postprocess_check(const struct postprocess *postprocess, const struct tensor *output,
-                      int64_t items, struct error *err) {
+bool postprocess_fits(const struct postprocess *postprocess, const struct tensor *output,
+                      int64_t items) {
     const struct shape *shape = &output->shape;
-    char text[128];
-    shape_format(shape, text);
-    bool fits = output->type == TENSOR_FLOAT32 && shape->rank >= 2 && shape->dims[0] == items;
+    int rank_min = postprocess->type == POSTPROCESS_VALUES ? 1 : 2;
+    bool fits =
+        output->type == TENSOR_FLOAT32 && shape->rank >= rank_min && shape->dims[0] == items;
     if (postprocess->type == POSTPROCESS_IMAGE) {
-        fits = fits && shape->rank == 4 && shape->dims[1] == 3 && shape->dims[2] >= 1 &&
+        return fits && shape->rank == 4 && shape->dims[1] == 3 && shape->dims[2] >= 1 &&
                shape->dims[3] >= 1 && shape->dims[2] <= MEDIA_SIDE_MAX &&
                shape->dims[3] <= MEDIA_SIDE_MAX;
-    } else {
-        fits = fits && shape->dims[1] >= 1;
-        for (int i = 2; i < shape->rank; i++) {
-            fits = fits && shape->dims[i] == 1;
-        }
     }
-    return fits ? 0
-                : error_set(err, ERROR_INVALID,
-                            "spec.scorer.onnx.path: the network's output is %s %s for %lld items, "
-                            "postprocess type %s needs float32 %s",
-                            tensor_type_name(output->type), text, (long long)items,
-                            postprocess->type == POSTPROCESS_IMAGE ? "Image" : "Classes",
-                            postprocess->type == POSTPROCESS_IMAGE ? "[n, 3, h, w]" : "[n, c]");
+    fits = fits && (shape->rank == 1 || shape->dims[1] >= 1);
+    for (int i = 2; i < shape->rank; i++) {
+        fits = fits && shape->dims[i] == 1;
+    }
+    return fits;
+}
+
+int postprocess_check(const struct postprocess *postprocess, const struct tensor *output,
+                      int64_t items, struct error *err) {
+    char text[128];
+    shape_format(&output->shape, text);
+    return postprocess_fits(postprocess, output, items)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.path: the network's output is %s %s for %lld items, "
+                           "postprocess type %s needs float32 %s",
+                           tensor_type_name(output->type), text, (long long)items,
+                           postprocess_type_name(postprocess),
+                           postprocess->type == POSTPROCESS_IMAGE ? "[n, 3, h, w]" : "[n, c]");
 }
 
 /* How a value becomes a byte: value * scale + shift. Adding 0.5 rounds, since the conversion to
@@ -203,10 +231,21 @@ static int by_score(const void *a, const void *b) {
     return is_better(*left, *right) ? -1 : is_better(*right, *left);
 }
 
-json_t *postprocess_classes(const struct postprocess *postprocess, const struct tensor *output,
-                            int64_t index, const char *name) {
-    int64_t count = output->shape.dims[1];
-    const float *values = (const float *)output->data + index * count;
+/* JSON has no spelling for what is not a finite number. */
+static json_t *make_number(float value) {
+    return isfinite(value) ? json_real((double)value) : json_null();
+}
+
+static json_t *list_values(const float *values, int64_t count) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) {
+        json_array_append_new(list, make_number(values[i]));
+    }
+    return list;
+}
+
+static json_t *list_classes(const struct postprocess *postprocess, const float *values,
+                            int64_t count) {
     struct score *scores = x_calloc((size_t)count, sizeof *scores);
     for (int64_t i = 0; i < count; i++) {
         scores[i] = (struct score){i, isnan(values[i]) ? -INFINITY : values[i]};
@@ -219,10 +258,20 @@ json_t *postprocess_classes(const struct postprocess *postprocess, const struct 
         if ((size_t)scores[i].index < postprocess->label_count) {
             json_object_set_new(class, "label", json_string(postprocess->labels[scores[i].index]));
         }
-        double value = isfinite(scores[i].value) ? (double)scores[i].value : 0;
-        json_object_set_new(class, "score", json_real(value));
+        json_object_set_new(class, "score", make_number(scores[i].value));
         json_array_append_new(classes, class);
     }
     free(scores);
-    return json_pack("{s:s,s:o}", "file", name, "classes", classes);
+    return classes;
+}
+
+json_t *postprocess_record(const struct postprocess *postprocess, const struct tensor *output,
+                           int64_t index, const char *name) {
+    int64_t count = output->shape.rank == 1 ? 1 : output->shape.dims[1];
+    const float *values = (const float *)output->data + index * count;
+    bool has_classes =
+        postprocess->type == POSTPROCESS_CLASSES && (count > 1 || postprocess->label_count > 0);
+    return json_pack("{s:s,s:o}", "file", name, has_classes ? "classes" : "values",
+                     has_classes ? list_classes(postprocess, values, count)
+                                 : list_values(values, count));
 }

@@ -1,11 +1,11 @@
-/* postprocess.h: converts the network's output to a picture or classes, as
+/* postprocess.h: converts the network's output to a picture, classes or values, as
  * spec.scorer.onnx.postprocess says. PURE except for reading the labels once. */
 #pragma once
 
 #include "agent/engine/tensor.h"
 #include "agent/score/worker/preprocess.h"
 
-enum postprocess_type { POSTPROCESS_IMAGE, POSTPROCESS_CLASSES };
+enum postprocess_type { POSTPROCESS_IMAGE, POSTPROCESS_CLASSES, POSTPROCESS_VALUES };
 
 enum { POSTPROCESS_LABELS_MAX = 1 << 20, POSTPROCESS_LABEL_BYTES_MAX = 16 << 20 };
 
@@ -23,12 +23,19 @@ struct postprocess {
 /* INVALID names a field; other errors are those of reading the labels' file. */
 NODISCARD int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess,
                                struct error *err);
-/* If the spec gives no labels: takes the names that the model has for its classes. */
+/* The type as the spec writes it. */
+const char *postprocess_type_name(const struct postprocess *postprocess);
+/* If the spec gives no labels: takes the names that the model has for the classes of this output.
+ */
 struct session;
-void postprocess_name(struct postprocess *postprocess, const struct session *session);
+void postprocess_name(struct postprocess *postprocess, const struct session *session,
+                      size_t output);
 void postprocess_release(struct postprocess *postprocess);
 
-/* Checks that an output of this type and shape can be used for `items` items. */
+/* Whether an output of this type and shape can be used for `items` items; the second one says why
+ * not. */
+bool postprocess_fits(const struct postprocess *postprocess, const struct tensor *output,
+                      int64_t items);
 NODISCARD int postprocess_check(const struct postprocess *postprocess, const struct tensor *output,
                                 int64_t items, struct error *err);
 
@@ -47,8 +54,10 @@ NODISCARD int postprocess_bytes(const struct tensor *output, const struct tensor
                                 struct picture *ret_picture, struct error *err);
 struct pixel_conversion postprocess_to_bytes(const struct postprocess *postprocess);
 
-/* {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]} of item `index`
- * of the output [n, c, ...1]: the `top` highest scores, unchanged from the network. The caller owns
- * the result. */
-json_t *postprocess_classes(const struct postprocess *postprocess, const struct tensor *output,
-                            int64_t index, const char *name);
+/* Item `index` of the output [n, c, ...1], as the network gave it. Classes: {"file": name,
+ * "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]}, the `top` highest scores.
+ * Values, and an output with one column and without a class name (a regression): {"file": name,
+ * "values": [12.7, ...]}, all columns in order. What is not a finite number is null. The caller
+ * owns the result. */
+json_t *postprocess_record(const struct postprocess *postprocess, const struct tensor *output,
+                           int64_t index, const char *name);

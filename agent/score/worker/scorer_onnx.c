@@ -25,6 +25,7 @@ struct scorer {
     struct session *session;
     struct preprocess preprocess;
     struct postprocess postprocess;
+    struct output_choice choice;
     const struct media *media;
     struct reader *reader;      /* kept between leases, so that a decoder continues at its position
                                    ... */
@@ -49,11 +50,10 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
                          "spec.input.npy and rows of "
                          "spec.input.table reach the network unchanged: remove this field");
     }
-    if (scorer->postprocess.type != POSTPROCESS_CLASSES) {
-        return error_set(
-            err, ERROR_INVALID,
-            "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy and "
-            "spec.input.table");
+    if (scorer->postprocess.type == POSTPROCESS_IMAGE) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
+                         "spec.input.npy and spec.input.table");
     }
     for (size_t i = 0; i < scorer->input_count; i++) {
         const struct shape *shape = &scorer->inputs[i].shape;
@@ -220,10 +220,11 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (check_input(scorer, err) < 0) {
         return -1;
     }
-    postprocess_name(&scorer->postprocess, scorer->session);
+    output_choice_init(&scorer->choice, spec, scorer->session, &scorer->postprocess);
     const struct groups_options groups = {.session = scorer->session,
                                           .preprocess = &scorer->preprocess,
                                           .postprocess = &scorer->postprocess,
+                                          .choice = &scorer->choice,
                                           .inputs = scorer->inputs,
                                           .has_bytes = scorer->has_bytes};
     scorer->groups = groups_new(&groups);
@@ -240,9 +241,9 @@ static void onnx_files(const struct scorer *scorer, json_t *files) {
     }
 }
 
-/* Does nothing, since onnx_open has loaded the network. */
+/* onnx_open has loaded the network. */
 static int onnx_start(struct scorer *scorer, struct error *err) {
-    return session_enter(scorer->session, err);
+    return output_choice_check(&scorer->choice, err) < 0 ? -1 : session_enter(scorer->session, err);
 }
 
 /* ---- trying --------------------------------------------------------------------------------- */
@@ -255,13 +256,19 @@ static int try_run(struct scorer *scorer, const struct tensor *inputs, struct er
         return 0;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    int result = 0;
-    if (session_run(scorer->session, inputs, output, &ignored) == 0) {
-        result = postprocess_check(&scorer->postprocess, groups_scores(scorer->session, output),
-                                   inputs->shape.dims[0], err);
-    }
+    const struct tensor *taken;
+    int result =
+        session_run(scorer->session, inputs, output, &ignored) == 0
+            ? output_choice_take(&scorer->choice, output, inputs->shape.dims[0], &taken, err)
+            : output_choice_check(&scorer->choice, err);
     free(output);
     return result;
+}
+
+/* Whether inputs of this many values are tried: small ones, and any if the output can only be
+ * chosen by a run. */
+static bool is_tried(const struct scorer *scorer, int64_t values) {
+    return values <= TRY_VALUES || output_choice_is_open(&scorer->choice);
 }
 
 static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
@@ -270,13 +277,13 @@ static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
 }
 
 /* A small black picture. Inputs that are expensive to try (a large fixed size) are accepted
- * untested. */
+ * untested, unless the output must be chosen. */
 static int try_picture(struct scorer *scorer, struct error *err) {
     const int64_t *dims = scorer->inputs->shape.dims;
     struct shape shape = {
         4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
     struct tensor input = {0};
-    if (shape.dims[2] * shape.dims[3] > TRY_PIXELS) {
+    if (!is_tried(scorer, 3 * shape.dims[2] * shape.dims[3])) {
         return 0;
     }
     if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
@@ -297,14 +304,14 @@ static int try_slices(struct scorer *scorer, const struct npy_slice *slices, str
         const struct slices_input *input = &scorer->inputs[i];
         result = slices_check(&slices[i], input, items, &shape, err);
         values += result == 0 ? items * slices_count(&slices[i]) : 0;
-        if (result == 0 && values <= TRY_VALUES) {
+        if (result == 0 && is_tried(scorer, values)) {
             result = tensor_init(&inputs[i], input->type, &shape, err);
         }
-        if (result == 0 && values <= TRY_VALUES) {
+        if (result == 0 && is_tried(scorer, values)) {
             slices_fill(&slices[i], input->type, inputs[i].data);
         }
     }
-    if (result == 0 && values <= TRY_VALUES) {
+    if (result == 0 && is_tried(scorer, values)) {
         result = try_run(scorer, inputs, err);
     }
     for (size_t i = 0; i < scorer->input_count; i++) {

@@ -88,11 +88,11 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
             err, "scorer.onnx.preprocess",
             "is for pictures, but slices and rows go to the network unchanged; remove it");
     }
-    return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Classes") == 0
+    return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Image") != 0
                ? 0
                : job_refuse(err, "scorer.onnx.postprocess.type",
                             "Image writes pictures, but slices and rows are not pictures; use "
-                            "type: Classes");
+                            "type: Classes or Values");
 }
 
 /* Columns are identified by their names. */
@@ -149,10 +149,10 @@ static int check_mode(const json_t *spec, struct error *err) {
                           "SummaryOnly");
     }
     if (mode == OUTPUT_APPEND_ROW && has(spec, "scorer.onnx") &&
-        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Classes") != 0) {
-        return job_refuse(
-            err, "output.mode",
-            "AppendRow joins rows of text, but type: Image writes pictures; use type: Classes");
+        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0) {
+        return job_refuse(err, "output.mode",
+                          "AppendRow joins rows of text, but type: Image writes pictures; use "
+                          "type: Classes or Values");
     }
     static const char *const taken[] = {"summary.json", "failed.jsonl", "mini_batches.csv",
                                         "workers.csv", "report.html"};

@@ -243,13 +243,38 @@ static void test_classes_are_the_best_with_their_labels(void) {
     float values[] = {9, 9, 9, 9, 0.25f, -1, 0.5f, 0.25f};
     struct tensor tensor = {TENSOR_FLOAT32, {4, {2, 4, 1, 1}}, values, false};
     CHECK_OK(postprocess_check(&postprocess, &tensor, 2, &err), &err);
-    AUTO(tree_freep) json_t *record = postprocess_classes(&postprocess, &tensor, 1, "a.jpg");
+    AUTO(tree_freep) json_t *record = postprocess_record(&postprocess, &tensor, 1, "a.jpg");
     AUTO(text_freep) char *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
     CHECK_STR(text, "{\"classes\":[{\"index\":2,\"label\":\"bird\",\"score\":0.5},"
                     "{\"index\":0,\"label\":\"cat\",\"score\":0.25},{\"index\":3,\"score\":0.25}],"
                     "\"file\":\"a.jpg\"}");
     postprocess_release(&postprocess);
     unlink(path);
+}
+
+static void check_record(const char *spec, const struct tensor *output, const char *wanted) {
+    struct error err = {0};
+    struct postprocess postprocess = read_postprocess(spec);
+    CHECK_OK(postprocess_check(&postprocess, output, output->shape.dims[0], &err), &err);
+    AUTO(tree_freep) json_t *record = postprocess_record(&postprocess, output, 1, "a");
+    AUTO(text_freep) char *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
+    CHECK_STR(text, wanted);
+    postprocess_release(&postprocess);
+}
+
+static void test_values_are_no_classes(void) {
+    const char *classes = "{\"postprocess\": {\"type\": \"Classes\"}}";
+    const char *all = "{\"postprocess\": {\"type\": \"Values\"}}";
+    float values[] = {1, 2, NAN, 0.5f};
+    const struct tensor list = {TENSOR_FLOAT32, {1, {4}}, values, false};
+    const struct tensor column = {TENSOR_FLOAT32, {2, {4, 1}}, values, false};
+    const struct tensor pairs = {TENSOR_FLOAT32, {2, {2, 2}}, values, false};
+    check_record(all, &list, "{\"file\":\"a\",\"values\":[2.0]}");
+    check_record(all, &pairs, "{\"file\":\"a\",\"values\":[null,0.5]}");
+    check_record(classes, &column, "{\"file\":\"a\",\"values\":[2.0]}");
+    check_record(classes, &pairs,
+                 "{\"classes\":[{\"index\":1,\"score\":0.5},{\"index\":0,\"score\":null}],"
+                 "\"file\":\"a\"}");
 }
 
 static void test_outputs_that_do_not_fit_are_refused(void) {
@@ -280,6 +305,7 @@ int main(void) {
     TEST(test_there_and_back_changes_nothing);
     TEST(test_outputs_of_another_size_are_cut_in_proportion);
     TEST(test_classes_are_the_best_with_their_labels);
+    TEST(test_values_are_no_classes);
     TEST(test_outputs_that_do_not_fit_are_refused);
     return TEST_END();
 }
