@@ -82,7 +82,7 @@ job many Values ', output: list'
 check "values may be one number an item" [ "$(rows .values)" = "[2] [2.3333332538604736]" ]
 job many Values ', output: features'
 check "or several, all in order" [ "$(rows .values)" = "[1,2,3] [-4,5,6]" ]
-check "and are no classes" [ "$(rows 'has("classes")')" = "false false" ]
+check "and are not called classes" [ "$(rows 'has("classes")')" = "false false" ]
 job means Classes
 check "a regression's only number is a value, not a class" [ "$(rows 'keys')" = '["file","values"] ["file","values"]' ]
 printf 'a,b,c\n1,nan,3\n' >"$work/data/rows/x.csv"
