@@ -143,25 +143,27 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
     return 0;
 }
 
-/* A link counts if it points to a file of the volume. 1, 0, -1. */
-static int is_linked_file(const struct listing *listing, const char *name,
-                          struct store_info *ret_info, struct error *err) {
+/* A link counts if it points to a file of the volume; one that cannot be followed is passed on with
+ * its fault. Like store_each. */
+static int tell_link(const struct listing *listing, const char *name, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
     struct stat status;
+    struct store_info info = {0};
     if (path_open(spec_path, &fd, &why) == 0) {
-        bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-        if (is_file) {
-            path_folder_info(listing->store, &status, ret_info);
+        if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+            return 0;
         }
-        return is_file;
+        path_folder_info(listing->store, &status, &info);
+        return listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err);
     }
-    if (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_DENIED || why.kind == ERROR_INVALID) {
-        return 0;
+    if (why.kind != ERROR_NOT_FOUND && why.kind != ERROR_DENIED && why.kind != ERROR_INVALID) {
+        *err = why;
+        return -1;
     }
-    *err = why;
-    return -1;
+    info.fault = why.text;
+    return listing->each(listing->context, name, &info, err);
 }
 
 /* Likewise for a regular file; only its open folder is queried. */
@@ -201,10 +203,11 @@ static int list_entry(const struct listing *listing, const struct level *level, 
                          listing->store->path, name, STORE_NAME_MAX);
     }
     if (key[length - 1] != '/') {
-        struct store_info info;
-        bool is_link = key[length + 1];
-        int is_file = is_link ? is_linked_file(listing, name, &info, err)
-                              : look(listing, level->fd, level->folder, key, &info, err);
+        struct store_info info = {0};
+        if (key[length + 1]) {
+            return tell_link(listing, name, err);
+        }
+        int is_file = look(listing, level->fd, level->folder, key, &info, err);
         return is_file > 0
                    ? listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err)
                    : is_file;

@@ -128,8 +128,25 @@ static int check_prefix(const struct store *store, const char *prefix, struct er
     return check_name(store, folder, err);
 }
 
+struct without_links {
+    store_each *each;
+    void *context;
+};
+
+static int leave_links(void *context, const char *name, const struct store_info *info,
+                       struct error *err) {
+    const struct without_links *wanted = context;
+    return info && info->fault ? 0 : wanted->each(wanted->context, name, info, err);
+}
+
 int store_list(struct store *store, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err) {
+    struct without_links wanted = {each, context};
+    return store_list_links(store, prefix, after, leave_links, &wanted, err);
+}
+
+int store_list_links(struct store *store, const char *prefix, const char *after, store_each *each,
+                     void *context, struct error *err) {
     return check_prefix(store, prefix, err) < 0
                ? -1
                : store->ops->list(store, prefix, after, each, context, err);

@@ -23,6 +23,9 @@ struct store_info {
     int64_t size_bytes;
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
+    /* Only while listing with links: not NULL: a link that does not lead to anything in the volume,
+     * and why; all else is 0. Borrowed. */
+    const char *fault;
 };
 struct store_can {
     bool creates;  /* STORE_CREATE is exclusive; otherwise it only checks first */
@@ -96,8 +99,12 @@ typedef int store_each(void *context, const char *name, const struct store_info 
                        struct error *err);
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
-/* Like store_list, with info for all: volumes stat each file, which takes a microsecond or, when
- * not cached, a request to the server. */
+/* Like store_list, and with links that leave the volume or are broken: they have an info with a
+ * fault. */
+NODISCARD int store_list_links(struct store *store, const char *prefix, const char *after,
+                               store_each *each, void *context, struct error *err);
+/* Like store_list_links, with info for all: volumes stat each file, which takes a microsecond or,
+ * when not cached, a request to the server. */
 NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 

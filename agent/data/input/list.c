@@ -131,7 +131,7 @@ static int read_pages(struct list *list, struct error *err) {
 
 static bool wait_ms(struct list *list, int64_t ms) {
     struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
+    clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += ms / 1000;
     end.tv_nsec += ms % 1000 * 1000000;
     if (end.tv_nsec >= 1000000000) {
@@ -319,7 +319,11 @@ int list_open(const struct list_options *options, struct list **ret_list, struct
     list->run = x_strdup(options->run);
     list->scratch = x_strdup(options->scratch);
     pthread_mutex_init(&list->lock, NULL);
-    pthread_cond_init(&list->changed, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&list->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
     list_writer_init(&list->writer);
     if (read_pages(list, err) < 0) {
         list_free(list);

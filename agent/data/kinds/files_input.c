@@ -3,6 +3,7 @@
 
 #include "agent/data/image/image.h"
 #include "agent/data/image/jpeg_hardware.h"
+#include "agent/data/kinds/output_name.h"
 #include "agent/data/source/input_manifest.h"
 #include "agent/data/source/name_pattern.h"
 #include "agent/data/source/sorter.h"
@@ -26,9 +27,10 @@ struct walk {
     struct store *store;
     const char *folder, *pattern; /* spec path */
     char *left_out;               /* the output's folder, whose names are skipped; NULL: none */
-    int64_t found, skipped;
+    int64_t found;
+    struct output_name names;
     struct sorter *sorter; /* order Modified */
-    const char *after;     /* likewise: a mark */
+    const char *after;     /* likewise: a mark, in plain bytes */
     struct buffer text;
     input_line *line;
     void *context;
@@ -36,22 +38,102 @@ struct walk {
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-static int tell(struct walk *walk, const char *name, const char *mark, struct error *err) {
+/* A mark is text, so a name that is not UTF-8 becomes its bytes in hexadecimal after "//", which no
+ * name begins with. */
+static char *make_mark(const char *name) {
+    size_t length = strlen(name);
+    if (utf8_valid_size(name, length) == length) {
+        return x_strdup(name);
+    }
+    char *mark = x_malloc(2 * length + 3);
+    memcpy(mark, "//", 3);
+    for (size_t i = 0; i < length; i++) {
+        snprintf(mark + 2 + 2 * i, 3, "%02x", (unsigned char)name[i]);
+    }
+    return mark;
+}
+
+static char *read_mark(const char *mark) {
+    if (!mark || !text_starts(mark, "//")) {
+        return x_strdup(mark);
+    }
+    size_t length = strlen(mark + 2) / 2;
+    char *name = x_calloc(length + 1, 1);
+    for (size_t i = 0; i < length; i++) {
+        char digits[3] = {mark[2 + 2 * i], mark[3 + 2 * i], 0};
+        name[i] = (char)strtoul(digits, NULL, 16);
+    }
+    return name;
+}
+
+/* "caf\xe9.jpg": the name with the bytes that are not UTF-8 in hexadecimal. */
+static char *make_legible(const char *name) {
+    size_t left = strlen(name), size = 0;
+    char *legible = x_malloc(4 * left + 1);
+    while (left > 0) {
+        size_t length = utf8_character(name, left);
+        if (length) {
+            memcpy(legible + size, name, length);
+            size += length;
+        } else {
+            size += (size_t)sprintf(legible + size, "\\x%02x", (unsigned char)*name);
+        }
+        left -= MAX(length, (size_t)1);
+        name += MAX(length, (size_t)1);
+    }
+    legible[size] = 0;
+    return legible;
+}
+
+static int add_string(struct walk *walk, const char *text, struct error *err) {
+    return buffer_append(&walk->text, "\"", 1, err) < 0 ||
+                   jsontext_escape(&walk->text, text, strlen(text), err) < 0 ||
+                   buffer_append(&walk->text, "\"", 1, err) < 0
+               ? -1
+               : 0;
+}
+
+/* An item that cannot be scored is a line with the cause: {"name": ..., "fault": ...}. */
+static int add_fault(struct walk *walk, const char *name, const char *fault, struct error *err) {
+    AUTO(text_freep) char *legible = make_legible(name);
+    return buffer_append(&walk->text, "{\"name\":", 8, err) < 0 ||
+                   add_string(walk, legible, err) < 0 ||
+                   buffer_append(&walk->text, ",\"fault\":", 9, err) < 0 ||
+                   add_string(walk, fault, err) < 0 || buffer_append(&walk->text, "}", 1, err) < 0
+               ? -1
+               : 0;
+}
+
+/* fault: of a link; NULL: none. */
+static int tell(struct walk *walk, const char *name, const char *mark, const char *fault,
+                struct error *err) {
+    char why[OUTPUT_NAME_WHY_MAX];
+    AUTO(text_freep) char *legible = make_legible(fault ? fault : "");
+    size_t length = strlen(name);
+    int fits = 0;
+    if (fault) {
+        fault = legible;
+    } else if (utf8_valid_size(name, length) != length) {
+        fault = "its name is not UTF-8: rename it";
+    } else {
+        fits = output_name_fits(&walk->names, name, why, err);
+        fault = why;
+    }
     buffer_clear(&walk->text);
-    if (buffer_append(&walk->text, "\"", 1, err) < 0 ||
-        jsontext_escape(&walk->text, name, strlen(name), err) < 0 ||
-        buffer_append(&walk->text, "\"", 1, err) < 0) {
+    if (fits < 0 ||
+        (fits > 0 ? add_string(walk, name, err) : add_fault(walk, name, fault, err)) < 0) {
         return -1;
     }
     walk->found++;
     return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
 }
 
-/* Adds the key: the time in eight bytes that sort like the time, then the path. */
+/* Adds the key: the time in eight bytes that sort like the time, then the path; of a link with a
+ * fault, whose time is 0, a NUL and the fault. */
 static int collect(struct walk *walk, const char *name, const struct store_info *info,
                    struct error *err) {
-    char key[TIME_BYTES + STORE_NAME_MAX + 1];
-    if (!info->modified_ns) {
+    char key[TIME_BYTES + STORE_NAME_MAX + 1 + sizeof(struct error)];
+    if (!info->modified_ns && !info->fault) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "%s: this storage does not report when files were modified: "
                          "use spec.input.files.order Name",
@@ -63,7 +145,12 @@ static int collect(struct walk *walk, const char *name, const struct store_info 
     }
     size_t length = strlen(name);
     memcpy(key + TIME_BYTES, name, length);
-    return sorter_add(walk->sorter, key, TIME_BYTES + length, err);
+    size_t size = TIME_BYTES + length;
+    if (info->fault) {
+        size += (size_t)snprintf(key + size + 1, sizeof key - size - 1, "%s", info->fault) + 1;
+        key[TIME_BYTES + length] = 0;
+    }
+    return sorter_add(walk->sorter, key, size, err);
 }
 
 static int on_name(void *context, const char *name, const struct store_info *info,
@@ -73,28 +160,34 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         !name_pattern_matches(walk->pattern, name)) {
         return 0;
     }
-    size_t length = strlen(name);
-    if (utf8_valid_size(name, length) != length) {
-        walk->skipped++;
-        return 0;
-    }
-    return walk->sorter ? collect(walk, name, info, err) : tell(walk, name, name, err);
+    AUTO(text_freep) char *mark = make_mark(name);
+    return walk->sorter ? collect(walk, name, info, err)
+                        : tell(walk, name, mark, info ? info->fault : NULL, err);
 }
 
-/* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg". */
+/* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
+ * the name's own mark. */
 static int on_sorted(void *context, const char *key, size_t size, struct error *err) {
     struct walk *walk = context;
-    char mark[2 * TIME_BYTES + 1 + STORE_NAME_MAX + 1];
+    char place[2 * TIME_BYTES + 1 + STORE_NAME_MAX + 1];
     uint64_t time = 0;
     for (int i = 0; i < TIME_BYTES; i++) {
         time = time << 8 | (unsigned char)key[i];
     }
-    snprintf(mark, sizeof mark, "%016llx %.*s", (unsigned long long)time, (int)(size - TIME_BYTES),
+    size_t length = strnlen(key + TIME_BYTES, size - TIME_BYTES);
+    bool has_fault = TIME_BYTES + length < size;
+    snprintf(place, sizeof place, "%016llx %.*s", (unsigned long long)time, (int)length,
              key + TIME_BYTES);
-    if (walk->after && strcmp(mark, walk->after) <= 0) {
+    if (walk->after && strcmp(place, walk->after) <= 0) {
         return 0;
     }
-    return tell(walk, mark + 2 * TIME_BYTES + 1, mark, err);
+    const char *name = place + 2 * TIME_BYTES + 1;
+    AUTO(text_freep)
+    char *fault =
+        has_fault ? x_strndup(key + TIME_BYTES + length + 1, size - TIME_BYTES - length - 1) : NULL;
+    AUTO(text_freep) char *name_mark = make_mark(name);
+    AUTO(text_freep) char *mark = x_printf("%.*s %s", 2 * TIME_BYTES, place, name_mark);
+    return tell(walk, name, mark, fault, err);
 }
 
 /* Results in the input's folder are skipped. */
@@ -125,8 +218,7 @@ static int leave_out(struct walk *walk, struct error *err) {
 
 static bool is_wanted(void *context, const char *name) {
     const struct walk *walk = context;
-    size_t length = strlen(name);
-    return name_pattern_matches(walk->pattern, name) && utf8_valid_size(name, length) == length;
+    return name_pattern_matches(walk->pattern, name);
 }
 
 static int walk_folder(struct walk *walk, struct error *err) {
@@ -140,30 +232,32 @@ static int walk_folder(struct walk *walk, struct error *err) {
     if (walk->listing->checks_only && path_has_file(walk->folder, is_wanted, walk)) {
         return walk->line(walk->context, "null", strlen("null"), NULL, err);
     }
+    const char *last = walk->listing->after;
+    size_t time_size = by_time ? 2 * TIME_BYTES + 1 : 0;
+    bool has_last = last && strlen(last) >= time_size;
+    AUTO(text_freep) char *name = has_last ? read_mark(last + time_size) : NULL;
+    AUTO(text_freep)
+    char *after = has_last ? x_printf("%.*s%s", (int)time_size, last, name) : NULL;
     if (by_time) {
-        walk->after = walk->listing->after;
+        walk->after = after;
         walk->sorter = sorter =
             sorter_new(walk->listing->scratch, walk->listing->scratch_name, /* run_bytes= */ 0);
     }
     int listed = by_time ? store_list_infos(walk->store, "", NULL, on_name, walk, err)
-                         : store_list(walk->store, "", walk->listing->after, on_name, walk, err);
+                         : store_list_links(walk->store, "", after, on_name, walk, err);
     if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
         return -1;
     }
     if (walk->found || walk->listing->after) {
         return 0;
     }
-    return walk->skipped
-               ? error_set(err, ERROR_INVALID,
-                           "%s: all %lld files that match \"%s\" have names that are not UTF-8",
-                           walk->folder, (long long)walk->skipped, walk->pattern)
-               : error_set(err, ERROR_INVALID,
-                           "%s: no file in it matches spec.input.files.pattern \"%s\"",
-                           walk->folder, walk->pattern);
+    return error_set(err, ERROR_INVALID,
+                     "%s: no file in it matches spec.input.files.pattern \"%s\"", walk->folder,
+                     walk->pattern);
 }
 
 static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
-    return tell(context, path, mark, err);
+    return tell(context, path, mark, NULL, err);
 }
 
 static int files_list(const struct input_listing *listing, input_line *line, void *context,
@@ -177,13 +271,16 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
     buffer_init(&walk.text, INPUT_LINE_MAX);
     int result = -1;
     struct error cause = {0};
+    output_name_init(&walk.names, listing->spec, NULL, listing->scratch);
     if (manifest) {
         result = input_manifest_read(manifest, listing->after, on_manifest, &walk, &cause);
     } else if (store_open(walk.folder, /* writes= */ false, &walk.store, &cause) == 0) {
+        walk.names.input = walk.store;
         result = walk_folder(&walk, &cause);
         store_free(walk.store);
     }
     free(walk.left_out);
+    output_name_release(&walk.names);
     buffer_release(&walk.text);
     if (result < 0) {
         *err = cause;
@@ -223,13 +320,20 @@ static void files_reader_free(struct input_reader *reader) {
     }
 }
 
+/* Of a line that names no file, because its item cannot be scored: what `field` says. */
+static const char *fault_field(const json_t *line, const char *field) {
+    return json_string_value(json_object_get(line, field));
+}
+
 static bool are_names(const json_t *lines) {
     size_t i;
     json_t *line;
     bool is_sound = json_is_array(lines);
     json_array_foreach(lines, i, line) {
         const char *name = json_string_value(line);
-        is_sound = is_sound && name && *name && strlen(name) == json_string_length(line);
+        bool is_name = name && *name && strlen(name) == json_string_length(line);
+        is_sound =
+            is_sound && (is_name || (fault_field(line, "name") && fault_field(line, "fault")));
     }
     return is_sound;
 }
@@ -260,9 +364,13 @@ static int files_reader_open(const json_t *spec, const json_t *lines, struct inp
 /* Reads several files at once: over a network each would otherwise wait for the response to the one
  * before. */
 static void look_ahead(struct input_reader *reader, size_t first) {
-    size_t left = json_array_size(reader->names) - first, large = 0;
+    size_t large = 0;
     reader->ahead_first = first;
-    reader->ahead_count = MIN(left, (size_t)AHEAD_MAX);
+    reader->ahead_count = 0;
+    while (reader->ahead_count < AHEAD_MAX &&
+           json_is_string(json_array_get(reader->names, first + reader->ahead_count))) {
+        reader->ahead_count++;
+    }
     if (!reader->ahead_data) {
         reader->ahead_data = x_malloc((size_t)AHEAD_MAX * AHEAD_BYTES);
     }
@@ -325,10 +433,18 @@ static int find_path(struct input_reader *reader, const char *name,
 }
 
 static int files_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
-    const char *name = json_string_value(json_array_get(reader->names, reader->next));
+    const json_t *line = json_array_get(reader->names, reader->next);
+    const char *name = json_string_value(line);
     struct error cause = {0};
-    if (!name) {
+    if (!line) {
         return 0;
+    }
+    if (!name) {
+        reader->next++;
+        *item = (struct item){.type = reader->type,
+                              .name = fault_field(line, "name"),
+                              .fault = fault_field(line, "fault")};
+        return 1;
     }
     const struct store_peeked *ahead = find_ahead(reader, reader->next++);
     *item = (struct item){.type = reader->type, .name = name};

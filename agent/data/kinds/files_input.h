@@ -2,8 +2,11 @@
  * ("2019/a.jpg").
  *
  * spec.input.files.pattern: name_pattern.h; `*.jpg` at any depth, or `2019/[ab]*.png`. Names that
- * begin with a dot are skipped, and so are links to folders, links that leave the volume, names
- * that are not UTF-8, and the output's folder if it is inside the input's.
+ * begin with a dot are skipped, and so are links to folders, and the output's folder if it is
+ * inside the input's. An item that cannot be scored is a line with its name and the cause, {"name":
+ * "caf\\xe9.jpg", "fault": "..."}, and its reader returns it as a failed item: a name that is not
+ * UTF-8, a link that leaves the volume or is broken, an output that cannot have its name
+ * (output_name.h).
  *
  * order: Name (default): by the bytes of the path; an interrupted listing continues after the last
  * name. Modified: by time, then by path; queries the storage for every file; a file that changes

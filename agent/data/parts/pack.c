@@ -78,8 +78,7 @@ static int read_index(const struct part *part, json_t **ret_index, int64_t *ret_
     return 0;
 }
 
-/* Names that begin with .windlass, at any depth, belong to a run's state. */
-static bool is_ours(const char *name) {
+bool pack_is_ours(const char *name) {
     for (const char *at = name; at; at = strchr(at, '/')) {
         at += *at == '/';
         if (text_starts(at, ".windlass")) {
@@ -129,7 +128,7 @@ int pack_publish(const struct part *part, struct store *output, struct error *er
     json_array_foreach(index, i, entry) {
         const char *name = json_string_value(json_array_get(entry, 0));
         int64_t size = json_integer_value(json_array_get(entry, 1));
-        if (!name || is_ours(name) || size < 0 || size > end - offset) {
+        if (!name || pack_is_ours(name) || size < 0 || size > end - offset) {
             return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
         }
         if (write_one(part, offset, size, output, name, err) < 0) {

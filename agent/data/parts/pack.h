@@ -19,3 +19,6 @@ NODISCARD int pack_close(struct pack *pack, struct error *err); /* the staged ou
  * repeated: it writes the same bytes. INVALID: not a pack, or it names a file that results must not
  * write. */
 NODISCARD int pack_publish(const struct part *part, struct store *output, struct error *err);
+
+/* Whether a part of the name begins with .windlass: it belongs to a run's state. */
+bool pack_is_ours(const char *name);

@@ -56,12 +56,16 @@ struct listing {
     void *context;
 };
 
-static int on_name(void *context, const char *name, const struct store_info *info UNUSED,
+static int on_name(void *context, const char *name, const struct store_info *info,
                    struct error *err) {
     struct listing *listing = context;
     size_t length = strlen(name);
     if (!name_pattern_matches(listing->pattern, name)) {
         return 0;
+    }
+    if (info && info->fault) {
+        return error_set(err, ERROR_INVALID, "%s: remove it, or put the file itself there",
+                         info->fault);
     }
     if (utf8_valid_size(name, length) != length) {
         return error_set(err, ERROR_INVALID, "%s/%s: its name is not UTF-8; rename it",
@@ -74,7 +78,7 @@ int source_list(const struct source *source, const char *pattern, const char *af
                 source_each *each, void *context, struct error *err) {
     struct listing listing = {source, pattern, each, context};
     if (!source->file) {
-        return store_list(source->store, "", after, on_name, &listing, err);
+        return store_list_links(source->store, "", after, on_name, &listing, err);
     }
     return after && strcmp(source->file, after) <= 0 ? 0 : each(context, source->file, err);
 }

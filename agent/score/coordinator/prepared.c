@@ -316,7 +316,9 @@ int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t 
         tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {
         return -1;
     }
-    const char *path = json_string_value(json_array_get(lines, 0));
+    const json_t *line = json_array_get(lines, 0);
+    const char *path =
+        json_string_value(json_is_object(line) ? json_object_get(line, "name") : line);
     return path ? buffer_append(name, path, strlen(path), err)
                 : error_set(err, ERROR_INVALID, "item %lld has no name", (long long)item);
 }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/kinds/output_name.h"
+
+#include "agent/data/parts/pack.h"
+#include "agent/data/source/name_pattern.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { BLOB_NAME_MAX = 1024 /* characters, the folder included */ };
+
+/* The run's own files in the output folder. */
+static const char *const ours[] = {"summary.json", "failed.jsonl", "report.html",
+                                   "mini_batches.csv", "workers.csv"};
+
+/* The run's state exists before the input is listed. */
+static bool is_case_blind(struct store *output) {
+    struct store_info info;
+    struct error ignored = {0};
+    return output && store_can(output).is_local &&
+           store_stat(output, ".windlass/owner", &info, &ignored) == 0 &&
+           store_stat(output, ".WINDLASS/OWNER", &info, &ignored) == 0;
+}
+
+static size_t count_characters(const char *text) {
+    size_t count = 0;
+    for (; *text; text++) {
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
+                      struct store *output) {
+    bool is_picture =
+        !tree_get(spec, "scorer.command") &&
+        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0;
+    const char *path = tree_text(spec, "output.path", "");
+    *names = (struct output_name){
+        .is_used = strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0,
+        .added = is_picture ? "" : ".json",
+        .is_local = store_is_local(path),
+        .is_blind = is_case_blind(output),
+        .folder_characters = count_characters(path),
+        .input = input,
+        .pattern = tree_text(spec, "input.files.pattern", "*"),
+    };
+}
+
+void output_name_release(struct output_name *names) {
+    free(TAKE(names->folder));
+    free(TAKE(names->beside));
+}
+
+static bool is_own_file(const struct output_name *names, const char *output) {
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        if ((names->is_blind ? strcasecmp : strcmp)(output, ours[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The longest part between slashes, bytes. */
+static size_t longest_part(const char *name) {
+    size_t longest = 0;
+    for (const char *at = name; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        longest = MAX(longest, strcspn(at, "/"));
+    }
+    return longest;
+}
+
+/* Whether a folder on the way to the item has the name of another item's output. 1: *beside is that
+ * item. */
+static int query_folders(const struct output_name *names, const char *folder, char **ret_beside,
+                         struct error *err) {
+    size_t added = strlen(names->added);
+    for (const char *slash = strchr(folder, '/'); slash; slash = strchr(slash + 1, '/')) {
+        size_t length = (size_t)(slash - folder);
+        if (length <= added || strncmp(slash - added, names->added, added) != 0 ||
+            slash[-(ptrdiff_t)added - 1] == '/') {
+            continue;
+        }
+        AUTO(text_freep) char *item = x_strndup(folder, length - added);
+        struct store_info info;
+        struct error cause = {0};
+        if (!name_pattern_matches(names->pattern, item)) {
+            continue;
+        }
+        if (store_stat(names->input, item, &info, &cause) == 0) {
+            *ret_beside = TAKE(item);
+            return 1;
+        }
+        if (store_error_is_machine(&cause)) {
+            *err = cause;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Items of one folder come one after the other, so each folder is queried once. */
+static int find_beside(struct output_name *names, const char *name, struct error *err) {
+    const char *slash = strrchr(name, '/');
+    size_t length = slash ? (size_t)(slash - name) + 1 : 0;
+    if (!names->input || !*names->added || length == 0) {
+        free(TAKE(names->folder));
+        free(TAKE(names->beside));
+        return 0;
+    }
+    if (!names->folder || strlen(names->folder) != length ||
+        memcmp(names->folder, name, length) != 0) {
+        free(TAKE(names->beside));
+        free(names->folder);
+        names->folder = x_strndup(name, length);
+        if (query_folders(names, names->folder, &names->beside, err) < 0) {
+            free(TAKE(names->folder));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int output_name_fits(struct output_name *names, const char *name,
+                     char ret_why[static OUTPUT_NAME_WHY_MAX], struct error *err) {
+    AUTO(text_freep) char *output = x_printf("%s%s", name, names->added);
+    size_t longest = longest_part(output);
+    size_t characters = names->folder_characters + 1 + count_characters(output);
+    *ret_why = 0;
+    if (!names->is_used) {
+        return 1;
+    }
+    if (find_beside(names, name, err) < 0) {
+        return -1;
+    }
+    if (is_own_file(names, output)) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 "its output would be %s, which is a file of the run: rename it", output);
+    } else if (pack_is_ours(output)) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 "its output would begin with .windlass, the run's own state: rename it");
+    } else if (names->is_local ? longest > NAME_MAX || strlen(output) > STORE_NAME_MAX
+                               : characters > BLOB_NAME_MAX || strchr(output, '\\')) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 names->is_local
+                     ? "its output's name, with \"%s\", is longer than %d bytes: rename it"
+                     : "its output's name, with \"%s\", has more than %d characters or a "
+                       "backslash: rename it",
+                 names->added, names->is_local ? NAME_MAX : BLOB_NAME_MAX);
+    } else if (names->beside) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 "its folder has the name of the output of %.200s: rename one of them",
+                 names->beside);
+    }
+    return *ret_why == 0;
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Files whose name, link or output cannot be used, by `windlass run`: each is a failed item with its reason, found when
+# the input is listed; the others are scored, and nothing is skipped, replaced or found out at the end.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+in=$work/data/in
+mkdir -p "$in/a.json" "$in/deep" "$work/model"
+python3 tests/data/models/make.py "$work/model"
+cat >"$work/score.py" <<'P'
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [open(p).read() for p in asked["items"]]}), flush=True)
+P
+run() { # OUTPUT FILES [MORE [SCORER]]: its exit code is in $code
+    local command="{command: {command: [python3, $work/score.py]}}"
+    cat >"$work/job.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: names}
+spec:
+  input: {files: $2}
+  scorer: ${4:-$command}
+  output: {path: data/$1}
+  miniBatchSize: 3
+  ${3:-errorThreshold: -1}
+  workers: {max: 1}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+    - {name: model, persistentVolumeClaim: {claimName: model}}
+M
+    timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-$1" >"$work/log" 2>&1 </dev/null
+    code=$?
+    [ $code -eq "${5:-0}" ] || sed 's/^/# /' "$work/log"
+}
+long=$(printf 'l%.0s' {1..251})
+for name in a a.json/b summary deep/summary fine $'caf\xe9' "$long" "${long}1234"; do
+    echo "$name" >"$in/$name"
+done
+ln -s /etc/hostname "$in/leaves"
+ln -s nowhere "$in/broken"
+ln -s fine "$in/linked"
+
+run out '{path: data/in}'
+out=$work/data/out
+check "a job within its threshold succeeds" [ $code -eq 0 ]
+made() { (cd "$out" && find . -path ./.windlass -prune -o -type f -name '*.json*' -print | sort | tr '\n' ' '); }
+# 251 bytes and ".json" are 256.
+check "what can be written is there" [ "$(made)" = "./a.json ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./summary.json " ]
+check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 7" ]
+fault() { jq -r --arg name "$1" 'to_entries | map(.value) | select(index($name)) | map(tostring) | join(" ")' "$out/failed.jsonl"; }
+failed() { fault "$1" | grep -qF -- "$2" || { sed 's/^/# /' "$out/failed.jsonl"; false; }; }
+check "a name that is the summary's has failed" failed summary 'its output would be summary.json, which is a file of the run'
+check "a name that is not UTF-8" failed 'caf\xe9' 'its name is not UTF-8'
+check "a name that is too long with .json" failed "$long" "is longer than 255 bytes"
+check "one that is too long already" failed "${long}1234" "is longer than 255 bytes"
+check "a link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
+check "a broken link" failed broken 'no such file'
+check "a file below a folder with the name of an output" failed a.json/b 'its folder has the name of the output of a: rename one of them'
+
+run strict '{path: data/in}' "errorThreshold: 0" "" 1
+check "without a threshold the job fails" [ $code -eq 1 ]
+run modified '{path: data/in, order: Modified}'
+check "order Modified finds the same" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/modified/summary.json" | xargs)" = "0 4 7" ]
+run again '{path: data/in, pattern: "caf*"}'
+check "an input of such names alone is not empty" [ "$code $(jq -r '.items.failed' "$work/data/again/summary.json")" = "0 1" ]
+
+##### a list of names, and pictures ################################################################
+mkdir "$in/.windlassx"
+echo hidden >"$in/.windlassx/h.txt"
+printf '.windlassx/h.txt\nfine\n' >"$work/data/list.txt"
+run listed '{path: data/in, manifest: data/list.txt}'
+out=$work/data/listed
+check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./summary.json " ]
+check "has failed" failed .windlassx/h.txt "its output would begin with .windlass, the run's own state"
+mkdir "$work/data/pictures"
+ffmpeg -v error -f lavfi -i testsrc2=size=32x32:rate=10 -frames:v 1 "$work/data/pictures/p.png" </dev/null || exit 3
+cp "$work/data/pictures/p.png" "$work/data/pictures/report.html"
+run painted '{path: data/pictures}' "" "{onnx: {path: model/invert.onnx}}"
+out=$work/data/painted
+check "a picture with the name of the report" failed report.html 'which is a file of the run'
+check "the other one is painted" [ "$code $([ -s "$out/p.png" ] && grep -c '<html' "$out/report.html")" = "0 1" ]
+
+##### links in a folder of rows ####################################################################
+mkdir "$work/data/rows"
+printf 'a\n1\n' >"$work/data/rows/x.csv"
+ln -s /etc/hostname "$work/data/rows/y.csv"
+sed -i 's/files: .*/table: {path: data\/rows}}/; s/path: data\/painted/path: data\/table/; s/miniBatchSize: 3//; s/scorer: .*/scorer: {command: {command: [cat]}}/' "$work/job.yaml"
+timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
+code=$?
+check "rows behind a link that leaves the volume are missed, by name" [ "$code $(grep -c 'data/rows/y.csv: a symbolic link in the path leaves the volume: remove it' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
+exit $((failures > 0))
