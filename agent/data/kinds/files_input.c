@@ -76,7 +76,8 @@ static char *make_legible(const char *name) {
             memcpy(legible + size, name, length);
             size += length;
         } else {
-            size += (size_t)sprintf(legible + size, "\\x%02x", (unsigned char)*name);
+            snprintf(legible + size, 5, "\\x%02x", (unsigned char)*name);
+            size += 4;
         }
         left -= MAX(length, (size_t)1);
         name += MAX(length, (size_t)1);
