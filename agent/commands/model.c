@@ -119,6 +119,13 @@ int model_check_command(int argc, char **argv, struct error *err) {
     if (model_open(list.values[0], &model, err) < 0) {
         return -1;
     }
+    AUTO(session_freep) struct session *session = NULL;
+    if (session_open(list.values[0], NULL, &session, err) < 0) {
+        return -1;
+    }
+    if (session_check(session, err) < 0) {
+        return error_context(err, "model %s", list.values[0]);
+    }
     const struct graph *graph = &model->graph;
     printf("opset      %d", model->opset);
     if (model->ml_version) {

@@ -36,6 +36,11 @@ void session_freep(struct session **session);
  * options->has_digest. Borrowed. */
 const char *session_model_digest(const struct session *session);
 
+/* UNSUPPORTED: an operator of the model would be refused by a run, as far as the declared shapes
+ * show it; free dimensions are assumed (1 item, 64 otherwise), and what other shapes may change is
+ * not reported. */
+NODISCARD int session_check(const struct session *session, struct error *err);
+
 /* ---- inputs and outputs --------------------------------------------------------------------- */
 
 size_t session_input_count(const struct session *session);

@@ -3,6 +3,7 @@
 
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/resident.h"
+#include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/graph/texts.h"
 #include "agent/engine/model.h"
 #include "agent/engine/onnx/text_values.h"
@@ -12,6 +13,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
+
+enum { FREE_SIDE = 64 /* assumed for a free dimension */ };
 
 /* Replaces the graph by one with bytes at its ends, which borrows from it. */
 static int add_ends(struct session *session, const struct session_options *options,
@@ -55,6 +58,42 @@ int session_open(const char *model_path, const struct session_options *options,
     session->graph.may_evict =
         true; /* only this session's plans read the constants; see find_plan */
     *ret_session = TAKE(session);
+    return 0;
+}
+
+/* Whether its elements may be sizes or axes, which only a run knows. */
+static bool may_be_size(const struct fact *fact) {
+    return (fact->type == TENSOR_INT64 || fact->type == TENSOR_INT32) &&
+           shape_count(&fact->shape) <= SHAPE_KNOWN_ELEMENTS_MAX;
+}
+
+static int infer_declared(const struct session *session, struct arena *arena, struct error *err) {
+    const struct graph *graph = &session->graph;
+    struct fact *facts = arena_array(arena, graph->value_count, sizeof *facts);
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct value *value = &graph->values[graph->inputs[i]];
+        struct fact *fact = &facts[graph->inputs[i]];
+        *fact = (struct fact){.type = value->type, .shape = value->shape};
+        for (int k = 0; k < fact->shape.rank; k++) {
+            bool is_free = fact->shape.dims[k] < 0;
+            fact->shape.dims[k] = is_free ? (k ? FREE_SIDE : 1) : fact->shape.dims[k];
+        }
+        if (!value->has_shape || may_be_size(fact)) {
+            return 0;
+        }
+    }
+    return shape_infer(graph, device_evaluate, arena, facts, err);
+}
+
+int session_check(const struct session *session, struct error *err) {
+    struct arena arena = {0};
+    struct error cause = {0};
+    int result = infer_declared(session, &arena, &cause);
+    arena_release(&arena);
+    if (result < 0 && cause.kind == ERROR_UNSUPPORTED) {
+        *err = cause;
+        return -1;
+    }
     return 0;
 }
 

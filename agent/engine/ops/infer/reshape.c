@@ -4,6 +4,7 @@
 #include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
+#include <string.h>
 
 int infer_reshape(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                   struct error *err) {
@@ -124,11 +125,20 @@ int infer_align(const struct node *node, const struct fact *const *inputs, struc
     return 0;
 }
 
+/* Whether this known number is 0; its type is one of floats. */
+static bool is_known_zero(const struct fact *fact) {
+    static const char zeros[8] = {0};
+    return fact && fact->known && shape_count(&fact->shape) == 1 &&
+           memcmp(fact->known, zeros, tensor_type_size(fact->type)) == 0;
+}
+
+/* In training mode nothing is dropped, either, if the ratio is 0: exporters write such nodes. */
 int infer_dropout(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                   struct error *err) {
     const struct fact *training = param_input(node, inputs, 2);
-    if (training && (!training->known || training->type != TENSOR_BOOL ||
-                     shape_count(&training->shape) != 1 || *(const uint8_t *)training->known)) {
+    if (!is_known_zero(param_input(node, inputs, 1)) && training &&
+        (!training->known || training->type != TENSOR_BOOL || shape_count(&training->shape) != 1 ||
+         *(const uint8_t *)training->known)) {
         return error_set(err, ERROR_UNSUPPORTED, "the training mode is not supported");
     }
     if (node->output_count > 1) {
