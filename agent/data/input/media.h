@@ -39,6 +39,9 @@ struct media {
      * field and path if the input is missing, empty, truncated or of an unknown format. */
     int (*list)(const json_t *spec, struct listing **ret_listing, struct error *err);
     int64_t (*count)(const struct listing *listing); /* items: frames, files */
+    /* What the outputs lack though nothing failed, as [{"what", "why"}], borrowed; join may change
+     * it. A NULL function: nothing. */
+    const json_t *(*lost)(const struct listing *listing);
     /* The description of items [first, first + count) that goes to a worker in a lease. Owned. Has
      * "first" and "count"; the rest is defined by the kind (about 10 bytes per frame, or one name
      * per file: a message holds 1 MiB, so a mini-batch of more than some 10,000 items needs short

@@ -5,6 +5,7 @@
 #include "agent/data/video/video_join.h"
 #include "agent/data/video/video_lease.h"
 #include "agent/data/video/video_read.h"
+#include "agent/data/video/video_tracks.h"
 #include "agent/data/video/video_write.h"
 #include "agent/store/local_file.h"
 #include "agent/store/path.h"
@@ -19,6 +20,7 @@ static const char *const video_endings[] = {"mp4", "mkv"};
 
 struct listing {
     struct video_index index;
+    json_t *lost; /* what the film will lack */
 };
 
 static const char *input_path(const json_t *spec) {
@@ -77,6 +79,40 @@ static int check_output(const json_t *spec, struct error *err) {
     return 0;
 }
 
+/* Whether the results are a film. */
+static bool makes_film(const json_t *spec) {
+    return strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0 &&
+           strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0;
+}
+
+/* Tries the film's container before anything is scored. */
+static int plan_film(const json_t *spec, struct listing *listing, struct error *err) {
+    AUTO(video_file_close) struct video_file file = {0};
+    AUTO(video_tracks_release) struct video_tracks tracks = {0};
+    listing->lost = json_array();
+    if (!makes_film(spec)) {
+        return 0;
+    }
+    if (video_file_open(&file, input_path(spec), err) < 0 ||
+        video_tracks_plan(&file, TRACKS_BEST, &tracks, err) < 0) {
+        return -1;
+    }
+    json_array_extend(listing->lost, tracks.lost);
+    return 0;
+}
+
+static void video_listing_free(struct listing *listing) {
+    if (listing) {
+        video_index_release(&listing->index);
+        json_decref(listing->lost);
+        free(listing);
+    }
+}
+
+static const json_t *video_lost(const struct listing *listing) {
+    return listing->lost;
+}
+
 static int video_list(const json_t *spec, struct listing **ret_listing, struct error *err) {
     if (check_output(spec, err) < 0) {
         return -1;
@@ -84,6 +120,10 @@ static int video_list(const json_t *spec, struct listing **ret_listing, struct e
     struct listing *listing = x_calloc(1, sizeof *listing);
     if (video_index_build(&listing->index, input_path(spec), err) < 0) {
         free(listing);
+        return error_context(err, "spec.input.video.path");
+    }
+    if (plan_film(spec, listing, err) < 0) {
+        video_listing_free(listing);
         return error_context(err, "spec.input.video.path");
     }
     *ret_listing = listing;
@@ -96,13 +136,6 @@ static int64_t video_count(const struct listing *listing) {
 
 static json_t *video_work(const struct listing *listing, int64_t first, int64_t count) {
     return video_lease_encode(&listing->index, first, count);
-}
-
-static void video_listing_free(struct listing *listing) {
-    if (listing) {
-        video_index_release(&listing->index);
-        free(listing);
-    }
 }
 
 /* Parts with pictures begin with libav's magic for NUT, those with records with a brace. */
@@ -150,7 +183,8 @@ static int video_join(const struct listing *listing, const json_t *spec, struct 
                               .folder = folder,
                               .output = output,
                               .stem = stem,
-                              .batch_items = batch_items};
+                              .batch_items = batch_items,
+                              .lost = listing->lost};
     int result =
         is_records ? video_join_records(&join, &name, err) : video_join_pictures(&join, &name, err);
     if (!output) {
@@ -184,6 +218,7 @@ const struct media video_media = {
     .unit = "frames",
     .list = video_list,
     .count = video_count,
+    .lost = video_lost,
     .work = video_work,
     .join = video_join,
     .listing_free = video_listing_free,

@@ -145,11 +145,22 @@ static void append_frame(void *context, int64_t number) {
         (struct video_frame){.pts = scan->times[number], .packet = (int32_t)number};
 }
 
+/* A small step back is not a section, but moves the section that it is in. */
+static void add_section(struct video_index *index, int64_t shift, bool is_section) {
+    if (is_section) {
+        index->sections = x_realloc_array(index->sections, (size_t)index->section_count + 1,
+                                          sizeof *index->sections);
+        index->sections[index->section_count++] = shift;
+    }
+}
+
 /* Repairs the timestamps of frames in their delivered order: a missing one follows the one before
  * (the first ones lead up to the first known one); one that goes backwards starts a new section. */
 static void mend_times(struct scan *scan) {
     struct video_index *index = scan->index;
     int64_t step = MAX(scan->last_duration, 1), shift = 0, known = 0, last;
+    int64_t back = av_rescale_q(VIDEO_SECTION_MS, (AVRational){1, 1000},
+                                scan->file.stream->time_base);
     while (known < index->frame_count && index->frames[known].pts == VIDEO_NO_TIME) {
         known++;
     }
@@ -159,7 +170,11 @@ static void mend_times(struct scan *scan) {
         if (pts == VIDEO_NO_TIME) {
             pts = last + step;
         } else {
-            shift += pts + shift <= last ? last + step - pts - shift : 0;
+            if (pts + shift <= last) {
+                bool is_section = last - pts - shift > back;
+                shift = last + step - pts;
+                add_section(index, shift, is_section);
+            }
             pts += shift;
         }
         index->frames[i].pts = last = pts;
@@ -456,5 +471,6 @@ int video_index_build(struct video_index *index, const char *spec_path, struct e
 void video_index_release(struct video_index *index) {
     free(index->frames);
     free(index->keys);
+    free(index->sections);
     *index = (struct video_index){0};
 }

@@ -13,6 +13,7 @@
 
 enum { VIDEO_FRAMES_MAX = 20000000 }; /* 92 hours at 60 frames a second */
 enum { VIDEO_UNKNOWN = -1 };          /* a position that the demuxer does not report */
+enum { VIDEO_SECTION_MS = 500 };      /* a clock that goes back by more begins a section */
 #define VIDEO_NO_TIME INT64_MIN       /* a missing timestamp (libav's AV_NOPTS_VALUE) */
 
 struct fraction {
@@ -42,6 +43,10 @@ struct video_index {
     int64_t key_count;
     int64_t last_duration; /* of the last frame, in units of time_base */
     bool was_decoded;      /* the listing decoded the whole video */
+    /* The shifts of sections, in units of time_base: of streams that were joined, whose clock
+     * begins again, each section but the first is moved behind the one before. */
+    int64_t *sections;
+    int64_t section_count;
 };
 
 /* Errors begin with the spec's path. */

@@ -2,9 +2,11 @@
 #include "agent/data/video/video_join.h"
 
 #include "agent/data/video/video_cursor.h"
-#include "agent/data/video/video_file.h"
+#include "agent/data/video/video_sound.h"
+#include "agent/data/video/video_tracks.h"
 #include "lib/digest.h"
 #include "lib/file.h"
+#include "lib/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +16,31 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
+static const AVRational MILLISECONDS = {1, 1000};
+
+/* A track of the input on its way to the output. Times are in units of its own time base. */
+struct track {
+    int to;                    /* output stream, -1: left out */
+    struct video_sound *sound; /* not NULL: it is encoded again */
+    int64_t raw;               /* the last packet's dts, as in the input */
+    int64_t end;               /* and its end in the output, before the origin is subtracted */
+    int64_t shift;             /* what is added to this section's times */
+    int64_t sections;          /* that began so far */
+};
+
 struct output {
     char *temporary;
     int fd;
     AVIOContext *io;
     AVFormatContext *format;
     struct video_file input;
-    AVPacket *sound;   /* the next sound packet of the input */
-    bool has_sound;    /* `sound` holds a packet */
-    int *stream_of;    /* input stream -> output stream, -1: left out */
+    struct video_tracks plan;
+    AVPacket *side;        /* the next packet of a track of the input */
+    AVPacket *encoded;     /* of a track that is encoded again */
+    bool has_side;         /* `side` holds a packet */
+    bool is_refused;       /* the muxer failed, not the disk: another container may do */
+    struct track *tracks;  /* [input streams] */
+    unsigned track_count;
     int64_t *last_dts; /* per output stream, so that a muxer never sees time going back */
     int64_t origin;    /* time of the video that becomes 0, in units of index->time_base */
 };
@@ -35,40 +53,23 @@ static void output_release(struct output *output) {
         unlink(output->temporary);
     }
     free(output->temporary);
-    free(output->stream_of);
+    for (unsigned i = 0; i < output->track_count; i++) {
+        video_sound_free(output->tracks[i].sound);
+    }
+    free(output->tracks);
     free(output->last_dts);
-    av_packet_free(&output->sound);
+    av_packet_free(&output->side);
+    av_packet_free(&output->encoded);
+    video_tracks_release(&output->plan);
     video_file_close(&output->input);
 }
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
-/* True for sound codecs that MP4 players support. */
-static bool fits_mp4(enum AVCodecID codec) {
-    static const enum AVCodecID known[] = {AV_CODEC_ID_AAC,  AV_CODEC_ID_MP3,  AV_CODEC_ID_MP2,
-                                           AV_CODEC_ID_AC3,  AV_CODEC_ID_EAC3, AV_CODEC_ID_OPUS,
-                                           AV_CODEC_ID_FLAC, AV_CODEC_ID_ALAC};
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (known[i] == codec) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_sound(const AVStream *stream) {
-    return stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO &&
-           stream->codecpar->codec_id != AV_CODEC_ID_NONE && stream->codecpar->sample_rate > 0;
-}
-
-static const char *choose_format(const struct output *output) {
-    const AVFormatContext *input = output->input.format;
-    for (unsigned i = 0; i < input->nb_streams; i++) {
-        if (is_sound(input->streams[i]) && !fits_mp4(input->streams[i]->codecpar->codec_id)) {
-            return "matroska";
-        }
-    }
-    return "mp4";
+static int refused(struct output *output, int averror, struct error *err) {
+    video_error(err, averror, "cannot write the video");
+    output->is_refused = err->kind == ERROR_INVALID && averror != AVERROR(ENOMEM);
+    return -1;
 }
 
 static int add_stream(struct output *output, const AVCodecParameters *codec, AVRational time_base,
@@ -82,33 +83,74 @@ static int add_stream(struct output *output, const AVCodecParameters *codec, AVR
     return stream->index;
 }
 
-/* Sound tracks keep their order, language and role. A track whose codec the muxer does not support
- * cannot be copied and is left out. */
-static int add_sound(struct output *output, struct error *err) {
-    AVFormatContext *input = output->input.format;
-    for (unsigned i = 0; i < input->nb_streams; i++) {
-        AVStream *stream = input->streams[i];
-        output->stream_of[i] = -1;
+static int add_encoded(struct output *output, struct track *track, const AVStream *stream,
+                       struct error *err) {
+    AVCodecParameters *codec = avcodec_parameters_alloc();
+    int result = video_sound_open(stream, &track->sound, err);
+    if (result == 0) {
+        const AVCodecContext *encoder = video_sound_encoder(track->sound);
+        (void)avcodec_parameters_from_context(codec, encoder);
+        track->to = add_stream(output, codec, encoder->time_base, err);
+    }
+    avcodec_parameters_free(&codec);
+    return result < 0 ? -1 : MIN(track->to, 0);
+}
+
+/* Tracks keep their order, language and role. */
+static int add_tracks(struct output *output, struct error *err) {
+    for (unsigned i = 0; i < output->track_count; i++) {
+        AVStream *stream = output->input.format->streams[i];
+        struct track *track = &output->tracks[i];
+        *track = (struct track){.to = -1, .raw = AV_NOPTS_VALUE};
         stream->discard = AVDISCARD_ALL;
-        if (!is_sound(stream) ||
-            avformat_query_codec(output->format->oformat, stream->codecpar->codec_id,
-                                 FF_COMPLIANCE_NORMAL) == 0) {
+        if (output->plan.fates[i] == TRACK_LEFT_OUT) {
             continue;
         }
-        int at = add_stream(output, stream->codecpar, stream->time_base, err);
-        if (at < 0) {
+        if (output->plan.fates[i] == TRACK_ENCODED) {
+            if (add_encoded(output, track, stream, err) < 0) {
+                return -1;
+            }
+        } else {
+            track->to = add_stream(output, stream->codecpar, stream->time_base, err);
+        }
+        if (track->to < 0) {
             return -1;
         }
         stream->discard = AVDISCARD_DEFAULT;
-        output->stream_of[i] = at;
-        output->format->streams[at]->disposition = stream->disposition;
-        av_dict_copy(&output->format->streams[at]->metadata, stream->metadata, 0);
+        output->format->streams[track->to]->disposition = stream->disposition;
+        av_dict_copy(&output->format->streams[track->to]->metadata, stream->metadata, 0);
     }
     return 0;
 }
 
-static int open_output(struct output *output, const struct video_join *join,
-                       const AVCodecParameters *codec, struct error *err) {
+/* Both muxers take chapters, with times from the origin on. */
+static int add_chapters(struct output *output, AVRational video_base, struct error *err) {
+    const AVFormatContext *input = output->input.format;
+    AVFormatContext *format = output->format;
+    if (input->nb_chapters == 0 || output->plan.is_bare) {
+        return 0;
+    }
+    format->chapters = av_calloc(input->nb_chapters, sizeof *format->chapters);
+    for (unsigned i = 0; format->chapters && i < input->nb_chapters; i++) {
+        const AVChapter *from = input->chapters[i];
+        AVChapter *to = av_mallocz(sizeof *to);
+        if (!to) {
+            break;
+        }
+        int64_t origin = av_rescale_q(output->origin, video_base, from->time_base);
+        to->id = from->id;
+        to->time_base = from->time_base;
+        to->start = MAX(from->start - origin, (int64_t)0);
+        to->end = MAX(from->end - origin, to->start);
+        av_dict_copy(&to->metadata, from->metadata, 0);
+        format->chapters[format->nb_chapters++] = to;
+    }
+    return format->nb_chapters == input->nb_chapters
+               ? 0
+               : error_set(err, ERROR_EXHAUSTED, "no memory for chapters");
+}
+
+static int open_muxer(struct output *output, struct error *err) {
     output->fd = open(output->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (output->fd < 0) {
         return error_from_errno(err, errno, "cannot create %s", output->temporary);
@@ -116,25 +158,35 @@ static int open_output(struct output *output, const struct video_join *join,
     if (video_io_open(output->fd, &output->io, err) < 0) {
         return -1;
     }
-    const char *name = choose_format(output);
-    int result = avformat_alloc_output_context2(&output->format, NULL, name, NULL);
+    int result = avformat_alloc_output_context2(&output->format, NULL, output->plan.format, NULL);
     if (result < 0) {
         return video_error(err, result, "no muxer");
     }
     AVFormatContext *format = output->format;
     format->pb = output->io;
     format->flags |= AVFMT_FLAG_CUSTOM_IO;
+    video_tracks_allow(format);
     /* The index is moved to the front at the end, for which the muxer opens the file again. */
     AUTO(text_freep) char *url = x_printf("file:%s", output->temporary);
     format->url = av_strdup(url);
-    unsigned streams = output->input.format->nb_streams;
-    output->stream_of = x_calloc(streams, sizeof *output->stream_of);
-    output->last_dts = x_calloc(streams + 1, sizeof *output->last_dts);
-    for (unsigned i = 0; i <= streams; i++) {
+    return 0;
+}
+
+static int open_output(struct output *output, const struct video_join *join,
+                       const AVCodecParameters *codec, struct error *err) {
+    AVRational base = video_rational(join->index->time_base);
+    if (open_muxer(output, err) < 0) {
+        return -1;
+    }
+    AVFormatContext *format = output->format;
+    output->track_count = output->plan.count;
+    output->tracks = x_calloc(MAX(output->track_count, 1u), sizeof *output->tracks);
+    output->last_dts = x_calloc(output->track_count + 1, sizeof *output->last_dts);
+    for (unsigned i = 0; i <= output->track_count; i++) {
         output->last_dts[i] = AV_NOPTS_VALUE;
     }
-    if (add_stream(output, codec, video_rational(join->index->time_base), err) < 0 ||
-        add_sound(output, err) < 0) {
+    if (add_stream(output, codec, base, err) < 0 || add_tracks(output, err) < 0 ||
+        add_chapters(output, base, err) < 0) {
         return -1;
     }
     format->streams[0]->avg_frame_rate = video_rational(join->index->frame_rate);
@@ -142,9 +194,9 @@ static int open_output(struct output *output, const struct video_join *join,
     av_dict_copy(&format->metadata, output->input.format->metadata, 0);
     AVDictionary *options = NULL;
     av_dict_set(&options, "movflags", "+faststart", 0);
-    result = avformat_write_header(format, &options);
+    int result = avformat_write_header(format, &options);
     av_dict_free(&options);
-    return result < 0 ? video_error(err, result, "cannot write the video") : 0;
+    return result < 0 ? refused(output, result, err) : 0;
 }
 
 /* ---- copying -------------------------------------------------------------------------------- */
@@ -156,7 +208,8 @@ static int64_t find_origin(const struct output *output, const struct video_index
     const AVFormatContext *input = output->input.format;
     for (unsigned i = 0; i < input->nb_streams; i++) {
         const AVStream *stream = input->streams[i];
-        if (is_sound(stream) && stream->start_time != AV_NOPTS_VALUE) {
+        if (stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO &&
+            output->plan.fates[i] != TRACK_LEFT_OUT && stream->start_time != AV_NOPTS_VALUE) {
             int64_t start = av_rescale_q(stream->start_time, stream->time_base,
                                          video_rational(index->time_base));
             origin = MIN(origin, start);
@@ -165,66 +218,156 @@ static int64_t find_origin(const struct output *output, const struct video_index
     return MAX(origin, 0);
 }
 
-static int next_sound(struct output *output, struct error *err) {
-    int result;
-    do {
-        av_packet_unref(output->sound);
-        result = av_read_frame(output->input.format, output->sound);
+/* A stream that was made of several begins its clock again at each: the pictures were moved behind
+ * the ones before, and a track moves with them. */
+static void begin_section(struct track *track, const struct video_index *index, AVRational base,
+                          int64_t dts) {
+    int64_t number = track->sections++;
+    int64_t shift = track->end - dts;
+    if (number < index->section_count) {
+        shift = av_rescale_q(index->sections[number], video_rational(index->time_base), base);
+    }
+    track->shift = dts + shift < track->end - av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base)
+                       ? track->end - dts
+                       : shift;
+}
+
+/* Gives a packet the times that it has in the output, before the origin is subtracted. False: it
+ * has none, and none came before. */
+static bool keep_time(struct track *track, const struct video_index *index, AVRational base,
+                      AVPacket *packet) {
+    int64_t back = av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base);
+    if (packet->dts == AV_NOPTS_VALUE) {
+        packet->dts = packet->pts;
+    }
+    if (packet->dts == AV_NOPTS_VALUE) {
+        if (track->raw == AV_NOPTS_VALUE) {
+            return false;
+        }
+        packet->dts = track->end - track->shift;
+    }
+    if (track->raw != AV_NOPTS_VALUE && packet->dts < track->raw - back) {
+        begin_section(track, index, base, packet->dts);
+    }
+    packet->pts = packet->pts == AV_NOPTS_VALUE ? packet->dts : packet->pts;
+    track->raw = packet->dts;
+    packet->dts += track->shift;
+    packet->pts += track->shift;
+    track->end = packet->dts + MAX(packet->duration, (int64_t)0);
+    return true;
+}
+
+static int next_side(struct output *output, const struct video_index *index, struct error *err) {
+    AVPacket *packet = output->side;
+    for (;;) {
+        av_packet_unref(packet);
+        output->has_side = av_read_frame(output->input.format, packet) >= 0;
         if (video_file_check(&output->input, err) < 0) {
             return error_context(err, "spec.input.video.path");
         }
+        if (!output->has_side) {
+            return 0;
+        }
         /* Streams that appear later, as in transport streams, are unknown and skipped. */
-    } while (result >= 0 && (output->sound->stream_index >= (int)output->input.format->nb_streams ||
-                             output->sound->dts == AV_NOPTS_VALUE ||
-                             output->stream_of[output->sound->stream_index] < 0));
-    output->has_sound = result >= 0;
-    return 0;
+        if (packet->stream_index < (int)output->track_count &&
+            output->tracks[packet->stream_index].to >= 0 &&
+            keep_time(&output->tracks[packet->stream_index], index,
+                      output->input.format->streams[packet->stream_index]->time_base, packet)) {
+            return 0;
+        }
+    }
 }
 
+/* Packets of equal times stay so where the container takes that (Matroska): pushing each on would
+ * stretch sound whose packets are shorter than the container's unit of time. */
 static int write_packet(struct output *output, AVPacket *packet, int stream, AVRational from,
                         struct error *err) {
     AVStream *to = output->format->streams[stream];
+    int64_t step = output->format->oformat->flags & AVFMT_TS_NONSTRICT ? 0 : 1;
     packet->stream_index = stream;
+    packet->pos = -1;
     av_packet_rescale_ts(packet, from, to->time_base);
     int64_t *last = &output->last_dts[stream];
-    if (*last != AV_NOPTS_VALUE && packet->dts <= *last) {
-        packet->dts = *last + 1;
-        packet->pts = MAX(packet->pts, packet->dts);
+    if (*last != AV_NOPTS_VALUE && packet->dts < *last + step) {
+        packet->dts = *last + step;
     }
+    packet->pts = MAX(packet->pts, packet->dts);
     *last = packet->dts;
     int result = av_interleaved_write_frame(output->format, packet); /* takes the packet's bytes */
-    return result < 0 ? video_error(err, result, "cannot write the video") : 0;
+    return result < 0 ? refused(output, result, err) : 0;
 }
 
-static int write_sound(struct output *output, AVRational video_base, struct error *err) {
-    AVPacket *packet = output->sound;
+/* Encodes a packet again, or the end of its track (NULL). */
+static int write_encoded(struct output *output, struct track *track, const AVPacket *packet,
+                         struct error *err) {
+    int result;
+    if (video_sound_feed(track->sound, packet, err) < 0) {
+        return -1;
+    }
+    AVRational base = video_sound_encoder(track->sound)->time_base;
+    while ((result = video_sound_take(track->sound, output->encoded, err)) > 0) {
+        if (write_packet(output, output->encoded, track->to, base, err) < 0) {
+            return -1;
+        }
+    }
+    return result;
+}
+
+static int write_side(struct output *output, const struct video_index *index, struct error *err) {
+    AVPacket *packet = output->side;
     AVRational base = output->input.format->streams[packet->stream_index]->time_base;
-    int64_t origin = av_rescale_q(output->origin, video_base, base);
+    struct track *track = &output->tracks[packet->stream_index];
+    int64_t origin = av_rescale_q(output->origin, video_rational(index->time_base), base);
     packet->dts -= origin;
-    packet->pts = packet->pts == AV_NOPTS_VALUE ? packet->dts : packet->pts - origin;
-    packet->pos = -1;
-    return write_packet(output, packet, output->stream_of[packet->stream_index], base, err) < 0
-               ? -1
-               : next_sound(output, err);
+    packet->pts -= origin;
+    int result = track->sound ? write_encoded(output, track, packet, err)
+                              : write_packet(output, packet, track->to, base, err);
+    return result < 0 ? -1 : next_side(output, index, err);
 }
 
-/* Merges pictures and sound by time, so that the muxer buffers little. */
+/* Writes the tracks up to the picture, so that the muxer buffers little. */
+static int write_sides(struct output *output, const struct video_cursor *cursor,
+                       struct error *err) {
+    const struct video_index *index = cursor->join->index;
+    while (output->has_side) {
+        AVRational base = output->input.format->streams[output->side->stream_index]->time_base;
+        if (av_compare_ts(output->side->dts, base, cursor->packet->dts,
+                          video_rational(index->time_base)) > 0) {
+            return 0;
+        }
+        if (write_side(output, index, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int end_tracks(struct output *output, const struct video_index *index, struct error *err) {
+    while (output->has_side) {
+        if (write_side(output, index, err) < 0) {
+            return -1;
+        }
+    }
+    for (unsigned i = 0; i < output->track_count; i++) {
+        struct track *track = &output->tracks[i];
+        if (track->sound && write_encoded(output, track, NULL, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int copy_all(struct output *output, struct video_cursor *cursor, struct error *err) {
-    AVRational base = video_rational(cursor->join->index->time_base);
-    if (next_sound(output, err) < 0) {
+    const struct video_index *index = cursor->join->index;
+    AVRational base = video_rational(index->time_base);
+    if (next_side(output, index, err) < 0) {
         return -1;
     }
     /* The first picture was read when the output was opened. */
-    for (int result = 1; result > 0; result = video_cursor_next(cursor, err)) {
-        while (output->has_sound) {
-            AVRational sound_base =
-                output->input.format->streams[output->sound->stream_index]->time_base;
-            if (av_compare_ts(output->sound->dts, sound_base, cursor->packet->dts, base) > 0) {
-                break;
-            }
-            if (write_sound(output, base, err) < 0) {
-                return -1;
-            }
+    int result = 1;
+    for (; result > 0; result = video_cursor_next(cursor, err)) {
+        if (write_sides(output, cursor, err) < 0) {
+            return -1;
         }
         cursor->packet->pts -= output->origin;
         cursor->packet->dts -= output->origin;
@@ -232,12 +375,7 @@ static int copy_all(struct output *output, struct video_cursor *cursor, struct e
             return -1;
         }
     }
-    while (err->kind == ERROR_NONE && output->has_sound) {
-        if (write_sound(output, base, err) < 0) {
-            return -1;
-        }
-    }
-    return err->kind == ERROR_NONE ? 0 : -1;
+    return result < 0 ? -1 : end_tracks(output, index, err);
 }
 
 /* The sound must come from the same file whose pictures were listed. */
@@ -254,18 +392,18 @@ static int open_input(struct output *output, const struct video_join *join, stru
 
 static int write_video(struct output *output, struct video_cursor *cursor, struct error *err) {
     const struct video_join *join = cursor->join;
-    if (video_cursor_next(cursor, err) <= 0 || open_output(output, join, cursor->codec, err) < 0) {
-        return -1;
+    if (video_cursor_next(cursor, err) <= 0) {
+        return err->kind ? -1 : error_set(err, ERROR_INVALID, "no part holds a picture");
     }
     output->origin = find_origin(output, join->index);
-    if (copy_all(output, cursor, err) < 0) {
+    if (open_output(output, join, cursor->codec, err) < 0 || copy_all(output, cursor, err) < 0) {
         return -1;
     }
     int result = av_write_trailer(output->format);
     avio_flush(output->io);
     result = result < 0 ? result : output->io->error;
     if (result < 0) {
-        return video_error(err, result, "cannot write the video");
+        return refused(output, result, err);
     }
     return fsync(output->fd) < 0 ? error_from_errno(err, errno, "cannot write the video") : 0;
 }
@@ -313,23 +451,32 @@ static int put_in_place(const struct video_join *join, const char *temporary, co
                : 0;
 }
 
-int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
-    video_log_quiet();
-    if (video_parts_check(join, err) < 0) {
-        return -1;
+/* What the film lacks is known from the plan; a new one replaces that of the listing. */
+static void tell_lost(const struct video_join *join, const struct video_tracks *plan) {
+    if (join->lost) {
+        json_array_clear(join->lost);
+        json_array_extend(join->lost, plan->lost);
     }
+}
+
+/* *ret_refused: the muxer refused what the plan holds. */
+static int join_planned(const struct video_join *join, enum tracks_choice choice, char **ret_name,
+                        bool *ret_refused, struct error *err) {
     AUTO(output_release) struct output output = {.fd = -1};
     AUTO(video_cursor_release) struct video_cursor cursor;
     video_cursor_init(&cursor, join);
-    if (open_input(&output, join, err) < 0) {
+    if (open_input(&output, join, err) < 0 ||
+        video_tracks_plan(&output.input, choice, &output.plan, err) < 0) {
         return -1;
     }
-    output.sound = av_packet_alloc();
+    output.side = av_packet_alloc();
+    output.encoded = av_packet_alloc();
     output.temporary = temporary_name(join);
     if (write_video(&output, &cursor, err) < 0) {
+        *ret_refused = output.is_refused;
         return error_context(err, "spec.output.path: %s", store_path(join->parts->store));
     }
-    bool is_mp4 = strcmp(output.format->oformat->name, "mp4") == 0;
+    bool is_mp4 = strcmp(output.plan.format, "mp4") == 0;
     AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
     if (put_in_place(join, output.temporary, name, err) < 0) {
         return -1;
@@ -337,8 +484,27 @@ int video_join_pictures(const struct video_join *join, char **ret_name, struct e
     if (join->output) { /* it has been renamed */
         free(TAKE(output.temporary));
     }
+    tell_lost(join, &output.plan);
     *ret_name = TAKE(name);
     return 0;
+}
+
+int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
+    video_log_quiet();
+    if (video_parts_check(join, err) < 0) {
+        return -1;
+    }
+    for (enum tracks_choice choice = TRACKS_BEST;; choice++) {
+        bool is_refused = false;
+        if (join_planned(join, choice, ret_name, &is_refused, err) == 0) {
+            return 0;
+        }
+        if (!is_refused || choice + 1 == TRACKS_CHOICES) {
+            return -1;
+        }
+        log_event(LOG_WARNING, "%s; another container is tried", err->text);
+        error_clear(err);
+    }
 }
 
 /* ---- records -------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* video_join.h: joins the parts of a run to one video. Packets are copied, not encoded again: the
- * pictures come from the parts, with the times of the listing; every sound track comes from the
- * input, unchanged and in sync. MP4 with the index first; if a sound track has a codec that MP4
- * players do not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes every codec but rounds
- * times to milliseconds. Subtitles and data tracks are left out. */
+ * pictures come from the parts, with the times of the listing; sound, subtitles and chapters come
+ * from the input, in sync, as video_tracks.h plans them. MP4 with the index first; if a sound track
+ * has a codec that MP4 players do not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes
+ * more codecs but rounds times to milliseconds. */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -18,6 +18,7 @@ struct video_join {
                                the parts' store */
     const char *stem;       /* the result's name without extension */
     int64_t batch_items;    /* frames of a cell; the last may have fewer */
+    json_t *lost; /* of the listing; replaced by what this output lacks. NULL: not wanted */
 };
 
 /* *ret_name: "STEM.mp4" or "STEM.mkv"; the caller frees. Fails if a part does not hold the frames

@@ -197,11 +197,32 @@ static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct
     return 0;
 }
 
+/* A copy, since a join changes the listing's in another thread. */
+static void tell_lost(struct coordinator *coordinator) {
+    const struct prepared_job *prepared = &coordinator->prepared;
+    struct run_progress *progress = &coordinator->dispatcher.progress;
+    const json_t *lost = prepared->listing && prepared->media->lost
+                             ? prepared->media->lost(prepared->listing)
+                             : NULL;
+    size_t i;
+    const json_t *row;
+    if (json_equal(lost, progress->lost)) {
+        return;
+    }
+    tree_freep(&progress->lost);
+    progress->lost = json_deep_copy(lost);
+    json_array_foreach(lost, i, row) {
+        log_event(LOG_WARNING, "the output will lack: %s: %s", tree_text(row, "what", ""),
+                  tree_text(row, "why", ""));
+    }
+}
+
 static int list_phase(struct coordinator *coordinator, struct error *err) {
     if (run_to_end(coordinator, list_input, err) < 0) {
         return -1;
     }
     coordinator->is_listed = true;
+    tell_lost(coordinator);
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
     struct run_progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
@@ -321,8 +342,11 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->dispatcher.progress.state = PROGRESS_JOINING;
     struct error cause = {0};
     free(TAKE(coordinator->parts.places));
-    if (run_on_journal(coordinator, make_outputs, &cause) == 0 ||
-        (cause.kind != ERROR_CANCELLED && was_outrun(coordinator))) {
+    if (run_on_journal(coordinator, make_outputs, &cause) == 0) {
+        tell_lost(coordinator);
+        return 1;
+    }
+    if (cause.kind != ERROR_CANCELLED && was_outrun(coordinator)) {
         return 1;
     }
     if (cause.kind == ERROR_CANCELLED || coordinator->voids++ == VOIDS_MAX) {
@@ -444,6 +468,7 @@ static void release(struct coordinator *coordinator) {
     server_free(coordinator->dispatcher.server);
     dispatcher_release(&coordinator->dispatcher);
     json_decref(coordinator->outputs);
+    json_decref(coordinator->dispatcher.progress.lost);
     json_decref(coordinator->finished);
     free(coordinator->parts.places);
     prepared_release(&coordinator->prepared);

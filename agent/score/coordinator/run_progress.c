@@ -110,6 +110,9 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     }
     json_object_set_new(tree, "outputs",
                         progress->outputs ? json_deep_copy(progress->outputs) : json_array());
+    if (json_array_size(progress->lost) > 0) {
+        json_object_set_new(tree, "lost", json_deep_copy(progress->lost));
+    }
     if (progress->knows_storage) { /* tells the operator whether it may replace us while we may be
                                       alive */
         json_object_set_new(tree, "exclusive", json_boolean(progress->excludes));

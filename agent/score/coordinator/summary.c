@@ -83,6 +83,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "items", json_object_get(progress, "items"));
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
+    json_object_set(tree, "lost", json_object_get(progress, "lost"));
     run_progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "report", json_boolean(summary->has_report));
     json_object_set(tree, "files", (json_t *)summary->files);
@@ -101,7 +102,7 @@ int summary_write(const struct summary *summary, struct store *output, struct er
 /* Only a long list of outputs or a program's output can make it too long. "report" is only for the
  * next coordinator. */
 void summary_leave_message(json_t *progress) {
-    static const char *const long_ones[] = {"outputs", "failedLog"};
+    static const char *const long_ones[] = {"outputs", "failedLog", "lost"};
     json_object_del(progress, "report");
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
     for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_TERMINATION_MESSAGE_MAX;

@@ -91,6 +91,11 @@ void batchscore_print_success(const struct ending *ending) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
         ending_print_said(stdout, ending->status);
     }
+    size_t i;
+    const json_t *lost;
+    json_array_foreach(json_object_get(ending->status, "lost"), i, lost) {
+        printf("  %-8s %s: %s\n", "lost", tree_text(lost, "what", ""), tree_text(lost, "why", ""));
+    }
     const char *output = tree_text(ending->status, "outputs[0]", NULL);
     bool is_film = tree_get(ending->spec, "input.video") &&
                    strcmp(tree_text(ending->spec, "output.mode", "PerFile"), "PerFile") == 0;

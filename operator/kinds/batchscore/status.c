@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAILED_LOG_MAX = 1024 };
+enum { FAILED_LOG_MAX = 1024, LOST_MAX = 16, LOST_TEXT_MAX = 512 };
 
 /* A replacement coordinator reports no counts while it lists: the earlier counts stay. */
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
@@ -30,6 +30,24 @@ static void copy_number(json_t *status, const json_t *progress, const char *name
     }
 }
 
+static void copy_lost(json_t *status, const json_t *progress) {
+    AUTO(tree_freep) json_t *list = json_array();
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(progress, "lost"), i, row) {
+        const char *what = tree_text(row, "what", ""), *why = tree_text(row, "why", "");
+        if (*what && strlen(what) <= LOST_TEXT_MAX && strlen(why) <= LOST_TEXT_MAX &&
+            json_array_size(list) < LOST_MAX) {
+            json_array_append_new(list, json_pack("{s:s,s:s}", "what", what, "why", why));
+        }
+    }
+    if (json_array_size(list) > 0) {
+        json_object_set(status, "lost", list);
+    } else {
+        json_object_del(status, "lost");
+    }
+}
+
 /* Copies only fields of the schema, with valid values: the coordinator is another program. */
 static void copy_progress(json_t *status, const json_t *progress) {
     copy_counters(status, progress, "miniBatches");
@@ -40,6 +58,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     progress_fields_text(status, progress, "summary", PROGRESS_FIELDS_PATH_MAX);
     progress_fields_text(status, progress, "failedLog", FAILED_LOG_MAX);
     progress_fields_outputs(status, progress);
+    copy_lost(status, progress);
     const json_t *exclusive = json_object_get(progress, "exclusive");
     if (json_is_boolean(exclusive)) {
         json_object_set_new(status, "exclusive", json_boolean(json_is_true(exclusive)));

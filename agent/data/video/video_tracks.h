@@ -1,0 +1,37 @@
+/* video_tracks.h: what a film carries besides its pictures: sound, subtitles and chapters of the
+ * input. Decides the container and the fate of every track by writing headers to memory, so that a
+ * container that refuses a track is found before anything is scored. */
+#pragma once
+
+#include "agent/data/video/video_file.h"
+#include "lib/tree.h"
+
+/* The same input and choice always give the same plan. */
+enum tracks_choice {
+    TRACKS_BEST,     /* MP4; Matroska if it carries a sound track unchanged that MP4 does not */
+    TRACKS_MATROSKA, /* if the muxer refused the former while it was written */
+    TRACKS_NONE,     /* MP4 with pictures only */
+    TRACKS_CHOICES
+};
+
+enum track_fate {
+    TRACK_LEFT_OUT,
+    TRACK_COPIED,
+    TRACK_ENCODED /* sound that no container takes, as AAC */
+};
+
+struct video_tracks {
+    const char *format;     /* libav's muxer: "mp4" or "matroska" */
+    enum track_fate *fates; /* [count], by stream of the input */
+    unsigned count;
+    bool is_bare; /* no chapters, too */
+    json_t *lost; /* what the film will lack: [{"what": "subtitles 1 (ass, eng)", "why": ...}] */
+};
+
+/* file: open. INVALID: not even the pictures fit a container. */
+NODISCARD int video_tracks_plan(const struct video_file *file, enum tracks_choice choice,
+                                struct video_tracks *ret_tracks, struct error *err);
+void video_tracks_release(struct video_tracks *tracks); /* for AUTO, too; a zeroed one is fine */
+
+/* Muxers are opened with it: FLAC in MP4 has a standard, but libav calls it experimental. */
+void video_tracks_allow(AVFormatContext *format);

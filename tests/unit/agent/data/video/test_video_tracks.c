@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/agent/data/video/films.h"
+
+#include <assert.h>
+
+/* What a film has besides its pictures. The pictures are small: they are not the subject. */
+#define SMALL "-f lavfi -i testsrc2=s=64x48:r=25:d=3"
+#define AND_TONE SMALL " -f lavfi -i sine=440:d=3:r=48000"
+#define X264 " -c:v libx264 -preset ultrafast -g 12"
+#define SUBTITLES                                                                                  \
+    "printf '1\\n00:00:00,500 --> 00:00:01,500\\none\\n\\n2\\n00:00:01,600 --> 00:00:02,500\\n"    \
+    "two\\n' > $OUT.srt && "
+#define CHAPTERS                                                                                   \
+    "printf ';FFMETADATA1\\n[CHAPTER]\\nTIMEBASE=1/1000\\nSTART=0\\nEND=1500\\ntitle=a\\n"         \
+    "[CHAPTER]\\nTIMEBASE=1/1000\\nSTART=1500\\nEND=3000\\ntitle=b\\n' > $OUT.txt && "
+
+static const struct kind {
+    const char *name, *command;
+    const char *ending; /* of the film that is made */
+    const char *lost;   /* its "what"s, each followed by a semicolon */
+} kinds[] = {
+    {"t-aac.mp4", "ff " AND_TONE X264 " -c:a aac $OUT", "mp4", ""},
+    {"t-mp3.mkv", "ff " AND_TONE X264 " -c:a libmp3lame $OUT", "mp4", ""},
+    {"t-mp2.ts", "ff " AND_TONE X264 " -c:a mp2 $OUT", "mp4", ""},
+    {"t-ac3.mkv", "ff " AND_TONE X264 " -c:a ac3 $OUT", "mp4", ""},
+    {"t-eac3.mkv", "ff " AND_TONE X264 " -c:a eac3 $OUT", "mp4", ""},
+    {"t-opus.webm", "ff " AND_TONE " -c:v libvpx -c:a libopus $OUT", "mp4", ""},
+    {"t-flac.mkv", "ff " AND_TONE X264 " -c:a flac $OUT", "mp4", ""},
+    {"t-flac.mp4", "ff " AND_TONE X264 " -c:a flac -strict -2 $OUT", "mp4", ""},
+    {"t-flac.nut", "ff " AND_TONE X264 " -c:a flac $OUT", "mp4", ""},
+    {"t-alac.mov", "ff " AND_TONE X264 " -c:a alac $OUT", "mp4", ""},
+    {"t-vorbis.mkv", "ff " AND_TONE X264 " -c:a libvorbis $OUT", "mkv", ""},
+    {"t-pcm.mov", "ff " AND_TONE X264 " -c:a pcm_s16le $OUT", "mkv", ""},
+    {"t-pcm24.mkv", "ff " AND_TONE X264 " -c:a pcm_s24le $OUT", "mkv", ""},
+    {"t-dts.mkv", "ff " AND_TONE X264 " -c:a dca -strict -2 $OUT", "mkv", ""},
+    {"t-truehd.mkv", "ff " AND_TONE X264 " -c:a truehd -strict -2 $OUT", "mkv", ""},
+    {"t-mlp.mkv", "ff " AND_TONE X264 " -c:a mlp -strict -2 $OUT", "mkv", ""},
+    {"t-wavpack.mkv", "ff " AND_TONE X264 " -c:a wavpack $OUT", "mkv", ""},
+    {"t-tta.mkv", "ff " AND_TONE X264 " -c:a tta $OUT", "mkv", ""},
+    {"t-wma.wmv", "ff " AND_TONE " -c:v wmv2 -c:a wmav2 $OUT", "mkv", ""},
+    {"t-adpcm.avi", "ff " AND_TONE " -c:v mpeg4 -c:a adpcm_ms $OUT", "mkv", ""},
+    {"t-adpcm.mov", "ff " AND_TONE X264 " -c:a adpcm_ima_qt $OUT", "mp4",
+     "sound track 1 (adpcm_ima_qt, und);"},
+    {"t-mulaw.avi", "ff " AND_TONE " -c:v mpeg4 -c:a pcm_mulaw $OUT", "mkv", ""},
+    {"t-mulaw.mov", "ff " AND_TONE X264 " -c:a pcm_mulaw $OUT", "mkv", ""},
+    {"t-pcm16be.mov", "ff " AND_TONE X264 " -c:a pcm_s16be $OUT", "mkv", ""},
+    {"t-pcm8.mov", "ff " AND_TONE X264 " -c:a pcm_s8 $OUT", "mp4", "sound track 1 (pcm_s8, eng);"},
+    {"t-nelly.flv", "ff " SMALL " -f lavfi -i sine=440:d=3:r=44100 -c:v flv -c:a nellymoser $OUT",
+     "mp4", "sound track 1 (nellymoser);"},
+    {"t-two.mkv",
+     "ff " AND_TONE " -f lavfi -i sine=880:d=3" X264 " -map 0 -map 1 -map 2 -c:a aac "
+     "-metadata:s:a:1 language=fre $OUT",
+     "mp4", ""},
+    {"t-mixed.mkv",
+     "ff " AND_TONE " -f lavfi -i sine=880:d=3" X264 " -map 0 -map 1 -map 2 -c:a:0 aac "
+     "-c:a:1 libvorbis $OUT",
+     "mkv", ""},
+    {"t-silent.mp4", "ff " SMALL X264 " $OUT", "mp4", ""},
+    {"t-short.mp4",
+     "ff " SMALL " -f lavfi -i sine=440:d=1" X264 " -c:a aac $OUT", "mp4", ""},
+    {"t-late.mkv", "ff " SMALL " -itsoffset 1 -f lavfi -i sine=440:d=2" X264 " -c:a aac $OUT",
+     "mp4", ""},
+    {"t-early.ts", "ff -itsoffset 0.7 " AND_TONE X264 " -c:a mp2 $OUT", "mp4", ""},
+    {"t-chapters.mp4",
+     CHAPTERS "ff " AND_TONE " -i $OUT.txt -map_metadata 2 -map 0 -map 1" X264 " -c:a aac $OUT",
+     "mp4", ""},
+    {"t-chapters.mkv",
+     CHAPTERS "ff " AND_TONE " -i $OUT.txt -map_metadata 2 -map 0 -map 1" X264
+              " -c:a libvorbis $OUT",
+     "mkv", ""},
+    {"t-text.mp4",
+     SUBTITLES "ff " AND_TONE " -i $OUT.srt -map 0 -map 1 -map 2" X264
+               " -c:a aac -c:s mov_text $OUT",
+     "mp4", ""},
+    {"t-srt.mkv",
+     SUBTITLES "ff " AND_TONE " -i $OUT.srt -map 0 -map 1 -map 2" X264 " -c:a aac -c:s srt $OUT",
+     "mp4", "subtitles 1 (subrip);"},
+    {"t-ass.mkv",
+     SUBTITLES "ff " AND_TONE " -i $OUT.srt -map 0 -map 1 -map 2" X264
+               " -c:a libvorbis -c:s ass -metadata:s:s:0 language=eng $OUT",
+     "mkv", ""},
+    {"t-dvdsub.mkv",
+     "ff " AND_TONE X264 " -c:a aac $OUT", "mp4", ""},
+    {"t-attached.mkv",
+     SUBTITLES "ff " AND_TONE X264 " -c:a aac -attach $OUT.srt -metadata:s:t mimetype=text/plain "
+               "$OUT",
+     "mp4", "attachment 1 (subrip);"},
+    {"t-timecode.mov", "ff " AND_TONE X264 " -c:a aac -timecode 00:00:00:00 $OUT", "mp4",
+     "data track 1 (none, eng);"},
+    {"t-second.mkv", "ff " AND_TONE " -f lavfi -i testsrc=s=32x32:d=3" X264
+                     " -map 0 -map 1 -map 2 -c:a aac $OUT",
+     "mp4", "video track 2 (h264);"},
+    {"t-laced.mkv",
+     "ff " AND_TONE X264 " -flags +ilme+ildct -x264-params tff=1 -c:a aac $OUT", "mp4",
+     "interlacing;"},
+    {"t-joined.ts",
+     "ff " AND_TONE X264 " -bf 0 -c:a mp2 one-$OUT && cat one-$OUT one-$OUT > $OUT && "
+     "rm one-$OUT",
+     "mp4", ""},
+    {"t-joined3.ts",
+     "ff " AND_TONE X264 " -bf 2 -c:a aac one-$OUT && cat one-$OUT one-$OUT one-$OUT > $OUT && "
+     "rm one-$OUT",
+     "mp4", ""},
+    {"t-vfr.mkv",
+     "ff " AND_TONE " -vf \"select='not(eq(mod(n,3),1))'\" -vsync vfr" X264 " -c:a aac $OUT", "mp4",
+     ""},
+    {"t-edit.mp4",
+     "ff " AND_TONE X264 " -bf 3 -c:a aac whole-$OUT && ff -ss 0.5 -i whole-$OUT -c copy $OUT && "
+     "rm whole-$OUT",
+     "mp4", ""},
+    {"t-8k.mkv", "ff " SMALL " -f lavfi -i sine=440:d=3:r=8000" X264 " -c:a pcm_s16le $OUT", "mkv",
+     ""},
+    {"t-surround.mkv",
+     "ff " SMALL " -f lavfi -i anoisesrc=d=3:a=0.1,aformat=channel_layouts=5.1" X264
+     " -c:a ac3 $OUT",
+     "mp4", ""},
+    {"t-mpeg1.mpg", "ff " AND_TONE " -c:v mpeg1video -c:a mp2 $OUT", "mp4", ""},
+    {"t-theora.ogv", "ff " AND_TONE " -c:v libtheora -c:a flac $OUT", "mp4", ""},
+    {"t-prores.mov", "ff " AND_TONE " -c:v prores_ks -c:a pcm_s24le $OUT", "mkv", ""},
+    {"t-hevc.mp4",
+     "ff " AND_TONE " -c:v libx265 -preset ultrafast -x265-params log-level=none -c:a aac $OUT",
+     "mp4", ""},
+};
+
+static_assert(ARRAY_LEN(kinds) % 37 != 0, "the sample's step");
+
+static void check_lost(const struct kind *kind) {
+    struct error err = {0};
+    struct listing *listing = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of(kind->name);
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 4096);
+    CHECK_OK(video()->list(spec, &listing, &err), &err);
+    size_t i;
+    const json_t *row;
+    json_array_foreach(listing ? video()->lost(listing) : NULL, i, row) {
+        CHECK_OK(buffer_printf(&text, &err, "%s;", tree_text(row, "what", "")), &err);
+        CHECK(*tree_text(row, "why", ""));
+    }
+    CHECK_STR(text.data ? text.data : "", kind->lost);
+    video()->listing_free(listing);
+}
+
+/* How long each sound track plays, in tenths of a second: the sum over its packets. */
+static void lengths(const char *path, char *text, size_t room) {
+    char command[20000];
+    snprintf(command, sizeof command,
+             "for i in 0 1; do ffmpeg -v quiet -i '%s' -map 0:a:$i -f s16le -ac 1 -ar 8000 - | wc "
+             "-c | awk '$1 {printf \"%%d \", $1 / 1600 + 0.5}'; done",
+             path);
+    FILE *pipe = popen(command, "r");
+    size_t got = pipe ? fread(text, 1, room - 1, pipe) : 0;
+    text[got] = 0;
+    if (pipe) {
+        pclose(pipe);
+    }
+}
+
+static bool is_near(const char *from, const char *to) {
+    for (;;) {
+        char *from_end, *to_end;
+        long one = strtol(from, &from_end, 10), other = strtol(to, &to_end, 10);
+        if (from_end == from || to_end == to) {
+            return from_end == from && to_end == to;
+        }
+        if (labs(one - other) > 1) {
+            return false;
+        }
+        from = from_end;
+        to = to_end;
+    }
+}
+
+static long count_of(const char *path, const char *what) {
+    return ask_number("ffprobe -v quiet %s -of csv=p=0 '%s' | grep -c '^[0-9]'", what, path);
+}
+
+static void check_film(const struct kind *kind) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *outputs = json_array();
+    char from[8192], to[8192], wanted[256], seen[256];
+    snprintf(from, sizeof from, "%s/%s", fixtures_folder, kind->name);
+    CHECK_OK(make_video(kind->name, 11, outputs, &err), &err);
+    const char *output = json_string_value(json_array_get(outputs, 0));
+    const char *ending = output ? strrchr(output, '.') : NULL;
+    CHECK_STR(ending ? ending + 1 : "", kind->ending);
+    snprintf(to, sizeof to, "%s/%s", fixtures_out, output ? output + strlen("out/") : "");
+    CHECK_INT(ask_frames(to), ask_frames(from));
+    lengths(from, wanted, sizeof wanted);
+    lengths(to, seen, sizeof seen);
+    if (!is_near(wanted, seen)) {
+        printf("# sound: %s in the input, %s in the film\n", wanted, seen);
+        test_failures++;
+    }
+    CHECK_INT(count_of(to, "-show_chapters -show_entries chapter=id"),
+              count_of(from, "-show_chapters -show_entries chapter=id"));
+    if (!strstr(kind->lost, "subtitles")) {
+        const char *events = "-select_streams s:0 -show_entries packet=pts_time";
+        CHECK_INT(count_of(to, events) > 0, count_of(from, events) > 0);
+    }
+}
+
+static void each_is_whole_or_told(void) {
+    const char *seed = getenv("SOAK_SEED"), *rounds = getenv("SOAK_ROUNDS");
+    bool is_all = rounds && strtol(rounds, NULL, 10) >= 2000;
+    size_t count = is_all ? ARRAY_LEN(kinds) : 12;
+    unsigned at = seed ? (unsigned)strtoul(seed, NULL, 10) : 1;
+    printf("# SOAK_SEED=%u: %zu of %zu kinds of film\n", at, count, ARRAY_LEN(kinds));
+    for (size_t i = 0; i < count; i++) {
+        /* 37 is prime and no factor of their number, so no kind comes twice. */
+        const struct kind *kind = &kinds[(at + 37 * i) % ARRAY_LEN(kinds)];
+        int before = test_failures;
+        if (fixture(kind->name, kind->command) < 0) {
+            printf("# cannot make %s\n", kind->name);
+            test_failures++;
+            continue;
+        }
+        check_lost(kind);
+        check_film(kind);
+        if (test_failures > before) {
+            printf("# ... with %s\n", kind->name);
+        }
+    }
+}
+
+int main(void) {
+    fixtures_start("video-tracks");
+    TEST(each_is_whole_or_told);
+    return TEST_END();
+}
