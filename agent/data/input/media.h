@@ -24,6 +24,9 @@ struct result {
     size_t json_size;
 };
 
+/* What reader_next returns, besides -1. */
+enum { READER_END = 0, READER_ITEM = 1, READER_FAULT = 2 };
+
 struct listing; /* what the coordinator knows about the input; defined by each kind */
 struct reader;
 struct writer;
@@ -65,20 +68,23 @@ struct media {
     int (*reader_open)(const json_t *spec, const json_t *work, struct reader **reader,
                        struct error *err);
     /* 1: *picture (initialised by the callee, released by the caller) and *ret_name (borrowed until
-     * the next call: file name or "frame 17") are the next item; 0: no more; -1 failed, with the
-     * item's name in the error. */
+     * the next call: file name or "frame 17") are the next item; 2: the next item has failed, and
+     * *ret_name is the cause; 0: no more; -1 failed, with the item's name in the error. */
     int (*reader_next)(struct reader *reader, struct picture *picture, const char **ret_name,
                        struct error *err);
     void (*reader_free)(struct reader *reader);
 
-    /* Results are added in the order of the lease's items, one for each item that has not failed
-     * (items of a video never fail), and become bytes of the staged output, which must outlive the
+    /* Results are added in the order of the lease's items, one for each item that has not failed,
+     * and become bytes of the staged output, which must outlive the
      * writer. Pictures of a video may have any size, but all the same one; an odd side grows by one
-     * pixel (the edge repeated), as H.264 in 4:2:0 needs. NULL: the results have no files, and
+     * pixel (the edge repeated), as H.264 in 4:2:0 needs. In the place of a failed frame stands the
+     * picture before it, at the start the one after. NULL: the results have no files, and
      * PerFile is refused. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct staged_output *staged,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);
+    /* One more item of the lease has failed and gets no result. NULL: it does not matter. */
+    void (*writer_skip)(struct writer *writer);
     /* Writes the last bytes; fails if results are missing. The staged output stays open. */
     int (*writer_finish)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);

@@ -114,6 +114,12 @@ int sink_add(struct sink *sink, const struct result *result, struct error *err) 
     }
 }
 
+void sink_skip(struct sink *sink) {
+    if (sink->writer && sink->media->writer_skip) {
+        sink->media->writer_skip(sink->writer);
+    }
+}
+
 int sink_finish(struct sink *sink, struct error *err) {
     return sink->writer ? sink->media->writer_finish(sink->writer, err) : 0;
 }

@@ -24,5 +24,7 @@ NODISCARD int sink_open(const json_t *spec, const struct media *media, const jso
 /* Results come in the order of the lease's items, without the failed ones. A row is the text of a
  * JSON string if it has no control characters, otherwise compact JSON. */
 NODISCARD int sink_add(struct sink *sink, const struct result *result, struct error *err);
+/* One of the lease's items has failed; at any time before sink_finish. */
+void sink_skip(struct sink *sink);
 NODISCARD int sink_finish(struct sink *sink, struct error *err);
 void sink_free(struct sink *sink);

@@ -98,6 +98,13 @@ static int plan_film(const json_t *spec, struct listing *listing, struct error *
         return -1;
     }
     json_array_extend(listing->lost, tracks.lost);
+    if (*listing->index.damage) {
+        AUTO(text_freep)
+        char *why = x_printf("the file is damaged, so that frames may be missing from it: %s",
+                             listing->index.damage);
+        json_array_append_new(listing->lost,
+                              json_pack("{s:s,s:s}", "what", "pictures", "why", why));
+    }
     return 0;
 }
 
@@ -140,10 +147,14 @@ static json_t *video_work(const struct listing *listing, int64_t first, int64_t 
 
 /* Parts with pictures begin with libav's magic for NUT, those with records with a brace. */
 static int has_records(const struct parts *parts, bool *ret_records, struct error *err) {
-    struct part part = parts_at(parts, 0);
+    int64_t at = 0;
+    while (at + 1 < parts->count && !parts->places[at].is_there) { /* the first may have failed */
+        at++;
+    }
+    struct part part = parts_at(parts, at);
     char first = 0;
     *ret_records =
-        parts->places[0].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
+        parts->places[at].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
     /* The join reports a missing part, together with all others. */
     if (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID) {
         error_clear(err);
@@ -227,6 +238,7 @@ const struct media video_media = {
     .reader_free = video_read_free,
     .writer_open = video_writer_open,
     .writer_add = video_write_add,
+    .writer_skip = video_write_skip,
     .writer_finish = video_write_finish,
     .writer_free = video_write_free,
 };

@@ -20,8 +20,10 @@ struct part_place {
     int64_t epoch, lease, size_bytes;
     int64_t cells; /* that the part covers; 0: no part begins at this cell */
     uint32_t crc;
-    bool is_there;  /* committed, as an object */
-    bool is_broken; /* set by the join: missing, or differs from the commit */
+    bool is_there;   /* committed, as an object */
+    bool is_partial; /* some of its items have failed */
+    bool is_failed;  /* the mini-batch has failed, so there is no part */
+    bool is_broken;  /* set by the join: missing, or differs from the commit */
 };
 struct parts {
     struct store *store; /* the output */

@@ -49,6 +49,9 @@ int video_parts_check(const struct video_join *join, struct error *err) {
         struct error cause = {0};
         long long first = (long long)part_first(join, i),
                   last = (long long)video_part_end(join, i) - 1;
+        if (place->is_failed) {
+            continue;
+        }
         bool is_there = place->is_there && store_stat(part.store, part.name, &info, &cause) == 0;
         if (cause.kind && cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_INVALID) {
             *err = cause;
@@ -157,9 +160,32 @@ static int wrong_part(const struct video_cursor *cursor, const char *what, struc
                      (long long)cursor->frame);
 }
 
+/* When the next picture comes: mini-batches that have failed have none, and the picture before them
+ * stays; at the start the one after them does. */
+static int64_t shown_until(const struct video_cursor *cursor) {
+    const struct video_join *join = cursor->join;
+    const struct video_index *index = join->index;
+    int64_t next = cursor->frame + 1, cell = cursor->cell;
+    if (next == video_part_end(join, cell)) {
+        cell = video_part_next(join, cell);
+        while (cell < video_cell_count(join) && join->parts->places[cell].is_failed) {
+            next = video_part_end(join, cell);
+            cell = video_part_next(join, cell);
+        }
+    }
+    return next < index->frame_count
+               ? index->frames[next].pts
+               : index->frames[index->frame_count - 1].pts + index->last_duration;
+}
+
 int video_cursor_next(struct video_cursor *cursor, struct error *err) {
     const struct video_join *join = cursor->join;
     while (cursor->cell < video_cell_count(join)) {
+        if (join->parts->places[cursor->cell].is_failed) {
+            cursor->frame = video_part_end(join, cursor->cell);
+            cursor->cell = video_part_next(join, cursor->cell);
+            continue;
+        }
         if (!cursor->part && cursor_open_part(cursor, err) < 0) {
             return -1;
         }
@@ -186,12 +212,11 @@ int video_cursor_next(struct video_cursor *cursor, struct error *err) {
                           video_rational(join->index->time_base)) != 0) {
             return wrong_part(cursor, "has a frame with another timestamp", err);
         }
-        packet->pts = packet->dts = frame->pts;
-        packet->duration = cursor->frame + 1 < join->index->frame_count
-                               ? frame[1].pts - frame->pts
-                               : join->index->last_duration;
+        packet->pts = packet->dts = cursor->is_begun ? frame->pts : join->index->frames[0].pts;
+        packet->duration = shown_until(cursor) - packet->pts;
         packet->pos = -1;
         cursor->frame++;
+        cursor->is_begun = true;
         return 1;
     }
     return 0;

@@ -9,6 +9,7 @@ struct video_cursor {
     const struct video_join *join;
     int64_t cell;             /* at which its part begins */
     int64_t frame;            /* the next one's number in the video */
+    bool is_begun;            /* the first picture was read */
     AVPacket *packet;         /* video_cursor_next's */
     AVCodecParameters *codec; /* of the first part; the others must have the same */
     /* the part that is being read */

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct scan {
     struct keep head, tail;    /* the tail: the last two groups of pictures */
     int tail_key;              /* where the last group begins */
     bool is_head_done, is_odd; /* odd: packets do not determine the frames, so decode */
+    bool has_errors;           /* the decoder met a packet that is broken */
     bool is_jumping;           /* timestamps go backwards: a seek by time may miss */
 };
 
@@ -71,22 +73,22 @@ static void keep_add(struct keep *keep, const AVPacket *packet, int32_t number) 
 
 /* ---- decoding a few, or all ----------------------------------------------------------------- */
 
-/* Receives all frames that are ready and passes their numbers to seen(). 1: the decoder needs more;
- * 0: at the end. */
+/* Receives all frames that are ready and passes their numbers to seen(). -1: one of them could not
+ * be decoded, or only in part. */
 static int receive_all(AVCodecContext *decoder, AVFrame *frame,
                        void (*seen)(void *context, int64_t number), void *context) {
+    int verdict = 0;
     for (;;) {
         int result = avcodec_receive_frame(decoder, frame);
-        if (result == AVERROR(EAGAIN)) {
-            return 1;
-        }
-        if (result == AVERROR_EOF) {
-            return 0;
+        if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) {
+            return verdict;
         }
         if (result >= 0) {
+            verdict = frame->decode_error_flags ? -1 : verdict;
             seen(context, frame->pts);
+        } else {
+            verdict = -1; /* it is not delivered, but the next one may be */
         }
-        /* A frame that cannot be decoded is not delivered, but the next one may be. */
     }
 }
 
@@ -123,13 +125,15 @@ static int try_decode(struct scan *scan, const struct keep *keep, bool *flags, s
     AVFrame *frame = av_frame_alloc();
     struct delivered delivered = {flags, keep->first, keep->count};
     for (int i = 0; i < keep->count; i++) {
-        while (avcodec_send_packet(decoder, keep->packets[i]) == AVERROR(EAGAIN)) {
-            receive_all(decoder, frame, mark_delivered, &delivered);
+        int sent;
+        while ((sent = avcodec_send_packet(decoder, keep->packets[i])) == AVERROR(EAGAIN)) {
+            scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
         }
-        receive_all(decoder, frame, mark_delivered, &delivered);
+        scan->has_errors |= sent < 0;
+        scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
     }
     (void)avcodec_send_packet(decoder, NULL);
-    receive_all(decoder, frame, mark_delivered, &delivered);
+    scan->has_errors |= receive_all(decoder, frame, mark_delivered, &delivered) < 0;
     av_frame_free(&frame);
     avcodec_free_context(&decoder);
     return 0;
@@ -159,8 +163,8 @@ static void add_section(struct video_index *index, int64_t shift, bool is_sectio
 static void mend_times(struct scan *scan) {
     struct video_index *index = scan->index;
     int64_t step = MAX(scan->last_duration, 1), shift = 0, known = 0, last;
-    int64_t back = av_rescale_q(VIDEO_SECTION_MS, (AVRational){1, 1000},
-                                scan->file.stream->time_base);
+    int64_t back =
+        av_rescale_q(VIDEO_SECTION_MS, (AVRational){1, 1000}, scan->file.stream->time_base);
     while (known < index->frame_count && index->frames[known].pts == VIDEO_NO_TIME) {
         known++;
     }
@@ -191,18 +195,25 @@ static int decode_all(struct scan *scan, const char *spec_path, struct error *er
     scan->index->frame_count = 0;
     AVPacket *packet = av_packet_alloc();
     AVFrame *frame = av_frame_alloc();
+    int64_t refused = 0;
     int result;
     for (int32_t number = 0; (result = video_file_next(&scan->file, packet, err)) > 0; number++) {
         packet->pts = number;
         packet->dts = AV_NOPTS_VALUE;
-        while (avcodec_send_packet(decoder, packet) == AVERROR(EAGAIN)) {
-            receive_all(decoder, frame, append_frame, scan);
+        int sent;
+        while ((sent = avcodec_send_packet(decoder, packet)) == AVERROR(EAGAIN)) {
+            refused += receive_all(decoder, frame, append_frame, scan) < 0;
         }
-        receive_all(decoder, frame, append_frame, scan);
+        refused += sent < 0;
+        refused += receive_all(decoder, frame, append_frame, scan) < 0;
     }
     if (result == 0) {
         (void)avcodec_send_packet(decoder, NULL);
-        receive_all(decoder, frame, append_frame, scan);
+        refused += receive_all(decoder, frame, append_frame, scan) < 0;
+        if (refused > 0) {
+            snprintf(scan->index->damage, sizeof scan->index->damage,
+                     "%lld packets cannot be decoded whole", (long long)refused);
+        }
         mend_times(scan);
         scan->index->was_decoded = true;
     }
@@ -316,6 +327,10 @@ static int by_time(const void *a, const void *b) {
                                   : (one->packet > other->packet) - (one->packet < other->packet);
 }
 
+static bool is_listed_anyway(const struct scan *scan) {
+    return scan->file.is_complete && scan->has_errors && is_one_to_one(&scan->file);
+}
+
 /* Removes the frames from the index that the decoder did not deliver. Sets is_odd if they are not
  * before the first delivered one (head) or after the last one (tail). */
 static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_head,
@@ -344,6 +359,11 @@ static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_
         /* Frames shown before the tail's keyframe need the group before, so they are not judged
          * here. */
         bool is_gone = is_kept && !flags[at] && (is_head || frame.pts >= key_time);
+        /* With packets that are frames, one that gives none is a frame that cannot be decoded:
+         * it is listed, and fails. */
+        if (is_gone && is_listed_anyway(scan) && (is_head ? frame.pts > edge : frame.pts < edge)) {
+            is_gone = false;
+        }
         scan->is_odd |= is_gone && (is_head ? frame.pts > edge : frame.pts < edge);
         if (!is_gone) {
             index->frames[wanted++] = frame;
@@ -418,6 +438,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
     struct video_index *index = scan->index;
     AVPacket *packet = av_packet_alloc();
     int result;
+    video_log_clear();
     while ((result = video_file_next(&scan->file, packet, err)) > 0) {
         if (scan_packet(scan, packet, err) < 0) {
             result = -1;
@@ -428,6 +449,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
     if (result < 0) {
         return error_context(err, "%s", spec_path);
     }
+    snprintf(index->damage, sizeof index->damage, "%s", video_log_text());
     if (scan->file.is_cut) {
         return truncated(scan, spec_path, err);
     }

@@ -4,6 +4,7 @@
 #include "agent/data/video/video_cursor.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_tracks.h"
+#include "agent/data/video/video_write.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -35,11 +36,11 @@ struct output {
     AVFormatContext *format;
     struct video_file input;
     struct video_tracks plan;
-    AVPacket *side;        /* the next packet of a track of the input */
-    AVPacket *encoded;     /* of a track that is encoded again */
-    bool has_side;         /* `side` holds a packet */
-    bool is_refused;       /* the muxer failed, not the disk: another container may do */
-    struct track *tracks;  /* [input streams] */
+    AVPacket *side;       /* the next packet of a track of the input */
+    AVPacket *encoded;    /* of a track that is encoded again */
+    bool has_side;        /* `side` holds a packet */
+    bool is_refused;      /* the muxer failed, not the disk: another container may do */
+    struct track *tracks; /* [input streams] */
     unsigned track_count;
     int64_t *last_dts; /* per output stream, so that a muxer never sees time going back */
     int64_t origin;    /* time of the video that becomes 0, in units of index->time_base */
@@ -451,11 +452,14 @@ static int put_in_place(const struct video_join *join, const char *temporary, co
                : 0;
 }
 
-/* What the film lacks is known from the plan; a new one replaces that of the listing. */
+/* What the film lacks is known from the listing, unless another container had to be taken. */
 static void tell_lost(const struct video_join *join, const struct video_tracks *plan) {
-    if (join->lost) {
-        json_array_clear(join->lost);
-        json_array_extend(join->lost, plan->lost);
+    size_t i;
+    json_t *row;
+    json_array_foreach(plan->lost, i, row) {
+        if (join->lost && !tree_find(join->lost, "what", tree_text(row, "what", ""))) {
+            json_array_append(join->lost, row);
+        }
     }
 }
 
@@ -530,6 +534,18 @@ static int copy_lines(struct store_upload *to, const struct part *part, int64_t 
                                        part->name, (long long)lines, (long long)wanted);
 }
 
+/* The lines of a mini-batch that has failed as a whole. */
+static int add_failed_lines(struct store_upload *to, int64_t first, int64_t end,
+                            struct error *err) {
+    for (int64_t frame = first; frame < end; frame++) {
+        AUTO(text_freep) char *line = video_write_failed_line(frame);
+        if (store_upload_add(to, line, strlen(line), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int write_lines(const struct video_join *join, const char *name, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
     if (store_upload_open(join->parts->store, name, &upload, err) < 0) {
@@ -537,6 +553,12 @@ static int write_lines(const struct video_join *join, const char *name, struct e
     }
     for (int64_t i = 0; i < video_cell_count(join); i = video_part_next(join, i)) {
         struct part part = parts_at(join->parts, i);
+        if (join->parts->places[i].is_failed) {
+            if (add_failed_lines(upload, i * join->batch_items, video_part_end(join, i), err) < 0) {
+                return -1;
+            }
+            continue;
+        }
         if (part_check(&part, &join->parts->places[i].is_broken, err) < 0 ||
             copy_lines(upload, &part, video_part_end(join, i) - i * join->batch_items, err) < 0) {
             return -1;

@@ -18,7 +18,7 @@ struct video_join {
                                the parts' store */
     const char *stem;       /* the result's name without extension */
     int64_t batch_items;    /* frames of a cell; the last may have fewer */
-    json_t *lost; /* of the listing; replaced by what this output lacks. NULL: not wanted */
+    json_t *lost;           /* of the listing; more is appended. NULL: not wanted */
 };
 
 /* *ret_name: "STEM.mp4" or "STEM.mkv"; the caller frees. Fails if a part does not hold the frames

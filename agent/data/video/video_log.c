@@ -31,6 +31,11 @@ void video_log_clear(void) {
     libav_message[0] = 0;
 }
 
+const char *video_log_text(void) {
+    const char *words = strrchr(libav_message, ']');
+    return words ? words + 1 + strspn(words + 1, " ") : libav_message;
+}
+
 int video_error(struct error *err, int averror, const char *what) {
     enum error_kind kind = ERROR_INVALID;
     if (averror == AVERROR(ENOSPC) || averror == AVERROR(EDQUOT)) {
@@ -40,8 +45,7 @@ int video_error(struct error *err, int averror, const char *what) {
     }
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
     av_strerror(averror, text, sizeof text);
-    const char *words = *libav_message ? strrchr(libav_message, ']') : NULL;
-    words = words ? words + 1 + strspn(words + 1, " ") : libav_message;
+    const char *words = video_log_text();
     error_set(err, kind, "%s: %s%s%s%s", what, text, *words ? " (" : "", words, *words ? ")" : "");
     video_log_clear();
     return -1;

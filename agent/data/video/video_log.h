@@ -10,5 +10,7 @@ int video_error(struct error *err, int averror, const char *what);
 
 /* Silences libav and keeps its last error's text for video_error. Idempotent; any thread. */
 void video_log_quiet(void);
+/* The text that is kept for this thread, without libav's prefix, or "". */
+const char *video_log_text(void);
 /* Clears the text that is kept for this thread. */
 void video_log_clear(void);

@@ -32,9 +32,16 @@ struct reader {
     int32_t next_packet; /* number of the demuxer's next packet */
     int32_t skipped_end; /* packets below this number may have been skipped */
     bool has_packet;     /* `packet` holds that one already */
+    bool has_failed;     /* a frame of this lease has failed */
+    bool is_broken;      /* the awaited frame came, but the decoder had to guess parts of it */
+    bool has_frame;      /* `frame` holds a frame that comes after the awaited one */
     bool is_drained;     /* the end was sent to the decoder */
-    int attempts;        /* starting points tried for this lease */
+    /* Numbers of packets, -1: none. Frames from the first broken one on up to the next keyframe may
+     * repeat what is broken in it. */
+    int32_t broken, mended, last_key;
+    int attempts; /* starting points tried for this lease */
     char name[32];
+    char cause[512];
 };
 
 /* ---- where to start ------------------------------------------------------------------------- */
@@ -42,6 +49,8 @@ struct reader {
 static int start_decoder(struct reader *reader, struct error *err) {
     avcodec_free_context(&reader->decoder);
     reader->is_drained = false;
+    reader->has_frame = false;
+    reader->broken = reader->mended = reader->last_key = -1;
     reader->last_pts = VIDEO_NO_TIME;
     reader->skipped_end = 0;
     return video_file_decoder(&reader->file, video_threads(), reader->hardware, &reader->decoder,
@@ -143,9 +152,9 @@ static int start_again(struct reader *reader, struct error *err) {
 static bool can_go_on(const struct reader *reader) {
     const struct video_lease *lease = &reader->lease;
     int32_t start = lease->key_count ? lease->keys[0].packet : 0;
-    return reader->decoder && !reader->is_drained && reader->last_pts != VIDEO_NO_TIME &&
-           lease->pts[0] > reader->last_pts && reader->next_packet >= start &&
-           lease->packet_min >= reader->skipped_end;
+    return reader->decoder && !reader->is_drained && !reader->has_failed &&
+           reader->last_pts != VIDEO_NO_TIME && lease->pts[0] > reader->last_pts &&
+           reader->next_packet >= start && lease->packet_min >= reader->skipped_end;
 }
 
 /* Logged once per reader, which is kept between leases. */
@@ -192,7 +201,9 @@ static int begin_lease(struct reader *reader, const json_t *work, struct error *
     }
     reader->done = 0;
     reader->attempts = 0;
-    return can_go_on(reader) ? 0 : MIN(start_again(reader, err), 0);
+    bool goes_on = can_go_on(reader);
+    reader->has_failed = false;
+    return goes_on ? 0 : MIN(start_again(reader, err), 0);
 }
 
 int video_read_open(const char *spec_path, const json_t *work, struct reader **reader,
@@ -211,6 +222,21 @@ int video_read_open(const char *spec_path, const json_t *work, struct reader **r
 }
 
 /* ---- decoding ------------------------------------------------------------------------------- */
+
+/* Frames up to the next keyframe are built from this one. */
+static void note_broken(struct reader *reader, int64_t number) {
+    bool is_known = reader->broken >= 0 && number >= reader->broken &&
+                    (reader->mended < 0 || number < reader->mended);
+    if (!is_known) {
+        reader->broken = (int32_t)number;
+        reader->mended = reader->last_key > number ? reader->last_key : -1;
+    }
+}
+
+static bool is_tainted(const struct reader *reader, int64_t number) {
+    return reader->broken >= 0 && number >= reader->broken &&
+           (reader->mended < 0 || number < reader->mended);
+}
 
 /* Feeds the decoder one packet, or the end. */
 static int feed(struct reader *reader, struct error *err) {
@@ -234,8 +260,16 @@ static int feed(struct reader *reader, struct error *err) {
     if (is_before) {
         reader->skipped_end = number + 1;
     }
+    if (reader->packet->flags & AV_PKT_FLAG_KEY) {
+        reader->last_key = number;
+        reader->mended = reader->mended < 0 && number > reader->broken ? number : reader->mended;
+    }
     int result = avcodec_send_packet(reader->decoder, reader->packet);
     reader->has_packet = result == AVERROR(EAGAIN);
+    bool is_refused = result < 0 && !reader->has_packet && result != AVERROR_EOF;
+    if (is_refused || (reader->packet->flags & AV_PKT_FLAG_CORRUPT)) {
+        note_broken(reader, number);
+    }
     if (!reader->has_packet) {
         reader->next_packet++; /* a packet that cannot be decoded appears as a missing frame */
     }
@@ -259,25 +293,45 @@ static bool is_damaged(const AVFrame *frame) {
     return frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT);
 }
 
-/* Whether the awaited frame, which is in reader->frame, can be used. If not, the starting point may
- * be at fault; if no other is left, the video is, and the frame is used as it is. */
-static bool is_usable(const struct reader *reader) {
-    return !is_damaged(reader->frame) || reader->attempts >= reader->lease.key_count;
+/* Frames that nothing is built from spoil only themselves. */
+static bool is_leaf(const AVFrame *frame) {
+    return frame->pict_type == AV_PICTURE_TYPE_B;
+}
+
+/* Whether the decoder gave the frame in reader->frame without having to guess. */
+static bool is_whole(struct reader *reader) {
+    int64_t number = reader->frame->pts;
+    if (!is_damaged(reader->frame)) {
+        return !is_tainted(reader, number);
+    }
+    if (!is_leaf(reader->frame)) {
+        note_broken(reader, number);
+    }
+    return false;
 }
 
 /* Decodes up to the awaited frame. 1: it is in reader->frame; 0: it cannot be reached from this
- * start; -1. */
+ * start, or is broken; -1. */
 static int decode_to_frame(struct reader *reader, struct error *err) {
+    reader->is_broken = false;
     for (;;) {
-        int result = avcodec_receive_frame(reader->decoder, reader->frame);
+        int result = reader->has_frame ? 0 : avcodec_receive_frame(reader->decoder, reader->frame);
+        bool is_it = result >= 0 && reader->frame->pts == reader->lease.packets[reader->done];
+        reader->has_frame = false;
         if (result == AVERROR(EAGAIN)) {
             if (feed(reader, err) < 0) {
                 return -1;
             }
-        } else if (result >= 0 && reader->frame->pts == reader->lease.packets[reader->done]) {
-            return is_usable(reader);
-        } else if (result == AVERROR_EOF || (result >= 0 && is_lost(reader, reader->frame->pts))) {
+        } else if (result == AVERROR_EOF) {
             return 0;
+        } else if (is_it) {
+            reader->is_broken = !is_whole(reader);
+            return !reader->is_broken;
+        } else if (result >= 0 && is_lost(reader, reader->frame->pts)) {
+            reader->has_frame = true;
+            return 0;
+        } else if (result >= 0) {
+            (void)is_whole(reader); /* a frame before the lease may spoil those of it */
         }
     }
 }
@@ -293,6 +347,16 @@ static int decode_next(struct reader *reader, struct error *err) {
     return result;
 }
 
+/* The next lease starts afresh, since this decoder may have passed its frames. */
+static int fail_frame(struct reader *reader, int64_t frame, const char **ret_name) {
+    snprintf(reader->cause, sizeof reader->cause, "%.400s: frame %lld cannot be decoded whole",
+             reader->spec_path, (long long)frame);
+    reader->done++;
+    reader->has_failed = true;
+    *ret_name = reader->cause;
+    return READER_FAULT;
+}
+
 int video_read_next(struct reader *reader, struct picture *picture, const char **ret_name,
                     struct error *err) {
     const struct video_lease *lease = &reader->lease;
@@ -302,7 +366,10 @@ int video_read_next(struct reader *reader, struct picture *picture, const char *
     int64_t frame = lease->first + reader->done;
     int result;
     while ((result = decode_next(reader, err)) == 0) {
-        int again = start_again(reader, err);
+        /* A broken frame may be the keyframe's fault, for which another one is tried, but hardly
+         * that of all: the file's start is only for frames that do not come. */
+        bool is_last = reader->is_broken && reader->attempts >= lease->key_count;
+        int again = is_last ? 0 : start_again(reader, err);
         if (again == 0 && reader->hardware) {
             again = leave_hardware(reader, "a frame is missing", err);
         }
@@ -310,8 +377,10 @@ int video_read_next(struct reader *reader, struct picture *picture, const char *
             return -1;
         }
         if (again == 0) {
-            return error_set(err, ERROR_INVALID, "%s: frame %lld cannot be decoded",
-                             reader->spec_path, (long long)frame);
+            if (!reader->is_broken) {
+                note_broken(reader, lease->packets[reader->done]);
+            }
+            return fail_frame(reader, frame, ret_name);
         }
     }
     if (result < 0) {

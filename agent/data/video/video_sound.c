@@ -48,8 +48,9 @@ const AVCodecContext *video_sound_encoder(const struct video_sound *sound) {
 static int open_decoder(struct video_sound *sound, const AVStream *stream, struct error *err) {
     const AVCodec *codec = avcodec_find_decoder(stream->codecpar->codec_id);
     if (!codec) {
-        return error_set(err, ERROR_UNSUPPORTED, "left out: no container takes this codec, and "
-                                                 "there is no decoder for it");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "left out: no container takes this codec, and "
+                         "there is no decoder for it");
     }
     sound->decoder = avcodec_alloc_context3(codec);
     int result = avcodec_parameters_to_context(sound->decoder, stream->codecpar);

@@ -69,9 +69,9 @@ static bool is_sound(const AVStream *stream) {
 
 /* True for sound codecs that MP4 players support, and for the one kind of subtitles. */
 static bool is_known_to_mp4(enum AVCodecID codec) {
-    static const enum AVCodecID known[] = {AV_CODEC_ID_AAC,  AV_CODEC_ID_MP3,  AV_CODEC_ID_MP2,
-                                           AV_CODEC_ID_AC3,  AV_CODEC_ID_EAC3, AV_CODEC_ID_OPUS,
-                                           AV_CODEC_ID_FLAC, AV_CODEC_ID_ALAC, AV_CODEC_ID_MOV_TEXT};
+    static const enum AVCodecID known[] = {
+        AV_CODEC_ID_AAC,  AV_CODEC_ID_MP3,  AV_CODEC_ID_MP2,  AV_CODEC_ID_AC3,     AV_CODEC_ID_EAC3,
+        AV_CODEC_ID_OPUS, AV_CODEC_ID_FLAC, AV_CODEC_ID_ALAC, AV_CODEC_ID_MOV_TEXT};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i] == codec) {
             return true;
@@ -133,6 +133,9 @@ static int try_header(const struct video_file *file, const char *name, const AVS
 }
 
 static bool fits(const struct video_file *file, const char *name, const AVStream *track) {
+    if (track->codecpar->codec_id == AV_CODEC_ID_TTA) {
+        return false; /* its readers guess its length from the film's, and drop its end */
+    }
     if (strcmp(name, "mp4") == 0 && !is_known_to_mp4(track->codecpar->codec_id)) {
         return false;
     }
@@ -165,8 +168,8 @@ static void plan_sound(struct video_tracks *tracks, const struct video_file *fil
     }
     if (is_sound(stream) && video_sound_check(stream, &why) == 0) {
         AUTO(text_freep)
-        char *text = x_printf("encoded again as AAC: %s does not take this codec",
-                              container_name(tracks));
+        char *text =
+            x_printf("encoded again as AAC: %s does not take this codec", container_name(tracks));
         tracks->fates[index] = TRACK_ENCODED;
         lose_track(tracks, file, index, text);
         return;
@@ -186,8 +189,7 @@ static void plan_subtitles(struct video_tracks *tracks, const struct video_file 
     lose_track(tracks, file, index, why);
 }
 
-static void plan_track(struct video_tracks *tracks, const struct video_file *file,
-                       unsigned index) {
+static void plan_track(struct video_tracks *tracks, const struct video_file *file, unsigned index) {
     const AVStream *stream = file->format->streams[index];
     enum AVMediaType type = stream->codecpar->codec_type;
     /* libav shows the texts of an MP4's chapters as a data track, too. */
@@ -242,8 +244,9 @@ int video_tracks_plan(const struct video_file *file, enum tracks_choice choice,
     }
     enum AVFieldOrder order = file->stream->codecpar->field_order;
     if (order != AV_FIELD_UNKNOWN && order != AV_FIELD_PROGRESSIVE) {
-        lose(&tracks, "interlacing", "both fields of a frame are scored as one picture, and the "
-                                     "film says that it is progressive");
+        lose(&tracks, "interlacing",
+             "both fields of a frame are scored as one picture, and the "
+             "film says that it is progressive");
     }
     *ret_tracks = tracks;
     return 0;

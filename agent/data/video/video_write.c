@@ -15,8 +15,10 @@ struct writer {
     struct error failure;         /* of the staged output during a write by libav */
     struct video_lease lease;
     bool has_pictures; /* otherwise records; known from the first result on */
-    int64_t added;     /* results */
-    int64_t written;   /* packets */
+    int64_t added;     /* results, and frames that others stand in for */
+    int64_t results;
+    int64_t skipped; /* items that have failed */
+    int64_t written; /* packets */
     AVIOContext *io;
     AVFormatContext *format;
     AVCodecContext *encoder;
@@ -78,7 +80,7 @@ static int open_encoder(struct writer *writer, struct error *err) {
     encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     AVDictionary *options = NULL;
     av_dict_set(&options, "preset", "ultrafast", 0);
-    av_dict_set(&options, "crf", "22", 0);
+    av_dict_set(&options, "crf", "26", 0);
     av_dict_set(&options, "x264-params", "no-deblock=0", 0);
     int result = avcodec_open2(encoder, codec, &options);
     av_dict_free(&options);
@@ -164,8 +166,31 @@ static int write_packets(struct writer *writer, struct error *err) {
     }
 }
 
-static int add_picture(struct writer *writer, const struct picture *picture, struct error *err) {
-    if (writer->added == 0 && open_pictures(writer, picture, err) < 0) {
+/* Encodes what is in the frame. */
+static int encode(struct writer *writer, struct error *err) {
+    writer->frame->pts = writer->added;
+    writer->frame->pict_type = writer->added ? AV_PICTURE_TYPE_NONE : AV_PICTURE_TYPE_I;
+    int result = avcodec_send_frame(writer->encoder, writer->frame);
+    if (result < 0) {
+        return video_error(err, result, "a frame cannot be encoded");
+    }
+    writer->added++;
+    return write_packets(writer, err);
+}
+
+/* The picture stands in for failed frames, up to frame `end` of the lease. */
+static int repeat(struct writer *writer, int64_t end, struct error *err) {
+    while (writer->added < end) {
+        if (encode(writer, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_picture(struct writer *writer, int64_t at, const struct picture *picture,
+                       struct error *err) {
+    if (writer->results == 0 && open_pictures(writer, picture, err) < 0) {
         return -1;
     }
     if (picture->width != writer->width || picture->height != writer->height) {
@@ -174,19 +199,21 @@ static int add_picture(struct writer *writer, const struct picture *picture, str
                          "video have one size",
                          picture->width, picture->height, writer->width, writer->height);
     }
+    if (writer->results > 0 && repeat(writer, at, err) < 0) {
+        return -1;
+    }
     int result = av_frame_make_writable(writer->frame);
     if (result < 0) {
         return video_error(err, result, "no memory for a frame");
     }
     video_color_from_picture(picture, writer->frame);
-    writer->frame->pts = writer->added;
-    writer->frame->pict_type = writer->added ? AV_PICTURE_TYPE_NONE : AV_PICTURE_TYPE_I;
-    result = avcodec_send_frame(writer->encoder, writer->frame);
-    return result < 0 ? video_error(err, result, "a frame cannot be encoded")
-                      : write_packets(writer, err);
+    return repeat(writer, at + 1, err);
 }
 
 static int finish_pictures(struct writer *writer, struct error *err) {
+    if (repeat(writer, writer->lease.count, err) < 0) {
+        return -1;
+    }
     (void)avcodec_send_frame(writer->encoder, NULL);
     if (write_packets(writer, err) < 0) {
         return -1;
@@ -203,7 +230,27 @@ static int finish_pictures(struct writer *writer, struct error *err) {
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static int add_record(struct writer *writer, const json_t *record, struct error *err) {
+char *video_write_failed_line(int64_t frame) {
+    return x_printf("{\"file\":\"frame %lld\",\"failed\":true}\n", (long long)frame);
+}
+
+/* Lines for failed frames, up to frame `end` of the lease. */
+static int add_failed(struct writer *writer, int64_t end, struct error *err) {
+    for (; writer->added < end; writer->added++) {
+        AUTO(text_freep)
+        char *line = video_write_failed_line(writer->lease.first + writer->added);
+        if (staged_output_add(writer->staged, line, strlen(line), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_record(struct writer *writer, int64_t at, const json_t *record, struct error *err) {
+    if (add_failed(writer, at, err) < 0) {
+        return -1;
+    }
+    writer->added++;
     AUTO(text_freep) char *line = json_dumps(record, JSON_COMPACT);
     AUTO(text_freep) char *text = x_printf("%s\n", line ? line : "null");
     return staged_output_add(writer->staged, text, strlen(text), err);
@@ -211,29 +258,45 @@ static int add_record(struct writer *writer, const json_t *record, struct error 
 
 /* ---- pictures and records ------------------------------------------------------------------- */
 
+/* The frame of the lease that a result is of: "frame 17"; without a name it is the next. */
+static int64_t place_of(const struct writer *writer, const struct result *result) {
+    long long number = 0;
+    return result->name && sscanf(result->name, "frame %lld", &number) == 1
+               ? number - writer->lease.first
+               : writer->added;
+}
+
 int video_write_add(struct writer *writer, const struct result *result, struct error *err) {
     bool is_picture = result->picture != NULL;
-    if (writer->added == writer->lease.count ||
-        (writer->added && is_picture != writer->has_pictures)) {
+    int64_t at = place_of(writer, result);
+    if (at < writer->added || at >= writer->lease.count ||
+        (writer->results && is_picture != writer->has_pictures)) {
         return error_set(err, ERROR_BUG, "a result that the lease does not ask for");
     }
     writer->has_pictures = is_picture;
-    if ((is_picture ? add_picture(writer, result->picture, err)
-                    : add_record(writer, result->record, err)) < 0) {
+    if ((is_picture ? add_picture(writer, at, result->picture, err)
+                    : add_record(writer, at, result->record, err)) < 0) {
         return error_context(err, "spec.output.path");
     }
-    writer->added++;
+    writer->results++;
     return 0;
 }
 
+void video_write_skip(struct writer *writer) {
+    writer->skipped++;
+}
+
 int video_write_finish(struct writer *writer, struct error *err) {
-    if (writer->added != writer->lease.count) {
-        return error_set(err, ERROR_BUG, "%lld results for %lld frames", (long long)writer->added,
-                         (long long)writer->lease.count);
+    if (writer->results + writer->skipped != writer->lease.count) {
+        return error_set(err, ERROR_BUG, "%lld results for %lld frames", (long long)writer->results,
+                         (long long)(writer->lease.count - writer->skipped));
     }
-    return writer->has_pictures && finish_pictures(writer, err) < 0
-               ? error_context(err, "spec.output.path")
-               : 0;
+    int result = 0;
+    if (writer->results > 0) { /* otherwise the mini-batch has failed, and the part is not used */
+        result = writer->has_pictures ? finish_pictures(writer, err)
+                                      : add_failed(writer, writer->lease.count, err);
+    }
+    return result < 0 ? error_context(err, "spec.output.path") : 0;
 }
 
 void video_write_free(struct writer *writer) {

@@ -241,10 +241,10 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
-    /* A video with missing frames is not usable. */
-    bool has_hole = coordinator->prepared.form == SINK_PARTS && counts.batches.failed > 0 &&
-                    ledger_is_accounted(ledger);
-    if (!is_over && !has_hole) {
+    /* A film shows the frame before in the place of one that has failed, but it needs one. */
+    bool has_nothing = coordinator->prepared.form == SINK_PARTS && counts.items.done == 0 &&
+                       ledger_is_accounted(ledger);
+    if (!is_over && !has_nothing) {
         return 0;
     }
     if (first.tries > 0) {

@@ -311,7 +311,11 @@ static int find_part(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct finding *finding = context;
     struct parts *parts = finding->parts;
-    if (record->verdict != COMMIT_DONE && record->verdict != COMMIT_VOID) {
+    bool is_failed = record->verdict == COMMIT_FAILED;
+    bool is_partial = record->verdict == COMMIT_PARTIAL;
+    if ((record->verdict != COMMIT_DONE && record->verdict != COMMIT_VOID && !is_partial &&
+         !is_failed) ||
+        !journal_counts(finding->journal, head, record)) {
         return 0;
     }
     if (record->first >= parts->count || record->cells > parts->count - record->first) {
@@ -320,12 +324,16 @@ static int find_part(void *context, const struct commit_head *head,
     struct part_place *at = &parts->places[record->first];
     if (record->verdict == COMMIT_VOID) {
         memset(at, 0, (size_t)record->cells * sizeof *at);
-    } else if (!at->is_there) {
+    } else if (is_failed) {
+        at->is_failed = !at->is_there;
+        at->cells = at->is_there ? at->cells : record->cells;
+    } else if (!at->is_there || (at->is_partial && !is_partial)) {
         *at = (struct part_place){.epoch = head->epoch,
                                   .lease = record->lease,
                                   .cells = record->cells,
                                   .size_bytes = record->size_bytes,
                                   .crc = record->crc,
+                                  .is_partial = is_partial,
                                   .is_there = record->place == COMMIT_OBJECT};
     }
     return 0;

@@ -397,7 +397,9 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
         return scorer->media->lines->reader_next(scorer->lines, item, err);
     }
     *item = (struct item){.type = ITEM_PICTURE};
-    return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
+    int got = scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
+    item->fault = got == READER_FAULT ? item->name : NULL;
+    return MIN(got, READER_ITEM);
 }
 
 /* Adds an item; a row with unexpected columns and an item that could not be read have failed. */
@@ -415,6 +417,7 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         item->fault = why.text;
     }
     if (item->fault) {
+        sink_skip(sink);
         return scorer_count_failure(task, count, item->fault, err);
     }
     AUTO(text_freep) char *name = x_strdup(item->name);

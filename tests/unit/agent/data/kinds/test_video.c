@@ -15,11 +15,11 @@ static int64_t read_lease(const json_t *spec, const json_t *work, struct reader 
         struct picture picture = {0};
         const char *name = NULL;
         int result = video()->reader_next(*reader, &picture, &name, &err);
-        if (result <= 0) {
-            if (result < 0) {
-                printf("# %s\n", err.text);
+        if (result != READER_ITEM) {
+            if (result != READER_END) {
+                printf("# %s\n", result == READER_FAULT ? name : err.text);
             }
-            return result < 0 ? -1 : i;
+            return result == READER_END ? i : -1;
         }
         digest_sha256(picture.pixels, (size_t)picture.width * (size_t)picture.height * 3,
                       digests[i]);

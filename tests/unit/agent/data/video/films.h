@@ -78,6 +78,8 @@ UNUSED static const struct media *video(void) {
     return media;
 }
 
+static int64_t films_failed; /* frames, in all make_video so far */
+
 /* The whole way: list, cut unevenly, read, write, join. */
 UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, struct error *err) {
     AUTO(tree_freep) json_t *spec = spec_of(name);
@@ -97,8 +99,14 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
         CHECK_OK(video()->writer_open(spec, work, staged, &writer, err), err);
         struct picture picture = {0};
         const char *item = NULL;
-        while (reader && writer && video()->reader_next(reader, &picture, &item, err) > 0) {
-            struct result result = {.picture = &picture};
+        int got;
+        while (reader && writer && (got = video()->reader_next(reader, &picture, &item, err)) > 0) {
+            struct result result = {.name = item, .picture = &picture};
+            if (got == READER_FAULT) {
+                video()->writer_skip(writer);
+                films_failed++;
+                continue;
+            }
             CHECK_OK(video()->writer_add(writer, &result, err), err);
             picture_release(&picture);
         }
