@@ -43,7 +43,7 @@ struct video_index {
     int64_t key_count;
     int64_t last_duration; /* of the last frame, in units of time_base */
     bool was_decoded;      /* the listing decoded the whole video */
-    char damage[160];      /* "": none; what libav said of bytes that it skipped */
+    char damage[160];      /* "": none; libav's words on bytes that it skipped */
     /* The shifts of sections, in units of time_base: of streams that were joined, whose clock
      * begins again, each section but the first is moved behind the one before. */
     int64_t *sections;

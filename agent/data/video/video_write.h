@@ -12,7 +12,7 @@ NODISCARD int video_write_open(const json_t *work, struct staged_output *staged,
 NODISCARD int video_write_add(struct writer *writer, const struct result *result,
                               struct error *err);
 void video_write_skip(struct writer *writer);
-/* What stands in the place of a failed frame's record; the caller frees. */
+/* The line of a failed frame, instead of a record; the caller frees. */
 char *video_write_failed_line(int64_t frame);
 NODISCARD int video_write_finish(struct writer *writer, struct error *err);
 void video_write_free(struct writer *writer);

@@ -197,23 +197,11 @@ static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct
     return 0;
 }
 
-/* A copy, since a join changes the listing's in another thread. */
 static void tell_lost(struct coordinator *coordinator) {
     const struct prepared_job *prepared = &coordinator->prepared;
-    struct run_progress *progress = &coordinator->dispatcher.progress;
-    const json_t *lost = prepared->listing && prepared->media->lost
-                             ? prepared->media->lost(prepared->listing)
-                             : NULL;
-    size_t i;
-    const json_t *row;
-    if (json_equal(lost, progress->lost)) {
-        return;
-    }
-    tree_freep(&progress->lost);
-    progress->lost = json_deep_copy(lost);
-    json_array_foreach(lost, i, row) {
-        log_event(LOG_WARNING, "the output will lack: %s: %s", tree_text(row, "what", ""),
-                  tree_text(row, "why", ""));
+    if (prepared->listing && prepared->media->lost) {
+        run_progress_lose(&coordinator->dispatcher.progress,
+                          prepared->media->lost(prepared->listing));
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/run_progress.h"
 
+#include "lib/log.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -86,6 +88,20 @@ static json_t *count_json(const struct ledger_count *count) {
     return json_pack("{s:I,s:I,s:I,s:I}", "total", (json_int_t)count->total, "done",
                      (json_int_t)count->done, "failed", (json_int_t)count->failed, "retried",
                      (json_int_t)count->retried);
+}
+
+void run_progress_lose(struct run_progress *progress, const json_t *lost) {
+    size_t i;
+    const json_t *row;
+    if (json_equal(lost, progress->lost)) {
+        return;
+    }
+    tree_freep(&progress->lost);
+    progress->lost = json_deep_copy(lost);
+    json_array_foreach(lost, i, row) {
+        log_event(LOG_WARNING, "the output will lack: %s: %s", tree_text(row, "what", ""),
+                  tree_text(row, "why", ""));
+    }
 }
 
 json_t *run_progress_json(const struct run_progress *progress, const struct ledger_counts *counts,

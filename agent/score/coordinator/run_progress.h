@@ -1,5 +1,5 @@
 /* run_progress.h: the content of GET /progress: state, counters, throughput over a sliding window,
- * time left. PURE; time is an argument. Used by the coordinator only. */
+ * time left. Time is an argument. Used by the coordinator only. */
 #pragma once
 
 #include "agent/launch/pod/output_tail.h"
@@ -46,6 +46,10 @@ void run_progress_start(struct run_progress *progress, int64_t now_ms);
 /* A result came: `items` items in total are done now. Fewer than before means that results were
  * lost; the rate then starts over. */
 void run_progress_add(struct run_progress *progress, int64_t items, int64_t now_ms);
+
+/* Keeps a copy of what the outputs lack (a join changes the listing's in another thread), and logs
+ * it if it is new. */
+void run_progress_lose(struct run_progress *progress, const json_t *lost);
 
 /* Items per second: over the window while running, over the whole run afterwards; 0 at first. */
 double run_progress_rate(const struct run_progress *progress, int64_t now_ms);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A film of which a stretch is broken: its frames fail by number; with a threshold the film is made, as
-# long as before and with its sound; without one the job fails. Subtitles that MP4 does not take are told.
+# long as before and with its sound; without one the job fails. Subtitles that MP4 does not take are named.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -56,6 +56,6 @@ check "and so is the sound" [ "$(seconds a:0 "$work/data/out/broken.mp4")" = "$(
 check "without a threshold the job fails" [ "$(run broken.mp4 0; echo $?)" = 1 ]
 check "a film with subtitles is scored" run text.mkv 0
 check "none of its frames has failed" [ "$(field .items.failed)" = 0 ]
-check "what MP4 does not take is told in the summary" [ "$(field '.lost[0].what')" = "subtitles 1 (subrip)" ]
+check "what MP4 does not take is named in the summary" [ "$(field '.lost[0].what')" = "subtitles 1 (subrip)" ]
 check "and at the end of the run" grep -q 'lost .*subtitles 1 (subrip): left out: MP4 does not take' "$work/log"
 exit $((failures > 0))

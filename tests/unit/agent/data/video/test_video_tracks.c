@@ -228,7 +228,7 @@ static void each_is_whole_or_told(void) {
     "range(300)]; open(sys.argv[2], 'wb').write(d)\" whole-$OUT $OUT && rm whole-$OUT"
 #define LONG "-f lavfi -i testsrc2=s=160x120:r=25:d=6 -f lavfi -i sine=440:d=6"
 
-/* Where the container itself is broken, frames are missing that nobody can number. */
+/* Where the container itself is broken, frames are missing that have no numbers. */
 static bool loses_pictures(const char *name) {
     struct error err = {0};
     struct listing *listing = NULL;
