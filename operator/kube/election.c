@@ -102,10 +102,11 @@ void election_read(struct election *election, const json_t *lease, int64_t now_m
     set_seen(election, lease);
 }
 
-void election_stored(struct election *election, const json_t *lease, int64_t sent_ms) {
+void election_stored(struct election *election, const json_t *lease) {
     set_seen(election, lease);
     election->is_held = is_ours(election);
-    election->changed_ms = election->renewed_ms = sent_ms;
+    /* The others count from the write, which was after the request and before its answer. */
+    election->changed_ms = election->renewed_ms = election->acted_ms;
 }
 
 void election_failed(struct election *election) {

@@ -43,5 +43,5 @@ json_t *election_claim(const struct election *election, const char *namespace, c
 /* Call one of these with the result of the request. lease: the answer to a GET (NULL: status 404),
  * or to a POST or PUT. Failures: everything but 404, also a CONFLICT and an unknown result. */
 void election_read(struct election *election, const json_t *lease, int64_t now_ms);
-void election_stored(struct election *election, const json_t *lease, int64_t sent_ms);
+void election_stored(struct election *election, const json_t *lease);
 void election_failed(struct election *election);

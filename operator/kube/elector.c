@@ -21,7 +21,6 @@ struct elector {
     enum elector_state reported;
     struct client_call *call;
     struct loop_timer timer;
-    int64_t sent_ms;
     bool is_leaving;
     struct error trouble;
 };
@@ -67,7 +66,7 @@ static void on_stored(void *context, const struct client_answer *answer) {
     if (answer->err) {
         election_failed(&elector->election);
     } else {
-        election_stored(&elector->election, answer->tree, elector->sent_ms);
+        election_stored(&elector->election, answer->tree);
     }
     go_on(elector);
 }
@@ -90,7 +89,7 @@ static void ask(struct elector *elector, enum election_act act) {
                                        elector->is_leaving, clock_wall_ms());
         request.body_new = json_dumps(claim, JSON_COMPACT);
     }
-    elector->sent_ms = elector->election.acted_ms = clock_monotonic_ms();
+    elector->election.acted_ms = clock_monotonic_ms();
     elector->call = client_start(elector->client, &request);
 }
 

@@ -180,12 +180,6 @@ static void settle(void *context) {
     error_clear(&watch->trouble);
 }
 
-static int take_error_event(struct watch *watch, const json_t *status, struct error *err) {
-    int code = (int)tree_integer(status, "code", 500);
-    watch->is_lost |= code == 410;
-    return client_error(code, status, err);
-}
-
 static int on_line(void *context, const char *text, size_t size, struct error *err) {
     struct watch *watch = context;
     struct stream_event event;
@@ -195,7 +189,7 @@ static int on_line(void *context, const char *text, size_t size, struct error *e
     }
     AUTO(tree_freep) json_t *object = event.object;
     if (event.type == STREAM_ERROR) {
-        return take_error_event(watch, object, err);
+        return client_error((int)tree_integer(object, "code", 500), object, err);
     }
     set_text(&watch->resource_version, event.resource_version);
     settle(watch);

@@ -61,10 +61,17 @@ static void random_texts_differ(void) {
     CHECK(strspn(a, "0123456789abcdef") == 32 && !digest_equal(a, b) && digest_equal(a, a));
 }
 
+static void a_beginning_is_not_equal(void) {
+    CHECK(digest_equal("", "") && digest_equal("token", "token"));
+    CHECK(!digest_equal("token", "token2") && !digest_equal("token2", "token"));
+    CHECK(!digest_equal("", "token") && !digest_equal("token", "tokem"));
+}
+
 int main(void) {
     TEST(sha256_of_known_texts);
     TEST(hmac_of_known_bytes);
     TEST(crc32c_of_known_bytes);
     TEST(random_texts_differ);
+    TEST(a_beginning_is_not_equal);
     return TEST_END();
 }

@@ -122,6 +122,10 @@ static void signatures(void) {
     CHECK_STR(header_of(&request, "Range"), "Range: bytes=10-14");
     CHECK_STR(header_of(&request, "If-Match"), "If-Match: \"0x8\"");
     azure_signed_release(&request);
+    azure_sign(&place, &get, &key, 1763683200123, &request);
+    CHECK_STR(header_of(&request, "Authorization"),
+              "Authorization: SharedKey films:or7O0WFgFYgQ8yMcN+r+iw2uF7GreRvUQrf7aR7O5Dw=");
+    azure_signed_release(&request);
     azure_grant_release(&key);
     azure_place_release(&place);
 }

@@ -53,7 +53,7 @@ static enum election_act act(struct election *election, bool is_reachable) {
     tree_freep(&stored);
     stored = with_version(json_deep_copy(claim));
     AUTO(tree_freep) json_t *copy = json_deep_copy(stored);
-    election_stored(election, copy, now_ms);
+    election_stored(election, copy);
     return what;
 }
 
@@ -143,6 +143,7 @@ static void test_what_was_given_back_is_taken_at_once(void) {
     pass(5000, &a, true, &b, true);
     CHECK(a.is_held);
     json_t *left = election_claim(&a, "ns", "lease", true, 99);
+    CHECK_STR(tree_text(left, "spec.holderIdentity", NULL), "");
     tree_freep(&stored);
     stored = with_version(left);
     int64_t left_ms = now_ms;

@@ -222,6 +222,16 @@ static void a_warning_waits_for_no_rush(void) {
     overload_ms = 0;
 }
 
+static void the_end_waits_for_no_rush(void) {
+    overload_ms = 60000;
+    open_world("#!/bin/sh\nexit 2\n");
+    run_until("never", 1, 1000);
+    CHECK_STR(tree_text(find("BatchScore", "job"), "status.conditions[0].reason", ""),
+              "InputInvalid");
+    close_world();
+    overload_ms = 0;
+}
+
 /* A server with another certificate is not the coordinator, whatever it answers. */
 static void another_certificate_is_not_believed(void) {
     open_world(serving_agent);
@@ -249,6 +259,7 @@ int main(void) {
     TEST(makes_what_a_job_needs);
     TEST(writes_status_only_when_it_changed);
     TEST(in_a_rush_words_wait);
+    TEST(the_end_waits_for_no_rush);
     if (system("openssl version >/dev/null") == 0) {
         TEST(progress_reaches_the_status_within_2_s);
         TEST(a_warning_waits_for_no_rush);
