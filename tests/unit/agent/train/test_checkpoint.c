@@ -3,6 +3,7 @@
  * too long: a loaded checkpoint is complete, and never older than the last one reported as stored.
  * Then every byte is changed, and the object cut at every length. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/train/checkpoint.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
@@ -120,6 +121,29 @@ static void test_no_byte_may_differ(void) {
     expect_refused(more, size + 64);
 }
 
+/* Its sums are right, but it ends without the zeros after its first tensor. */
+static void test_tensors_end_before_the_object(void) {
+    struct error err = {0};
+    const float values[2] = {1, 2};
+    struct checkpoint_tensor tensors[] = {{"a", {1, {1}}, values}, {"b", {1, {1}}, values + 1}};
+    struct checkpoint checkpoint = {1, 5, 0, "d", 2, tensors};
+    struct checkpoint_loaded loaded = {0};
+    char *head = NULL, tail[CHECKPOINT_TAIL_BYTES];
+    size_t size;
+    CHECK_OK(checkpoint_head(&checkpoint, &head, &size, &err), &err);
+    char *bytes = aligned_alloc(64, size + 128);
+    memset(bytes, 0, size + 128);
+    memcpy(bytes, head, size);
+    memcpy(bytes + size, values, sizeof *values);
+    size += sizeof *values;
+    checkpoint_tail(digest_crc32c(0, bytes, size), (int64_t)size, tail);
+    memcpy(bytes + size, tail, sizeof tail);
+    CHECK_INT(checkpoint_parse(bytes, size + sizeof tail, &loaded, &err), -1);
+    CHECK_STR(err.text, "it is shorter than its tensors");
+    free(bytes);
+    free(head);
+}
+
 static void test_large_ones_come_back(void) {
     enum { FLOATS = 5 << 20 }; /* 20 MiB: several pieces */
     struct error err = {0};
@@ -139,6 +163,31 @@ static void test_large_ones_come_back(void) {
              &err);
     CHECK(found && memcmp(loaded.tensors[0].data, values, FLOATS * sizeof *values) == 0);
     free(values);
+}
+
+/* The newest of one's own generation and older ones stay, and all of newer generations. */
+static void test_old_ones_go(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *store = open_folder(folders++);
+    struct checkpoint_place place = {store, "r/"};
+    static const struct {
+        int64_t generation, step;
+        bool stays;
+    } rows[] = {{1, 900, false}, {2, 100, false}, {2, 200, true}, {2, 300, true}, {3, 50, true}};
+    struct state state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        make_state(&state, rows[i].generation, rows[i].step);
+        CHECK_OK(checkpoint_write(&place, &state.checkpoint, NULL, &err), &err);
+    }
+    CHECK_OK(checkpoint_tidy(&place, 2, KEEP, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error ignored = {0};
+        struct store_info info;
+        AUTO(text_freep)
+        char *name =
+            x_printf("r/checkpoint/%012d-%012d", (int)rows[i].generation, (int)rows[i].step);
+        CHECK_INT(store_stat(store, name, &info, &ignored) == 0, rows[i].stays);
+    }
 }
 
 /* ---- which one is loaded -------------------------------------------------------------------- */
@@ -331,16 +380,18 @@ struct claimer {
     pthread_t thread;
     uint64_t seed;
     int folder;
+    bool is_healthy; /* its store does not fail: a race alone costs no claim */
     int64_t claims[10];
-    int count;
+    int count, tries;
 };
 
 static void *claim(void *context) {
     struct claimer *claimer = context;
-    struct broken_options options = {.seed = claimer->seed, .percent = 10, .delay_ms_max = 1};
+    struct broken_options options = {
+        .seed = claimer->seed, .percent = claimer->is_healthy ? 0 : 10, .delay_ms_max = 1};
     struct store *store = broken_store(open_folder(claimer->folder), &options);
     struct checkpoint_place place = {store, "run/"};
-    for (int i = 0; i < 40 && claimer->count < 10; i++) {
+    for (; claimer->tries < 40 && claimer->count < 10; claimer->tries++) {
         struct error err = {0};
         if (checkpoint_claim(&place, "test", &claimer->claims[claimer->count], &err) == 0) {
             claimer->count++;
@@ -362,12 +413,14 @@ static void test_no_two_claim_the_same(void) {
     size_t count = 0;
     int folder = folders++;
     for (int i = 0; i < CLAIMERS; i++) {
-        claimers[i] = (struct claimer){.seed = (uint64_t)i + 1, .folder = folder};
+        claimers[i] =
+            (struct claimer){.seed = (uint64_t)i + 1, .folder = folder, .is_healthy = i % 2};
         CHECK_INT(pthread_create(&claimers[i].thread, NULL, claim, &claimers[i]), 0);
     }
     for (int i = 0; i < CLAIMERS; i++) {
         pthread_join(claimers[i].thread, NULL);
         CHECK(claimers[i].count >= 1);
+        CHECK(!claimers[i].is_healthy || claimers[i].tries == claimers[i].count);
         memcpy(all + count, claimers[i].claims, (size_t)claimers[i].count * sizeof *all);
         count += (size_t)claimers[i].count;
     }
@@ -385,7 +438,9 @@ int main(void) {
     volume = volume ? volume : mkdtemp(disk);
     setenv("checkpoints", volume, 1);
     TEST(test_no_byte_may_differ);
+    TEST(test_tensors_end_before_the_object);
     TEST(test_large_ones_come_back);
+    TEST(test_old_ones_go);
     TEST(test_what_cannot_be_used_is_named);
     TEST(test_what_is_loaded_is_whole_and_not_too_old);
     TEST(test_no_two_claim_the_same);

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void house_open(void) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
-    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
+    struct server_options options = {"127.0.0.1:0", certificate, key, "/work",
                                      "secret",      &events,     NULL};
     CHECK_OK(server_open(&options, &house.server, &err), &err);
     house.stop = false;
@@ -88,7 +89,7 @@ static void house_close(void) {
 static bool has_come(atomic_int *counter) {
     int64_t end_ms = clock_monotonic_ms() + 1000 * SECONDS;
     while (*counter == 0 && clock_monotonic_ms() < end_ms) {
-        usleep(10000);
+        poll(NULL, 0, 10);
     }
     return *counter > 0;
 }

@@ -38,6 +38,7 @@ static const char make_arrays[] =
     "open(out + 'cut.npy', 'r+b').truncate(150)\n"
     "n.save(out + 'more.npy', fill('f4', (5, 3)))\n"
     "open(out + 'more.npy', 'ab').write(b'x')\n"
+    "open(out + 'head.npy', 'wb').write(b'\\x93NUMPY\\2\\0\\xff\\xff\\0\\0' + b' ' * 70000)\n"
     "open(out + 'none.npy', 'wb').write(b'PK\\3\\4')\n";
 
 static struct store *store;
@@ -157,6 +158,7 @@ static void test_what_is_refused_says_why(void) {
         {"nothing", ERROR_INVALID, "its slices have no elements"},
         {"cut", ERROR_INVALID, "has 150 bytes, its array 188"},
         {"more", ERROR_INVALID, "has 189 bytes, its array 188"},
+        {"head", ERROR_INVALID, "has a header of more than 65536 bytes"},
         {"none", ERROR_INVALID, "not a .npy file"},
         {"missing", ERROR_NOT_FOUND, NULL},
     };

@@ -48,10 +48,10 @@ static void test_only_the_committed_bytes_are_taken(void) {
         bytes[flipped[i]] ^= 1;
         store_object(output, SIZE);
         bytes[flipped[i]] ^= 1;
-        check_broken(output, "is not what was committed");
+        check_broken(output, "differs from what was committed");
     }
     store_object(output, SIZE + 1);
-    check_broken(output, "is not what was committed");
+    check_broken(output, "differs from what was committed");
     store_object(output, SIZE - 1);
     check_broken(output, "try/1-3");
 }
