@@ -89,7 +89,7 @@ static const struct kind {
      "mp4", "video track 2 (h264);"},
     {"t-laced.mkv",
      "ff " AND_TONE " -vf setfield=tff -c:v mpeg2video -flags +ilme+ildct -c:a aac $OUT", "mp4",
-     "interlacing;"},
+     ""},
     {"t-joined.ts",
      "ff " AND_TONE X264 " -bf 0 -c:a mp2 one-$OUT && cat one-$OUT one-$OUT > $OUT && "
      "rm one-$OUT",
