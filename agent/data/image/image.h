@@ -13,7 +13,7 @@ enum {
 
 enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
 
-/* A format: one file, and one row of agent/registry.c. */
+/* A format: one file, and one row of agent/registry.c and of agent/trainer/registry.c. */
 struct image_codec {
     enum image_format format;
     const char *magic; /* the first bytes of such a file */
