@@ -1,11 +1,12 @@
-/* fair_queue.h: a fair queue of tasks that belong to names (namespaces), with a limit on the tasks
- * that run at the same time. The controller queues reconciles in one, and the Kubernetes client
- * writes.
+/* fair_queue.h: a fair queue of items, each of which belongs to a name, with a limit on the tasks
+ * that run at the same time. The controller has one for reconciles, and operator/kube/ has one for
+ * writes; their names are namespaces.
  *
- * There are `max` slots, and each running task holds one. A name may start a task while the slots
- * that it holds are fewer than a third of the free slots. So one name alone gets up to a quarter of
- * all slots (n slots are its own, and at least 3n stay free), and a name that comes later still
- * finds free slots, even if a dozen others hold theirs. Items of one name are first in, first out;
+ * An item waits in the queue; the task is the caller's work on an item that it has taken. There are
+ * `max` slots, and each running task holds one. A name may start a task while the slots that it
+ * holds are fewer than a third of the free slots. So one name alone gets at most a quarter of all
+ * slots, rounded up, and each further name about a quarter of the rest: if max is large, a name
+ * that comes later still finds free slots. Items of one name are first in, first out;
  * names take turns (round robin). Not thread-safe. */
 #pragma once
 

@@ -4,7 +4,7 @@
  *
  * A step of training: reducer_due(bucket) as soon as all gradients of a bucket are computed, from
  * any thread, in any order; reducer_wait once for each bucket, by one thread, which gets them in
- * the plan's order. Sums are always started in the plan's order, which is the same on every rank: a
+ * the order of buckets.h. Sums are always started in this order, which is the same on every rank: a
  * bucket that is due early waits for those before it. After the last reducer_wait the next step may
  * begin.
  *

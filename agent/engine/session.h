@@ -8,17 +8,19 @@ struct session;
 struct texts;
 
 struct session_options {
-    int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
+    int threads; /* 0: the environment variable WINDLASS_THREADS, else the processors that this
+                    process may use */
     const char *device; /* as for device_open (device.h); NULL: "cpu" */
-    /* For models whose input 0 is pictures, [n, 3, height, width] float32. pixels_in: the caller
-     * gives uint8 [n, height, width, 3] instead, and the device converts it. NULL: no conversion.
+    /* (struct pixel_conversion: tensor.h.) For models whose input 0 is pictures, [n, 3, height,
+     * width] float32. pixels_in: the caller gives uint8 [n, height, width, 3] instead, and the
+     * device converts it. NULL: no conversion.
      */
     const struct pixel_conversion *pixels_in;
     /* With pixels_in, for models whose only output is such pictures: the device converts it to
-     * uint8 [n, height, width, 3], and the session has a second output: see session_returns_pixels.
+     * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
      */
     const struct pixel_conversion *pixels_out;
-    bool has_digest; /* compute session_model_digest */
+    bool has_digest; /* session_open computes session_model_digest */
     /* May be NULL. Set to true if session_open fails because of the device, not of the model. */
     bool *ret_is_device;
 };
@@ -64,9 +66,9 @@ bool session_returns_pixels(const struct session *session);
 const struct texts *session_input_texts(const struct session *session, size_t index);
 /* The index of a string, which need not be NUL-terminated; -1: it is not in the table. */
 int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size);
-/* The class names of a classifier, one per column of its scores [n, *ret_count], in that order, if
- * output `index` is these scores. The caller frees them with session_classes_free. NULL: it is not,
- * the model does not have class names, or they are the numbers 0, 1, 2, ... */
+/* For the output of a classifier that has the scores [n, *ret_count]: the names of the classes, one
+ * per column, in that order. The caller frees them with session_classes_free. NULL: output `index`
+ * has no such scores, the model has no class names, or they are the numbers 0, 1, 2, ... */
 char **session_classes(const struct session *session, size_t index, size_t *ret_count);
 void session_classes_free(char **classes, size_t count);
 
@@ -82,24 +84,27 @@ NODISCARD int session_enter(struct session *session, struct error *err);
 
 /* Runs the network and waits for the results. inputs: one tensor per input, in order; borrowed, not
  * changed. outputs: one tensor per output, filled in order; their data is owned by the session and
- * valid until its next run. The first run with new input shapes is slower, because it makes a plan
- * for these shapes. ERROR_INVALID: a type or shape does not fit the model. ERROR_EXHAUSTED: the
- * device's memory is too small, even after all plans were freed; a run with a smaller batch may
- * succeed. */
+ * valid until the next session_run or session_submit. The first run with new input shapes is
+ * slower, because it makes a plan for these shapes. ERROR_INVALID: a type or shape does not fit the
+ * model. ERROR_EXHAUSTED: the device's memory is too small, even after all plans were freed; a run
+ * with a smaller batch may succeed. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
 
 /* session_run in two parts, so that copies overlap with computation and the caller can do other
  * work. Up to session_depth runs may be submitted before the oldest is collected, in the order of
- * submission. Inputs must not change until then. Outputs are valid until the next submit. A submit
- * that fails has no effect; ERROR_EXHAUSTED: collect the submitted runs, then try again. Do not
- * call session_run while runs are submitted. */
+ * submission. The inputs' data must not change until session_collect has returned that run. Outputs
+ * are valid until the next session_submit. A session_submit that fails has no effect;
+ * ERROR_EXHAUSTED: collect the submitted runs, then try again. Do not call session_run while runs
+ * are submitted. A session_collect that fails (the device failed) has removed its run from the
+ * queue, and its results are lost. */
 int session_depth(const struct session *session);
 NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
                              struct error *err);
 NODISCARD int session_collect(struct session *session, struct tensor *outputs, struct error *err);
-/* Host memory of `size` bytes from which session_submit copies at full speed (pinned memory for a
- * GPU). The caller frees it with session_host_free before the session. */
+/* Optional: host memory of `size` bytes for inputs, from which session_submit copies faster (pinned
+ * memory for a GPU). Other memory works, too. The caller frees it with session_host_free before the
+ * session. */
 NODISCARD int session_host_memory(struct session *session, size_t size, void **ret_memory,
                                   struct error *err);
 void session_host_free(struct session *session, void *memory);

@@ -17,15 +17,17 @@
 
 #define RESULT_MODEL "model.onnx" /* in the output */
 
-/* Piggybacked scalars: summed over the ranks in the last buffer of gradients. SAVE, LEAVE: the
- * number of ranks that request a checkpoint, or to stop. */
+/* Piggybacked scalars: numbers that are appended to the last bucket of gradients, so that the same
+ * call sums them over the ranks. SAVE, LEAVE: the number of ranks that request a checkpoint, or to
+ * stop. */
 enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_COUNT };
 
 /* A training graph prepared for one number of samples. */
 struct prepared_graph {
     int64_t samples; /* 0: not yet */
     struct training *training;
-    size_t *due; /* per bucket: the step of the graph after which it is complete */
+    size_t *due; /* [buckets.count]: index of the step of the schedule (schedule.h) after which all
+                    gradients of the bucket are computed */
 };
 enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
 
@@ -46,7 +48,7 @@ struct trainer {
     struct loader *loader;
     struct training_options loss;
     /* time */
-    int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: done */
+    int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: training steps done */
     uint64_t seed;
     struct rate rate;
     int64_t save_every_ms, saved_ms; /* between checkpoints; when the last one was begun */
@@ -59,14 +61,16 @@ struct trainer {
     struct device_mark *
         *marks;       /* [buckets.count]: signalled when they are computed; NULL if is_host */
     float *staging;   /* host memory for a bucket that is summed there; NULL: not needed */
-    size_t *in_order; /* parameter of the optimizer -> variable: in the order of the buckets */
+    size_t *in_order; /* [variable_count]: the variable of each parameter of the optimizer. The
+                         optimizer's parameters are in the order of the buckets */
     size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
     struct reducer *reducer;
-    struct prepared_graph prepared[PREPARED_MAX], evaluated[PREPARED_MAX];
-    struct tensor *inputs, *outputs; /* of a training step or of an evaluation */
-    struct tensor *evaluation_inputs, *evaluation_outputs;
-    float scale;
-    int64_t *keys;               /* of dropout, one per sample; NULL: no dropout */
+    struct prepared_graph prepared[PREPARED_MAX];          /* of `graph`, for training */
+    struct prepared_graph evaluated[PREPARED_MAX];         /* of `evaluation`; without `due` */
+    struct tensor *inputs, *outputs;                       /* of `graph` */
+    struct tensor *evaluation_inputs, *evaluation_outputs; /* of `evaluation` */
+    float scale;   /* 1 / samples of the step's batch over all ranks; an input of `graph` */
+    int64_t *keys; /* of dropout, one per sample; NULL: no dropout */
     float scalars[SCALAR_COUNT]; /* of the last step, summed */
     /* Sums over the samples of the epoch so far. Checkpoints store them, so that a resumed epoch
      * has complete sums. */
@@ -80,10 +84,10 @@ struct trainer {
     struct store *store; /* the output; on rank 0, and on all ranks with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
     char *digest;
-    int64_t generation;
-    struct writer writer;
+    int64_t generation; /* the number of this start of the trainer; names of checkpoints have it */
+    struct writer writer; /* writes checkpoints in a thread */
     struct metrics_log *metrics;
-    int64_t zero_ns; /* clock_monotonic_ns of a moment that the ranks share */
+    int64_t zero_ns; /* clock_monotonic_ns after a barrier of all ranks: time 0 of timelines */
     bool has_timeline;
     struct timeline *timeline; /* NULL: none */
 };
@@ -126,8 +130,9 @@ NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct 
 void trainer_free_memory(struct trainer *trainer);
 /* trainer_step.c: computes new weights and summed scalars from a batch. */
 struct step_request {
-    bool saves, leaves; /* requests of this rank; if one rank requests it, all ranks do it */
-    bool is_recorded;   /* in the timeline */
+    /* This rank requests a checkpoint, or to stop. If one rank requests it, all ranks do it. */
+    bool saves, leaves;
+    bool is_recorded; /* in the timeline */
 };
 NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
                            const struct step_request *wish, struct error *err);

@@ -23,16 +23,18 @@ void cache_free(struct cache *cache);
  * transform: NULL keeps whole objects. */
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
                  cache_transform *transform);
-/* True when every watched kind has been listed once (CLUSTER_LISTED). */
+/* True when every watched kind has been listed once: the event CLUSTER_LISTED (cluster.h) ends a
+ * list. */
 bool cache_is_complete(const struct cache *cache);
 
 /* Applies an event of the cluster (cluster.h). An object whose resourceVersion is older than the
- * stored one is ignored. At CLUSTER_LISTED the objects that the new list did not contain are
- * removed, and deleted(context, CLUSTER_DELETED, object) is called for each. */
+ * stored one is ignored; versions of an object with the same uid are compared as numbers, which
+ * grow on Kubernetes' API servers. At CLUSTER_LISTED the objects that the new list did not
+ * contain are removed, and deleted(context, CLUSTER_DELETED, object) is called for each. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *deleted, void *context);
-/* True when the stored object has the uid and the resourceVersion of this one: the event brings
- * nothing new. The object then counts as part of the current list, so there is no need to call
+/* object: from an event. True when the stored object has its uid and its resourceVersion: the event
+ * changes nothing. The object then counts as part of the current list, so there is no need to call
  * cache_update. */
 bool cache_has_version(struct cache *cache, const json_t *object);
 /* Stores an object as the API server returned it in the answer to a write, so that readers need not
@@ -41,7 +43,8 @@ void cache_put(struct cache *cache, const json_t *object);
 
 /* ---- for the kinds ---- */
 
-/* The object; NULL when there is none. Owned by the caller. */
+/* The object as the cache keeps it (reduced by the transform); NULL when there is none. Owned by
+ * the caller. */
 json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,
                    const char *name);
 /* The objects of that kind that the resource `owner` owns: they have its name as LABEL_JOB and its
@@ -49,12 +52,12 @@ json_t *cache_find(const struct cache *cache, const char *kind, const char *name
 json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *owner);
 
 /* Like cache_owned, but only the objects that were stored since the last call with the same *mark
- * (0: all of them); *mark is then advanced. It is a count of changes of this cache.
+ * (0: all of them); *mark is then advanced. *mark is the number of changes that the cache had made
+ * at that call.
  *
  * Deletions are not reported. Therefore *ret_labelled is the number of all objects of the kind with
- * the owner's name as LABEL_JOB, no matter who owns
- * them. When it is not what the caller expects, the
- * caller sets *mark to 0 and reads everything again. */
+ * the owner's name as LABEL_JOB, no matter who owns them. When it is not what the caller expects,
+ * the caller sets *mark to 0 and reads everything again. */
 json_t *cache_owned_since(const struct cache *cache, const char *kind, const json_t *owner,
                           uint64_t *mark, size_t *ret_labelled);
 

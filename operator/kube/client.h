@@ -1,6 +1,6 @@
 /* client.h: sends single requests to the API server, with our credentials. If the server refuses a
- * token, the client gets a new one and sends the request once more. It repeats nothing else: write.c
- * and watch.c decide about other errors. */
+ * token, the client gets a new one and sends the request once more. It repeats nothing else:
+ * write.c and watch.c decide about other errors. */
 #pragma once
 
 #include "operator/kube/credential.h"

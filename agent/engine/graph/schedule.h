@@ -1,7 +1,9 @@
 /* schedule.h: the steps of a network, their order, and the place of each value in memory, for one
- * combination of input shapes. Life cycle: schedule_new (orders the nodes, removes unused and known
- * ones, resolves views) -> a device's `prepare` chooses kernels and may fuse steps or give values
- * private layouts -> schedule_place assigns places in one block of memory, reusing it by lifetime
+ * combination of input shapes. A slot is a value of the graph, with its place in memory. Life
+ * cycle: schedule_new (orders the nodes, removes those whose results are unused or already known,
+ * and lets nodes that only change a shape share the bytes of their input: views) -> a device's
+ * `prepare` chooses kernels and may fuse steps or give values private layouts -> schedule_place
+ * assigns places in one block of memory, reusing it by lifetime
  * -> runs. */
 #pragma once
 
@@ -34,9 +36,10 @@ struct schedule_slot {
     size_t offset;     /* PLACE_ARENA */
 };
 
-/* One kernel call: a node, or several that a device has fused into one. */
+/* One kernel call: a node, or several that a device has fused into one. A step that was fused into
+ * another one stays in the list as an empty step, and is not run. */
 struct step {
-    const struct node *node; /* NULL: not run, because it was fused into another step */
+    const struct node *node; /* NULL: the step is empty */
     int input_count, output_count;
     int *inputs;  /* slots; -1: absent. First those of the node, then those that fusion added */
     int *outputs; /* slots */
@@ -53,16 +56,19 @@ struct schedule {
     size_t slot_count, step_count;
     struct schedule_slot *slots;
     struct step *steps;
-    size_t block_bytes; /* size of the block of memory for all values; set by schedule_place */
+    size_t block_bytes; /* of the block for values of PLACE_ARENA and scratch memory; set by
+                           schedule_place */
 };
 
-/* facts: the results of shape_infer. The schedule takes over the contents of `arena`, which has the
+/* facts: the results of shape_infer, which has type, shape and perhaps the known bytes of each
+ * value. The schedule takes over the contents of `arena`, which has the
  * known values. The caller frees *ret_schedule. */
 NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
                            struct schedule **ret_schedule, struct error *err);
 /* Places an output in the caller's memory. To be called before a device prepares. Returns the slot
- * in that memory: the output's, or the one of which it is a view. -1: the output must be copied,
- * since it is an input, a constant, or a view of a slot that is already bound. */
+ * whose bytes will be in that memory: `output` itself or, if it is a view, the slot that it views.
+ * -1: the output must be copied, since it is an input, a constant, or a view of a slot that is
+ * already bound. */
 int schedule_bind(struct schedule *schedule, int output);
 /* Frees the states of the kernels, too. */
 void schedule_free(struct schedule *schedule);
@@ -80,8 +86,9 @@ struct step *schedule_only_user(const struct schedule *schedule, int slot);
  * and state of first and the outputs of second. The step takes second's place, so that second's
  * other inputs, which the caller adds, are computed before; it is returned. */
 struct step *schedule_absorb(struct schedule *schedule, struct step *first, struct step *second);
-/* Likewise, where `second` reads only output 0 of `first` and has one output: further outputs of
- * `first` stay. No step before `second` may read them. */
+/* Like schedule_absorb, where `second` reads only output 0 of `first` and has one output. The step
+ * gets second's output as output 0, and keeps the further outputs of `first`. No step before
+ * `second` may read these. */
 struct step *schedule_absorb_output(struct schedule *schedule, struct step *first,
                                     struct step *second);
 /* Append an input, or an output, to a step and return its index. */

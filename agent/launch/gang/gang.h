@@ -1,10 +1,12 @@
 /* gang.h: the state machine of a gang: it decides when the ranks of a DistTrain start, why a round
- * of them ends, and whether another round follows (docs/gangs.md). Pure: the hub passes in events
- * with the current time and carries out the actions in order. Not thread-safe.
+ * of them ends, and whether another round follows (docs/gangs.md). Pure: the hub (hub.h) passes in
+ * events with the current time and carries out the actions in order. Not thread-safe. gang_event.h
+ * has the events (HELLO, READY, ...) and actions (CONFIGURE, START, STOP, ...).
  *
- * Member: the agent of one pod, identified by the pod's index (0 to workers - 1). Its incarnation
- * is a random name of the agent process; its attempt is the number of the pod that has that index,
- * from 1. A replaced pod has a new incarnation and a higher attempt.
+ * Member: the agent of one pod, identified by the pod's index (0 to workers - 1). The pod of index
+ * 0 runs the hub beside its own member. A member's incarnation is a random name of the agent
+ * process; its attempt is the number of the pod that has that index, from 1. A replaced pod has a
+ * new incarnation and a higher attempt.
  *
  * Round: one start of all ranks. Its number is (attempt of the hub's pod) << GANG_ROUND_BITS | n,
  * so numbers also grow from one hub to its successor. Each round has a table of its members
@@ -15,7 +17,11 @@
  *                     v            v           v
  *                  STOPPING     FINISHED    FINISHED
  *
- * Any state becomes FINISHED when `prepare` fails or a newer hub exists. */
+ * Any state becomes FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a
+ * newer hub exists.
+ *
+ * Progress: a round has made progress when at least two HEARTBEATs of its ranks showed some, or
+ * when it has run for GANG_STABLE_MS. */
 #pragma once
 
 #include "agent/launch/gang/gang_event.h"
@@ -40,14 +46,15 @@ enum {
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
     GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
-    GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms of programs that may ignore notices */
+    GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms that launch_job.c sets for users'
+                                       programs, which may ignore notices */
 
     /* A member without its hub for this time kills the programs of its round: the hub's successor
      * may start another round after this time. */
     GANG_SELF_FENCE_MS = 30000,
 
     GANG_BACKOFF_MAX_MS = 60000,
-    GANG_STABLE_MS = 60000, /* a round that ran this long resets the backoff */
+    GANG_STABLE_MS = 60000, /* a round that ran this long has made progress */
 };
 
 /* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
@@ -79,15 +86,16 @@ struct gang_options {
     int processes;             /* processes that START starts on each member; 0: one, on member 0,
                                   which starts the ranks itself (mpirun) */
     int max_restarts;          /* counted ones; with more the job fails */
-    int64_t backoff_ms;        /* before the first counted restart; doubles with each round that
-                                  makes no progress, to GANG_BACKOFF_MAX_MS */
+    int64_t backoff_ms;        /* before a counted restart; doubles with each round without
+                                  progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
+                                  then 1 s, doubling with each further round without progress */
     int64_t hang_ms;           /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
      * 0: GANG_NOTICE_MS. */
     int64_t notice_ms;
-    int64_t deletion_notice_ms; /* the same if all members of several leave, which means that the
-                                   job is being deleted; 0: notice_ms */
+    int64_t deletion_notice_ms; /* instead of notice_ms when all members of a gang of several
+                                   leave: then the job is being deleted. 0: notice_ms */
     int64_t attempt;            /* of this hub's pod */
     int counted_restarts, uncounted_restarts; /* under earlier hubs */
 };
@@ -118,11 +126,13 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options);
 void gang_free(struct gang *gang); /* NULL is fine */
 
-/* Handles an event. False: it was ignored, because its pod was replaced or the job has ended; the
- * hub answers such a HELLO with `done`. Meaningless events are ignored, too. */
+/* Handles an event. False: it was ignored, because its pod was replaced or the job has ended. If
+ * the event is a HELLO, the hub then answers it with `done`. Events that have no meaning in the
+ * present state change nothing. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* True if that HELLO comes too early: its predecessor still uses its time for a last checkpoint.
- * The hub closes the connection instead of calling gang_handle, and the pod tries again. */
+/* True if this HELLO comes too early: the pod that its pod replaces may still write a checkpoint,
+ * in the time that it was given. The hub closes the connection instead of calling gang_handle, and
+ * the pod tries again. */
 bool gang_is_hello_early(const struct gang *gang, const struct gang_event *hello);
 /* Takes the next action. False: there is none now. */
 bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret_action);
@@ -131,7 +141,7 @@ bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret
 int64_t gang_deadline_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
 
-/* As in GET /progress: "Disruption", "Lost", "Memory", "App", "Hang", "Final" (of FATAL); "" of
- * NONE. */
+/* As in GET /progress: "Disruption", "Lost", "Memory", "App", "Hang"; "Final" is the name of
+ * FATAL, "" of NONE. */
 const char *gang_cause_name(enum gang_cause cause);
 bool gang_cause_is_counted(enum gang_cause cause);

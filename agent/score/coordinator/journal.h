@@ -7,6 +7,10 @@
  * A cell is the smallest range of the input that can be leased; first and cells are the number of a
  * range's first cell and the number of its cells (ledger.h).
  *
+ * Run: what the spec computes, by its hash; several jobs, one after the other, may continue one
+ * run. Job: the Kubernetes resource, by its uid; several coordinators, one after the other, may
+ * serve it, each with an epoch of its own.
+ *
  * For the coordinator's thread. journal_parts and journal_publish take long and may run in another
  * thread; during the call no other thread may use the journal or its ledger (dispatcher_pause). */
 #pragma once
@@ -44,7 +48,7 @@ struct journal {
 
 /* A record, as journal_turn reports it. */
 struct journal_entry {
-    enum commit_verdict verdict;
+    enum commit_verdict verdict; /* the type of the record */
     int64_t first, cells;
     int worker;    /* its index in the ledger; -1: the record is not a worker's result */
     int64_t lease; /* of that worker */
@@ -76,10 +80,12 @@ struct journal_failure {
     const char *cause;
 };
 
+/* The four functions below add records. They fail only if the record can never be stored: INVALID,
+ * too large; EXHAUSTED, the caller ignored journal_is_full. */
+
 /* Adds a record for a lease that ended. verdict: what the ledger said about it; DONE, LATE or
  * PARTIAL: `result` is the worker's message; FAILED: `failure` says why, and result may be NULL.
- * All arguments are copied. These functions fail only if the record can never be stored: INVALID,
- * too large; EXHAUSTED, the caller ignored journal_is_full. */
+ * All arguments are copied. */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
@@ -90,13 +96,15 @@ NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease
 /* Adds a record that the output files of these cells have their final names. */
 NODISCARD int journal_published(struct journal *journal, int64_t first, int64_t cells,
                                 struct error *err);
-/* Adds the run's last record, unless the log ends with it. Every cell must be accounted for. */
+/* Adds the run's last record, unless the log ends with it. succeeded: true only when each cell has
+ * been accepted or has failed within the job's thresholds, and its record was added. */
 NODISCARD int journal_end(struct journal *journal, bool succeeded, struct error *err);
 
+typedef void journal_stored(void *context, const struct journal_entry *entry);
 /* Call it after every event: hands the added records to the log's writer thread, once they are 200
  * ms old or 4 MiB large, or now if at_once; then calls `stored` for each record that has been
- * stored since the last call, in the order in which they were added. Errors as of commit_turn. */
-typedef void journal_stored(void *context, const struct journal_entry *entry);
+ * stored since the last call, in the order in which they were added. Does not wait for the store.
+ * Errors as of commit_turn. */
 NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored *stored,
                            void *context, struct error *err);
 /* True: every record added so far is stored. */
@@ -107,15 +115,16 @@ bool journal_is_full(const struct journal *journal);
 /* The first failure of this job that ended all tries of a range, under any coordinator. */
 struct journal_first_failure journal_find_first_failure(const struct journal *journal);
 
-/* True if the record counts for this job. Items that failed permanently under another job (uid) do
- * not: that job's successor tries them again. */
+/* True if the record's decision holds for this job. PARTIAL and FAILED records of another job (uid)
+ * of the run do not hold: this job tries those cells again. */
 bool journal_counts(const struct journal *journal, const struct commit_head *head,
                     const struct commit_record *record);
 
 /* ---- once all is committed ------------------------------------------------------------------ */
 
-/* For video_join.h: where the result of each cell is stored. The caller frees ret_parts->places
- * with free. INVALID: a record does not fit the input; else the store's errors. */
+/* For video_join.h: where the result of each cell is stored (part.h). The caller frees
+ * ret_parts->places with free. INVALID: a record does not fit the input; else the store's errors.
+ */
 NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
 /* Writes the files of all committed packs (pack.h) that are not published yet. INVALID: some packs
  * are missing or differ from their record; journal_void_broken makes their cells wait again. */
@@ -124,8 +133,8 @@ NODISCARD int journal_publish(struct journal *journal, struct error *err);
 NODISCARD int journal_check_failures(struct journal *journal, struct error *err);
 /* Notes that the object of these cells' result is missing or differs from its record. */
 void journal_broken(struct journal *journal, int64_t first, int64_t cells);
-/* For each result noted by journal_broken, by the two checks above, or marked is_broken in `parts`
- * (may be NULL), adds a VOID record: the result no longer counts, and the ledger leases its cells
- * again. *ret_count: how many there were. */
+/* For each result noted by journal_broken, journal_publish or journal_check_failures, or marked
+ * is_broken in `parts` (may be NULL), adds a VOID record: the result no longer counts, and the
+ * ledger leases its cells again. *ret_count: how many there were. */
 NODISCARD int journal_void_broken(struct journal *journal, const struct parts *parts,
                                   int64_t *ret_count, struct error *err);

@@ -11,10 +11,10 @@
  * head's clock starts when it becomes the head; it stops while the worker is not ready for it
  * (ledger_wait) or has not acknowledged the head before, and then starts again from zero. A head
  * that runs longer than timeout_ms is revoked, which counts as a try; its slot is blocked until the
- * worker acknowledges the revoked lease (also after a faster duplicate). A result of a revoked
+ * worker acknowledges the revoked lease (also after a faster second run). A result of a revoked
  * lease is still accepted, once, unless one of its cells has ended. When nothing waits, a slot is
- * idle and a lease is slow, the lease is duplicated on another worker (speculation); the first
- * result counts, the other lease is cancelled. */
+ * idle and a lease is slow, its cells are leased to another worker, too (a second run, or
+ * speculation; the two leases are twins); the first result counts, the other lease is cancelled. */
 #pragma once
 
 #include "agent/score/ledger/ledger_types.h"

@@ -22,19 +22,22 @@ enum commit_verdict {
     COMMIT_VOID,      /* the earlier results of these cells are lost; they are scored again */
     COMMIT_PUBLISHED, /* the files of these cells have their final names */
     COMMIT_END,       /* the run has ended */
-    COMMIT_RETRY,     /* a try that failed and is repeated; informational */
+    COMMIT_RETRY, /* a try that failed and is repeated. It changes no cell; reports and the number
+                     of tries that a cell has used are counted from it */
 };
 enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST /* the worker */ };
 /* Where a result is: nowhere (SummaryOnly), in the object of its try, or in the record itself. */
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
 
-/* What happened to the range of cells [first, first + cells) (ledger.h). Fields that a verdict does
- * not have are 0. VOID has cells and a text; PUBLISHED has cells; END has cells (of the whole job),
- * items, failed, and the verdict as its text. Texts are UTF-8. */
+/* What happened to the range of cells [first, first + cells) (ledger.h). The verdict is the
+ * type of the record and says which fields it has; the others are 0. All but END have first and
+ * cells. DONE, PARTIAL, FAILED and RETRY come from a lease and have the fields of a try
+ * (commit_is_try). VOID also has a text. END has cells, items and failed of the whole job, and as
+ * its text whether it succeeded. Texts are UTF-8. */
 struct commit_record {
     enum commit_verdict verdict;
     int64_t first, cells, items, failed;
-    int64_t epoch, lease; /* epoch: not written; all records of an object have the object's */
+    int64_t epoch, lease; /* epoch: the object's; it is in the head, not in the record's line */
     int try;
     const char *worker;        /* borrowed */
     int64_t start_ms, took_ms; /* start: since the epoch's claim */
@@ -58,10 +61,11 @@ struct commit_record {
 struct commit_head {
     const char *run, *uid, *job, *nonce;
     int64_t number, epoch;
-    int64_t void_from; /* commits from this number up to this one do not count; -1: all do */
+    int64_t void_from; /* the commits void_from to number - 1 do not count; -1: all count */
 };
 
-/* True if the record comes from a lease: it then has a lease, a try, a worker and a time. */
+/* True for DONE, PARTIAL, FAILED and RETRY: the record is about a lease, and has a try, a worker,
+ * and times, too. */
 bool commit_is_try(enum commit_verdict verdict);
 
 /* ---- writing -------------------------------------------------------------------------------- */

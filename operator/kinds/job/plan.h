@@ -1,7 +1,7 @@
 /* plan.h: what the plans of all kinds share: the observed state of a job, the decisions about it,
- * and the common steps: Service and Secret, write failures, an outdated definition, a changed spec,
- * deadlines, events. PURE: no I/O, no clock, no randomness. So every decision is a row of a golden
- * file, and a restarted controller continues where the last one was. */
+ * and the common steps: Service and Secret, write failures, an outdated definition (CRD), a changed
+ * spec, deadlines, events. PURE: no I/O, no clock, no randomness. So every decision is a row of a
+ * golden file, and a restarted controller continues where the last one was. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -30,37 +30,38 @@ struct job_observed {
     const struct job_options *options;           /* what the controller was started with */
     const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    /* NULL: none. The plan applies all other unwatched objects again, because they may be lost,
-     * changed or deleted at any time, unseen. */
+    /* The objects of kinds that the controller does not watch (such as PodGroups) that need not be
+     * applied now. The plan applies all others again, because they may be changed or deleted at any
+     * time, unseen. NULL: there are none. */
     const struct applied_objects *applied;
     /* The first field of the status that the cluster dropped at the last write, because its
      * definition does not have it; NULL: none. */
     const char *dropped;
     /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
-     * For pods that are not in it, the node's time counts. NULL: the node's time counts for all
-     * pods. */
+     * For pods that are not in it, the time in the pod's status counts, which is of its node's
+     * clock. NULL: that time counts for all pods. */
     const json_t *ended;
     /* The kubelet's message why a pod's volumes are not mounted: {POD NAME: text}. */
     const json_t *mounts;
 };
 
-/* What a job began with is recorded on its Service, and the status repeats it (spec_snapshot.h): a
- * job goes on even when its status could not be written. */
-
 /* Texts that differ between kinds. */
 struct job_words {
     const char *definition, *file; /* of the definition: its name, "crds/batchscore.yaml" */
-    struct owned_hub hub;
+    struct owned_hub hub;          /* the pod that answers for the job: coordinator, or NAME-0 */
     const char *const *warnings; /* reasons reported as Warnings while the job goes on; NULL ends */
 };
 
 struct job_plan {
     const struct job_words *words;
-    struct job_observed seen;
-    const struct job_observed *observed; /* `seen`, completed by spec_snapshot_restore */
-    const json_t *stored;                /* the object as it is stored */
-    json_t *object;                      /* the completed one; owned */
-    struct job_spec *spec; /* the kind's; NULL: it cannot be read, or the kind has another */
+    /* What a job began with is recorded on its Service, and the status repeats it. A job goes on
+     * even when its status could not be written: then `object` is the stored object, completed by
+     * spec_snapshot_restore from the Service. */
+    const json_t *stored;                /* the object as the cluster has it; borrowed */
+    json_t *object;                      /* the completed one; owned; NULL: not completed */
+    struct job_observed seen;            /* a copy of the caller's, with the completed object */
+    const struct job_observed *observed; /* points to `seen`, for reading */
+    struct job_spec *spec; /* NULL: it cannot be read, or the kind has a struct of its own */
     struct error problem;  /* why it cannot be read */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
@@ -78,7 +79,7 @@ enum {
     JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
-/* recall: the job is under way, so that spec_snapshot_restore completes its object. */
+/* recall: the job is under way, so spec_snapshot_restore completes its object. */
 void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                    const struct job_words *words, bool recall, int64_t now_ms);
 void job_plan_release(struct job_plan *plan);
@@ -105,8 +106,8 @@ void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_resu
 
 /* ---- steps (plan_steps.c) ---- */
 
-/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
- */
+/* Adds the pod to the result; takes over the reference. before: the pod that it replaces, NULL if
+ * none. deaths: how many earlier pods with its role and index have failed. */
 void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                        int deaths);
 /* Asks to apply an object that is not watched, unless it is known to exist: then true. */
@@ -119,6 +120,6 @@ const struct write_failure *job_plan_write_failure_of(const struct job_plan *pla
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program, so that nothing may be created. */
 bool job_plan_is_outdated(struct job_plan *plan);
-/* For a job that has ended: whether its pods are deleted now; if not, a pass is asked for at that
- * time. */
+/* For a job that has ended. True: spec.ttlSecondsAfterFinished is over, so its pods are deleted
+ * now. If it is not over and pods exist, asks for a pass at the time at which it will be. */
 bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded);

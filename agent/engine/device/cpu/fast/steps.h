@@ -9,8 +9,9 @@
 /* slot->layout of this device: 0 is row-major. */
 enum layout {
     LAYOUT_BLOCKED = 1,
-    LAYOUT_AFFINE = 2, /* blocked; scale and shift are stored behind the values and are pending */
-    LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: a relu is pending, too */
+    LAYOUT_AFFINE = 2, /* blocked; a scale and a shift per picture and channel are stored behind the
+                          values, and the step that reads the values still has to apply them */
+    LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: that step has to apply a relu after them, too */
 };
 
 /* A convolution with what was fused into it; the state of its step. */
@@ -19,16 +20,20 @@ struct conv_step {
     /* A 1x1 convolution in front of this depthwise one; owned; NULL: none. */
     struct conv_step *first;
     struct conv_shape shape;
-    struct conv_source source;    /* scale and shift: owned */
-    const void *norm_key;         /* a folded batch normalisation's scale; NULL: none */
-    bool normed, relu_after_norm; /* an instance normalisation follows */
+    struct conv_source source; /* scale and shift: owned */
+    const void *norm_key;      /* a folded batch normalisation's scale; NULL: none */
+    bool normed;               /* an instance normalisation (gamma, beta, epsilon) follows ... */
+    bool relu_after_norm;      /* ... and a relu follows that */
     const float *gamma, *beta;
     float epsilon, low, high;
-    int add; /* index of the residual among the step's inputs; -1: none */
+    int add; /* index, among the step's inputs, of a value that is added to the result (a residual
+                connection); -1: none */
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;
-    size_t in_offset, out_offset, add_offset; /* in the scratch; SIZE_MAX: not in the scratch */
+    /* Where blocked copies of input, result and `add` are in the step's scratch memory; SIZE_MAX:
+     * no copy is needed. */
+    size_t in_offset, out_offset, add_offset;
 };
 
 /* An addition, or a relu or clip alone; the state of its step. */
@@ -50,13 +55,17 @@ struct norm_step {
     int in_layout, add_layout, out_layout;
 };
 
-/* Its gradient, fused with the relu's gradient and the sum of two gradients in front of it. Inputs:
- * dy, x, scale, mean, variance, and those whose indices are below (-1: absent). Outputs: dx,
- * dscale, dshift[, the gradient behind the relu, if other steps read it, too]. */
+/* The gradient of that normalisation (norm_step), fused with the relu's gradient and the sum of two
+ * gradients in front of it. Inputs: dy, x, scale, mean, variance, and those whose indices are below
+ * (-1: absent). Outputs: dx, dscale, dshift[, the gradient behind the relu, if other steps read it,
+ * too]. */
 struct norm_gradient_step {
-    /* y: the relu's output; shift: given if the relu's input is the norm of this x. */
+    /* Indices among the step's inputs. other: the second gradient of the sum. The relu's gradient
+     * needs to know where the relu's output y is positive: it is read from y or, if the relu's
+     * input is just this normalisation of x, computed again with shift. */
     int other, y, shift;
-    int dy_layout, other_layout, x_layout, y_layout, dx_layout, kept_layout;
+    int dy_layout, other_layout, x_layout, y_layout, dx_layout;
+    int kept_layout; /* of the last output, the gradient behind the relu */
 };
 
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
@@ -64,14 +73,17 @@ extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, 
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
-/* For both files. Whether the slot is float32 with four dimensions and not too large. */
+/* The next four are used by fuse_training.c and fuse.c. */
+/* True if the slot is float32 with four dimensions, each within the limits of fuse.c (BATCH_MAX,
+ * CHANNELS_MAX, SIDE_MAX), and fewer than 2^30 elements. */
 bool fuse_is_picture(const struct schedule *schedule, int slot);
 /* The other operand of an addition of equal shapes, of which `slot` is one operand; -1: none. */
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
-/* Bounds of a relu or clip; false when they are computed. */
+/* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
                  float *ret_high);
-bool fuse_is_modest(const struct window *window); /* products of its fields fit into an int */
+/* True if the window has two dimensions, and products of its fields fit into an int. */
+bool fuse_is_modest(const struct window *window);
 
 /* fuse.c: gives convolutions, additions and pools the kernels of this device and fuses their
  * neighbours. */
@@ -90,7 +102,7 @@ bool step_concat_fits(const struct vector_ops *ops, const struct schedule *sched
  * loop. */
 void step_unary_try(const struct schedule *schedule, struct step *step);
 /* Gives the step a fast kernel if it is a product with a constant matrix. A relu that follows is
- * fused: then the step moves to the relu's place and this one is dropped. */
+ * fused: then the fused step is at the relu's place in the schedule, and `step` is empty. */
 void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
 /* The tensor is float32 with four dimensions. */
