@@ -220,6 +220,18 @@ static void the_best_epoch_is_the_result(void) {
     metrics = NULL;
 }
 
+/* On all ranks, at the step, before anything of it is published. */
+static void a_loss_that_is_not_a_number_ends_it(void) {
+    /* Each step multiplies the weights by -100,000. */
+    static const char optimizer[] = "{\"learningRate\": \"1e5\", \"weightDecay\": \"1\"}";
+    for (int is_apart = 0; is_apart < 2; is_apart++) {
+        struct error err = {0};
+        CHECK_INT(train(is_apart ? "apart-nan" : "host-nan", optimizer, 320, is_apart, &err), -1);
+        CHECK_INT(err.kind, ERROR_FAILED);
+        CHECK(text_starts(err.text, "the loss of step "));
+    }
+}
+
 /* As TEST, but only rank 0 prints "ok". */
 #define RUN(function)                                                                              \
     do {                                                                                           \
@@ -253,6 +265,7 @@ int main(int argc, char **argv) {
     RUN(a_rank_may_have_nothing);
     RUN(checkpoints_fit_both);
     RUN(the_best_epoch_is_the_result);
+    RUN(a_loss_that_is_not_a_number_ends_it);
     if (comm->rank == 0) {
         char command[128];
         snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -464,7 +464,7 @@ for ranks in 2 3; do
     code=$?
     grep -E '^(ok|not ok) ' "$work/apart"
     check "a device of its own, $ranks ranks" [ $code -eq 0 ]
-    check "a device of its own, $ranks ranks: all of it, over MPI" [ "$(grep -c "^ok .*, mpi of $ranks\$" "$work/apart")" -eq 4 ]
+    check "a device of its own, $ranks ranks: all of it, over MPI" [ "$(grep -c "^ok .*, mpi of $ranks\$" "$work/apart")" -eq 5 ]
     [ $code -eq 0 ] || tail -n 20 "$work/apart" | sed 's/^/# /'
 done
 
