@@ -1,4 +1,5 @@
-/* ledger_types.h: arguments and results of the ledger (ledger.h). */
+/* ledger_types.h: arguments and results of the ledger. ledger.h explains cells, leases, slots,
+ * heads, tries and second runs. In names, `batch` means cell. */
 #pragma once
 
 #include "lib/base.h"
@@ -20,15 +21,15 @@ enum {
 };
 
 struct ledger_options {
-    int64_t cell_items; /* of every cell except the last; 0: known only from the result */
-    int max_tries;      /* 1..65535 */
-    int64_t timeout_ms;
-    int64_t wait_ms;             /* how long a worker may delay the start of its lease */
-    int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
+    int64_t cell_items;          /* of every cell except the last; 0: known only from the result */
+    int max_tries;               /* 1..65535 */
+    int64_t timeout_ms;          /* how long a lease may be the head of its slot */
+    int64_t wait_ms;             /* how long a worker may delay the start of the head */
+    int ahead_max;               /* leases of a slot after its head, 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
     bool is_partitioned;         /* each slot works through a range of its own (video) */
-    int64_t errors_max;          /* failed items; -1: any number */
-    int64_t batch_errors_max;    /* cells with failed items; -1: any number */
+    int64_t errors_max;          /* failed items that do not fail the job; -1: any number */
+    int64_t batch_errors_max;    /* likewise: cells with failed items; -1: any number */
     double batch_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
 };
 
@@ -37,9 +38,9 @@ struct ledger_lease {
     int64_t lease;    /* its number, never used twice */
     int64_t first;    /* cell */
     int32_t cells;
-    int try;       /* 1 for the first; of a lease of several cells always 1 */
-    int64_t items; /* 0: unknown; of an ended lease: the counted number */
-    bool is_second;
+    int try;        /* 1 for the first; of a lease of several cells always 1 */
+    int64_t items;  /* 0: unknown; of an ended lease: the counted number */
+    bool is_second; /* a second run: another lease with these cells was slow */
 };
 
 /* done: of items, the successful ones; of batches, the cells without a failed item. */
@@ -51,12 +52,12 @@ struct ledger_counts {
     /* total: those known so far; of items an estimate if only results have the number */
     struct ledger_count batches, items;
     int64_t leased, waiting, committed; /* cells */
-    int workers, slots;                 /* present */
+    int workers, slots;                 /* of workers that are connected */
 };
 
 struct ledger_worker {
     const char *name;
-    bool present;
+    bool present; /* connected */
 };
 
 struct ledger_failure { /* a cell with failed items that will not be tried again */
@@ -66,13 +67,15 @@ struct ledger_failure { /* a cell with failed items that will not be tried again
     char cause[LEDGER_CAUSE_MAX]; /* of the last try */
 };
 
+/* What the ledger decides about the end of a lease. */
 enum ledger_verdict {
     LEDGER_IGNORED, /* unknown, already ended, or another worker's */
     LEDGER_DONE,
     LEDGER_LATE,    /* done by a lease that had been revoked */
     LEDGER_PARTIAL, /* some items succeeded, the others have failed permanently */
-    LEDGER_RETRY,   /* not done: it waits to be leased again, or its second lease continues */
-    LEDGER_FAILED,  /* not done, and no tries are left */
+    LEDGER_RETRY, /* not done: it waits to be leased again, or its twin, another lease with the same
+                     cells, continues */
+    LEDGER_FAILED, /* not done, and no tries are left */
 };
 
 /* A record of a commit. verdict and failed: of a range that has ended. */

@@ -1,5 +1,8 @@
 /* pod_phase.h: the phase of a Pod, read from its status as written by Kubernetes or windlass run.
- * Pure. */
+ * Pure. The place of a pod is its role and index: a replacement has the same place and the next
+ * attempt. A death is a pod whose program ended with another exit code than 0; a pod that was
+ * removed (evicted, preempted, its node lost, deleted by a user) is dead, too, but does not count
+ * as a death. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,7 +13,7 @@ enum pod_phase_stage {
     POD_PHASE_RUNNING,
     POD_PHASE_LEAVING,   /* asked to end or unreachable, but perhaps still running */
     POD_PHASE_SUCCEEDED, /* exit code 0 */
-    POD_PHASE_DEAD,
+    POD_PHASE_DEAD,      /* failed, or removed */
 };
 
 struct pod_phase {
@@ -18,9 +21,8 @@ struct pod_phase {
     const char *name;
     enum pod_phase_stage stage;
     int attempt, index; /* from its labels; index is -1 for a coordinator */
-    int deaths_before;  /* of earlier pods in the same place, when this one was made */
-    int exit_code; /* of a dead one; -1: it was removed (evicted, preempted, its node lost, deleted
-                      by a user), which is never counted */
+    int deaths_before;  /* deaths in its place before it was made, from its annotation */
+    int exit_code;      /* of a dead one; -1: it was removed */
     bool never_started; /* dead, and its program never ran */
     bool is_gone; /* dead or succeeded, and certainly not running: its node reports it, or it never
                      had a node. Otherwise it may still run on an unreachable node */
@@ -49,8 +51,7 @@ const json_t *pod_phase_agent_state(const json_t *pod, const char *state);
  * started. NULL when there is none. */
 const json_t *pod_phase_init_trouble(const json_t *pod);
 
-/* The number of deaths in its place that this pod records: the earlier ones, and its own if it
- * counts. */
+/* deaths_before, and 1 more if this pod is a death. */
 int pod_phase_deaths(const struct pod_phase *phase);
 
 /* True for POD_PHASE_WAITING and POD_PHASE_RUNNING. */
