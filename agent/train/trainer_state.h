@@ -121,7 +121,8 @@ NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, con
                                    size_t count, struct error *err);
 NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
                                   size_t count, struct error *err);
-/* The functions by which the reducer (reducer.h) reads and writes the buckets on this device. */
+/* For reducer_set_way (reducer.h): the functions by which the reducer sums buckets whose memory is
+ * on this device. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);
 /* To be called when all steps that compute the bucket's gradients were started: the reducer may sum

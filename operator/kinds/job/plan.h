@@ -76,6 +76,7 @@ struct job_plan {
 
 enum {
     JOB_PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
+    /* Bytes that are parsed. An agent on a cluster leaves 4,096 at most; this is a mere bound. */
     JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
