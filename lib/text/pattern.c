@@ -9,16 +9,35 @@ struct pattern {
     regex_t regex;
 };
 
-enum { REPEATED_MAX = 4 };
+enum { REPEATED_MAX = 4, DEPTH_MAX = 8 };
 
-/* glibc expands counts, and x+ to xx*: each level of nesting doubles the size. */
+static int refuse(struct error *err, const char *what) {
+    return error_set(err, ERROR_INVALID, "has %s", what);
+}
+
+/* The last character of a bracket expression that begins at `at`: a ] right behind [ or [^, and in
+ * [:alpha:], is part of it. Where it does not end: the last character of the text. */
+static const char *end_of_bracket(const char *at) {
+    at += at[1] == '^' ? 2 : 1;
+    at += *at == ']';
+    while (*at && *at != ']') {
+        const char *inner =
+            *at == '[' && at[1] && strchr(":.=", at[1]) ? strchr(at + 2, ']') : NULL;
+        at = inner && inner[-1] == at[1] ? inner + 1 : at + 1;
+    }
+    return *at ? at : at - 1;
+}
+
+/* glibc expands counts, and (x)+ to (x)(x)*: each level of nesting doubles the size. With deep
+ * nesting, or repetitions of repetitions (x?+?, undefined in POSIX), that takes minutes. */
 static int check(const char *text, struct error *err) {
-    int repeated = 0;
+    int repeated = 0, depth = 0;
     char before = 0; /* a literal counts as 'a' */
     if (strlen(text) > PATTERN_MAX) {
         return error_set(err, ERROR_INVALID, "is longer than %d bytes", PATTERN_MAX);
     }
     for (const char *at = text; *at; at++) {
+        bool repeats = strchr("+*?", *at) != NULL; /* (*at is not 0) */
         if (*at == '\\' && at[1]) {
             if (at[1] >= '1' && at[1] <= '9') {
                 return error_set(err, ERROR_INVALID,
@@ -28,17 +47,29 @@ static int check(const char *text, struct error *err) {
             before = 'a';
             continue;
         }
-        if (*at == '{' && before != '[') {
-            return error_set(
-                err, ERROR_INVALID,
-                "has a {count}, which is not supported: write the repetitions out, or a "
-                "brace as [{] or \\{");
+        if (*at == '[') {
+            at = end_of_bracket(at);
+            before = 'a';
+            continue;
         }
-        repeated += *at == '+' && before && strchr(")+*?", before);
+        if (*at == '{') {
+            return refuse(err, "a {count}, which is not supported: write the repetitions out, or a "
+                               "brace as [{] or \\{");
+        }
+        if (repeats && before && strchr("+*?", before)) {
+            return error_set(err, ERROR_INVALID, "has %c%c: a repetition of a repetition", before,
+                             *at);
+        }
+        repeated += *at == '+' && before == ')';
+        depth += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+        if (depth > DEPTH_MAX) {
+            return error_set(err, ERROR_INVALID, "has groups (...) in more than %d others",
+                             DEPTH_MAX - 1);
+        }
         before = *at;
     }
     return repeated > REPEATED_MAX
-               ? error_set(err, ERROR_INVALID, "has more than %d + after ), +, * or ?",
+               ? error_set(err, ERROR_INVALID, "has more than %d groups with +: (...)+",
                            REPEATED_MAX)
                : 0;
 }

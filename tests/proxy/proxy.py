@@ -64,6 +64,17 @@ class Faults:
 faults = Faults()
 
 
+async def stall(seconds, until_changed):
+    """Waits; until_changed: at most until the faults are written again."""
+    stamp, left = faults.stamp, seconds
+    while left > 0:
+        faults.read()
+        if until_changed and faults.stamp != stamp:
+            return
+        await asyncio.sleep(min(left, 0.02) if until_changed else left)
+        left -= 0.02 if until_changed else left
+
+
 class Cut(Exception):
     pass
 
@@ -152,7 +163,7 @@ async def one_request(reader, writer, upstream):
     row = faults.find(method, target)
     if "stallSeconds" in row:
         count("stall")
-        await asyncio.sleep(row["stallSeconds"])
+        await stall(row["stallSeconds"], row.get("untilChanged"))
     if "status" in row:
         count(str(row["status"]))
         writer.write(made_up_answer(row, method))

@@ -8,6 +8,7 @@
 #   share (0 to 1), times                                     how often
 #   status, retryAfter, date                                  this answer instead of the server's
 #   stallSeconds                                              waits first, in seconds
+#   untilChanged: true                                        with it: at most until the faults are written again
 #   cutBefore: true                                           the server handles the request, the answer is lost
 #   cutInside: true                                           the answer is cut in the middle of its body
 #   cutAfterLines: N                                          a watch ends in the middle of its N-th piece

@@ -285,6 +285,40 @@ static int put_manifest(const struct import *import, struct buffer *text, struct
     return 0;
 }
 
+/* YAML allows some characters neither in its strings nor in comments, which JSON does (YAML 1.2,
+ * 5.1): DEL, U+0080 to U+009F, U+FEFF, U+FFFE, U+FFFF. The number of the one at `at`; 0: none. */
+static unsigned find_unprintable(const char *at, size_t *ret_size) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    *ret_size = bytes[0] == 0x7f ? 1 : bytes[0] == 0xc2 ? 2 : 3;
+    if (bytes[0] == 0x7f) {
+        return 0x7f;
+    }
+    if (bytes[0] == 0xc2) {
+        return bytes[1] < 0xa0 ? bytes[1] : 0;
+    }
+    bool is_mark = bytes[0] == 0xef && bytes[1] == 0xbb && bytes[2] == 0xbf;
+    bool is_none = bytes[0] == 0xef && bytes[1] == 0xbf && bytes[2] >= 0xbe;
+    return is_mark ? 0xfeff : is_none ? 0xff00u | (bytes[2] + 0x40u) : 0;
+}
+
+/* Writes these characters as \uXXXX, which YAML's double quotes read as JSON's do. */
+static int escape_unprintable(const char *text, struct buffer *out, struct error *err) {
+    for (const char *at = text; *at;) {
+        size_t size = strcspn(at, "\x7f\xc2\xef");
+        if (buffer_append(out, at, size, err) < 0) {
+            return -1;
+        }
+        at += size;
+        unsigned number = *at ? find_unprintable(at, &size) : 0;
+        if (*at && (number ? buffer_printf(out, err, "\\u%04x", number)
+                           : buffer_append(out, at, size = 1, err)) < 0) {
+            return -1;
+        }
+        at += *at ? size : 0;
+    }
+    return 0;
+}
+
 static void release(struct import *import) {
     json_decref(import->spec);
     json_decref(import->notes);
@@ -324,13 +358,12 @@ int import_job(const json_t *job, const char *name, char **ret_text, struct erro
     take_logs(&import);
     take_limits(&import);
     look_for_others(&import);
-    struct buffer text;
+    AUTO(buffer_release) struct buffer text, escaped;
     buffer_init(&text, TEXT_MAX);
-    if (put_manifest(&import, &text, err) < 0) {
-        buffer_release(&text);
+    buffer_init(&escaped, 6 * TEXT_MAX);
+    if (put_manifest(&import, &text, err) < 0 || escape_unprintable(text.data, &escaped, err) < 0) {
         return -1;
     }
-    size_t size;
-    *ret_text = buffer_take(&text, &size);
+    *ret_text = buffer_take(&escaped, NULL);
     return 0;
 }

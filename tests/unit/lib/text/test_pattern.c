@@ -20,6 +20,14 @@ static void what_is_found(void) {
     CHECK(!pattern_find(pattern, "nothing", parts));
     pattern_free(pattern);
     pattern = NULL;
+    CHECK_OK(pattern_new("([]{(+*?[:alpha:]]+)\\+*(=)", 2, &pattern, &err), &err);
+    CHECK(pattern_find(pattern, "a+*x?{=", parts) && parts[1].end == 6);
+    pattern_free(pattern);
+    pattern = NULL;
+    CHECK_OK(pattern_new("((((((((a)?)?)?)?)?)+)+)+(b)", 2, &pattern, &err), &err);
+    CHECK(pattern_find(pattern, "aab", parts));
+    pattern_free(pattern);
+    pattern = NULL;
     CHECK_OK(pattern_new("^\\{\"(a)\": [{]?(.*)}$", 2, &pattern, &err), &err);
     CHECK(pattern_find(pattern, "{\"a\": 5}", parts));
     pattern_free(pattern);
@@ -36,8 +44,11 @@ static void what_is_refused(void) {
         {"(a)(b){2}", "has a {"},
         {"{(a)(b)", "has a {"},
         {"(a)(b)\\1", "has the back reference \\1"},
-        {nested, "has more than 4 + after"},
-        {doubled, "has more than 4 + after"},
+        {nested, "has groups (...) in more than 7 others"},
+        {doubled, "has ++: a repetition of a repetition"},
+        {"(a)(b)?+", "has ?+: a repetition of a repetition"},
+        {"(a)[b]*?(c)", "has *?"},
+        {"(a)+(b)+(c)+(d)+(e)+", "has more than 4 groups with +"},
         {longest, "is longer than 256 bytes"},
     };
     for (int i = 0; i < 40; i++) {

@@ -109,9 +109,27 @@ static void test_texts_stay_texts(void) {
     CHECK_STR(tree_text(object, "spec.environment.A", ""), "}\n  workers: 9");
 }
 
+/* Characters that JSON allows and YAML does not, in values and in what becomes a comment. */
+static void test_characters_that_yaml_does_not_allow(void) {
+    static const char strange[] = "a\x7f"
+                                  "b\xc2\x80\xc2\x9f\xc3\xa4\xef\xbb\xbf\xef\xbf\xbe\xef\xbf\xbd";
+    struct error err = {0};
+    AUTO(text_freep) char *made = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    AUTO(tree_freep)
+    json_t *job = json_pack("{s:{s:i,s:{s:s},s:[{s:s,s:s}],s:i}}", "properties", "nodeCount", 1,
+                            "customToolkitSettings", "commandLine", strange, "environmentVariables",
+                            "name", "A", "value", strange, strange, 1);
+    CHECK_OK(import_job(job, "job", &made, &err), &err);
+    CHECK_OK(resource_parse("x", made, strlen(made), &object, &err), &err);
+    CHECK_STR(tree_text(object, "spec.environment.A", ""), strange);
+    CHECK_STR(tree_text(object, "spec.command[2]", ""), strange);
+}
+
 int main(void) {
     TEST(test_goldens);
     TEST(test_refusals);
     TEST(test_texts_stay_texts);
+    TEST(test_characters_that_yaml_does_not_allow);
     return TEST_END();
 }
