@@ -14,8 +14,8 @@ struct pattern_part { /* offsets in the text; start is -1 for a group that did n
 
 /* Compiles an expression. INVALID: longer than PATTERN_MAX; a {count}; a repetition of a repetition
  * (x?+); more than a few (...)+, or groups nested deeply (glibc expands these, for minutes); a \1
- * (exponential time); fewer than `groups` groups; a syntax error. The message is a predicate without
- * the expression ("has a {..."). \{ and [{] match braces. */
+ * (exponential time); fewer than `groups` groups; a syntax error. The message is a predicate
+ * without the expression ("has a {..."). \{ and [{] match braces. */
 NODISCARD int pattern_new(const char *text, size_t groups, struct pattern **ret_pattern,
                           struct error *err);
 void pattern_free(struct pattern *pattern); /* NULL is fine */
