@@ -113,7 +113,7 @@ refused() {
 }
 check "launch without a job names what is missing" refused 2 'windlass-trainer launch: ' "$trainer" launch
 check "an unknown comm is refused" refused 2 'comm "x" is unknown' "$trainer" comm check --comm x
-check "0 rounds are refused" refused 2 '--rounds 0: 1 to 100000' "$trainer" comm check --rounds 0
+check "0 rounds are refused" refused 2 '--rounds 0: expected 1 to 100000' "$trainer" comm check --rounds 0
 check "the launcher of another MPI is detected" env PMI_SIZE=4 bash -c "$(declare -f refused); work=$work
     refused 2 'started as one of 4 ranks by a launcher that Open MPI v' $trainer comm check"
 
