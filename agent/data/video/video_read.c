@@ -266,8 +266,9 @@ static int feed(struct reader *reader, struct error *err) {
     }
     int result = avcodec_send_packet(reader->decoder, reader->packet);
     reader->has_packet = result == AVERROR(EAGAIN);
-    bool is_refused = result < 0 && !reader->has_packet && result != AVERROR_EOF;
-    if (is_refused || (reader->packet->flags & AV_PKT_FLAG_CORRUPT)) {
+    /* The demuxer's own mark (AV_PKT_FLAG_CORRUPT) is not asked: it marks whole packets, too, where
+     * transport streams were joined. */
+    if (result < 0 && !reader->has_packet && result != AVERROR_EOF) {
         note_broken(reader, number);
     }
     if (!reader->has_packet) {
