@@ -8,6 +8,7 @@
 #include "operator/control/queue.h"
 #include "operator/control/write_batch.h"
 #include "operator/operator_metrics.h"
+#include "operator/resource_key.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,15 +39,15 @@ struct controller {
     void *states[KINDS_MAX];
     size_t kind_count;
     struct cache *cache;
-    struct queue *queue;     /* keys "Kind namespace/name" */
+    struct queue *queue;     /* keys as text: resource_key.h, as in the maps below */
     json_t *watched;         /* kind -> true */
     void *batches;           /* tsearch tree by key */
     size_t pending;          /* writes under way */
     struct fair_queue *fair; /* the same by namespace, and the keys that wait for room */
     json_t *parked;          /* key -> itself, an item of fair */
-    json_t *written; /* "Kind namespace/name" of an object that is being written -> null, or the uid
-                        of an object of that name that was deleted meanwhile */
-    void *listings;  /* tsearch tree by key */
+    json_t *written;         /* key of an object that is being written -> null, or the uid
+                                of an object of that name that was deleted meanwhile */
+    void *listings;          /* tsearch tree by key */
     struct poller *poller;
     int epoll_fd; /* the descriptors of the cluster and the poller */
     uint64_t random;
@@ -66,11 +67,6 @@ static const bool retried[] = {
     [ERROR_FAILED] = false,   [ERROR_BUG] = false,
 };
 static_assert(ARRAY_LEN(retried) == ERROR_KIND_COUNT, "one decision per kind of error");
-
-/* "Kind namespace/name"; the caller frees. */
-static char *key_of(const char *kind, const char *namespace, const char *name) {
-    return x_printf("%s %s/%s", kind, namespace, name);
-}
 
 static const struct kind *find_kind(const struct controller *controller, const char *name,
                                     size_t *ret_index) {
@@ -197,7 +193,7 @@ static void queue_one(struct controller *controller, const json_t *named, const 
                       const char *namespace, const char *but) {
     size_t index;
     const char *kind = tree_text(named, "kind", "");
-    AUTO(text_freep) char *key = key_of(kind, namespace, name);
+    AUTO(text_freep) char *key = resource_key_format(kind, namespace, name);
     if (find_kind(controller, kind, &index) && !(but && strcmp(key, but) == 0)) {
         queue_add(controller->queue, key, clock_monotonic_ms());
     }
@@ -216,11 +212,6 @@ static void queue_all(struct controller *controller, const json_t *object, const
 
 static void queue_owner(void *context, enum cluster_event event UNUSED, const json_t *object) {
     queue_all(context, object, /* but= */ NULL);
-}
-
-static char *identity(const json_t *object) {
-    return key_of(tree_text(object, "kind", ""), tree_text(object, "metadata.namespace", "default"),
-                  tree_text(object, "metadata.name", ""));
 }
 
 /* Counts the change before the cache stores it. */
@@ -252,7 +243,7 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
         return;
     }
     queue_owner(controller, event, object);
-    AUTO(text_freep) char *id = identity(object);
+    AUTO(text_freep) char *id = resource_key_of_object(object);
     if (event == CLUSTER_DELETED && json_object_get(controller->written, id)) {
         json_object_set_new(controller->written, id,
                             json_string(tree_text(object, "metadata.uid", "")));
@@ -314,7 +305,7 @@ static void on_batch_end(void *context, struct write_batch *batch) {
  * between. */
 static void cache_stored(struct controller *controller, const json_t *object,
                          const json_t *stored) {
-    AUTO(text_freep) char *id = identity(object);
+    AUTO(text_freep) char *id = resource_key_of_object(object);
     const char *gone = json_string_value(json_object_get(controller->written, id));
     if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0) &&
@@ -339,7 +330,7 @@ static void note_failure(struct write_batch *batch, const struct write_batch_ite
 
 static void on_start(void *context, const struct write_batch_item *write) {
     struct controller *controller = context;
-    AUTO(text_freep) char *id = identity(write->object);
+    AUTO(text_freep) char *id = resource_key_of_object(write->object);
     json_object_set_new(controller->written, id, json_null());
     fair_queue_begin(controller->fair, write->batch->namespace);
     controller->pending++;
@@ -355,8 +346,8 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     cache_stored(controller, write->object, stored);
     queue_all(controller, stored, batch->key); /* its event will be ignored as known */
     if (kind->wrote) {
-        const char *name = strchr(batch->key, '/') + 1;
-        struct written written = {batch->namespace, name, write->verb, write->object, stored, err};
+        AUTO(resource_key_release) struct resource_key key = resource_key_parse(batch->key);
+        struct written written = {key.namespace, key.name, write->verb, write->object, stored, err};
         kind->wrote(controller->states[batch->kind], &written);
     }
     if (err) {
@@ -369,7 +360,8 @@ static const struct write_batch_listener listener = {
 
 const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
                            bool has_priority) {
-    AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
+    AUTO(text_freep)
+    char *key = resource_key_format(request->kind, request->namespace, request->name);
     request->is_polling = true;
     return poller_get(request->poller, key, url, certificate_pem, has_priority);
 }
@@ -380,9 +372,8 @@ static void on_listed(void *context, const json_t *stored, const struct error *e
     const struct kind *kind = controller->kinds[listing->kind];
     (void)err; /* on errors stored is NULL */
     if (kind->listed) {
-        const char *space = strchr(listing->key, ' '), *slash = strchr(listing->key, '/');
-        AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
-        kind->listed(controller->states[listing->kind], namespace, slash + 1, stored);
+        AUTO(resource_key_release) struct resource_key key = resource_key_parse(listing->key);
+        kind->listed(controller->states[listing->kind], key.namespace, key.name, stored);
     }
     queue_add(controller->queue, listing->key, clock_monotonic_ms());
     tdelete(listing, &controller->listings, by_listing);
@@ -393,7 +384,7 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
     struct controller *controller = request->controller;
     struct listing *listing = x_calloc(1, sizeof *listing);
     listing->controller = controller;
-    listing->key = key_of(request->kind, request->namespace, request->name);
+    listing->key = resource_key_format(request->kind, request->namespace, request->name);
     find_kind(controller, request->kind, &listing->kind);
     if (tfind(listing, &controller->listings, by_listing)) {
         listing_free(listing);
@@ -434,27 +425,23 @@ static void reconcile_one(struct controller *controller, const char *key) {
         under_way->is_due = true;
         return;
     }
-    const char *space = strchr(key, ' '), *slash = strchr(key, '/');
-    assert(space && slash);
-    AUTO(text_freep) char *kind_name = x_strndup(key, (size_t)(space - key));
-    AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
+    AUTO(resource_key_release) struct resource_key of = resource_key_parse(key);
     size_t index = 0;
-    const struct kind *kind = find_kind(controller, kind_name, &index);
+    const struct kind *kind = find_kind(controller, of.kind, &index);
     assert(kind);
-    AUTO(tree_freep)
-    json_t *object = cache_find(controller->cache, kind_name, namespace, slash + 1);
+    AUTO(tree_freep) json_t *object = cache_find(controller->cache, of.kind, of.namespace, of.name);
     AUTO(tree_freep) json_t *writes = json_array();
     AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {
         .cache = controller->cache,
         .kind = kind->name,
         .options = kind->options,
-        .namespace = namespace,
-        .name = slash + 1,
+        .namespace = of.namespace,
+        .name = of.name,
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
-        .overload_ms = overload_ms(controller, namespace),
+        .overload_ms = overload_ms(controller, of.namespace),
         .writes = writes,
         .events = events,
         .poller = controller->poller,
@@ -483,17 +470,16 @@ static bool may_reconcile(const struct controller *controller) {
 
 /* A key whose namespace has no room waits in a queue. */
 static bool park(struct controller *controller, const char *key) {
-    const char *space = strchr(key, ' '), *slash = strchr(key, '/');
-    AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
+    AUTO(resource_key_release) struct resource_key of = resource_key_parse(key);
     if (json_object_get(controller->parked, key)) {
         return true;
     }
-    if (fair_queue_has_room(controller->fair, namespace)) {
+    if (fair_queue_has_room(controller->fair, of.namespace)) {
         return false;
     }
     json_t *item = json_string(key);
     json_object_set_new(controller->parked, key, item);
-    fair_queue_push(controller->fair, namespace, item);
+    fair_queue_push(controller->fair, of.namespace, item);
     return true;
 }
 

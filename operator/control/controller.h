@@ -17,13 +17,17 @@ struct written {
     const struct error *err; /* why it failed; NULL: it succeeded */
 };
 
+struct owned_kind {
+    const char *api_version, *kind; /* "v1", "Pod" */
+};
+
 struct kind {
     const char *api_version, *name;
     bool may_be_absent;  /* a cluster may lack its definition; the other kinds still work */
     const void *options; /* the program's options, for the kind's passes; may be NULL */
-    /* "apiVersion Kind" of the objects that its resources own ("v1 Pod"); ends with NULL. Only
-     * those with the label LABEL_JOB are watched. */
-    const char *const *owned;
+    /* What its resources own; ends with {NULL}. Only objects with the label LABEL_JOB are watched.
+     */
+    const struct owned_kind *owned;
     /* What the cache keeps of its resources and of the objects that they own; NULL: everything. */
     cache_transform *transform;
     /* Memory that the kind keeps between passes, passed to the functions below as `state`; NULL:
@@ -42,8 +46,8 @@ struct kind {
     void (*listed)(void *state, const char *namespace, const char *name, const json_t *list);
 };
 
-/* Called for every pass that failed or had a failed write. key: "Kind namespace/name" of the
- * resource. retry_ms: the delay until the retry; -1: no retry before the resource changes.
+/* Called for every pass that failed or had a failed write. key: of the resource
+ * (resource_key.h). retry_ms: the delay until the retry; -1: no retry before the resource changes.
  * failures: how many in a row. */
 typedef void controller_report(void *context, const char *key, const struct error *err,
                                int64_t retry_ms, int failures);

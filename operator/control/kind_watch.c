@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/kind_watch.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +26,8 @@ static int watch_kind(struct watching *watching, const struct kind *kind, struct
     if (watch_one(watching, kind->api_version, kind->name, /* label= */ NULL, kind, err) < 0) {
         return -1;
     }
-    for (const char *const *owned = kind->owned; *owned; owned++) {
-        const char *space = strchr(*owned, ' '); /* "v1 Pod" */
-        assert(space);
-        AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
-        if (watch_one(watching, api_version, space + 1, LABEL_JOB, kind, err) < 0) {
+    for (const struct owned_kind *owned = kind->owned; owned->kind; owned++) {
+        if (watch_one(watching, owned->api_version, owned->kind, LABEL_JOB, kind, err) < 0) {
             return -1;
         }
     }

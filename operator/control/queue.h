@@ -1,7 +1,7 @@
-/* queue.h: a work queue with delays, like client-go's workqueue. It holds keys ("Kind
- * namespace/name" of a resource to reconcile), each at most once and with the time when it is due.
- * Keys that failed are retried with a growing delay. The caller passes the time, in milliseconds of
- * any monotonic clock. Used by one thread. */
+/* queue.h: a work queue with delays, like client-go's workqueue. It holds keys of resources to
+ * reconcile (resource_key.h), each at most once and with the time when it is due. Keys that failed
+ * are retried with a growing delay. The caller passes the time, in milliseconds of any monotonic
+ * clock. Used by one thread. */
 #pragma once
 
 #include "lib/base.h"

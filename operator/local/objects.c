@@ -4,6 +4,7 @@
 #include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "operator/object.h"
+#include "operator/resource_key.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,23 +32,14 @@ void local_objects_free(struct local_objects *objects) {
     free(objects);
 }
 
-static char *key_of(const char *kind, const char *namespace, const char *name) {
-    return x_printf("%s %s/%s", kind, namespace, name);
-}
-
-static char *key_of_object(const json_t *object) {
-    return key_of(tree_text(object, "kind", ""), tree_text(object, "metadata.namespace", "default"),
-                  tree_text(object, "metadata.name", ""));
-}
-
 json_t *local_objects_find(const struct local_objects *objects, const char *kind,
                            const char *namespace, const char *name) {
-    AUTO(text_freep) char *key = key_of(kind, namespace, name);
+    AUTO(text_freep) char *key = resource_key_format(kind, namespace, name);
     return json_object_get(objects->table, key);
 }
 
 json_t *local_objects_find_like(const struct local_objects *objects, const json_t *like) {
-    AUTO(text_freep) char *key = key_of_object(like);
+    AUTO(text_freep) char *key = resource_key_of_object(like);
     return json_object_get(objects->table, key);
 }
 
@@ -95,7 +87,7 @@ static json_t *store(struct local_objects *objects, json_t *object) {
     AUTO(text_freep) char *version = x_printf("%lld", (long long)++objects->version);
     json_object_set_new(json_object_get(object, "metadata"), "resourceVersion",
                         json_string(version));
-    AUTO(text_freep) char *key = key_of_object(object);
+    AUTO(text_freep) char *key = resource_key_of_object(object);
     json_object_set_new(objects->table, key, object);
     local_objects_report(objects, CLUSTER_APPLIED, object);
     return object;
@@ -235,7 +227,7 @@ int local_objects_set_status(struct local_objects *objects, const json_t *object
 }
 
 void local_objects_remove(struct local_objects *objects, const json_t *object) {
-    AUTO(text_freep) char *key = key_of_object(object);
+    AUTO(text_freep) char *key = resource_key_of_object(object);
     AUTO(tree_freep) json_t *old = json_incref(json_object_get(objects->table, key));
     if (old) {
         json_object_del(objects->table, key);

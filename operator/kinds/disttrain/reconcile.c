@@ -43,7 +43,7 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
     return job_reconcile(&ops, state, request, err);
 }
 
-static const char *const owned[] = {"v1 Service", "v1 Pod", NULL};
+static const struct owned_kind owned[] = {{"v1", "Service"}, {"v1", "Pod"}, {NULL, NULL}};
 
 const struct kind disttrain_kind = {
     .api_version = "windlass.dev/v1alpha1",

@@ -250,7 +250,7 @@ static void wrote(void *opaque, const struct written *written) {
     }
 }
 
-static const char *const owned[] = {"v1 Pod", NULL};
+static const struct owned_kind owned[] = {{"v1", "Pod"}, {NULL, NULL}};
 
 /* Counts a trial by its Sweep's rules: one without a value has failed. */
 static void job_ended(const json_t *object) {

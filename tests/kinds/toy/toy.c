@@ -72,7 +72,7 @@ static int reconcile(void *state UNUSED, struct reconcile *request, struct error
     return 0;
 }
 
-static const char *const owned[] = {"v1 Pod", NULL};
+static const struct owned_kind owned[] = {{"v1", "Pod"}, {NULL, NULL}};
 
 static const struct kind toy_kind = {
     .api_version = "windlass.dev/v1alpha1",

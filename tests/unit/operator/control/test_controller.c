@@ -74,7 +74,7 @@ static void report(void *context, const char *key, const struct error *err, int6
     seen.last_failures = failures;
 }
 
-static const char *const owned[] = {"v1 ConfigMap", NULL};
+static const struct owned_kind owned[] = {{"v1", "ConfigMap"}, {NULL, NULL}};
 static const struct kind thing = {.api_version = "example.dev/v1",
                                   .name = "Thing",
                                   .owned = owned,
