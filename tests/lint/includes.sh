@@ -8,13 +8,13 @@ bad=0
 set -f
 allow='
 lib                     lib/
-operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/resource_key.h operator/resource_key.h operator/operator_metrics.h operator/manifest.h operator/reference.h operator/resource.h operator/schema.h lib/
+operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/reference.h operator/resource.h operator/schema.h lib/
 operator/show           operator/show/ operator/object.h lib/
 operator/local          operator/local/ operator/cluster.h operator/object.h operator/resource_key.h lib/
 operator/kube           operator/kube/ operator/cluster.h operator/operator_metrics.h operator/manifest.h lib/
 operator/control        operator/control/ operator/cluster.h operator/object.h operator/resource_key.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
-operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/resource_key.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
-operator/kinds          operator/kinds/ operator/control/ operator/show/ operator/embedded.h operator/cluster.h operator/object.h operator/resource_key.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
+operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
+operator/kinds          operator/kinds/ operator/control/ operator/show/ operator/embedded.h operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator                operator/ lib/
 agent/engine/graph      agent/engine/graph/ agent/engine/* lib/
 agent/engine/ops        agent/engine/ops/ agent/engine/graph/ agent/engine/* lib/
