@@ -37,7 +37,7 @@ mkdir -p build/cluster-demo
 cp "$place/painted/cockatoo.mp4" "$place/painted/summary.json" build/cluster-demo/
 cat <<TEXT
 
-The painting is build/cluster-demo/cockatoo.mp4, after $((SECONDS - start)) s; summary.json lies beside it.
+The painting is build/cluster-demo/cockatoo.mp4, after $((SECONDS - start)) s; summary.json is beside it.
 It came out of the claim "$job", which is the folder $place.
 The cluster goes on. What to look at:
 

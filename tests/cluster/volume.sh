@@ -11,7 +11,7 @@ running apiserver || fail "no cluster runs here: make cluster-up"
 place=$folder/volumes/$namespace-$name
 mkdir -p "$place"
 if [ -n "$source" ]; then
-    [ -d "$source" ] || fail "$source is no folder (examples/style-transfer/fetch.sh fetches the example's)"
+    [ -d "$source" ] || fail "$source is not a folder (examples/style-transfer/fetch.sh fetches the example's)"
     cp -r "$source/." "$place/"
 fi
 chown -R 65532:65532 "$place"

@@ -11,7 +11,7 @@ import source
 # pattern, what to write instead
 PATTERNS = [
     (r"(?<!there )(?<!there's )\b(?:is|are|was|were|be) no\b(?! (?:longer|more|less|fewer|later|larger|smaller|wider|better|worse|older|newer|faster|slower|other)\b)", '"is not a X", "invalid X" or "has no X"'),
-    (r"\bnobody(?:'s)?\b", '"no one", "no X", or the passive'),
+    (r"\bnobody(?:'s)?\b(?!:)", '"no one", "no X", or the passive'),
     (r"\b(?:is|are|was|were|be|been|being|gets?) told\b", '"gets", "receives", "is notified"'),
     (r"\b(?:tells?|told|telling) of\b", '"reports", "describes"'),
     (r"\bwhoever\b", '"the caller", "a process that"'),

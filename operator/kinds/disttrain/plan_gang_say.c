@@ -104,7 +104,7 @@ static bool tell_old_pod(struct disttrain_plan *gang, const struct gang_place *p
         if (places[i].is_counted && newest->stage == POD_PHASE_DEAD && newest->gone_ms > 0) {
             conditions_set(
                 &gang->job.conditions, CONDITIONS_UNDER_WAY, "WaitingForOldPod",
-                "pod %.80s is on a node that nobody hears, and Kueue has no place for "
+                "pod %.80s is on an unreachable node, and Kueue has no place for "
                 "another until it is gone; if its machine is off: kubectl delete pod %.80s "
                 "--force",
                 newest->name, newest->name);

@@ -112,7 +112,7 @@ static struct condition reconciling(const struct conditions *conditions) {
 }
 
 static struct condition stalled(const struct conditions *conditions) {
-    struct condition condition = {"Stalled", "False", "NotStalled", "nothing stands in its way"};
+    struct condition condition = {"Stalled", "False", "NotStalled", "nothing blocks it"};
     if (conditions->state == CONDITIONS_FAILED && !conditions->is_asked_for) {
         condition.status = "True";
         condition.reason = conditions->reason;

@@ -110,7 +110,7 @@ static void under_way(struct sweep_plan *plan) {
     } else if (plan->running > 0) { /* the end was decided before a running trial was seen */
         sweep_stop_all(plan, why[end]);
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Stopping",
-                       "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
+                       "%lld trials are being stopped: %s", (long long)plan->running, why[end]);
         tell_refused_change(plan);
     } else {
         sweep_conclude(plan, end);

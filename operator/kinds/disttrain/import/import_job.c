@@ -336,7 +336,7 @@ int import_job(const json_t *job, const char *name, char **ret_text, struct erro
                             .mounts = json_object()};
     if (!json_is_object(import.properties)) {
         return error_set(err, ERROR_INVALID,
-                         "properties: is missing; this is no job.json of Batch AI");
+                         "properties: missing, this is not a job.json of Batch AI");
     }
     int64_t nodes = tree_integer(import.properties, "nodeCount", 0);
     if (nodes < 1 || nodes > WORKERS_MAX) {

@@ -157,7 +157,7 @@ static void a_call_that_fails_names_its_bucket(void) {
     CHECK_OK(reducer_wait(reducer, &bucket, &err), &err);
     CHECK_INT(bucket, 0);
     CHECK(reducer_wait(reducer, &bucket, &err) < 0);
-    CHECK_STR(err.text, "bucket 2 of 3: call 1 went wrong");
+    CHECK_STR(err.text, "bucket 2 of 3: call 1 failed");
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
     CHECK_INT(bucket, 0);
     CHECK(atomic_load(&alone.ranks[0].comm.is_lost));
@@ -166,7 +166,7 @@ static void a_call_that_fails_names_its_bucket(void) {
     int rank;
     error_clear(&err);
     CHECK(reducer_call(reducer, count_call, &rank, &err) < 0);
-    CHECK_STR(err.text, "bucket 2 of 3: call 1 went wrong");
+    CHECK_STR(err.text, "bucket 2 of 3: call 1 failed");
     reducer_close(reducer);
     meeting_release(&alone);
     free(shared.buckets.all);

@@ -53,7 +53,7 @@ static int threads_begin(struct threads_comm *self, struct error *err) {
     while (call == self->vanish_at) {
         pause();
     }
-    return call == self->fail_at ? error_set(err, ERROR_UNAVAILABLE, "call %d went wrong", call)
+    return call == self->fail_at ? error_set(err, ERROR_UNAVAILABLE, "call %d failed", call)
                                  : 0;
 }
 

@@ -70,8 +70,8 @@ static void check_refused(const char *text, const char *says) {
 }
 
 static void test_refusals(void) {
-    check_refused("{}", "no job.json of Batch AI");
-    check_refused("{\"properties\": []}", "no job.json of Batch AI");
+    check_refused("{}", "not a job.json of Batch AI");
+    check_refused("{\"properties\": []}", "not a job.json of Batch AI");
     check_refused("{\"properties\": {\"nodeCount\": 0}}", "nodeCount: 1 to 1000");
     check_refused("{\"properties\": {\"nodeCount\": 1001}}", "nodeCount: 1 to 1000");
     check_refused("{\"properties\": {\"nodeCount\": 1}}", "has no toolkit");
