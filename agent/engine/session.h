@@ -38,9 +38,10 @@ void session_freep(struct session **session);
  * options->has_digest. Borrowed. */
 const char *session_model_digest(const struct session *session);
 
-/* UNSUPPORTED: an operator of the model would be refused by a run, as far as the declared shapes
- * show it; free dimensions are assumed (1 item, 64 otherwise), and what other shapes may change is
- * not reported. */
+/* Looks for operators that a run would refuse, without running the model. For this, every free
+ * dimension of an input (-1) is assumed to be 1 if it is the first one, else 64; what only other
+ * shapes would show is not found. UNSUPPORTED: there is such an operator. 0: none was found, or an
+ * input's declaration is not enough for this check. */
 NODISCARD int session_check(const struct session *session, struct error *err);
 
 /* ---- inputs and outputs --------------------------------------------------------------------- */
@@ -48,10 +49,12 @@ NODISCARD int session_check(const struct session *session, struct error *err);
 size_t session_input_count(const struct session *session);
 size_t session_output_count(const struct session *session);
 /* Returns the name of an input, borrowed from the session. Type and shape are those of the model,
- * also with pixels_in. A dimension of -1 may have any size, which may differ from run to run. */
+ * also with pixels_in; neither ret_type nor ret_shape may be NULL. A dimension of -1 may have any
+ * size, which may differ from run to run. */
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape);
-/* The name of an output, borrowed from the session. */
+/* The name of an output, borrowed from the session. Its type and shape depend on the inputs: only
+ * the tensors that session_run or session_collect fills in have them. */
 const char *session_output(const struct session *session, size_t index);
 
 /* True if the session was opened with pixels_out and the model has one output. Then output 0 is
@@ -72,8 +75,8 @@ int64_t session_text_number(const struct texts *texts, const char *bytes, size_t
 char **session_classes(const struct session *session, size_t index, size_t *ret_count);
 void session_classes_free(char **classes, size_t count);
 
-/* A line of text for users: parts of the model that the engine ignores (struct model, note). "":
- * the model is used completely. */
+/* A line of text for users: which outputs of the model the engine ignores (the field `note` of
+ * struct model, model.h). "": it ignores none. Borrowed from the session. */
 const char *session_note(const struct session *session);
 
 /* ---- running -------------------------------------------------------------------------------- */

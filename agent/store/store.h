@@ -61,10 +61,11 @@ struct store_piece {
     size_t size;
     const char *token; /* the object's, as it was when it was listed; NULL: any */
 };
-/* Reads up to piece->size bytes; fewer only at the object's end. CONFLICT: the object has another
- * token now. */
+/* Reads up to piece->size bytes; fewer only at the object's end. NOT_FOUND: there is no such
+ * object; CONFLICT: it has another token now. */
 NODISCARD int store_read(struct store *store, const char *name, const struct store_piece *piece,
                          size_t *ret_size, struct error *err);
+/* Size, time and token of an object. NOT_FOUND: there is no such object. */
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
 /* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
@@ -88,15 +89,17 @@ NODISCARD int store_put(struct store *store, const char *name, const void *data,
 /* A missing object is fine. The object may come back after a power failure. */
 NODISCARD int store_remove(struct store *store, const char *name, struct error *err);
 
-/* Names below prefix ("" or a folder's name with a slash at the end), in order of their bytes, from
- * the first after `after` (a name; NULL: all). Names are complete, as for store_get. A missing
- * folder has none. Parts below prefix that begin with "." are skipped (including the temporaries of
- * store_put), and so are links that do not lead to a file of the volume. Memory is bounded (about
- * 20 MiB). Concurrent changes may be seen or not; on NFS a listing can be a minute old. */
-/* Returns -1 with *err, 0 to continue, 1 to stop. info: NULL if the store would have to query it
- * for each name (volumes). Must not free the store. */
+/* Called by the functions below for each name. Returns -1 with *err, 0 to continue, 1 to stop.
+ * info: NULL if the store would have to query it for each name (volumes). Must not free the
+ * store. */
 typedef int store_each(void *context, const char *name, const struct store_info *info,
                        struct error *err);
+/* Calls `each` for the names below prefix ("" or a folder's name with a slash at the end), in order
+ * of their bytes, from the first after `after` (a name; NULL: all). Names are complete, as for
+ * store_get. A missing folder has none. Parts below prefix that begin with "." are skipped
+ * (including the temporaries of store_put), and so are links that do not lead to a file of the
+ * volume. Memory is bounded (about 20 MiB). Concurrent changes may be seen or not; on NFS a listing
+ * can be a minute old. */
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
 /* Like store_list, and with links that leave the volume or are broken: they have an info with a
@@ -126,7 +129,8 @@ NODISCARD int store_upload_commit(struct store_upload *upload, enum store_put ho
 void store_upload_free(struct store_upload *upload);
 void store_upload_freep(struct store_upload **upload); /* for AUTO */
 
-/* True for a store's errors that are the infrastructure's fault and do not count against a
- * mini-batch (UNAVAILABLE, TIMEOUT, BUSY, EXHAUSTED, DENIED). They include items that can never be
- * read (permissions, a link out of the volume), so callers must limit retries. */
+/* True for a store's errors that the infrastructure causes, not the data or the program
+ * (UNAVAILABLE, TIMEOUT, BUSY, EXHAUSTED, DENIED): the same call may succeed later or on another
+ * machine. They include objects that can never be read (permissions, a link out of the volume), so
+ * callers must limit retries. */
 bool store_error_is_machine(const struct error *err);

@@ -21,10 +21,12 @@ struct http_answer {
  * returns. */
 const char *http_answer_header(const struct http_answer *answer, const char *name);
 
-/* The end of a call: an answer of any status, or an error:
+/* The end of a call. Either an answer arrived, of any status (also 404 or 500): then err is NULL.
+ * Or there is none: then answer is NULL, and err is one of
  *   UNAVAILABLE  no connection, or a broken one
  *   TIMEOUT      one of the three limits
- *   DENIED       the server's certificate is another one
+ *   DENIED       the server's certificate is refused: not the expected one, of an unknown authority,
+ *                for another name, or expired
  *   EXHAUSTED    the body is larger than max_bytes
  *   INVALID      a bad address or client certificate
  * or the error that `received` returned. is_sent is false when the server cannot have received the
@@ -94,7 +96,8 @@ size_t http_count(const struct http *http); /* running calls */
 /* Runs the event loop once: waits up to timeout_ms (-1: no limit) for events and calls the
  * callbacks. A signal ends the wait early. */
 NODISCARD int http_wait(struct http *http, int timeout_ms, struct error *err);
-/* A descriptor for poll: readable when http_wait has work. */
+/* A descriptor for poll: readable when http_wait has work: data of a server, or a time limit is
+ * over (a timer is behind the descriptor, too, so poll needs no time-out for this). */
 int http_fd(const struct http *http);
 
 /* One blocking call on its own connection. *ret_body is NUL-terminated; the caller frees. Any

@@ -13,7 +13,9 @@ struct written {
     const char *namespace, *name; /* of the resource that was reconciled */
     enum cluster_verb verb;
     const json_t *object;    /* as it was sent */
-    const json_t *stored;    /* as the API server stored it; NULL: see cluster_done */
+    /* As the API server stored it (of a created Pod, Secret or Event perhaps only the metadata);
+     * NULL after a deletion and after a failure. */
+    const json_t *stored;
     const struct error *err; /* why it failed; NULL: it succeeded */
 };
 
@@ -38,11 +40,12 @@ struct kind {
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Called for every write that ended, before the next pass. May be NULL. */
     void (*wrote)(void *state, const struct written *written);
-    /* Called once for every resource that ends, of this kind or another, so that the kind can
-     * count it. May be NULL. */
+    /* Called once when a job of any kind has finished, that is, when its condition Succeeded
+     * becomes True or False; not when it is deleted. A kind gets the jobs of other kinds, too, to
+     * count those that its own resources own (a Sweep counts DistTrains). May be NULL. */
     void (*job_ended)(const json_t *object);
-    /* Gets the answer to reconcile_list; list is NULL when there was none. NULL: the kind never
-     * calls reconcile_list. */
+    /* Gets what reconcile_list (reconcile.h) asked for: `list` is a Kubernetes List with `items`,
+     * borrowed, or NULL when the request failed. NULL: the kind never calls reconcile_list. */
     void (*listed)(void *state, const char *namespace, const char *name, const json_t *list);
 };
 
@@ -56,6 +59,9 @@ typedef void controller_report(void *context, const char *key, const struct erro
 NODISCARD int controller_new(struct cluster *cluster, const struct kind *const *kinds,
                              controller_report *report, void *report_context,
                              struct controller **ret_controller, struct error *err);
+/* NULL is allowed. Writes whose answer has not arrived (controller_pending) are not cancelled; the
+ * API server may still carry them out. Their answers would go to freed memory, so the cluster's
+ * `wait` must not be called any more: free the cluster next. */
 void controller_free(struct controller *controller);
 
 /* Waits up to timeout_ms for events, answers and resources that are due, and handles them. A failed

@@ -362,12 +362,12 @@ void ledger_limit(struct ledger *ledger, int32_t cells) {
 
 /* ---- revoking ------------------------------------------------------------------------------- */
 
-static bool take_told(struct ledger *ledger, struct ledger_revoked *ret_taken) {
+static bool take_told(struct ledger *ledger, struct ledger_revoked *ret_revoked) {
     if (ledger->taken_next == ledger->taken_count) {
         ledger->taken_next = ledger->taken_count = 0;
         return false;
     }
-    *ret_taken = ledger->taken[ledger->taken_next++];
+    *ret_revoked = ledger->taken[ledger->taken_next++];
     return true;
 }
 
@@ -394,40 +394,40 @@ static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
     return MIN(run_ms, wait_ms);
 }
 
-static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken) {
+static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked) {
     int index = -1;
     if (now_ms < next_expired(ledger, &index) || index < 0) {
         return false;
     }
     struct ledger_slot *slot = &ledger->slots.of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
-    *ret_taken = (struct ledger_revoked){.lease = ledger_view(ledger, slot->head)};
-    snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
+    *ret_revoked = (struct ledger_revoked){.lease = ledger_view(ledger, slot->head)};
+    snprintf(ret_revoked->cause, sizeof ret_revoked->cause, "%s within %g s",
              waits ? "its worker was not ready for it" : "no result",
              (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
     if (slot->stuck_lease < 0) { /* otherwise the worker never began this lease */
-        slot->stuck_lease = ret_taken->lease.lease;
+        slot->stuck_lease = ret_revoked->lease.lease;
     }
     bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
     while (slot->held) {
         take_back(ledger, slot->tail, now_ms);
     }
-    ret_taken->fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
-    const struct bad_end expired = {.fault = ret_taken->fault, .cause = ret_taken->cause};
-    ret_taken->verdict = end_badly(ledger, &ret_taken->lease, goes_on, &expired);
+    ret_revoked->fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
+    const struct bad_end expired = {.fault = ret_revoked->fault, .cause = ret_revoked->cause};
+    ret_revoked->verdict = end_badly(ledger, &ret_revoked->lease, goes_on, &expired);
     return true;
 }
 
-bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken) {
+bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked) {
     int32_t lease = -1;
     int slot = -1;
-    if (take_told(ledger, ret_taken) || take_expired(ledger, now_ms, ret_taken)) {
+    if (take_told(ledger, ret_revoked) || take_expired(ledger, now_ms, ret_revoked)) {
         return true;
     }
     if (next_slow(ledger, &lease, &slot) <= now_ms &&
         ledger->slots.of[ledger->slots.leases[lease].slot].head != lease) {
         take_back(ledger, lease, now_ms);
-        return take_told(ledger, ret_taken);
+        return take_told(ledger, ret_revoked);
     }
     return false;
 }

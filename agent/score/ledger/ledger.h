@@ -9,12 +9,13 @@
  *
  * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
  * head's clock starts when it becomes the head; it stops while the worker is not ready for it
- * (ledger_wait) or has not acknowledged the head before, and then starts again from zero. A head
- * that runs longer than timeout_ms is revoked, which counts as a try; its slot is blocked until the
- * worker acknowledges the revoked lease (also after a faster second run). A result of a revoked
- * lease is still accepted, once, unless one of its cells has ended. When nothing waits, a slot is
- * idle and a lease is slow, its cells are leased to another worker, too (a second run, or
- * speculation; the two leases are twins); the first result counts, the other lease is cancelled. */
+ * (ledger_wait) or has not acknowledged that the previous head was revoked, and then starts again
+ * from zero. A head that runs longer than timeout_ms is revoked, which counts as a try; its slot is
+ * blocked until the worker acknowledges the revoked lease (also after a faster second run). A
+ * result of a revoked lease is still accepted, once, unless one of its cells has ended. When
+ * nothing waits, a slot is idle and a lease is slow, its cells are leased to another worker, too (a
+ * second run, or speculation; the two leases are twins); the first result counts, the other lease
+ * is cancelled. */
 #pragma once
 
 #include "agent/score/ledger/ledger_types.h"
@@ -31,9 +32,11 @@ void ledger_free(struct ledger *ledger);
  * Called once, before the first grant; without it they begin at 0. epoch: 0..LEDGER_EPOCH_MAX. */
 void ledger_number_leases(struct ledger *ledger, int64_t epoch);
 
-/* Adds cells that may be leased; their page must be stored. items: of all these cells; -1: unknown.
- * With cell_items only the last cell of the last call may have fewer items. INVALID: more than
- * LEDGER_CELLS_MAX, or (is_last) fewer than in the commits. */
+/* Adds cells that may be leased from now on. The part of the input's list that describes them must
+ * be in the store already, so that a successor finds the same cells. items: of all these cells; -1:
+ * unknown. If ledger_options.cell_items is set, all cells have so many items, except that the last
+ * cell of the last call may have fewer. INVALID: more than LEDGER_CELLS_MAX, or (is_last) fewer
+ * than in the commits. */
 NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_last,
                             struct error *err);
 
@@ -72,8 +75,9 @@ NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, in
 void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to grant, if any; call until false after every event. Slots without a lease come
- * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) sizes no
- * longer grow. No leases once ledger_verdict fails. */
+ * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) the
+ * number of cells per lease no longer grows (it starts small and grows with the measured costs). No
+ * leases once ledger_verdict fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
 /* Limits leases to this many cells from now on (is_auto), because the description of more cells
@@ -82,20 +86,28 @@ void ledger_limit(struct ledger *ledger, int32_t cells);
 
 /* The next lease that the ledger has ended by itself: its worker is lost, its time is over, or its
  * result is not needed any more. Call it until it returns false, before ledger_grant. */
-bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_taken);
+bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked);
 /* The time at which ledger_next_revoked or ledger_grant next returns something without another
  * event; -1: never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
 
-/* The worker is not ready for this lease, or (is_ready) begins it only now, with its full time
- * limit. Only a head's clock stops, for at most wait_ms; then the lease is revoked, which is not a
- * try but counts as a lost worker. Calls for other leases have no effect. */
+/* Stops or restarts the clock of a lease. is_ready false: its worker is not ready for it yet, and
+ * the clock stops, for at most wait_ms; then the lease is revoked, which is not a try but counts as
+ * a lost worker. is_ready true: its worker begins it now, with the full time limit. Has an effect
+ * only for the head of a slot of this worker. */
 void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms);
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-/* A worker has ended a lease. *ret_lease (may be NULL): the lease, unless IGNORED. DONE, LATE,
- * PARTIAL, FAILED: the range [first, first + cells) is accepted, and a record must be written. */
+/* A worker has ended a lease. *ret_lease (may be NULL): the lease, unless IGNORED. Returns
+ *   LEDGER_DONE     all items have a result
+ *   LEDGER_LATE     likewise, by a lease that had been revoked
+ *   LEDGER_PARTIAL  some items have a result, the others have failed permanently
+ *   LEDGER_FAILED   no results, and no tries are left
+ *   LEDGER_RETRY    the cells wait again, or the lease's twin continues
+ *   LEDGER_IGNORED  unknown, ended before, or another worker's: the report changes nothing
+ * After the first four the range [first, first + cells) is accepted, and a record must be
+ * written. */
 enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
                                   int64_t now_ms, struct ledger_lease *ret_lease);
 
@@ -105,7 +117,9 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
  * stored yet. */
 bool ledger_is_accounted(const struct ledger *ledger);
 bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all records are stored */
-/* -1 with FAILED once a threshold is exceeded: the error has the threshold and the first cause. */
+/* Whether the whole job may still succeed (enum ledger_verdict is about one lease). 0: it may; -1
+ * with FAILED once a threshold of the options is exceeded: the error names the threshold and the
+ * first cause. */
 NODISCARD int ledger_verdict(const struct ledger *ledger, struct error *err);
 
 struct ledger_counts ledger_counts(const struct ledger *ledger);
