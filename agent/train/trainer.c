@@ -192,16 +192,17 @@ static int leave(struct trainer *trainer, struct error *err) {
 static int step(struct trainer *trainer, const struct batch *batch, int64_t since_ns,
                 struct period *period, struct error *err) {
     const struct train_job *job = trainer->job;
-    struct step_request wish = {.saves = wants_save(trainer),
-                                .leaves = job->is_stopped && job->is_stopped(),
-                                .is_recorded = timeline_begin(trainer->timeline, batch->step + 1)};
+    struct step_request request = {.saves = wants_save(trainer),
+                                   .leaves = job->is_stopped && job->is_stopped(),
+                                   .is_recorded =
+                                       timeline_begin(trainer->timeline, batch->step + 1)};
     double total = (double)batch->total;
-    if (wish.is_recorded) {
+    if (request.is_recorded) {
         /* Viewers expect a nested interval to begin later than the outer one. */
         timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a batch", since_ns + 1,
                      clock_monotonic_ns());
     }
-    if (trainer_step(trainer, batch, &wish, err) < 0) {
+    if (trainer_step(trainer, batch, &request, err) < 0) {
         return -1;
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),

@@ -86,7 +86,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     static const char *const precisions[] = {"FP32", "BF16", NULL};
     const char *freeze[FREEZE_MAX];
     const json_t *patterns = json_object_get(json_object_get(spec, "model"), "freeze");
-    struct training_options *options = &trainer->loss;
+    struct training_options *options = &trainer->options;
     double smoothing;
     int loss, precision;
     if (fields_choice(spec, "loss", losses, 0, &loss, err) < 0 ||

@@ -1,6 +1,7 @@
-/* trainer_state.h: shared by the files of the trainer: trainer.c (lifetime, the loop),
- * trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one step),
- * _device.c, _evaluate.c, _keep.c (checkpoints, results), _best.c. Used by them only. */
+/* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
+ * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
+ * step), _device.c (memory of the device), _evaluate.c (test data). trainer_kept.h, a part of this
+ * header, declares what _keep.c (checkpoints, results) and _best.c (the best network) offer. */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -46,20 +47,19 @@ struct trainer {
     struct dataset *train, *test; /* test: may be NULL */
     struct augment augment;
     struct loader *loader;
-    struct training_options loss;
+    struct training_options options; /* of `graph`; `freeze` is valid only while it is built */
     /* time */
     int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: training steps done */
     uint64_t seed;
     struct rate rate;
-    int64_t save_every_ms, saved_ms; /* between checkpoints; when the last one was begun */
+    int64_t save_every_ms, saved_ms; /* between checkpoints; time of the last one, monotonic */
     /* memory: variables and statistics, in the order of the lists in the graph */
     float **weights; /* [variable_count]; device memory, as gradients and the optimizer's state */
     float **statistics; /* [2 * norm_count]: mean, variance; host memory */
     struct optimizer *optimizer;
     struct buckets buckets;
-    float *gradients; /* the buckets' memory */
-    struct device_mark *
-        *marks;       /* [buckets.count]: signalled when they are computed; NULL if is_host */
+    float *gradients;           /* the buckets' memory */
+    struct device_mark **marks; /* [buckets.count]: gradients are computed; NULL: device->is_host */
     float *staging;   /* host memory for a bucket that is summed there; NULL: not needed */
     size_t *in_order; /* [variable_count]: the variable of each parameter of the optimizer. The
                          optimizer's parameters are in the order of the buckets */
@@ -83,8 +83,8 @@ struct trainer {
     /* storage */
     struct store *store; /* the output; on rank 0, and on all ranks with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
-    char *digest;
-    int64_t generation; /* the number of this start of the trainer; names of checkpoints have it */
+    char *digest;        /* SHA-256, in hex, of the settings and data: see struct checkpoint */
+    int64_t generation;  /* the number of this start of the trainer; names of checkpoints have it */
     struct writer writer; /* writes checkpoints in a thread */
     struct metrics_log *metrics;
     int64_t zero_ns; /* clock_monotonic_ns after a barrier of all ranks: time 0 of timelines */
@@ -92,8 +92,8 @@ struct trainer {
     struct timeline *timeline; /* NULL: none */
 };
 
-/* trainer_state.c: what all files of the trainer use. */
-/* Prints a line for people, formatted like printf, if this is rank 0. */
+/* trainer_state.c: what all files of the trainer use.
+ * Prints a line for people, formatted like printf, if this is rank 0. */
 void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);
 size_t trainer_variable_size(const struct trainer *trainer, size_t variable); /* elements */
 /* The running mean (statistic 2i) or variance (2i + 1) of the i-th normalization layer: the index
@@ -104,25 +104,29 @@ size_t trainer_statistic_size(const struct trainer *trainer, size_t statistic);
 const struct checkpoint_tensor *trainer_find_tensor(const struct checkpoint *checkpoint,
                                                     const struct trainer_tensor *wanted);
 
-/* trainer_open.c */
+/* trainer_open.c: reads the spec, opens data and model, builds the graphs, allocates weights.
+ * `trainer` is zero, except for job and comm. INVALID: the spec is wrong. */
 NODISCARD int trainer_open(struct trainer *trainer, struct error *err);
+/* Frees what trainer_open and all others have made, also after a failure of theirs. Not if
+ * comm->is_lost: the reducer's thread may still use it. */
 void trainer_close(struct trainer *trainer);
 
-/* trainer_prepare.c: buckets, optimizer, rates. */
+/* trainer_prepare.c: buckets, optimizer, rates. Once, after trainer_open. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
 /* The graph prepared for this number of samples: one for full batches, another for the last batch
  * of an epoch. */
 NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
                                     struct prepared_graph **ret_prepared, struct error *err);
-/* trainer_device.c: the only place where device memory is allocated, read and written. */
+/* trainer_device.c: the only place where device memory is allocated, read and written. count:
+ * floats. trainer_free_memory frees what `weights` and `gradients` point to. */
 NODISCARD int trainer_device_floats(struct trainer *trainer, size_t count, float **ret,
                                     struct error *err);
 NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, const float *from,
                                    size_t count, struct error *err);
 NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
                                   size_t count, struct error *err);
-/* For reducer_set_way (reducer.h): the functions by which the reducer sums buckets whose memory is
- * on this device. */
+/* For reducer_set_way (reducer.h): the functions by which the reducer awaits and sums buckets whose
+ * memory is on this device; NULL if it is host memory. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);
 /* To be called when all steps that compute the bucket's gradients were started: the reducer may sum
@@ -136,8 +140,8 @@ struct step_request {
     bool is_recorded; /* in the timeline */
 };
 NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
-                           const struct step_request *wish, struct error *err);
-/* Sets the statistics of norms to the ranks' mean. */
+                           const struct step_request *request, struct error *err);
+/* Sets the statistics of norms to the ranks' mean: before evaluations, checkpoints, the result. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
 /* trainer_evaluate.c: evaluates the test data; both results are NAN without test data. Fails if the

@@ -151,19 +151,19 @@ static int apply(struct trainer *trainer, int64_t step, double rate, bool is_rec
 }
 
 int trainer_step(struct trainer *trainer, const struct batch *batch,
-                 const struct step_request *wish, struct error *err) {
+                 const struct step_request *request, struct error *err) {
     size_t place = trainer->buckets.places[trainer->graph.variable_count].start;
     float *scalars = trainer->gradients + place / sizeof(float);
     double rate = rate_at(&trainer->rate, batch->step);
     float mine[SCALAR_COUNT] = {0};
-    if (compute(trainer, batch, wish->is_recorded, mine, err) < 0) {
+    if (compute(trainer, batch, request->is_recorded, mine, err) < 0) {
         return -1;
     }
-    mine[SCALAR_SAVE] = wish->saves;
-    mine[SCALAR_LEAVE] = wish->leaves;
+    mine[SCALAR_SAVE] = request->saves;
+    mine[SCALAR_LEAVE] = request->leaves;
     if (trainer_device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
         trainer_bucket_due(trainer, trainer->buckets.count - 1, err) < 0 ||
-        apply(trainer, batch->step, rate, wish->is_recorded, err) < 0 ||
+        apply(trainer, batch->step, rate, request->is_recorded, err) < 0 ||
         trainer_device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
         return -1;
     }

@@ -17,11 +17,13 @@
  *                     v            v           v
  *                  STOPPING     FINISHED    FINISHED
  *
- * Any state becomes FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a
- * newer hub exists.
+ * RUNNING -> FINISHED is success: all ranks, or the command that starts them, exited with 0
+ * (GANG_EVENT_EXITED). STOPPING -> FINISHED: no further round is allowed. Any state becomes
+ * FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub exists.
  *
- * Progress: a round has made progress when at least two HEARTBEATs of its ranks showed some, or
- * when it has run for GANG_STABLE_MS. */
+ * Progress: a round has made progress when at least two HEARTBEATs brought a changed number
+ * (gang_event.progress; the first may only show that a rank has started), or when it has run for
+ * GANG_STABLE_MS. */
 #pragma once
 
 #include "agent/launch/gang/gang_event.h"
@@ -50,7 +52,9 @@ enum {
                                        programs, which may ignore notices */
 
     /* A member without its hub for this time kills the programs of its round: the hub's successor
-     * may start another round after this time. */
+     * may start another round after this time. Until then a lost member's programs may run. A round
+     * of all members waits for its STOPPED or its successor; one of fewer (min_workers) may overlap
+     * with them, but what they then store carries an older generation. */
     GANG_SELF_FENCE_MS = 30000,
 
     GANG_BACKOFF_MAX_MS = 60000,
@@ -111,7 +115,7 @@ struct gang_facts {
     enum gang_state state;
     int64_t round;
     int registered;                           /* members that are connected */
-    int prepared;                             /* of these, ready to run */
+    int prepared;                             /* of these, spec.prepare has succeeded there */
     int members;                              /* of the round */
     int counted_restarts, uncounted_restarts; /* earlier hubs' included */
     struct gang_failure last_failure;         /* of the last round that ended */
@@ -123,16 +127,15 @@ struct gang_facts {
 
 struct gang;
 
-struct gang *gang_new(const struct gang_options *options);
-void gang_free(struct gang *gang); /* NULL is fine */
+struct gang *gang_new(const struct gang_options *options); /* copies the options */
+void gang_free(struct gang *gang);                         /* NULL is fine */
 
-/* Handles an event. False: it was ignored, because its pod was replaced or the job has ended. If
- * the event is a HELLO, the hub then answers it with `done`. Events that have no meaning in the
- * present state change nothing. */
+/* Handles an event; one without a meaning in the present state changes nothing. False: ignored,
+ * since its pod was replaced or the job has ended; GANG_MESSAGE_DONE then answers a HELLO. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* True if this HELLO comes too early: the pod that its pod replaces may still write a checkpoint,
- * in the time that it was given. The hub closes the connection instead of calling gang_handle, and
- * the pod tries again. */
+/* True if this HELLO comes too early: it is of the successor of a pod that still terminates and may
+ * write a last checkpoint. The hub then closes the connection instead of calling gang_handle, and
+ * the successor tries again. */
 bool gang_is_hello_early(const struct gang *gang, const struct gang_event *hello);
 /* Takes the next action. False: there is none now. */
 bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret_action);

@@ -11,8 +11,9 @@
  * run. Job: the Kubernetes resource, by its uid; several coordinators, one after the other, may
  * serve it, each with an epoch of its own.
  *
- * For the coordinator's thread. journal_parts and journal_publish take long and may run in another
- * thread; during the call no other thread may use the journal or its ledger (dispatcher_pause). */
+ * For the coordinator's thread. journal_parts, journal_publish and journal_check_failures take long
+ * and may run in another thread; during the call no other thread may use the journal or its ledger
+ * (dispatcher_pause). */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -66,8 +67,10 @@ struct journal_options {
 };
 
 /* Claims the run (commit_open) and reads all its records into a new ledger. The options' pointers
- * are borrowed; end with journal_release. INVALID: a record does not fit the input; else the errors
- * of commit_open. Blocks. */
+ * are borrowed; end with journal_release. CONFLICT: another run owns the output; INVALID: a record
+ * does not fit the input, or a commit is damaged, missing, or not of this run; UNSUPPORTED: a
+ * commit of another release; EXHAUSTED: the run has too many commits; else the store's error.
+ * Blocks. */
 NODISCARD int journal_open(const struct journal_options *options, struct journal *journal,
                            struct error *err);
 void journal_release(struct journal *journal);
@@ -83,9 +86,10 @@ struct journal_failure {
 /* The four functions below add records. They fail only if the record can never be stored: INVALID,
  * too large; EXHAUSTED, the caller ignored journal_is_full. */
 
-/* Adds a record for a lease that ended. verdict: what the ledger said about it; DONE, LATE or
- * PARTIAL: `result` is the worker's message; FAILED: `failure` says why, and result may be NULL.
- * All arguments are copied. */
+/* Adds a record for a lease that ended. verdict: what ledger_report returned for it; LEDGER_DONE,
+ * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
+ * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL. All arguments are
+ * copied. */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
@@ -96,15 +100,18 @@ NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease
 /* Adds a record that the output files of these cells have their final names. */
 NODISCARD int journal_published(struct journal *journal, int64_t first, int64_t cells,
                                 struct error *err);
-/* Adds the run's last record, unless the log ends with it. succeeded: true only when each cell has
- * been accepted or has failed within the job's thresholds, and its record was added. */
+/* Adds the run's last record, unless the log ends with it. succeeded: what it says. The caller
+ * passes true only when each cell has been accepted or has failed within the job's thresholds, and
+ * its record was added; the journal does not check this. */
 NODISCARD int journal_end(struct journal *journal, bool succeeded, struct error *err);
 
 typedef void journal_stored(void *context, const struct journal_entry *entry);
-/* Call it after every event: hands the added records to the log's writer thread, once they are 200
- * ms old or 4 MiB large, or now if at_once; then calls `stored` for each record that has been
- * stored since the last call, in the order in which they were added. Does not wait for the store.
- * Errors as of commit_turn. */
+/* Call it after every event: hands the added records to the log's writer thread, once the oldest is
+ * 200 ms old or they have 4 MiB together, or now if at_once; then calls `stored` for each record
+ * that has been stored since the last call, in the order in which they were added. Does not wait
+ * for the store. After an error nothing more is stored. GONE: a newer coordinator of this job has
+ * taken over: leave without a verdict; BUSY: a coordinator of another job has; UNAVAILABLE: the
+ * store has failed for too long (commit.h). */
 NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored *stored,
                            void *context, struct error *err);
 /* True: every record added so far is stored. */
@@ -115,16 +122,17 @@ bool journal_is_full(const struct journal *journal);
 /* The first failure of this job that ended all tries of a range, under any coordinator. */
 struct journal_first_failure journal_find_first_failure(const struct journal *journal);
 
-/* True if the record's decision holds for this job. PARTIAL and FAILED records of another job (uid)
- * of the run do not hold: this job tries those cells again. */
+/* True if the record's decision holds for this job. head: the first line of the commit that has the
+ * record (commit_format.h); it names the job. PARTIAL and FAILED records of another job (uid) of
+ * the run do not hold: this job tries those cells again. */
 bool journal_counts(const struct journal *journal, const struct commit_head *head,
                     const struct commit_record *record);
 
 /* ---- once all is committed ------------------------------------------------------------------ */
 
-/* For video_join.h: where the result of each cell is stored (part.h). The caller frees
- * ret_parts->places with free. INVALID: a record does not fit the input; else the store's errors.
- */
+/* Where the result of each cell is stored (part.h). Only for inputs whose kind joins the parts to
+ * one output (media.join: films, video_join.h). The caller frees ret_parts->places with free.
+ * INVALID: a record does not fit the input; else the store's errors. */
 NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
 /* Writes the files of all committed packs (pack.h) that are not published yet. INVALID: some packs
  * are missing or differ from their record; journal_void_broken makes their cells wait again. */

@@ -1,7 +1,9 @@
-/* plan.h: what the plans of all kinds share: the observed state of a job, the decisions about it,
- * and the common steps: Service and Secret, write failures, an outdated definition (CRD), a changed
- * spec, deadlines, events. PURE: no I/O, no clock, no randomness. So every decision is a row of a
- * golden file, and a restarted controller continues where the last one was. */
+/* plan.h: what the plans of all kinds share: the observed state of a job, the decisions about it
+ * (plan.c), and the common steps (plan_steps.c): pods, unwatched objects, write failures, an
+ * outdated definition (CRD), the time after the end. The steps of jobs with a Service, a Secret and
+ * deadlines are in plan_course.h, those that read pods in plan_phases.h. PURE: no I/O, no clock, no
+ * randomness. So every decision is a row of a golden file, and a restarted controller continues
+ * where the last one was. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -10,7 +12,8 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/write_failure.h"
 
-/* Unwatched objects that are known to exist, as they were applied lately. */
+/* An unwatched object that is assumed to exist, because it was applied less than a minute ago
+ * (APPLIED_MS, reconcile/reconcile.c; older ones are removed before the plan). */
 struct applied_object {
     struct object_key object;
     int64_t since_ms; /* monotonic */
@@ -65,8 +68,8 @@ struct job_plan {
     struct error problem;  /* why it cannot be read */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
-    int64_t now_ms;
-    int64_t wake_ms;          /* the next time at which a decision depends on time alone */
+    int64_t now_ms;           /* wall clock, since 1970 */
+    int64_t wake_ms;          /* the next time at which a decision depends on time alone; wall */
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
@@ -80,21 +83,24 @@ enum {
     JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
-/* recall: the job is under way, so spec_snapshot_restore completes its object. */
+/* restores: the job is under way, so spec_snapshot_restore completes its object by what it began
+ * with. now_ms: wall clock. */
 void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
-                   const struct job_words *words, bool recall, int64_t now_ms);
+                   const struct job_words *words, bool restores, int64_t now_ms);
 void job_plan_release(struct job_plan *plan);
 
 /* ---- decisions ---- */
 
-/* A time of the object, or `fallback` where it has none. */
+/* A time of the object, in ms since 1970, or `fallback` where it has none. path: of its field, with
+ * dots ("status.startTime", tree.h). */
 int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t fallback);
 /* Asks for another pass at that time. */
 void job_plan_wake(struct job_plan *plan, int64_t at_ms);
-/* An event that is sent when the object of that name is created. */
+/* A Kubernetes Event that is sent when a write of this pass has succeeded, in job_plan_event that
+ * of the object with the name `of`, in job_plan_tell that of the status. type: "Normal" or
+ * "Warning"; reason: one word in CamelCase. All texts are copied, but for type. */
 void job_plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
                     const char *format, ...) PRINTF_LIKE(5, 6);
-/* An event that is sent when the status is written. */
 void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
                    ...) PRINTF_LIKE(4, 5);
 void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
@@ -102,7 +108,7 @@ void job_plan_remove_service(struct job_plan *plan);
 /* Fails the job; the message refers to the log of that pod. */
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase);
-/* Completes the result with this new status, and hands it over. */
+/* Completes the result with this new status (takes over the reference), and hands it over. */
 void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_result *ret_result);
 
 /* ---- steps (plan_steps.c) ---- */
@@ -111,16 +117,19 @@ void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_resu
  * none. deaths: how many earlier pods with its role and index have failed. */
 void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                        int deaths);
-/* Asks to apply an object that is not watched, unless it is known to exist: then true. */
+/* True: this unwatched object is assumed to exist (job_observed.applied), and nothing is done.
+ * False: the result asks to apply it, and holds a reference of its own. */
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);
 /* The write failure of an object that is to be created or applied; NULL: none is known. Borrowed.
  */
 const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
                                                       const json_t *object);
-/* Reports the most severe write failure as the job's condition, unless the job runs. */
+/* Reports the most severe write failure as the job's condition. While the job runs, only a failure
+ * that fails the job is reported (ObjectRefused): with fewer pods than wanted it still runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* True when the installed definition is older than this program, so that nothing may be created. */
 bool job_plan_is_outdated(struct job_plan *plan);
-/* For a job that has ended. True: spec.ttlSecondsAfterFinished is over, so its pods are deleted
- * now. If it is not over and pods exist, asks for a pass at the time at which it will be. */
+/* For a job that has ended. True: spec.ttlSecondsAfterFinished is over, and the caller
+ * (plan_decide.c) deletes its pods in this pass. If it is not over and pods exist, asks for a pass
+ * at the time at which it will be. *ret_succeeded: how the job has ended. */
 bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded);

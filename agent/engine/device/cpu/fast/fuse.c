@@ -42,7 +42,7 @@ bool fuse_is_picture(const struct schedule *schedule, int slot) {
 }
 
 // Whether products of a window's fields fit into an int.
-bool fuse_is_modest(const struct window *window) {
+bool fuse_window_fits(const struct window *window) {
     bool modest = window->rank == 2;
     for (int i = 1; i < WINDOW_RANK && modest; i++) {
         modest = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX / 8 &&
@@ -245,7 +245,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     struct error err = {0};
     const struct node *node = step->node;
     if (window_of_conv(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
-        !fuse_is_modest(&window)) {
+        !fuse_window_fits(&window)) {
         return false;
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
@@ -398,7 +398,7 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     if (has_indices ||
         window_of_pool(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) <
             0 ||
-        !fuse_is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
+        !fuse_window_fits(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }
     step->state = x_calloc(1, sizeof pool);

@@ -114,8 +114,9 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     const struct fact fact = {TENSOR_FLOAT32, schedule->slots[step->inputs[2]].shape, NULL};
     const struct fact *inputs[] = {&fact};
     forward.input_count = 1;
-    if (window_of_pool(&forward, inputs, &pool.window, &err) < 0 || !fuse_is_modest(&pool.window) ||
-        pool.window.dilation[1] != 1 || pool.window.dilation[2] != 1) {
+    if (window_of_pool(&forward, inputs, &pool.window, &err) < 0 ||
+        !fuse_window_fits(&pool.window) || pool.window.dilation[1] != 1 ||
+        pool.window.dilation[2] != 1) {
         return;
     }
     step->state = x_calloc(1, sizeof pool);

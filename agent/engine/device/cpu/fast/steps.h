@@ -6,12 +6,12 @@
 #include "agent/engine/device/cpu/fast/conv.h"
 #include "agent/engine/ops/infer/window.h"
 
-/* slot->layout of this device: 0 is row-major. */
+/* Bits of slot->layout of this device; 0 is row-major. */
 enum layout {
-    LAYOUT_BLOCKED = 1,
-    LAYOUT_AFFINE = 2, /* blocked; a scale and a shift per picture and channel are stored behind the
-                          values, and the step that reads the values still has to apply them */
-    LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: that step has to apply a relu after them, too */
+    LAYOUT_BLOCKED = 1, /* channels in groups of vector_ops.block; set with each of the others */
+    LAYOUT_AFFINE = 2,  /* a scale and a shift per picture and channel are stored behind the values,
+                           and the step that reads the values still has to apply them */
+    LAYOUT_RELU = 4,    /* with LAYOUT_AFFINE: that step has to apply a relu after them, too */
 };
 
 /* A convolution with what was fused into it; the state of its step. */
@@ -21,11 +21,13 @@ struct conv_step {
     struct conv_step *first;
     struct conv_shape shape;
     struct conv_source source; /* scale and shift: owned */
-    const void *norm_key;      /* a folded batch normalisation's scale; NULL: none */
+    const void *norm_key;      /* which batch normalisation is folded into the weights: the address
+                                  of its scale, for the key of the cached weights; NULL: none */
     bool normed;               /* an instance normalisation (gamma, beta, epsilon) follows ... */
     bool relu_after_norm;      /* ... and a relu follows that */
     const float *gamma, *beta;
-    float epsilon, low, high;
+    float epsilon;
+    float low, high; /* the result is clamped to [low, high] (relu, clip); infinities: it is not */
     int add; /* index, among the step's inputs, of a value that is added to the result (a residual
                 connection); -1: none */
     /* Set when the layouts are known. */
@@ -38,11 +40,12 @@ struct conv_step {
 
 /* An addition, or a relu or clip alone; the state of its step. */
 struct combine_step {
-    bool adds; /* two operands */
-    float low, high;
+    bool adds;       /* two operands */
+    float low, high; /* as in conv_step */
     int in_layout[2], out_layout;
 };
 
+/* A maximum pool, or the gradient of one; the state of its step. */
 struct pool_step {
     struct window window;
     int out_layout;
@@ -82,13 +85,19 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 /* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
                  float *ret_high);
-/* True if the window has two dimensions, and products of its fields fit into an int. */
-bool fuse_is_modest(const struct window *window);
+/* True if the window has two dimensions, and is so small that products of its fields fit into an
+ * int. */
+bool fuse_window_fits(const struct window *window);
 
 /* fuse.c: gives convolutions, additions and pools the kernels of this device and fuses their
  * neighbours. */
 void fuse_steps(struct schedule *schedule);
 
+/* The functions step_x_prepare complete a step's state: they copy the chosen layouts of its inputs
+ * and outputs into it; some set step->scratch_bytes; convolutions also choose an algorithm and pack
+ * their weights. cpu_prepare (../prepare.c) calls them once per step, after fuse_steps and
+ * layout_choose and before the first run. step_conv_free frees the state of a convolution, a struct
+ * conv_step, which owns memory; the other states are freed with free. */
 void step_conv_free(void *state);
 void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void step_combine_prepare(struct schedule *schedule, struct step *step);
@@ -105,9 +114,13 @@ void step_unary_try(const struct schedule *schedule, struct step *step);
  * fused: then the fused step is at the relu's place in the schedule, and `step` is empty. */
 void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
-/* The tensor is float32 with four dimensions. */
+/* The tensor, float32 with four dimensions and in this layout (bits of enum layout), as conv_run
+ * reads or writes it: its data, and where its scales and shifts are. Borrows tensor->data. */
 struct conv_operand step_operand(const struct vector_ops *ops, const struct tensor *tensor,
                                  int layout);
+/* Bytes of a tensor of this shape [n, c, h, w] in a blocked layout. */
 size_t step_layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
+/* What a reader still has to apply (struct pending, vector.h) to the values of picture n in this
+ * block of channels: scale, shift and relu. shape: [n, c, h, w]. Borrows operand->affine. */
 struct pending step_pending(const struct vector_ops *ops, const struct conv_operand *operand,
                             const struct shape *shape, int n, int block);
