@@ -72,7 +72,7 @@ static int check_type(const json_t *schema, const json_t *value, const char *fie
             return 0;
         }
         return error_set(err, ERROR_INVALID, "%s: must be a whole number or text, not %s", field,
-                         json_is_real(value) ? "a broken number" : type_name(value));
+                         json_is_real(value) ? "a fraction" : type_name(value));
     }
     const char *type = tree_text(schema, "type", NULL);
     if (!type || has_type(value, type)) {
@@ -83,7 +83,7 @@ static int check_type(const json_t *schema, const json_t *value, const char *fie
         told = strcmp(types[i].name, type) == 0 ? types[i].told : told;
     }
     return error_set(err, ERROR_INVALID, "%s: must be %s, not %s", field, told,
-                     json_is_real(value) ? "a broken number" : type_name(value));
+                     json_is_real(value) ? "a fraction" : type_name(value));
 }
 
 static int check_enum(const json_t *schema, const json_t *value, const char *field,
@@ -129,8 +129,8 @@ static int check_pattern(const json_t *schema, const char *text, const char *fie
         return 0;
     }
     const char *about = tree_text(schema, "description", NULL);
-    return error_set(err, ERROR_INVALID, "%s: \"" TEXT_SHOWN "\" does not fit %s%s%s", field, text,
-                     pattern, about ? ": " : "", about ? about : "");
+    return error_set(err, ERROR_INVALID, "%s: \"" TEXT_SHOWN "\" does not match %s%s%s", field,
+                     text, pattern, about ? ": " : "", about ? about : "");
 }
 
 static int check_string(const json_t *schema, const json_t *value, const char *field,
@@ -140,12 +140,12 @@ static int check_string(const json_t *schema, const json_t *value, const char *f
     int64_t min = tree_integer(schema, "minLength", 0);
     int64_t max = tree_integer(schema, "maxLength", INT64_MAX);
     if (count < min) {
-        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at least %lld are required",
-                         field, (long long)count, (long long)min);
+        return error_set(err, ERROR_INVALID, "%s: has %lld character%s, at least %lld are required",
+                         field, (long long)count, count == 1 ? "" : "s", (long long)min);
     }
     if (count > max) {
-        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at most %lld are allowed",
-                         field, (long long)count, (long long)max);
+        return error_set(err, ERROR_INVALID, "%s: has %lld character%s, at most %lld are allowed",
+                         field, (long long)count, count == 1 ? "" : "s", (long long)max);
     }
     return check_pattern(schema, text, field, err);
 }
@@ -160,8 +160,8 @@ static int check_number(const json_t *schema, const json_t *value, const char *f
                          number, json_number_value(min));
     }
     if (max && number > json_number_value(max)) {
-        return error_set(err, ERROR_INVALID, "%s: is %.15g, at most %.15g is taken", field, number,
-                         json_number_value(max));
+        return error_set(err, ERROR_INVALID, "%s: is %.15g, at most %.15g is allowed", field,
+                         number, json_number_value(max));
     }
     return 0;
 }

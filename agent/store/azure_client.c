@@ -485,6 +485,7 @@ int azure_refuse(const struct azure_account *account, const struct azure_call *c
         return error_set(err, call->err.kind ? call->err.kind : ERROR_BUG, "%.150s: %.300s%s", path,
                          call->err.text, tries);
     }
-    return error_set(err, kind_of(call), "%.300s: the storage says %d%s%s%s%s", path, call->status,
-                     *call->code ? " " : "", call->code, hint(call, room, sizeof room), tries);
+    return error_set(err, kind_of(call), "%.300s: the storage answered %d%s%s%s%s", path,
+                     call->status, *call->code ? " " : "", call->code,
+                     hint(call, room, sizeof room), tries);
 }

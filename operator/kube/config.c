@@ -5,6 +5,7 @@
 #include "lib/text/base64.h"
 #include "operator/manifest.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -190,7 +191,9 @@ static int take_user(struct config *config, const json_t *user, struct error *er
         return -1;
     }
     if (!config->client_certificate_pem != !config->client_key_pem) {
-        return error_set(err, ERROR_INVALID, "client-certificate and client-key belong together");
+        return error_set(err, ERROR_INVALID,
+                         "client-certificate and client-key belong together: %s is missing",
+                         config->client_key_pem ? "client-certificate" : "client-key");
     }
     config->token = copy_text(user, "token");
     config->token_file = copy_text(user, "tokenFile");
@@ -208,6 +211,23 @@ static const json_t *find_entry(const json_t *merged, const char *list, const ch
     return json_object_get(json_object_get(merged, list), name);
 }
 
+static int unknown_context(const json_t *merged, const char *name, const char *chosen,
+                           struct error *err) {
+    char known[300] = "";
+    const char *context;
+    json_t *ignored;
+    size_t size = 0;
+    json_object_foreach(json_object_get(merged, "contexts"), context, ignored) {
+        size += (size_t)snprintf(known + size, sizeof known - size, "%s%.80s", size ? ", " : "",
+                                 context);
+        if (size >= sizeof known) {
+            break; /* cut */
+        }
+    }
+    return error_set(err, ERROR_INVALID, "%s: there is no context %s, expected one of: %s", name,
+                     chosen, *known ? known : "(it has none)");
+}
+
 int config_choose(const json_t *merged, const char *name, const char *context,
                   struct config **ret_config, struct error *err) {
     AUTO(config_freep) struct config *config = x_calloc(1, sizeof *config);
@@ -217,7 +237,7 @@ int config_choose(const json_t *merged, const char *name, const char *context,
     }
     const json_t *body = find_entry(merged, "contexts", chosen);
     if (!body) {
-        return error_set(err, ERROR_INVALID, "%s: there is no context %s", name, chosen);
+        return unknown_context(merged, name, chosen, err);
     }
     config->name = x_printf("context %s of %s", chosen, name);
     const char *cluster_name = tree_text(body, "cluster", ""),

@@ -43,7 +43,9 @@ struct head {
 };
 
 static int malformed(struct error *err) {
-    return error_set(err, ERROR_INVALID, "invalid header: not as numpy.save writes it");
+    return error_set(err, ERROR_INVALID,
+                     "invalid header: expected a dictionary of descr, "
+                     "fortran_order and shape, as numpy.save writes it");
 }
 
 static void skip_space(struct head *head) {
@@ -101,7 +103,9 @@ static int read_type(struct head *head, struct error *err) {
     size_t size = 0;
     skip_space(head);
     if (head->at < head->end && *head->at == '[') {
-        return error_set(err, ERROR_UNSUPPORTED, "its elements are structures of fields");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "its elements are structures, expected numbers or "
+                         "booleans; save each field as an array of its own");
     }
     if (!read_string(head, &text, &size)) {
         return malformed(err);
@@ -145,6 +149,7 @@ static bool read_size(struct head *head, int64_t *ret_size) {
 
 static int read_shape(struct head *head, struct error *err) {
     struct npy *npy = &head->npy;
+    int rank = 0;
     if (!skip(head, '(')) {
         return malformed(err);
     }
@@ -153,14 +158,19 @@ static int read_shape(struct head *head, struct error *err) {
         if (!read_size(head, &size)) {
             return malformed(err);
         }
-        if (npy->rank == NPY_RANK_MAX) {
-            return error_set(err, ERROR_UNSUPPORTED, "it has more than %d axes", NPY_RANK_MAX);
+        if (rank < NPY_RANK_MAX) {
+            npy->dims[rank] = size;
         }
-        npy->dims[npy->rank++] = size;
+        rank++;
         if (!skip(head, ',') && !(skip_space(head), head->at < head->end && *head->at == ')')) {
             return malformed(err);
         }
     }
+    if (rank > NPY_RANK_MAX) {
+        return error_set(err, ERROR_UNSUPPORTED, "it has %d axes, at most %d are read", rank,
+                         NPY_RANK_MAX);
+    }
+    npy->rank = rank;
     head->has_shape = true;
     return 0;
 }
@@ -198,21 +208,25 @@ static int read_entries(struct head *head, struct error *err) {
 
 static int measure(struct npy *npy, struct error *err) {
     if (npy->rank == 0) {
-        return error_set(err, ERROR_INVALID, "it is a scalar, slices along an axis are expected");
+        return error_set(err, ERROR_INVALID,
+                         "its shape is () (a scalar), expected at least one axis");
     }
     npy->slice_bytes = (int64_t)types[npy->type].bytes;
     for (int i = 1; i < npy->rank; i++) {
         if (npy->dims[i] == 0) {
-            return error_set(err, ERROR_INVALID, "its slices have no elements");
+            return error_set(err, ERROR_INVALID,
+                             "its slices have no elements: axis %d has length 0", i);
         }
         if (npy->dims[i] > NPY_SLICES_BYTES / npy->slice_bytes) {
-            return error_set(err, ERROR_INVALID, "its slices are larger than %d MiB",
-                             NPY_SLICES_BYTES >> 20);
+            return error_set(err, ERROR_INVALID,
+                             "its slices are larger than %d MiB: axis %d has length %lld",
+                             NPY_SLICES_BYTES >> 20, i, (long long)npy->dims[i]);
         }
         npy->slice_bytes *= npy->dims[i];
     }
     if (npy->dims[0] > INT64_MAX / 2 / npy->slice_bytes) {
-        return error_set(err, ERROR_INVALID, "it has too many elements");
+        return error_set(err, ERROR_INVALID, "its shape is too large: %lld slices of %lld bytes",
+                         (long long)npy->dims[0], (long long)npy->slice_bytes);
     }
     return 0;
 }
@@ -268,8 +282,10 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
     }
     int64_t wanted = ret_npy->head_bytes + ret_npy->dims[0] * ret_npy->slice_bytes;
     if (info.size_bytes != wanted) {
-        return error_set(err, ERROR_INVALID, "%s/%s: has %lld bytes, its array %lld",
-                         store_path(store), name, (long long)info.size_bytes, (long long)wanted);
+        return error_set(err, ERROR_INVALID, "%s/%s: has %lld bytes, expected %lld: %s",
+                         store_path(store), name, (long long)info.size_bytes, (long long)wanted,
+                         info.size_bytes < wanted ? "it is truncated"
+                                                  : "there is more after its array");
     }
     *ret_info = info;
     return 0;
@@ -307,8 +323,10 @@ int npy_read(const struct npy_object *object, struct npy_range range, void **ret
     int64_t value_bytes = slice_values * (int64_t)types[npy->type].value_bytes;
     const char *folder = store_path(object->store);
     if (range.count > NPY_SLICES_BYTES / value_bytes) {
-        return error_set(err, ERROR_INVALID, "%s/%s: %lld slices are more than %d MiB", folder,
-                         object->name, (long long)range.count, NPY_SLICES_BYTES >> 20);
+        return error_set(err, ERROR_INVALID,
+                         "%s/%s: %lld slices are more than %d MiB; a smaller spec.miniBatchSize "
+                         "reads fewer at a time",
+                         folder, object->name, (long long)range.count, NPY_SLICES_BYTES >> 20);
     }
     size_t wanted = (size_t)(range.count * npy->slice_bytes), size = 0;
     AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);

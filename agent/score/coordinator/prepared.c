@@ -216,8 +216,10 @@ static int try_input(const struct job *job, struct prepared_job *prepared, struc
         prepared->media->lines && prepared->media->lines->is_batch ? 1 : job->batch_items;
     if ((prepared->form == SINK_PARTS || prepared->form == SINK_PACKS) &&
         !prepared->media->writer_open) {
-        return error_set(err, ERROR_INVALID, "spec.output.mode: PerFile is not for spec.input.%s",
-                         prepared->media->name);
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.output.mode: PerFile is not for spec.input.%s, expected AppendRow or SummaryOnly",
+            prepared->media->name);
     }
     if (prepared->media->lines) {
         return try_lines(job, prepared, err);
@@ -226,9 +228,13 @@ static int try_input(const struct job *job, struct prepared_job *prepared, struc
         return -1;
     }
     prepared->items = prepared->media->count(prepared->listing);
-    return prepared->items > 0 ? 0
-                               : error_set(err, ERROR_INVALID, "spec.input.%s: the input is empty",
-                                           prepared->media->name);
+    if (prepared->items > 0) {
+        return 0;
+    }
+    const json_t *input =
+        json_object_get(json_object_get(job->spec, "input"), prepared->media->name);
+    return error_set(err, ERROR_INVALID, "spec.input.%s: %.300s has no items",
+                     prepared->media->name, tree_text(input, "path", "the input"));
 }
 
 /* A cell can be leased as soon as all its lines are known. */
@@ -320,7 +326,9 @@ int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t 
     const char *path =
         json_string_value(json_is_object(line) ? json_object_get(line, "name") : line);
     return path ? buffer_append(name, path, strlen(path), err)
-                : error_set(err, ERROR_INVALID, "item %lld has no name", (long long)item);
+                : error_set(err, ERROR_INVALID,
+                            "the stored list of the input has no name for item %lld",
+                            (long long)item);
 }
 
 int prepared_compare(struct prepared_job *prepared, struct error *err) {
@@ -329,11 +337,16 @@ int prepared_compare(struct prepared_job *prepared, struct error *err) {
     if (!prepared->list || list_compare(prepared->list, &is_same, &lines, err) < 0 || is_same) {
         return err->kind ? -1 : 0;
     }
+    const char *unit = prepared->media->lines->is_batch ? "mini-batches" : "items";
+    if (lines == prepared->items) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.input.%s: %lld %s, but not those with which this run began: choose "
+                         "another output",
+                         prepared->media->name, (long long)lines, unit);
+    }
     return error_set(err, ERROR_INVALID,
-                     "spec.input.%s: %lld %s when this run began, %lld now, or others: choose "
-                     "another output",
-                     prepared->media->name, (long long)prepared->items,
-                     prepared->media->lines->is_batch ? "mini-batches" : "items", (long long)lines);
+                     "spec.input.%s: %lld %s when this run began, %lld now: choose another output",
+                     prepared->media->name, (long long)prepared->items, unit, (long long)lines);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

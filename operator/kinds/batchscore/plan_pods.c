@@ -189,7 +189,7 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
         return true;
     case POD_PHASE_LEAVING:
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
-                       "the coordinator %.80s is leaving; a new one follows when it is gone",
+                       "the coordinator %.80s is terminating; a new one follows when it is gone",
                        newest->name);
         if (newest->gone_ms > 0) {
             job_plan_wake(&plan->job, newest->gone_ms + JOB_PLAN_LOST_MS);

@@ -179,7 +179,7 @@ void disttrain_say(struct disttrain_plan *gang, const struct gang_place *places)
     } else if (hub->stage == POD_PHASE_LEAVING) {
         conditions_set(
             conditions, CONDITIONS_UNDER_WAY, "Restarting",
-            "pod %.80s, which leads the others, is leaving; all start again when another "
+            "pod %.80s, which leads the others, is terminating; all start again when another "
             "is in its place",
             hub->name);
     } else {

@@ -36,8 +36,8 @@ char *job_plan_termination_message(const struct pod_phase *phase) {
         return words;
     }
     return phase->exit_code < 0
-               ? x_printf("pod %s was taken away%s%s", phase->name, *phase->reason ? ": " : "",
-                          phase->reason)
+               ? x_printf("pod %s ended without an exit code%s%s", phase->name,
+                          *phase->reason ? ": " : "", phase->reason)
                : x_printf("pod %s ended with exit code %d%s%s", phase->name, phase->exit_code,
                           *phase->reason ? ", " : "", phase->reason);
 }

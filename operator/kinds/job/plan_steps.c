@@ -25,7 +25,8 @@ static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
         return;
     }
     job_plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
-                   phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
+                   phase->name,
+                   phase->stage == POD_PHASE_DEAD ? "ended without an exit code" : "is terminating",
                    *phase->reason ? ": " : "", phase->reason, next);
 }
 
@@ -57,9 +58,10 @@ static const struct failure_row {
     bool with_text, fails, stalls;
 } failure_rows[] = {
     /* the most severe last; that a kind is missing is for the job's kind to say */
-    {WRITE_FAILURE_LEAVING, "Pending", " of an earlier job of this name is not gone yet", false,
+    {WRITE_FAILURE_LEAVING, "Pending",
+     " of an earlier job of this name still exists; the job waits until it is deleted", false,
      false, false},
-    {WRITE_FAILURE_DENIED, "Denied", " cannot be made now: ", true, false, false},
+    {WRITE_FAILURE_DENIED, "Denied", " cannot be created now: ", true, false, false},
     {WRITE_FAILURE_TAKEN, "NameTaken",
      " exists and is not this job's; delete it, or give the job another name", false, false, true},
     {WRITE_FAILURE_REFUSED, "ObjectRefused", " is refused by the cluster: ", true, true, false},

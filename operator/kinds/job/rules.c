@@ -37,14 +37,17 @@ const char *job_only_one(const json_t *object, const char *const *names, size_t 
 
 int job_check_place(const json_t *spec, const char *field, const char *path, struct error *err) {
     if (job_has_parent_part(path)) {
-        return job_refuse(err, field, "a part .. is refused, a path stays in its volume");
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s: a part .. is refused, a path stays in its volume: %.100s", field,
+                         path);
     }
     const json_t *place = job_place(spec, path);
     if (!place) {
-        return job_refuse(
-            err, field,
-            "is neither in a volume of spec.volumes nor in an account of spec.stores (a "
-            "path is VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path)");
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s: is neither in a volume of spec.volumes nor in an account of "
+                         "spec.stores (a path is VOLUME/path/in/it or "
+                         "az://ACCOUNT/CONTAINER/path): %.100s",
+                         field, path);
     }
     if (json_object_get(place, "emptyDir")) {
         return job_refuse(
@@ -63,8 +66,8 @@ int job_check_written(const json_t *spec, const char *field, const char *need, s
     const char *path = tree_text(spec, field, NULL);
     if (path && tree_bool(job_place(spec, path), "readOnly", false)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.%s: is in a %s with readOnly: true; %s that can be written", field,
-                         text_starts(path, "az://") ? "store" : "volume", need);
+                         "spec.%s: is in a %s with readOnly: true; %s that can be written: %.100s",
+                         field, text_starts(path, "az://") ? "store" : "volume", need, path);
     }
     return 0;
 }
@@ -83,14 +86,16 @@ int job_check_environment(const json_t *spec, const char *field, struct error *e
     json_t *ignored;
     json_object_foreach(tree_get(spec, field), name, ignored) {
         if (!is_variable(name) || text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0) {
-            return job_refuse(err, field,
-                              "has an invalid variable name (letters, digits, _ . -) or a reserved "
-                              "one (POD_IP, WINDLASS_...)");
+            return error_set(err, ERROR_INVALID,
+                             "spec.%s: has an invalid variable name (letters, digits, _ . -) or a "
+                             "reserved one (POD_IP, WINDLASS_...): %.100s",
+                             field, name);
         }
         if (tree_find(json_object_get(spec, "volumes"), "name", name)) {
-            return job_refuse(err, field,
-                              "has a variable named as a volume, which holds that volume's "
-                              "folder; give it another name");
+            return error_set(err, ERROR_INVALID,
+                             "spec.%s: has a variable named as a volume, which holds that "
+                             "volume's folder; give it another name: %.100s",
+                             field, name);
         }
     }
     return 0;
@@ -146,9 +151,11 @@ static int check_volume(const json_t *volume, size_t index, struct error *err) {
     }
     static const char *const paths[] = {"mountPath", "hostPath.path", "nfs.path"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        if (job_has_parent_part(tree_text(volume, paths[i], ""))) {
-            return error_set(err, ERROR_INVALID, "spec.volumes[%zu].%s: a part .. is refused",
-                             index, paths[i]);
+        const char *path = tree_text(volume, paths[i], "");
+        if (job_has_parent_part(path)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.volumes[%zu].%s: a part .. is refused: %.100s", index, paths[i],
+                             path);
         }
     }
     if (text_starts(tree_text(volume, "name", ""), "windlass-")) {
@@ -178,7 +185,9 @@ static int check_volumes(const json_t *volumes, struct error *err) {
             AUTO(text_freep) char *other = job_mount_path(json_array_get(volumes, k));
             if (strcmp(mount, other) == 0) {
                 return error_set(err, ERROR_INVALID,
-                                 "spec.volumes: two volumes have the same mountPath");
+                                 "spec.volumes: two volumes have the same mountPath: %.100s of "
+                                 "spec.volumes[%zu] and spec.volumes[%zu]",
+                                 mount, k, i);
             }
         }
     }

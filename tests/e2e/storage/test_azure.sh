@@ -79,13 +79,13 @@ remember "${old_keys[@]}"
 round_trip() {
     echo "some bytes" | store put $here a/b && store get $here a/b && [ "$(cat "$work/out")" = "some bytes" ] &&
         store list $here a/ && [ "$(cat "$work/out")" = "a/b 11" ] && store stat $here a/b && store probe $here &&
-        store remove $here a/b && says 3 "not-found: $here/a/b: the storage says 404 BlobNotFound" get $here a/b
+        store remove $here a/b && says 3 "not-found: $here/a/b: the storage answered 404 BlobNotFound" get $here a/b
 }
 check "with a key" round_trip
 wrong_key() {
     secret films/azurestorageaccountkey "$(head -c 64 /dev/urandom | base64 -w0)"
     remember "$(cat "$azurite/stores/films/azurestorageaccountkey")"
-    says 3 "denied: $here: the storage says 400 InvalidAuthenticationInfo" probe $here
+    says 3 "denied: $here: the storage answered 400 InvalidAuthenticationInfo" probe $here
 }
 check "a wrong key is refused" wrong_key
 no_key() {
@@ -107,11 +107,11 @@ echo here | store put $here held
 
 ##### SAS
 check "with a SAS" eval 'as_sas "$(sas rwdl 60)"; round_trip'
-check "a SAS that may only read" eval 'as_sas "?$(sas rl 60)"; store get $here held && says 3 "denied: $here: the storage says 403" put $here x'
+check "a SAS that may only read" eval 'as_sas "?$(sas rl 60)"; store get $here held && says 3 "denied: $here: the storage answered 403" put $here x'
 check "no SAS at all" eval 'as_sas "sv=2021&x=1"; says 3 "azurestorageaccountsastoken: not a shared access signature" get $here held'
 later_sas() { sleep 2; as_sas "$(sas rwdl 60)"; }
 check "a SAS is replaced before it ends" eval 'as_sas "$(sas rwdl 7)"; holds held 10 later_sas'
-check "a SAS has ended" eval 'as_sas "$(sas rwdl 3)"; ! holds held 6 >/dev/null && grep -q "^denied: $here/held: the storage says 403" "$work/held"'
+check "a SAS has ended" eval 'as_sas "$(sas rwdl 3)"; ! holds held 6 >/dev/null && grep -q "^denied: $here/held: the storage answered 403" "$work/held"'
 as_key
 new_keys() {
     tests/azurite/start.sh stop "$azurite"
@@ -191,7 +191,7 @@ after_busy() {
 check "Retry-After is kept" after_busy
 wrong_clock() {
     faults "[{\"status\": 403, \"date\": \"$(LC_ALL=C date -u -d "$1" '+%a, %d %b %Y %T GMT')\"}]"
-    says 3 "denied: $here: the storage says 403: this machine's clock is " probe $here && grep -qE "clock is [0-9]+ s $2\$" "$work/err"
+    says 3 "denied: $here: the storage answered 403: this machine's clock is " probe $here && grep -qE "clock is [0-9]+ s $2\$" "$work/err"
     local code=$?
     faults '[]'
     return $code
@@ -200,13 +200,13 @@ check "a clock that is behind is reported" wrong_clock '+2 hours' behind
 check "and one that is ahead" wrong_clock '-2 hours' ahead
 lost_create() {
     faults '[{"method": "PUT", "path": "lost$", "cutBefore": true, "times": 1}]'
-    says 3 "conflict: $here/lost: the storage says 409 BlobAlreadyExists: already exists" create $here lost || return
+    says 3 "conflict: $here/lost: the storage answered 409 BlobAlreadyExists: already exists" create $here lost || return
     store stat $here lost
 }
 check "the answer to what was created is lost" lost_create
 check "the answer to what replaces is lost" eval \
     'faults "[{\"method\": \"PUT\", \"path\": \"again$\", \"cutBefore\": true, \"times\": 3}]"; store put $here again </dev/null && store stat $here again'
-check "a storage that stays busy" eval 'faults "[{\"status\": 503}]"; says 3 "busy: $here: the storage says 503 (6 tries)" probe $here; code=$?; faults "[]"; [ $code -eq 0 ]'
+check "a storage that stays busy" eval 'faults "[{\"status\": 503}]"; says 3 "busy: $here: the storage answered 503 (6 tries)" probe $here; code=$?; faults "[]"; [ $code -eq 0 ]'
 slow_probe() {
     local start=$SECONDS # the first request is that of opening
     faults '[{"method": "HEAD", "stallSeconds": 0, "times": 1}, {"method": "HEAD", "stallSeconds": 20}]'

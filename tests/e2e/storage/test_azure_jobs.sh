@@ -209,7 +209,7 @@ check "an output in it is refused by its field" writes_input
 stores=$open
 writes_denied() {
     run rows az://results/tests/data - az://films/tests/made "$pictures" "$program" AppendRow
-    [ "$code" -ne 0 ] && grep -q "spec.output.path: az://films/tests/made/rows: the storage says 403" "$work/log"
+    [ "$code" -ne 0 ] && grep -q "spec.output.path: az://films/tests/made/rows: the storage answered 403" "$work/log"
 }
 check "and where the manifest does not say so, by the storage" writes_denied
 large() {
@@ -228,9 +228,9 @@ refuses() { # CODE TEXT run...
 }
 from=az://results/tests/data
 check "no such folder" refuses 2 "spec.input.files.path: az://results/tests/none/in: no file in it matches" x az://results/tests/none $from/scripts $from "$pictures" "$network"
-check "no such film" refuses 2 "spec.input.video.path: az://results/tests/data/none.mp4: the storage says 404" x $from $from/scripts $from '{video: {path: {in}/none.mp4}}' "$network"
+check "no such film" refuses 2 "spec.input.video.path: az://results/tests/data/none.mp4: the storage answered 404" x $from $from/scripts $from '{video: {path: {in}/none.mp4}}' "$network"
 check "a film that stands for a folder" refuses 2 "spec.input.video.path: az://results/tests/data/folder.mp4: is a folder, not an object" x $from $from/scripts $from '{video: {path: {in}/folder.mp4}}' "$network"
-check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/data/none.onnx: the storage says 404" x $from $from $from "$film" '{onnx: {path: {scripts}/none.onnx}}'
+check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/data/none.onnx: the storage answered 404" x $from $from $from "$film" '{onnx: {path: {scripts}/none.onnx}}'
 check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: container not found" x $from $from/scripts az://results/nowhere "$film" "$network"
 check "a film that the result would replace" refuses 2 "the result would replace the input" data $from $from/scripts az://results/tests "$film" "$network"
 check "a film that the rows would replace" refuses 2 "$from/film.mp4 is the input itself" data $from $from/scripts az://results/tests "$film" "$classes" "AppendRow, appendRowFileName: film.mp4"

@@ -61,7 +61,7 @@ static void test_checks(void) {
         {"{\"maybe\":null}", NULL},
         {"{\"ratio\":0.5,\"flag\":true}", NULL},
         {"{\"ratio\":1}", NULL},
-        {"{\"ratio\":1.5}", "spec.ratio: is 1.5, at most 1 is taken"},
+        {"{\"ratio\":1.5}", "spec.ratio: is 1.5, at most 1 is allowed"},
         {"{\"ratio\":-1}", "spec.ratio: is -1, at least 0 is needed"},
         {"{\"flag\":\"true\"}", "spec.flag: must be true or false, not text"},
         {"{\"set\":[\"a\",\"b\"]}", NULL},

@@ -53,7 +53,7 @@ static void test_what_is_refused(void) {
     } rows[] = {
         {"", "", NULL, "F: cluster k: server is '', expected an address that starts with https://"},
         {"server: 'h:6443'", "", NULL, "F: cluster k: server is 'h:6443'"},
-        {server, "", "other", "F: there is no context other"},
+        {server, "", "other", "F: there is no context other, expected one of: c"},
         {"server: 'https://h', certificate-authority-data: '*'", "", NULL,
          "F: cluster k: certificate-authority-data: not base64"},
         {"server: 'https://h', certificate-authority: none.crt", "", NULL,
@@ -61,7 +61,8 @@ static void test_what_is_refused(void) {
         {"server: 'https://h', certificate-authority-data: Q0E=, insecure-skip-tls-verify: true",
          "", NULL, "exclude each other"},
         {server, "client-key-data: S0VZ", NULL,
-         "F: user u: client-certificate and client-key belong together"},
+         "F: user u: client-certificate and client-key belong together: client-certificate is "
+         "missing"},
         {server, "auth-provider: {name: azure}", NULL, "kubelogin convert-kubeconfig"},
         {server, "username: a, password: b", NULL, "F: user u: username and password were removed"},
         {server, "as: somebody", NULL, "(impersonation) is not supported"},
