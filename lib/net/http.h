@@ -25,8 +25,8 @@ const char *http_answer_header(const struct http_answer *answer, const char *nam
  * Or there is none: then answer is NULL, and err is one of
  *   UNAVAILABLE  no connection, or a broken one
  *   TIMEOUT      one of the three limits
- *   DENIED       the server's certificate is refused: not the expected one, of an unknown authority,
- *                for another name, or expired
+ *   DENIED       the server's certificate is refused: not the expected one, by an unknown
+ *                authority, for another name, or expired
  *   EXHAUSTED    the body is larger than max_bytes
  *   INVALID      a bad address or client certificate
  * or the error that `received` returned. is_sent is false when the server cannot have received the

@@ -12,7 +12,7 @@ struct controller;
 struct written {
     const char *namespace, *name; /* of the resource that was reconciled */
     enum cluster_verb verb;
-    const json_t *object;    /* as it was sent */
+    const json_t *object; /* as it was sent */
     /* As the API server stored it (of a created Pod, Secret or Event perhaps only the metadata);
      * NULL after a deletion and after a failure. */
     const json_t *stored;

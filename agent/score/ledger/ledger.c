@@ -394,7 +394,8 @@ static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
     return MIN(run_ms, wait_ms);
 }
 
-static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked) {
+static bool take_expired(struct ledger *ledger, int64_t now_ms,
+                         struct ledger_revoked *ret_revoked) {
     int index = -1;
     if (now_ms < next_expired(ledger, &index) || index < 0) {
         return false;
@@ -418,7 +419,8 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_re
     return true;
 }
 
-bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms, struct ledger_revoked *ret_revoked) {
+bool ledger_next_revoked(struct ledger *ledger, int64_t now_ms,
+                         struct ledger_revoked *ret_revoked) {
     int32_t lease = -1;
     int slot = -1;
     if (take_told(ledger, ret_revoked) || take_expired(ledger, now_ms, ret_revoked)) {

@@ -92,11 +92,17 @@ static int compare(struct store *output, const char *name, const json_t *then, c
                          field, change, path, name);
     }
     if (has_changed(then, now, "items") || has_changed(then, now, "input")) {
+        long long before = tree_integer(then, "items", 0), after = tree_integer(now, "items", 0);
+        if (before == after) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.input: %lld items, but not those with which this run began "
+                             "(%s/%s): choose another output",
+                             after, path, name);
+        }
         return error_set(err, ERROR_INVALID,
-                         "spec.input: %lld items when this run began, %lld now, or others (%s/%s): "
-                         "choose another output",
-                         (long long)tree_integer(then, "items", 0),
-                         (long long)tree_integer(now, "items", 0), path, name);
+                         "spec.input: %lld items when this run began, %lld now (%s/%s): choose "
+                         "another output",
+                         before, after, path, name);
     }
     return 0;
 }

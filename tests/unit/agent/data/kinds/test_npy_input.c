@@ -96,8 +96,9 @@ static void test_arrays_that_do_not_fit_are_refused(void) {
                   "spec.input.npy.pattern \"*.npy\" and has slices");
     check_refused("out/in", "x", "spec.input.npy.path: \"x\" is not a position in the input");
     put_array("short/a.npy", 2, ", 4");
-    check_refused("out/short", NULL,
-                  "spec.input.npy.path: out/short/a.npy: has 94 bytes, expected 102: it is truncated");
+    check_refused(
+        "out/short", NULL,
+        "spec.input.npy.path: out/short/a.npy: has 94 bytes, expected 102: it is truncated");
 }
 
 static void test_a_worker_gets_every_slice(void) {
