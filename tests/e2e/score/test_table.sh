@@ -216,7 +216,7 @@ again() {
     check "a finished run does nothing" [ "$code $(stat -c %Y.%i "$out")" = "0 $before" ]
     echo "3-1,more,rows" >>"$work/data/csv/z.csv"
     run
-    check "with a row more it is refused" [ "$code $(grep -c 'mini-batches when this run began' "$work/log")" = "2 1" ]
+    check "with a row more it is refused" [ "$code $(grep -cE 'mini-batches.* this run began' "$work/log")" = "2 1" ]
     rm -rf "$work/data/out" "$work/state"
     "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
