@@ -53,8 +53,7 @@ static int threads_begin(struct threads_comm *self, struct error *err) {
     while (call == self->vanish_at) {
         pause();
     }
-    return call == self->fail_at ? error_set(err, ERROR_UNAVAILABLE, "call %d failed", call)
-                                 : 0;
+    return call == self->fail_at ? error_set(err, ERROR_UNAVAILABLE, "call %d failed", call) : 0;
 }
 
 static int threads_reduce(struct comm *comm, float *values, size_t count, struct error *err) {
