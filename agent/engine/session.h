@@ -20,7 +20,6 @@ struct session_options {
      * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
      */
     const struct pixel_conversion *pixels_out;
-    bool has_digest; /* session_open computes session_model_digest */
     /* May be NULL. Set to true if session_open fails because of the device, not of the model. */
     bool *ret_is_device;
 };
@@ -34,9 +33,10 @@ NODISCARD int session_open(const char *model_path, const struct session_options 
 void session_free(struct session *session);
 void session_freep(struct session **session);
 
-/* SHA-256, in hex, of the bytes that this session loaded as its model; "" without
- * options->has_digest. Borrowed. */
-const char *session_model_digest(const struct session *session);
+/* The SHA-256, in hex, of the model's file, which this session holds open: another file that takes
+ * its name meanwhile is not read. ERROR_UNAVAILABLE: it cannot be read any more, or is shorter. */
+NODISCARD int session_model_digest(const struct session *session, char hex[static 65],
+                                   struct error *err);
 
 /* Looks for operators that a run would refuse, without running the model. For this, every free
  * dimension of an input (-1) is assumed to be 1 if it is the first one, else 64; what only other

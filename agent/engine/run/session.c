@@ -2,14 +2,12 @@
 #include "agent/engine/session.h"
 
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/graph/resident.h"
 #include "agent/engine/graph/shape_infer.h"
 #include "agent/engine/graph/texts.h"
 #include "agent/engine/model.h"
 #include "agent/engine/onnx/text_values.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/session_state.h"
-#include "lib/digest.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,9 +37,6 @@ int session_open(const char *model_path, const struct session_options *options,
     }
     if (model_open(model_path, &session->model, err) < 0) {
         return -1;
-    }
-    if (options && options->has_digest) { /* before rewriting: large constants are dropped later */
-        digest_sha256(session->model->file->bytes, session->model->file->size, session->digest);
     }
     if (device_open(options ? options->device : NULL, options ? options->threads : 0,
                     &session->device, err) < 0) {
@@ -100,10 +95,6 @@ int session_check(const struct session *session, struct error *err) {
 int session_enter(struct session *session, struct error *err) {
     struct device *device = session->device;
     return device->ops->enter ? device->ops->enter(device, err) : 0;
-}
-
-const char *session_model_digest(const struct session *session) {
-    return session->digest;
 }
 
 void session_free(struct session *session) {

@@ -12,7 +12,6 @@ enum { SESSION_PLANS = 4 }; /* plans that are kept, one per combination of input
 struct session {
     struct model *model;
     struct graph graph; /* the model's graph after all rewriting */
-    char digest[65];    /* see session_model_digest */
     bool returns_pixels;
     struct device *device;
     struct execution_plan *plans[SESSION_PLANS]; /* used by session_run */

@@ -174,10 +174,10 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
     if (trial->kind->open(&options, &scorer, err) < 0) {
         return -1;
     }
-    int result = trial->kind->try_out(scorer, err);
     prepared->files = json_object();
-    if (trial->kind->files) {
-        trial->kind->files(scorer, prepared->files);
+    int result = trial->kind->try_out(scorer, err);
+    if (result == 0 && trial->kind->files) {
+        result = trial->kind->files(scorer, prepared->files, err);
     }
     trial->kind->free(scorer);
     return result;

@@ -492,15 +492,18 @@ int runners_open(const struct runners_options *options, struct runners **ret_run
 }
 
 int runners_list_files(const struct runners *runners, json_t **ret_files, struct error *err) {
-    AUTO(tree_freep) json_t *files = json_object();
-    for (int i = 0; i < runners->count && runners->kind->files; i++) {
-        AUTO(tree_freep) json_t *others = json_object();
-        runners->kind->files(runners->of[i].scorer, i == 0 ? files : others);
-        const char *field = i == 0 ? NULL : run_file_find_change(files, others);
+    AUTO(tree_freep) json_t *files = NULL;
+    for (int i = 0; i < runners->count; i++) {
+        AUTO(tree_freep) json_t *own = json_object();
+        if (runners->kind->files && runners->kind->files(runners->of[i].scorer, own, err) < 0) {
+            return -1;
+        }
+        const char *field = files ? run_file_find_change(files, own) : NULL;
         if (field) {
             return error_set(err, ERROR_UNAVAILABLE, "spec.%s changed while this worker started",
                              field);
         }
+        files = files ? files : TAKE(own);
     }
     *ret_files = TAKE(files);
     return 0;

@@ -65,7 +65,7 @@ struct scorer_kind {
                 struct error *err);
     /* Adds the files that the results depend on, as they were loaded: the spec's field, such as
      * "scorer.onnx.path", and the file's SHA-256 in hex. NULL: there are none. */
-    void (*files)(const struct scorer *scorer, json_t *files);
+    int (*files)(const struct scorer *scorer, json_t *files, struct error *err);
     /* Runs the cheap checks before a job begins. */
     int (*try_out)(struct scorer *scorer, struct error *err);
     /* Blocks until the scorer is ready for a lease. Must be called in the thread that will run the

@@ -177,8 +177,7 @@ static int open_session(const struct scorer_options *options, const char *path,
     char device[DEVICE_NAME] = "";
     name_device(options, device);
     bool is_device = false;
-    struct session_options engine = {
-        .device = device, .has_digest = true, .ret_is_device = &is_device};
+    struct session_options engine = {.device = device, .ret_is_device = &is_device};
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
         engine.pixels_in = &in;
@@ -232,13 +231,17 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     return 0;
 }
 
-static void onnx_files(const struct scorer *scorer, json_t *files) {
-    json_object_set_new(files, "scorer.onnx.path",
-                        json_string(session_model_digest(scorer->session)));
+static int onnx_files(const struct scorer *scorer, json_t *files, struct error *err) {
+    char hex[65];
+    if (session_model_digest(scorer->session, hex, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    json_object_set_new(files, "scorer.onnx.path", json_string(hex));
     if (scorer->postprocess.label_digest[0]) {
         json_object_set_new(files, "scorer.onnx.postprocess.labels",
                             json_string(scorer->postprocess.label_digest));
     }
+    return 0;
 }
 
 /* onnx_open has loaded the network. */

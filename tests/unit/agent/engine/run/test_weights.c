@@ -5,6 +5,7 @@
 #include "agent/engine/session.h"
 
 #include "agent/engine/model.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"
@@ -126,6 +127,26 @@ static void test_weights_come_back_for_new_shapes(void) {
     }
 }
 
+/* At every alignment: the file's memory may have been released where the constants are copies. */
+static void test_the_digest_is_the_files(void) {
+    static const char *const names[] = {"a", "aa", "aaa", "aaaa"};
+    for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+        struct error err = {0};
+        AUTO(session_freep) struct session *session = NULL;
+        AUTO(text_freep) char *bytes = NULL;
+        char wanted[65], seen[65] = "";
+        size_t size = 0;
+        const struct session_options options = {.threads = 1};
+        write_network(names[n]);
+        CHECK_OK(file_read(path, WRITE_BYTES_MAX, &bytes, &size, &err), &err);
+        digest_sha256(bytes, size, wanted);
+        CHECK_OK(session_open(path, &options, &session, &err), &err);
+        CHECK_OK(session_model_digest(session, seen, &err), &err);
+        CHECK_STR(seen, wanted);
+        unlink(path);
+    }
+}
+
 static int run_rows(struct session *session, int64_t rows, int64_t side, struct error *err) {
     struct tensor inputs[2], outputs[16];
     struct error bug = {0};
@@ -211,5 +232,6 @@ int main(void) {
     TEST(test_weights_that_a_fused_step_packs_stay_until_then);
     TEST(test_a_file_that_is_gone_ends_no_process);
     TEST(test_weights_come_back_for_new_shapes);
+    TEST(test_the_digest_is_the_files);
     return TEST_END();
 }
