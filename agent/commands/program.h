@@ -20,6 +20,7 @@ struct program {
     program_main *(*main_of_link)(const char *argv0);
 };
 
-/* Runs what a link stands for, else the command that argv[1] names, else lists the commands.
- * Ignores SIGPIPE, so that a write to a closed pipe is only an error. Returns the exit code. */
+/* Runs the command that a link is named for, else the command that argv[1] names, else lists the
+ * commands. Ignores SIGPIPE, so that a write to a closed pipe is only an error. Returns the exit
+ * code. */
 int program_run(const struct program *program, int argc, char **argv);

@@ -77,7 +77,7 @@ struct media {
     /* Results are added in the order of the lease's items, one for each item that has not failed,
      * and become bytes of the staged output, which must outlive the
      * writer. Pictures of a video may have any size, but all the same one; an odd side grows by one
-     * pixel (the edge repeated), as H.264 in 4:2:0 needs. In the place of a failed frame stands the
+     * pixel (the edge repeated), as H.264 in 4:2:0 needs. A failed frame is replaced by the
      * picture before it, at the start the one after. NULL: the results have no files, and
      * PerFile is refused. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct staged_output *staged,

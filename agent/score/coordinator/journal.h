@@ -116,7 +116,7 @@ NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored
                            void *context, struct error *err);
 /* True: every record added so far is stored. */
 bool journal_is_stored(const struct journal *journal);
-/* True: the store is slower than the workers; grant no leases for now. */
+/* True: the store is slower than the workers: grant no leases until it is false. */
 bool journal_is_full(const struct journal *journal);
 
 /* The first failure of this job that ended all tries of a range, under any coordinator. */

@@ -43,7 +43,7 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
  * nothing for patience_ms, also because it is full or refuses. now_ms: monotonic. */
 NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
-/* True: grant no leases for now, the store is slower than the workers. */
+/* True: the store is slower than the workers: grant no leases until it is false. */
 bool commit_is_full(struct commit_log *log);
 
 /* Passes all stored records from the start to `each`, including those added to this log; holds two

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "$build/windlass" "$build/windlass-agent" "$build/windlass-trainer" || { echo "not ok test_sweep: cannot be built"; exit 1; }
+make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_sweep: cannot be built"; exit 1; }
 windlass=$build/windlass
 work=$(mktemp -d)
 server=

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy python3-yaml dataset-fashion-mnist) || exit 3
 build=$(realpath "${BUILD:-build}")
-make -s "$build/windlass-trainer" "$build/windlass" || { echo "not ok test_train: cannot be built"; exit 1; }
+make -s "${BUILD:-build}/windlass-trainer" "${BUILD:-build}/windlass" || { echo "not ok test_train: cannot be built"; exit 1; }
 trainer=$build/windlass-trainer
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
