@@ -34,7 +34,7 @@ const char *http_answer_header(const struct http_answer *answer, const char *nam
 typedef void http_done(void *context, const struct http_answer *answer, bool is_sent,
                        const struct error *err);
 
-/* A piece of the body, as it arrives. Returning -1 with *err set ends the call with that error. */
+/* A piece of the body, as it arrives. 0: go on; -1 with *err set ends the call with that error. */
 typedef int http_received(void *context, const char *data, size_t size, struct error *err);
 
 enum http_reuse {
@@ -52,7 +52,8 @@ struct http_request {
     const char *bearer_token;   /* sent in the header Authorization */
     const char *body;
     size_t body_size;
-    bool borrows_body;   /* the body is not copied: it must stay until done */
+    bool borrows_body;   /* the body is not copied: it must stay valid until done is called or
+                          * http_cancel returns */
     bool is_http1;       /* HTTP/1.1: every running call has its own connection */
     const char *resolve; /* "HOST:PORT:ADDRESS,ADDRESS": the addresses of the URL's host, used
                           * instead of DNS; certificates are still checked by name */
@@ -69,10 +70,10 @@ struct http_request {
     const char *proxy;                                   /* "http://..", "socks5://.." */
 
     enum http_reuse reuse;
-    int connect_ms;   /* until connected */
-    int timeout_ms;   /* for the whole call */
-    int silence_ms;   /* without a byte received */
-    size_t max_bytes; /* of the collected body */
+    int connect_ms;   /* until connected; 0: 300 s, libcurl's default */
+    int timeout_ms;   /* for the whole call; 0: no limit */
+    int silence_ms;   /* without a byte received, also while the body is sent; 0: no limit */
+    size_t max_bytes; /* of the collected body; 0: any body is EXHAUSTED */
 
     http_received
         *received;   /* gets the body when the status is below 300; other bodies are collected */
@@ -85,8 +86,10 @@ NODISCARD int http_open(struct http **ret_http, struct error *err);
 void http_free(struct http *http);
 void http_freep(struct http **http);
 
-/* Starts a call. ret_call may be NULL; *ret_call is for http_cancel. INVALID: done is not called
- * then. May be called from done and received. */
+/* Starts a call. ret_call may be NULL; *ret_call is for http_cancel. May be called from done and
+ * received. An error (INVALID: libcurl refuses a field of the request, or server_name is not a host
+ * name) means that nothing was started: done is not called. A bad url or client certificate is
+ * reported by done. */
 NODISCARD int http_start(struct http *http, const struct http_request *request,
                          struct http_call **ret_call, struct error *err);
 /* Drops a call without calling done. Not from its own callbacks. */
@@ -96,11 +99,12 @@ size_t http_count(const struct http *http); /* running calls */
 /* Runs the event loop once: waits up to timeout_ms (-1: no limit) for events and calls the
  * callbacks. A signal ends the wait early. */
 NODISCARD int http_wait(struct http *http, int timeout_ms, struct error *err);
-/* A descriptor for poll: readable when http_wait has work: data of a server, or a time limit is
- * over (a timer is behind the descriptor, too, so poll needs no time-out for this). */
+/* A descriptor for poll: readable when http_wait has work: data of a server, or a time limit of a
+ * call is over, so poll needs no time-out for those limits. */
 int http_fd(const struct http *http);
 
-/* One blocking call on its own connection. *ret_body is NUL-terminated; the caller frees. Any
- * thread. */
+/* One blocking call on its own connection; done, context and reuse of the request are ignored. An
+ * answer of any status, also 404, is not an error. *ret_body is NUL-terminated; the caller frees.
+ * Any thread. */
 NODISCARD int http_get(const struct http_request *request, int *ret_status, char **ret_body,
                        struct error *err);

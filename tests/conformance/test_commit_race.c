@@ -38,7 +38,7 @@ struct seen {
 static int see(void *context, const struct commit_head *head UNUSED,
                const struct commit_record *record, struct error *err) {
     struct seen *seen = context;
-    if (record->first >= CELLS || record->verdict != COMMIT_DONE) {
+    if (record->first >= CELLS || record->type != COMMIT_DONE) {
         return error_set(err, ERROR_BUG, "no writer wrote this");
     }
     seen->cells[record->first]++;
@@ -61,7 +61,7 @@ static int coordinate(struct store *store, uint64_t *state) {
     while (result >= 0 && (left > 0 || told < added)) {
         for (int i = (int)(test_random(state) % 6); i > 0 && left > 0; i--, left--, at++) {
             int64_t cell = at % CELLS;
-            struct commit_record record = {.verdict = COMMIT_DONE,
+            struct commit_record record = {.type = COMMIT_DONE,
                                            .first = cell,
                                            .cells = 1,
                                            .items = 1,

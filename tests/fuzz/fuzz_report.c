@@ -70,7 +70,7 @@ static void add(struct facts *facts, struct report_options *options, const uint8
     if (cause) {
         json_array_append_new(failures, json_pack("[io]", 1, cause));
     }
-    struct commit_record record = {.verdict = head[0] % (COMMIT_RETRY + 1),
+    struct commit_record record = {.type = head[0] % (COMMIT_RETRY + 1),
                                    .first = number(head[1]),
                                    .cells = number(head[2]) + 1,
                                    .items = number(head[3]),
@@ -81,12 +81,12 @@ static void add(struct facts *facts, struct report_options *options, const uint8
                                    .took_ms = number(head[7]),
                                    .text = text,
                                    .text_size = strlen(text)};
-    record.failed = record.verdict == COMMIT_FAILED ? record.items : MIN(record.items, head[5]);
+    record.failed = record.type == COMMIT_FAILED ? record.items : MIN(record.items, head[5]);
     bool has_list =
-        record.verdict == COMMIT_PARTIAL || (record.verdict == COMMIT_FAILED && head[5] % 4 == 0);
+        record.type == COMMIT_PARTIAL || (record.type == COMMIT_FAILED && head[5] % 4 == 0);
     record.failures = has_list ? failures : NULL;
     facts_add(facts, &record, MIN(number(head[0] / 8), record.cells));
-    if (record.verdict > COMMIT_FAILED) {
+    if (record.type > COMMIT_FAILED) {
         return;
     }
     AUTO(buffer_release) struct buffer line;

@@ -41,9 +41,9 @@ enum {
     GANG_STOP_TIMEOUT_MS = 15000,
     GANG_READY_TIMEOUT_MS = 60000,
 
-    /* An exit may be the consequence of a failure that is reported later. So a rank's exit becomes
-     * the cause of the round's end only after GANG_EXPLAIN_RANK_MS, and the exit of the command
-     * that starts the ranks (mpirun) only after GANG_EXPLAIN_COMMAND_MS. */
+    /* Time for a failure that explains an exit to be reported: a rank's exit becomes the cause of
+     * the round's end only after GANG_EXPLAIN_RANK_MS, and that of the command that starts the
+     * ranks (mpirun) only after GANG_EXPLAIN_COMMAND_MS. */
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
@@ -53,8 +53,8 @@ enum {
 
     /* A member without its hub for this time kills the programs of its round: the hub's successor
      * may start another round after this time. Until then a lost member's programs may run. A round
-     * of all members waits for its STOPPED or its successor; one of fewer (min_workers) may overlap
-     * with them, but what they then store carries an older generation. */
+     * of all workers waits until that member has reported STOPPED or its pod was replaced. One of
+     * fewer (min_workers) does not; what the lost programs store carries an older generation. */
     GANG_SELF_FENCE_MS = 30000,
 
     GANG_BACKOFF_MAX_MS = 60000,
@@ -70,7 +70,7 @@ enum gang_cause {
     GANG_CAUSE_APP,        /* a rank or the command exited with another code than 0 */
     GANG_CAUSE_HANG,       /* no rank made progress for hang_ms (code -1), or a rank exited because
                               it received nothing from the others for that time (its code) */
-    GANG_CAUSE_FATAL,      /* permanent: another round would fail alike */
+    GANG_CAUSE_FATAL,      /* permanent: another round would fail in the same way */
 };
 
 enum gang_state {
@@ -84,8 +84,8 @@ enum gang_state {
 
 struct gang_options {
     int workers;               /* members of a full gang */
-    int min_workers;           /* a round may start with so few ... */
-    int64_t gather_timeout_ms; /* ... after it has waited so long for the others */
+    int min_workers;           /* a round may start with this few members ... */
+    int64_t gather_timeout_ms; /* ... after waiting this long for the others */
     int slots;                 /* ranks per member */
     int processes;             /* processes that START starts on each member; 0: one, on member 0,
                                   which starts the ranks itself (mpirun) */
@@ -120,7 +120,7 @@ struct gang_facts {
     int counted_restarts, uncounted_restarts; /* earlier hubs' included */
     struct gang_failure last_failure;         /* of the last round that ended */
     /* The pods to replace: the lost members, or member 0 alone if most are lost, because then it
-     * is the one that is cut off. Borrowed until the next call. */
+     * is the one that is cut off. Borrowed until the next gang_facts or gang_handle. */
     const int *lost;
     size_t lost_count;
 };
@@ -130,8 +130,8 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options); /* copies the options */
 void gang_free(struct gang *gang);                         /* NULL is fine */
 
-/* Handles an event; one without a meaning in the present state changes nothing. False: ignored,
- * since its pod was replaced or the job has ended; GANG_MESSAGE_DONE then answers a HELLO. */
+/* Handles an event; one that means nothing in the current state changes nothing. False: ignored,
+ * since its pod was replaced or the job has ended; the hub answers such a HELLO with DONE. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* True if this HELLO comes too early: it is of the successor of a pod that still terminates and may
  * write a last checkpoint. The hub then closes the connection instead of calling gang_handle, and

@@ -25,18 +25,18 @@ struct gang_event {
     enum gang_event_kind kind;
     int index;
     const char *incarnation; /* borrowed, like detail */
-    int64_t round;      /* HELLO: the round whose table it has, 0: none; else the round that the
-                           event is about */
-    int64_t attempt;    /* HELLO: of its pod */
-    int64_t seen;       /* HELLO: the highest attempt of a hub that it has met */
-    bool is_prepared;   /* HELLO */
-    bool is_memory;     /* HELLO: the kernel OOM-killed its predecessor, agent included */
-    int rank;           /* HEARTBEAT, SUSPENDED, EXITED (-1: the command) */
-    int code;           /* EXITED: the exit code, or 128 + signal */
-    bool gives_up;      /* EXITED: the rank received nothing from the others for hang_ms */
-    int seconds;        /* LEAVING: time until its pod must have ended */
-    int64_t progress;   /* HEARTBEAT: any number that differs if the rank made progress */
-    bool is_waiting;    /* HEARTBEAT: the rank waits for other ranks */
+    int64_t round;    /* HELLO: the round whose table it has, 0: none; else the round that the
+                         event is about */
+    int64_t attempt;  /* HELLO: of its pod */
+    int64_t seen;     /* HELLO: the highest attempt of a hub that it has been connected to */
+    bool is_prepared; /* HELLO */
+    bool is_memory;   /* HELLO: the kernel OOM-killed the pod before this one, its agent included */
+    int rank;         /* HEARTBEAT, SUSPENDED, EXITED (-1: the command) */
+    int code;         /* EXITED: the exit code, or 128 + signal */
+    bool gives_up;    /* EXITED: the rank received nothing from the others for hang_ms */
+    int seconds;      /* LEAVING: time until its pod must have ended */
+    int64_t progress; /* HEARTBEAT: any number that differs if the rank made progress */
+    bool is_waiting;  /* HEARTBEAT: the rank waits for other ranks */
     const char *detail; /* for people; NULL: none */
 };
 

@@ -74,7 +74,7 @@ static int see_again(void *context, const struct commit_head *head,
         return 0;
     }
     int64_t own_cells = record_resolver_next(assembly->resolver, record);
-    if (own_cells == 0 || record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
+    if (own_cells == 0 || record->type == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
         return 0;
     }
     if (own_cells != record->cells) {
@@ -103,7 +103,7 @@ static int find_records(struct assembly *assembly, struct error *err) {
 static int load_record(void *context, const struct commit_head *head,
                        const struct commit_record *record, struct error *err UNUSED) {
     struct loaded *loaded = context;
-    bool scores = record->verdict == COMMIT_DONE || record->verdict == COMMIT_PARTIAL;
+    bool scores = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
     if (loaded->count == loaded->room) {
         loaded->room = MAX(loaded->room * 2, (size_t)256);
         loaded->rows = x_realloc_array(loaded->rows, loaded->room, sizeof *loaded->rows);

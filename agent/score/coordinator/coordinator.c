@@ -228,7 +228,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct journal_first_failure first = journal_find_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_counts(ledger);
-    bool is_over = ledger_verdict(ledger, &verdict) < 0;
+    bool is_over = ledger_check_thresholds(ledger, &verdict) < 0;
     /* A film shows the frame before in the place of one that has failed, but it needs one. */
     bool has_nothing = coordinator->prepared.form == SINK_PARTS && counts.items.done == 0 &&
                        ledger_is_accounted(ledger);

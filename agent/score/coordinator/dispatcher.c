@@ -202,7 +202,7 @@ static void on_stored(void *context, const struct journal_entry *entry) {
             ? dispatcher->connection_of[entry->worker]
             : NULL;
     if (!connection || dispatcher->prepared->form != SINK_PACKS ||
-        (entry->verdict != COMMIT_DONE && entry->verdict != COMMIT_PARTIAL)) {
+        (entry->type != COMMIT_DONE && entry->type != COMMIT_PARTIAL)) {
         return;
     }
     if (message_batch_number(&connection->committed, entry->lease) == 0) {

@@ -16,15 +16,15 @@ static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static enum ledger_verdict verdict_of(enum commit_verdict verdict) {
-    return verdict == COMMIT_DONE      ? LEDGER_DONE
-           : verdict == COMMIT_PARTIAL ? LEDGER_PARTIAL
-                                       : LEDGER_FAILED;
+static enum ledger_verdict verdict_of(enum commit_record_type type) {
+    return type == COMMIT_DONE      ? LEDGER_DONE
+           : type == COMMIT_PARTIAL ? LEDGER_PARTIAL
+                                    : LEDGER_FAILED;
 }
 
 bool journal_counts(const struct journal *journal, const struct commit_head *head,
                     const struct commit_record *record) {
-    bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
+    bool is_given_up = record->type == COMMIT_PARTIAL || record->type == COMMIT_FAILED;
     return !is_given_up || strcmp(head->uid, journal->job->uid) == 0;
 }
 
@@ -37,8 +37,7 @@ static bool is_own_try(const struct journal *journal, const struct commit_head *
 static void remember_first(struct journal *journal, const struct commit_record *record) {
     struct journal_first_failure *first = &journal->earlier_failure;
     const json_t *of_item = json_array_get(json_array_get(record->failures, 0), 1);
-    const char *cause =
-        record->verdict == COMMIT_FAILED ? record->text : json_string_value(of_item);
+    const char *cause = record->type == COMMIT_FAILED ? record->text : json_string_value(of_item);
     if (first->tries == 0) {
         first->cell = record->first;
         first->tries = MAX(record->try, 1);
@@ -50,12 +49,12 @@ static void remember_first(struct journal *journal, const struct commit_record *
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
     struct journal *journal = context;
-    struct ledger_record entry = {.verdict = verdict_of(record->verdict),
+    struct ledger_record entry = {.verdict = verdict_of(record->type),
                                   .first = record->first,
                                   .cells = record->cells,
                                   .items = record->items,
                                   .failed = record->failed};
-    switch (record->verdict) {
+    switch (record->type) {
     case COMMIT_VOID:
         ledger_void(journal->ledger, record->first, record->cells);
         break;
@@ -77,7 +76,7 @@ static int restore(void *context, const struct commit_head *head,
         if (ledger_restore(journal->ledger, &entry, err) < 0) {
             return -1;
         }
-        if (record->verdict != COMMIT_DONE) {
+        if (record->type != COMMIT_DONE) {
             remember_first(journal, record);
         }
         break;
@@ -141,8 +140,8 @@ static int add(struct journal *journal, const struct commit_record *record, int 
     if (commit_add(journal->log, record, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    journal->is_ended = journal->is_ended && record->verdict >= COMMIT_PUBLISHED;
-    remember(journal, (struct journal_entry){.verdict = record->verdict,
+    journal->is_ended = journal->is_ended && record->type >= COMMIT_PUBLISHED;
+    remember(journal, (struct journal_entry){.type = record->type,
                                              .first = record->first,
                                              .cells = record->cells,
                                              .worker = worker,
@@ -169,14 +168,14 @@ static void set_failures(struct commit_record *record, const struct message_resu
 }
 
 /* The record of a lease that ended just now, after took_us. */
-static struct commit_record record_of(const struct journal *journal, enum commit_verdict verdict,
+static struct commit_record record_of(const struct journal *journal, enum commit_record_type type,
                                       const struct ledger_lease *lease, int64_t took_us) {
     /* Start and end are truncated to milliseconds, the duration is not, so that short leases add
      * up. */
     int64_t end_us = (clock_monotonic_ns() - journal->epoch_ns) / 1000;
     int64_t start_ms = MAX(end_us - took_us, 0) / 1000;
     return (struct commit_record){
-        .verdict = verdict,
+        .type = type,
         .first = lease->first,
         .cells = lease->cells,
         .items = lease->items,
@@ -197,9 +196,9 @@ static void set_cause(struct commit_record *record, const struct journal_failure
 int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                    const struct ledger_lease *lease, const struct message_result *result,
                    const struct journal_failure *failure, struct error *err) {
-    enum commit_verdict recorded = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
-                                   : verdict == LEDGER_FAILED ? COMMIT_FAILED
-                                                              : COMMIT_DONE;
+    enum commit_record_type recorded = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
+                                       : verdict == LEDGER_FAILED ? COMMIT_FAILED
+                                                                  : COMMIT_DONE;
     int64_t took_us = result && !result->is_fault ? result->took_us : 0;
     struct commit_record record = record_of(journal, recorded, lease, took_us);
     if (recorded == COMMIT_FAILED) {
@@ -225,7 +224,7 @@ int journal_retried(struct journal *journal, const struct ledger_lease *lease,
 }
 
 int journal_published(struct journal *journal, int64_t first, int64_t cells, struct error *err) {
-    struct commit_record record = {.verdict = COMMIT_PUBLISHED, .first = first, .cells = cells};
+    struct commit_record record = {.type = COMMIT_PUBLISHED, .first = first, .cells = cells};
     ledger_published(journal->ledger, first, cells);
     return add(journal, &record, -1, err);
 }
@@ -236,7 +235,7 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
     }
     struct ledger_counts total = ledger_counts(journal->ledger);
     const char *text = succeeded ? succeeded_text : failed_text;
-    struct commit_record record = {.verdict = COMMIT_END,
+    struct commit_record record = {.type = COMMIT_END,
                                    .cells = total.batches.total,
                                    .items = total.items.total,
                                    .failed = total.items.failed,
@@ -261,7 +260,7 @@ int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, 
         struct journal_entry entry = journal->pending[journal->pending_first++];
         journal->pending_count--;
         journal->stored_count++;
-        if (entry.verdict <= COMMIT_FAILED) {
+        if (entry.type <= COMMIT_FAILED) {
             ledger_committed(journal->ledger, entry.first, entry.cells);
         }
         stored(context, &entry);
@@ -311,10 +310,9 @@ static int find_part(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct finding *finding = context;
     struct parts *parts = finding->parts;
-    bool is_failed = record->verdict == COMMIT_FAILED;
-    bool is_partial = record->verdict == COMMIT_PARTIAL;
-    if ((record->verdict != COMMIT_DONE && record->verdict != COMMIT_VOID && !is_partial &&
-         !is_failed) ||
+    bool is_failed = record->type == COMMIT_FAILED;
+    bool is_partial = record->type == COMMIT_PARTIAL;
+    if ((record->type != COMMIT_DONE && record->type != COMMIT_VOID && !is_partial && !is_failed) ||
         !journal_counts(finding->journal, head, record)) {
         return 0;
     }
@@ -322,7 +320,7 @@ static int find_part(void *context, const struct commit_head *head,
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
     struct part_place *at = &parts->places[record->first];
-    if (record->verdict == COMMIT_VOID) {
+    if (record->type == COMMIT_VOID) {
         memset(at, 0, (size_t)record->cells * sizeof *at);
     } else if (is_failed) {
         at->is_failed = !at->is_there;
@@ -364,7 +362,7 @@ struct publishing {
  * another job. */
 static bool has_cells(const struct publishing *publishing, const struct commit_head *head,
                       const struct commit_record *record) {
-    return record->verdict < COMMIT_END && journal_counts(publishing->journal, head, record);
+    return record->type < COMMIT_END && journal_counts(publishing->journal, head, record);
 }
 
 static int see_first(void *context, const struct commit_head *head,
@@ -377,7 +375,7 @@ static int see_first(void *context, const struct commit_head *head,
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
     /* A later record must be published again, for example a DONE after a FAILED. */
-    memset(publishing->published + record->first, record->verdict == COMMIT_PUBLISHED,
+    memset(publishing->published + record->first, record->type == COMMIT_PUBLISHED,
            (size_t)record->cells);
     return record_resolver_add(publishing->resolver, record, err);
 }
@@ -392,9 +390,8 @@ static int publish_record(void *context, const struct commit_head *head,
     struct publishing *publishing = context;
     struct journal *journal = publishing->journal;
     if (!has_cells(publishing, head, record) ||
-        record_resolver_next(publishing->resolver, record) == 0 ||
-        record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE ||
-        are_published(publishing, record)) {
+        record_resolver_next(publishing->resolver, record) == 0 || record->type == COMMIT_FAILED ||
+        record->place == COMMIT_NOWHERE || are_published(publishing, record)) {
         return 0;
     }
     struct part part = {
@@ -496,7 +493,7 @@ int journal_void_broken(struct journal *journal, const struct parts *parts, int6
         }
     }
     for (size_t i = 0; i < journal->broken_count; i++) {
-        struct commit_record record = {.verdict = COMMIT_VOID,
+        struct commit_record record = {.type = COMMIT_VOID,
                                        .first = journal->broken[i].first,
                                        .cells = journal->broken[i].cells,
                                        .text = cause,

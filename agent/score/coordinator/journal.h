@@ -11,9 +11,9 @@
  * run. Job: the Kubernetes resource, by its uid; several coordinators, one after the other, may
  * serve it, each with an epoch of its own.
  *
- * For the coordinator's thread. journal_parts, journal_publish and journal_check_failures take long
- * and may run in another thread; during the call no other thread may use the journal or its ledger
- * (dispatcher_pause). */
+ * Use it from the coordinator's thread only. journal_parts, journal_publish and
+ * journal_check_failures take long and may run in another thread; during the call no other thread
+ * may use the journal or its ledger (dispatcher_pause). */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -49,7 +49,7 @@ struct journal {
 
 /* A record, as journal_turn reports it. */
 struct journal_entry {
-    enum commit_verdict verdict; /* the type of the record */
+    enum commit_record_type type;
     int64_t first, cells;
     int worker;    /* its index in the ledger; -1: the record is not a worker's result */
     int64_t lease; /* of that worker */
@@ -70,7 +70,7 @@ struct journal_options {
  * are borrowed; end with journal_release. CONFLICT: another run owns the output; INVALID: a record
  * does not fit the input, or a commit is damaged, missing, or not of this run; UNSUPPORTED: a
  * commit of another release; EXHAUSTED: the run has too many commits; else the store's error.
- * Blocks. */
+ * Blocks while it reads; a store that does not answer for 5 minutes is an error (commit.h). */
 NODISCARD int journal_open(const struct journal_options *options, struct journal *journal,
                            struct error *err);
 void journal_release(struct journal *journal);
@@ -88,8 +88,8 @@ struct journal_failure {
 
 /* Adds a record for a lease that ended. verdict: what ledger_report returned for it; LEDGER_DONE,
  * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
- * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL. All arguments are
- * copied. */
+ * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure may be
+ * NULL. All arguments are copied. */
 NODISCARD int journal_accept(struct journal *journal, enum ledger_verdict verdict,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
@@ -100,7 +100,8 @@ NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease
 /* Adds a record that the output files of these cells have their final names. */
 NODISCARD int journal_published(struct journal *journal, int64_t first, int64_t cells,
                                 struct error *err);
-/* Adds the run's last record, unless the log ends with it. succeeded: what it says. The caller
+/* Adds the run's last record, unless the log already ends with one. succeeded: the result that it
+ * records. The caller
  * passes true only when each cell has been accepted or has failed within the job's thresholds, and
  * its record was added; the journal does not check this. */
 NODISCARD int journal_end(struct journal *journal, bool succeeded, struct error *err);
@@ -110,8 +111,8 @@ typedef void journal_stored(void *context, const struct journal_entry *entry);
  * 200 ms old or they have 4 MiB together, or now if at_once; then calls `stored` for each record
  * that has been stored since the last call, in the order in which they were added. Does not wait
  * for the store. After an error nothing more is stored. GONE: a newer coordinator of this job has
- * taken over: leave without a verdict; BUSY: a coordinator of another job has; UNAVAILABLE: the
- * store has failed for too long (commit.h). */
+ * taken over: exit without recording how the job ended; BUSY: another job's coordinator has taken
+ * over: this job has failed; UNAVAILABLE: the store has accepted nothing for 5 minutes. */
 NODISCARD int journal_turn(struct journal *journal, bool at_once, journal_stored *stored,
                            void *context, struct error *err);
 /* True: every record added so far is stored. */
@@ -131,13 +132,13 @@ bool journal_counts(const struct journal *journal, const struct commit_head *hea
 /* ---- once all is committed ------------------------------------------------------------------ */
 
 /* Where the result of each cell is stored (part.h). Only for inputs whose kind joins the parts to
- * one output (media.join: films, video_join.h). The caller frees ret_parts->places with free.
+ * one output (media.join: films, video_join.h). The caller calls free(ret_parts->places).
  * INVALID: a record does not fit the input; else the store's errors. */
 NODISCARD int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err);
 /* Writes the files of all committed packs (pack.h) that are not published yet. INVALID: some packs
  * are missing or differ from their record; journal_void_broken makes their cells wait again. */
 NODISCARD int journal_publish(struct journal *journal, struct error *err);
-/* Checks the objects that list failed items (failures.h). INVALID as of journal_publish. */
+/* Checks the objects that list failed items (failures.h). INVALID: as for journal_publish. */
 NODISCARD int journal_check_failures(struct journal *journal, struct error *err);
 /* Notes that the object of these cells' result is missing or differs from its record. */
 void journal_broken(struct journal *journal, int64_t first, int64_t cells);

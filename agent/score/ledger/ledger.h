@@ -77,7 +77,7 @@ void ledger_leave(struct ledger *ledger, int worker);
 /* The next lease to grant, if any; call until false after every event. Slots without a lease come
  * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) the
  * number of cells per lease no longer grows (it starts small and grows with the measured costs). No
- * leases once ledger_verdict fails. */
+ * leases once ledger_check_thresholds fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
 /* Limits leases to this many cells from now on (is_auto), because the description of more cells
@@ -120,7 +120,7 @@ bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all rec
 /* Whether the whole job may still succeed (enum ledger_verdict is about one lease). 0: it may; -1
  * with FAILED once a threshold of the options is exceeded: the error names the threshold and the
  * first cause. */
-NODISCARD int ledger_verdict(const struct ledger *ledger, struct error *err);
+NODISCARD int ledger_check_thresholds(const struct ledger *ledger, struct error *err);
 
 struct ledger_counts ledger_counts(const struct ledger *ledger);
 /* The known cells. Once the input is listed all are known, and any thread may call this. */

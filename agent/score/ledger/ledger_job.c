@@ -171,7 +171,7 @@ bool ledger_is_over(const struct ledger *ledger) {
     return judge(ledger) != WITHIN;
 }
 
-int ledger_verdict(const struct ledger *ledger, struct error *err) {
+int ledger_check_thresholds(const struct ledger *ledger, struct error *err) {
     const struct ledger_options *options = &ledger->options;
     const struct cells *cells = &ledger->cells;
     char over[160];

@@ -10,12 +10,12 @@
 
 enum { VERSION = 2, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
-static const char letters[] = "dpfvber";                               /* by verdict */
+static const char letters[] = "dpfvber";                               /* by type */
 static const char *const fault_names[] = {"error", "timeout", "lost"}; /* "error" is the default and
                                                                           not written */
 
-bool commit_is_try(enum commit_verdict verdict) {
-    return verdict <= COMMIT_FAILED || verdict == COMMIT_RETRY;
+bool commit_is_try(enum commit_record_type type) {
+    return type <= COMMIT_FAILED || type == COMMIT_RETRY;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -183,34 +183,34 @@ static void put_place(struct line *line, const struct commit_record *record) {
 }
 
 static void put_record(struct line *line, const struct commit_record *record, int worker) {
-    enum commit_verdict verdict = record->verdict;
-    const char start[] = {'[', '"', letters[verdict], '"'};
+    enum commit_record_type type = record->type;
+    const char start[] = {'[', '"', letters[type], '"'};
     put(line, start, sizeof start);
-    if (verdict != COMMIT_END) {
+    if (type != COMMIT_END) {
         put_number(line, record->first);
     }
     put_number(line, record->cells);
-    if (commit_is_try(verdict) || verdict == COMMIT_END) {
+    if (commit_is_try(type) || type == COMMIT_END) {
         put_number(line, record->items);
         put_number(line, record->failed);
     }
-    if (commit_is_try(verdict)) {
+    if (commit_is_try(type)) {
         put_number(line, record->lease);
         put_number(line, record->try);
         put_number(line, worker);
         put_number(line, record->start_ms);
         put_number(line, record->took_ms);
     }
-    if (verdict == COMMIT_DONE || verdict == COMMIT_PARTIAL) {
+    if (type == COMMIT_DONE || type == COMMIT_PARTIAL) {
         put_place(line, record);
-    } else if (verdict != COMMIT_PUBLISHED) {
+    } else if (type != COMMIT_PUBLISHED) {
         put_text(line, record->text ? record->text : "", record->text ? record->text_size : 0,
                  COMMIT_CAUSE_MAX, /* is_exact= */ false);
     }
-    if (verdict == COMMIT_PARTIAL || (verdict == COMMIT_FAILED && record->failures)) {
+    if (type == COMMIT_PARTIAL || (type == COMMIT_FAILED && record->failures)) {
         put_failures(line, record);
     }
-    if (record->fault && (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY)) {
+    if (record->fault && (type == COMMIT_FAILED || type == COMMIT_RETRY)) {
         const char *fault = fault_names[record->fault];
         put_text(line, fault, strlen(fault), COMMIT_CAUSE_MAX, /* is_exact= */ true);
     }
@@ -221,7 +221,7 @@ int commit_writer_add(struct commit_writer *writer, const struct commit_record *
                       struct error *err) {
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, COMMIT_RECORD_MAX);
-    int worker = commit_is_try(record->verdict)
+    int worker = commit_is_try(record->type)
                      ? worker_index(writer, record->worker ? record->worker : "")
                      : 0;
     if (worker < 0) {
@@ -448,27 +448,27 @@ static int read_record(const json_t *line, const json_t *workers, struct commit_
     if (!found) {
         return -1;
     }
-    enum commit_verdict verdict = (enum commit_verdict)(found - letters);
-    record->verdict = verdict;
-    record->first = verdict == COMMIT_END ? 0 : take_number(&cells, INT64_MAX / 2);
+    enum commit_record_type type = (enum commit_record_type)(found - letters);
+    record->type = type;
+    record->first = type == COMMIT_END ? 0 : take_number(&cells, INT64_MAX / 2);
     record->cells = take_number(&cells, INT64_MAX / 2);
-    if (commit_is_try(verdict) || verdict == COMMIT_END) {
+    if (commit_is_try(type) || type == COMMIT_END) {
         record->items = take_number(&cells, INT64_MAX);
         record->failed = take_number(&cells, record->items);
     }
-    if (commit_is_try(verdict)) {
+    if (commit_is_try(type)) {
         take_scored(&cells, workers, record);
     }
-    if (verdict == COMMIT_DONE || verdict == COMMIT_PARTIAL) {
+    if (type == COMMIT_DONE || type == COMMIT_PARTIAL) {
         take_place(&cells, record);
-    } else if (verdict != COMMIT_PUBLISHED) {
+    } else if (type != COMMIT_PUBLISHED) {
         record->text = take_text(&cells, COMMIT_CAUSE_MAX, &record->text_size);
     }
-    if (verdict == COMMIT_PARTIAL ||
-        (verdict == COMMIT_FAILED && json_is_array(json_array_get(line, cells.at)))) {
+    if (type == COMMIT_PARTIAL ||
+        (type == COMMIT_FAILED && json_is_array(json_array_get(line, cells.at)))) {
         take_failures(&cells, record);
     }
-    if (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY) {
+    if (type == COMMIT_FAILED || type == COMMIT_RETRY) {
         record->fault = take_fault(&cells);
     }
     return cells.is_bad || cells.at != json_array_size(line) ? -1 : 0;

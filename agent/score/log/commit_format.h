@@ -15,7 +15,7 @@ enum {
     COMMIT_ITEM_CAUSE_MAX = 256,      /* bytes of an item's cause */
 };
 
-enum commit_verdict {
+enum commit_record_type {
     COMMIT_DONE,      /* a range of cells has its results */
     COMMIT_PARTIAL,   /* likewise, but some items have failed in all tries */
     COMMIT_FAILED,    /* all items of the range have failed in all tries */
@@ -29,13 +29,13 @@ enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST /* the worker */ }
 /* Where a result is: nowhere (SummaryOnly), in the object of its try, or in the record itself. */
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
 
-/* What happened to the range of cells [first, first + cells) (ledger.h). The verdict is the
- * type of the record and says which fields it has; the others are 0. All but END have first and
- * cells. DONE, PARTIAL, FAILED and RETRY come from a lease and have the fields of a try
- * (commit_is_try). VOID also has a text. END has cells, items and failed of the whole job, and as
- * its text whether it succeeded. Texts are UTF-8. */
+/* What happened to the range of cells [first, first + cells) (ledger.h). The type says
+ * which fields the record has; the others are 0. All but END have first and cells. DONE, PARTIAL,
+ * FAILED and RETRY come from a lease and have the fields of a try (commit_is_try). VOID also has a
+ * text. END has cells, items and failed of the whole job, and as its text whether it succeeded.
+ * Texts are UTF-8. */
 struct commit_record {
-    enum commit_verdict verdict;
+    enum commit_record_type type;
     int64_t first, cells, items, failed;
     int64_t epoch, lease; /* epoch: the object's; it is in the head, not in the record's line */
     int try;
@@ -66,7 +66,7 @@ struct commit_head {
 
 /* True for DONE, PARTIAL, FAILED and RETRY: the record is about a lease, and has a try, a worker,
  * and times, too. */
-bool commit_is_try(enum commit_verdict verdict);
+bool commit_is_try(enum commit_record_type type);
 
 /* ---- writing -------------------------------------------------------------------------------- */
 

@@ -158,7 +158,7 @@ int failures_read(struct store *output, const char *run, const struct commit_rec
         struct part part = part_of(output, run, record);
         return read_object(&part, each, context, err);
     }
-    if (record->verdict == COMMIT_FAILED && !record->failures) { /* all items, with one cause */
+    if (record->type == COMMIT_FAILED && !record->failures) { /* all items, with one cause */
         const char *cause = record->text ? record->text : "";
         for (int64_t i = 0; i < record->failed; i++) {
             if (each(context, i, cause, record->text_size, err) < 0) {

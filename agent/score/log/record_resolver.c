@@ -30,8 +30,8 @@ void record_resolver_freep(struct record_resolver **resolver) {
     record_resolver_free(*resolver);
 }
 
-static uint32_t rank_of(enum commit_verdict verdict) {
-    switch (verdict) {
+static uint32_t rank_of(enum commit_record_type type) {
+    switch (type) {
     case COMMIT_DONE:
         return RANK_DONE;
     case COMMIT_PARTIAL:
@@ -56,8 +56,8 @@ static void grow(struct record_resolver *resolver, int64_t cells) {
 
 int record_resolver_add(struct record_resolver *resolver, const struct commit_record *record,
                         struct error *err) {
-    uint32_t rank = rank_of(record->verdict);
-    if (rank == RANK_NONE && record->verdict != COMMIT_VOID) {
+    uint32_t rank = rank_of(record->type);
+    if (rank == RANK_NONE && record->type != COMMIT_VOID) {
         return 0;
     }
     if (record->cells > resolver->cells_max ||
@@ -85,7 +85,7 @@ int record_resolver_add(struct record_resolver *resolver, const struct commit_re
 }
 
 int64_t record_resolver_next(struct record_resolver *resolver, const struct commit_record *record) {
-    uint32_t rank = rank_of(record->verdict);
+    uint32_t rank = rank_of(record->type);
     if (rank == RANK_NONE) {
         return 0;
     }

@@ -60,7 +60,7 @@ static void table_release(struct table *table) {
 static bool counts(const struct writing *writing, const struct commit_head *head,
                    const struct commit_record *record) {
     const char *uid = writing->options->uid;
-    bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
+    bool is_given_up = record->type == COMMIT_PARTIAL || record->type == COMMIT_FAILED;
     return !is_given_up || !uid || strcmp(head->uid, uid) == 0;
 }
 
@@ -99,7 +99,7 @@ static int add_failures(struct writing *writing, const struct commit_record *rec
     struct failing failing = {writing, &told};
     struct error cause = {0};
     bool is_broken = false;
-    if (record->verdict != COMMIT_PARTIAL && record->verdict != COMMIT_FAILED) {
+    if (record->type != COMMIT_PARTIAL && record->type != COMMIT_FAILED) {
         return 0;
     }
     if (writing->options->items >= 0 && record->failed > writing->options->items) {

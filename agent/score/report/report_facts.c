@@ -211,7 +211,7 @@ static void note_cause(struct facts *facts, const struct commit_record *record, 
 }
 
 static const char *first_cause(const struct commit_record *record, size_t *ret_size) {
-    if (record->verdict == COMMIT_FAILED) {
+    if (record->type == COMMIT_FAILED) {
         *ret_size = record->text_size;
         return record->text ? record->text : "";
     }
@@ -240,12 +240,12 @@ static void note_failure(struct facts *facts, const struct commit_record *record
                                           .failed = record->failed,
                                           .try = record->try,
                                           .worker = worker,
-                                          .is_partial = record->verdict == COMMIT_PARTIAL};
+                                          .is_partial = record->type == COMMIT_PARTIAL};
         snprintf(failure->cause, sizeof failure->cause, "%.*s", (int)MIN(size, (size_t)INT32_MAX),
                  cause);
     }
     facts->has_last_key = false;
-    if (record->verdict == COMMIT_FAILED && !record->failures) {
+    if (record->type == COMMIT_FAILED && !record->failures) {
         note_cause(facts, record, cause, size, record->failed,
                    /* is_first= */ true);
         return;
@@ -307,8 +307,7 @@ static int64_t own_share(int64_t items, int64_t own_cells, int64_t cells) {
 
 static void note_result(struct facts *facts, const struct commit_record *record, int worker,
                         int64_t items, int64_t failed) {
-    bool is_failed = record->verdict == COMMIT_FAILED,
-         is_partial = record->failed > 0 && !is_failed;
+    bool is_failed = record->type == COMMIT_FAILED, is_partial = record->failed > 0 && !is_failed;
     facts->batches++;
     facts->failed_batches += is_failed;
     facts->partial_batches += is_partial;
@@ -334,7 +333,7 @@ static void note_result(struct facts *facts, const struct commit_record *record,
 /* Counts a failed try, the last one or not. */
 static void note_fault(struct facts *facts, const struct commit_record *record) {
     int index = worker_index(facts, record->worker ? record->worker : "");
-    if (index >= 0 && record->verdict != COMMIT_DONE) {
+    if (index >= 0 && record->type != COMMIT_DONE) {
         struct facts_worker *worker = &facts->workers[index];
         worker->errors += record->fault == COMMIT_ERROR;
         worker->timeouts += record->fault == COMMIT_TIMEOUT;
@@ -351,7 +350,7 @@ static void add_scored(struct facts *facts, const struct commit_record *record, 
     int64_t items = own_cells ? own_share(record->items, own_cells, record->cells) : 0;
     int64_t failed = own_cells ? own_share(record->failed, own_cells, record->cells) : 0;
     note_time(facts, record, worker, (double)items, (double)failed);
-    if (worker >= 0 && record->verdict != COMMIT_FAILED) {
+    if (worker >= 0 && record->type != COMMIT_FAILED) {
         sum(&facts->workers[worker].scored_cells, own_cells);
     }
     if (own_cells) {
@@ -361,15 +360,15 @@ static void add_scored(struct facts *facts, const struct commit_record *record, 
 
 void facts_add(struct facts *facts, const struct commit_record *record, int64_t own_cells) {
     facts->records++;
-    facts->voids += record->verdict == COMMIT_VOID;
-    if (record->verdict == COMMIT_END) {
+    facts->voids += record->type == COMMIT_VOID;
+    if (record->type == COMMIT_END) {
         facts->has_end = true;
         snprintf(facts->verdict, sizeof facts->verdict, "%s", record->text ? record->text : "");
     }
-    if (commit_is_try(record->verdict)) {
+    if (commit_is_try(record->type)) {
         note_fault(facts, record);
     }
-    if (record->verdict <= COMMIT_FAILED) {
+    if (record->type <= COMMIT_FAILED) {
         struct commit_record bounded = *record;
         bounded.items = MIN(record->items, ITEMS_MAX);
         bounded.failed = MIN(record->failed, ITEMS_MAX);

@@ -20,8 +20,8 @@ static const char *const result_names[] = {"done", "partial", "failed"};
 
 static const char *cause_of(const struct commit_record *record, size_t *ret_size) {
     const json_t *first = json_array_get(json_array_get(record->failures, 0), 1);
-    bool is_partial = record->verdict == COMMIT_PARTIAL && json_is_string(first);
-    bool is_failed = record->verdict == COMMIT_FAILED && record->text;
+    bool is_partial = record->type == COMMIT_PARTIAL && json_is_string(first);
+    bool is_failed = record->type == COMMIT_FAILED && record->text;
     *ret_size = is_partial ? json_string_length(first) : is_failed ? record->text_size : 0;
     return is_partial ? json_string_value(first) : is_failed ? record->text : "";
 }
@@ -33,7 +33,7 @@ int report_batch_line(struct buffer *line, const struct commit_record *record, i
     const char *worker = record->worker ? record->worker : "";
     if (buffer_printf(line, err, "%lld,%lld,%lld,%lld,%s,%d,", (long long)record->first,
                       (long long)record->cells, (long long)record->items, (long long)record->failed,
-                      result_names[record->verdict], record->try) < 0 ||
+                      result_names[record->type], record->try) < 0 ||
         csv_text(line, worker, strlen(worker), err) < 0 ||
         buffer_printf(line, err, ",%lld.%03d,%lld.%03d,%lld,%lld,", (long long)at_ms / 1000,
                       (int)(at_ms % 1000), (long long)record->took_ms / 1000,

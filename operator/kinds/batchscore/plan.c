@@ -111,7 +111,7 @@ static bool is_running(const struct job_plan *job) {
 static void plan_runs(struct batchscore_plan *plan) {
     struct conditions *conditions = &plan->job.conditions;
     series_decide(plan);
-    if (job_plan_is_outdated(&plan->job)) {
+    if (job_plan_stop_if_outdated(&plan->job)) {
         return;
     }
     job_plan_report_write_failures(&plan->job, batchscore_has_running_worker(plan));

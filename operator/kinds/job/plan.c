@@ -9,7 +9,7 @@
 #include <string.h>
 
 void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
-                   const struct job_words *words, bool restores, int64_t now_ms) {
+                   const struct job_words *words, bool is_under_way, int64_t now_ms) {
     *plan = (struct job_plan){.words = words,
                               .seen = *observed,
                               .observed = &plan->seen,
@@ -17,7 +17,7 @@ void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                               .now_ms = now_ms,
                               .wake_ms = INT64_MAX,
                               .result = {.create = json_array(), .apply = json_array()}};
-    if (restores) {
+    if (is_under_way) {
         plan->object = spec_snapshot_restore(observed->object, observed->service,
                                              json_array_size(observed->pods) > 0);
         plan->seen.object = plan->object;

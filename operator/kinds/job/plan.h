@@ -1,9 +1,9 @@
 /* plan.h: what the plans of all kinds share: the observed state of a job, the decisions about it
  * (plan.c), and the common steps (plan_steps.c): pods, unwatched objects, write failures, an
- * outdated definition (CRD), the time after the end. The steps of jobs with a Service, a Secret and
- * deadlines are in plan_course.h, those that read pods in plan_phases.h. PURE: no I/O, no clock, no
- * randomness. So every decision is a row of a golden file, and a restarted controller continues
- * where the last one was. */
+ * outdated definition (CRD), deletion after ttlSecondsAfterFinished. The steps of jobs with a
+ * Service, a Secret and deadlines are in plan_course.h, those that read pods in plan_phases.h.
+ * PURE: no I/O, no clock, no randomness. So every decision is a row of a golden file, and a
+ * restarted controller continues where the last one was. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -41,8 +41,8 @@ struct job_observed {
      * definition does not have it; NULL: none. */
     const char *dropped;
     /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
-     * For pods that are not in it, the time in the pod's status counts, which is of its node's
-     * clock. NULL: that time counts for all pods. */
+     * For pods that are not in it, the time in the pod's status is used, which is by the node's
+     * clock. NULL: that time is used for all pods. */
     const json_t *ended;
     /* The kubelet's message why a pod's volumes are not mounted: {POD NAME: text}. */
     const json_t *mounts;
@@ -50,8 +50,9 @@ struct job_observed {
 
 /* Texts that differ between kinds. */
 struct job_words {
-    const char *definition, *file; /* of the definition: its name, "crds/batchscore.yaml" */
-    struct owned_hub hub;          /* the pod that answers for the job: coordinator, or NAME-0 */
+    const char *definition;      /* the CRD's name, "batchscores.windlass.dev" */
+    const char *file;            /* where it is in our source, "crds/batchscore.yaml" */
+    struct owned_hub hub;        /* the pod that answers for the job: coordinator, or NAME-0 */
     const char *const *warnings; /* reasons reported as Warnings while the job goes on; NULL ends */
 };
 
@@ -68,8 +69,9 @@ struct job_plan {
     struct error problem;  /* why it cannot be read */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
-    int64_t now_ms;           /* wall clock, since 1970 */
-    int64_t wake_ms;          /* the next time at which a decision depends on time alone; wall */
+    int64_t now_ms;  /* wall clock, since 1970 */
+    int64_t wake_ms; /* the next time at which a decision depends on time alone, wall clock;
+                        INT64_MAX: none */
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
     json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
@@ -79,14 +81,14 @@ struct job_plan {
 
 enum {
     JOB_PLAN_LOST_MS = 60000, /* after its grace period a pod that still exists is on a lost node */
-    /* Bytes that are parsed. An agent on a cluster leaves 4,096 at most; this is a mere bound. */
+    /* Bytes that are parsed. An agent on a cluster leaves 4,096 at most. */
     JOB_PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
-/* restores: the job is under way, so spec_snapshot_restore completes its object by what it began
+/* is_under_way: the job has begun, so spec_snapshot_restore completes its object by what it began
  * with. now_ms: wall clock. */
 void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
-                   const struct job_words *words, bool restores, int64_t now_ms);
+                   const struct job_words *words, bool is_under_way, int64_t now_ms);
 void job_plan_release(struct job_plan *plan);
 
 /* ---- decisions ---- */
@@ -96,19 +98,21 @@ void job_plan_release(struct job_plan *plan);
 int64_t job_plan_time_of(const struct job_plan *plan, const char *path, int64_t fallback);
 /* Asks for another pass at that time. */
 void job_plan_wake(struct job_plan *plan, int64_t at_ms);
-/* A Kubernetes Event that is sent when a write of this pass has succeeded, in job_plan_event that
- * of the object with the name `of`, in job_plan_tell that of the status. type: "Normal" or
- * "Warning"; reason: one word in CamelCase. All texts are copied, but for type. */
+/* Adds a Kubernetes Event. job_plan_event's is sent after the object named `of` is written,
+ * job_plan_tell's after the status is written. type: "Normal" or "Warning", a string literal;
+ * reason: one word in CamelCase. Texts other than type are copied. */
 void job_plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
                     const char *format, ...) PRINTF_LIKE(5, 6);
 void job_plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format,
                    ...) PRINTF_LIKE(4, 5);
+/* Asks the result to delete that pod, or the job's Service if it exists. */
 void job_plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
 void job_plan_remove_service(struct job_plan *plan);
-/* Fails the job; the message refers to the log of that pod. */
+/* Fails the job; the message refers to the log of that pod, which must not be NULL. */
 void job_plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                    const struct pod_phase *phase);
-/* Completes the result with this new status (takes over the reference), and hands it over. */
+/* Adds this new status (takes over the reference) and moves the result to *ret_result. After that
+ * the plan may only be released. */
 void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_result *ret_result);
 
 /* ---- steps (plan_steps.c) ---- */
@@ -127,9 +131,10 @@ const struct write_failure *job_plan_write_failure_of(const struct job_plan *pla
 /* Reports the most severe write failure as the job's condition. While the job runs, only a failure
  * that fails the job is reported (ObjectRefused): with fewer pods than wanted it still runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);
-/* True when the installed definition is older than this program, so that nothing may be created. */
-bool job_plan_is_outdated(struct job_plan *plan);
-/* For a job that has ended. True: spec.ttlSecondsAfterFinished is over, and the caller
- * (plan_decide.c) deletes its pods in this pass. If it is not over and pods exist, asks for a pass
- * at the time at which it will be. *ret_succeeded: how the job has ended. */
-bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded);
+/* True when the installed definition is older than this program. Then nothing may be created: the
+ * result's creations and applications are removed, and the conditions say CRDOutdated. */
+bool job_plan_stop_if_outdated(struct job_plan *plan);
+/* For a job that has ended. True: its spec.ttlSecondsAfterFinished has passed, and the caller
+ * (plan_decide.c) deletes its pods in this pass. If it has not passed and pods exist, asks for a
+ * pass at the time at which it will have. *ret_succeeded: how the job has ended. */
+bool job_plan_is_expired(struct job_plan *plan, bool *ret_succeeded);

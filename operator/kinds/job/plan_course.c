@@ -158,7 +158,7 @@ static enum course choose(struct job_plan *plan, const char *how_far) {
         return COURSE_HOLD;
     }
     bool ready = credentials(plan);
-    if (job_plan_is_outdated(plan)) {
+    if (job_plan_stop_if_outdated(plan)) {
         return COURSE_HOLD;
     }
     return ready ? COURSE_MAKE : COURSE_WAIT;

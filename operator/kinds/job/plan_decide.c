@@ -3,7 +3,7 @@
 
 /* A job that has ended keeps, for a while, the logs that explain its end. */
 static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops) {
-    bool succeeded = false, is_over = job_plan_is_over(job, &succeeded);
+    bool succeeded = false, is_over = job_plan_is_expired(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
     job_plan_remove_service(job);
 }

@@ -139,7 +139,7 @@ static const char *find_dropped(const struct job_plan *plan) {
 /* The plan creates nothing, because each pass would create again what the status cannot record. It
  * asks for the status as if the definition were current, so that the first write under a new
  * definition ends this state. */
-bool job_plan_is_outdated(struct job_plan *plan) {
+bool job_plan_stop_if_outdated(struct job_plan *plan) {
     const char *dropped = find_dropped(plan);
     if (!dropped) {
         return false;
@@ -158,7 +158,7 @@ bool job_plan_is_outdated(struct job_plan *plan) {
 
 /* ---- time ---- */
 
-bool job_plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
+bool job_plan_is_expired(struct job_plan *plan, bool *ret_succeeded) {
     const json_t *object = plan->observed->object;
     int64_t ttl_s = tree_integer(object, "spec.ttlSecondsAfterFinished", -1);
     *ret_succeeded =

@@ -3,8 +3,12 @@
  * pending on it, bias, residual and clamp of the output, and the statistics of an instance
  * normalisation that follows.
  *
+ * Planar: stored as [n, c, h, w], not blocked. Affine: a scale and a shift per picture and channel,
+ * [n, 2, C]. Pending: an affine or a relu that belongs to a tensor but is not yet applied to the
+ * numbers in memory; the kernel that reads the tensor applies it.
+ *
  * Algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), with 1/4 of the
- * multiplications and 4 times the weights, for pictures that are large enough to make up for these;
+ * multiplications and 4 times the weights, for pictures large enough to repay the larger weights;
  * F(2x2, 3x3), with 4/9 of the multiplications and 16/9 of the weights; F(2x2, 3x3) with stride 2,
  * with 25/36 and 25/9; and one for depthwise convolutions, where each channel has a separate
  * kernel. */
@@ -29,7 +33,7 @@ struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
     int in_h, in_w; /* the source in memory */
-    bool doubled;   /* read as if every pixel were repeated twice in both directions */
+    bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
     int pad_top, pad_left, pad_bottom, pad_right;
     enum border border;
     int kernel_h, kernel_w, stride_h, stride_w;
@@ -44,7 +48,7 @@ bool conv_shape_finish(struct conv_shape *shape);
 /* Weights in the order in which an algorithm reads them. Independent of n, h and w. */
 struct conv_weights {
     enum conv_algorithm algorithm;
-    bool planar; /* the input is row-major with few channels */
+    bool planar; /* the input is planar; see conv_reads_planar */
     float *data, *bias;
     size_t count; /* floats in data */
 };
@@ -53,21 +57,23 @@ struct conv_weights {
  * shift is added (a folded batch normalisation), unless they are NULL. */
 struct conv_source {
     const float *weights, *bias, *scale, *shift;
-    bool turned; /* weights are [in, out] (1x1, direct) */
+    bool transposed; /* weights are [in, out] (1x1, direct) */
 };
 
+/* Copies and reorders the source's numbers; never NULL. `planar` must be what conv_reads_planar
+ * says for this shape when the input is planar in memory, else false; so in conv_choose. */
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
                                       enum conv_algorithm algorithm, bool planar,
                                       const struct conv_source *source);
 void conv_weights_free(struct conv_weights *weights);
 
-/* The algorithm for this shape; planar: the input is row-major. */
+/* The algorithm for this shape. */
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *shape,
                                 bool planar, int threads);
 /* The transforms of Winograd's algorithms; NULL for other algorithms. */
 const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
                                          enum conv_algorithm algorithm);
-/* Whether a row-major input is read directly (few channels) instead of being blocked first. */
+/* Whether a planar input is read directly (few channels), not blocked first. */
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
 
 struct conv {
@@ -75,56 +81,70 @@ struct conv {
     struct conv_shape shape;
     const struct conv_weights *weights; /* borrowed */
     float low, high;                    /* clamp; infinities for none */
-    /* An instance normalisation follows the convolution: the output gets its affine. */
+    /* An instance normalisation follows the convolution: conv_run computes its affine from the
+     * output's statistics and leaves it pending on the output. */
     bool normed;
-    const float *gamma, *beta; /* [out] */
+    const float *gamma, *beta; /* [out]; borrowed */
     float epsilon;
     /* For a depthwise convolution: a 1x1 convolution, planned for one thread, that computes the
      * input when it is needed; conv_run's `in` is its input, blocked and with nothing pending.
      * Borrowed; NULL: none, the input is in memory. The border is zeros. */
     const struct conv *first;
 
-    /* The plan, set by conv_plan. */
-    bool in_place;                       /* no window: inputs are read without a copy */
-    bool flat;                           /* and the picture is one long row: 1x1 without stride */
+    /* The plan: set by conv_plan, private to conv*.c, winograd.c and depthwise.c, apart from
+     * scratch_bytes. Sizes are in floats unless they say otherwise.
+     * Window: a thread's padded, blocked copy of the input rows that some output rows need. */
+    bool in_place;                       /* no window: inputs are read where they are */
+    bool flat;                           /* in_place, and each picture is treated as one row: 1x1
+                                            without stride */
     const struct winograd_ops *winograd; /* NULL: another algorithm */
     bool shared; /* one transformed input for all threads, made before the outputs are divided among
                     them */
     size_t shared_floats;
-    int images, span; /* pictures; rows of each (Winograd chains several pictures' rows) */
-    /* Units of work: the output's columns, rows and blocks are divided into column_units, row_units
-     * and block_units parts, which begin at multiples of a step; columns, rows and blocks are the
-     * sizes of the largest part. */
+    /* The work is divided as if there were `images` pictures of `span` output rows: those of the
+     * batch, but Winograd without statistics joins them to one, to read its weights once. */
+    int images, span;
+    /* Units of work, one parallel task each: the output's columns, rows and blocks are divided into
+     * column_units, row_units and block_units parts, which begin at multiples of a step; columns,
+     * rows and blocks are the sizes of the largest part. */
     int threads, units, columns, rows, blocks, column_units, row_units, block_units;
-    int column_step, row_step, row_group;
-    int window_w, window_rows;
-    size_t pixel, window_row;
+    int column_step, row_step;
+    int row_group;             /* output rows computed from one filling of the window */
+    int window_w, window_rows; /* of the window, in pixels */
+    size_t window_row;         /* distance between two of its rows */
+    /* The values that an output pixel sums, as in struct direct_job (vector.h). */
+    size_t pixel; /* distance between the inputs of two neighbouring outputs */
     int run_count, run_length;
-    int part_runs; /* runs whose weights stay in the cache while all pixels of a unit are computed
-                    */
-    ptrdiff_t *runs;
-    bool far; /* the weights are not in the cache when the layer begins */
-    size_t window_floats, thread_floats, scratch_bytes;
+    int part_runs;   /* runs whose weights stay in the cache while all pixels of a unit are computed
+                      */
+    ptrdiff_t *runs; /* [run_count]; owned */
+    bool far;        /* the weights are larger than the cache: prefetch them */
+    size_t window_floats, thread_floats; /* per thread: its window; all its scratch */
+    size_t scratch_bytes;
 };
 
 /* A tensor in memory. */
 struct conv_operand {
     float *data;
     bool blocked;
-    bool relu;     /* pending: relu after the affine */
-    float *affine; /* pending: [n, 2, C] scale and shift; NULL: none */
+    bool relu;     /* pending, after the affine */
+    float *affine; /* pending: [n, 2, C], C rounded up to whole blocks; NULL: none */
 };
 
-/* Divides the work and sets conv->scratch_bytes. in_pending: a scale, shift or relu is pending on
- * the input. */
+/* Divides the work and sets conv->scratch_bytes; the fields above the plan must be set. in_pending:
+ * an affine or relu is pending on the input. */
 void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending);
+/* Frees what conv_plan allocated. */
 void conv_release(struct conv *conv);
 
-/* `add` (blocked, nothing pending, shape of the output) may be NULL. The output is blocked, except
- * for the thin algorithm, whose output is row-major. With `normed`, out->affine is filled. */
+/* in: as given to conv_plan (in->blocked: in_blocked). `add` (blocked, nothing pending,
+ * shape of the output) may be NULL; the operands do not overlap. The output is blocked, except for
+ * the thin algorithm, whose output is planar. With `normed`, out->affine is filled. threads: at
+ * most as many as conv_plan's. scratch: conv->scratch_bytes, aligned to 64 bytes; its content does
+ * not matter. */
 void conv_run(const struct conv *conv, struct threads *threads, const struct conv_operand *in,
               const struct conv_operand *add, const struct conv_operand *out, void *scratch);
 
-/* The number of floats of the blocked tensor [n, c, h, w], and of its affine. */
+/* The number of floats of the blocked tensor [n, c, h, w], and of its affine [n, 2, C]. */
 size_t conv_blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);
 size_t conv_affine_count(const struct vector_ops *ops, int n, int c);

@@ -36,7 +36,7 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
         (((size_t)o * (size_t)s->channels_in + (size_t)i) * (size_t)s->kernel_h + (size_t)ky) *
             (size_t)s->kernel_w +
         (size_t)kx;
-    if (source->turned) {
+    if (source->transposed) {
         at = (size_t)i * (size_t)s->channels_out + (size_t)o;
     }
     return source->weights[at] * (source->scale ? source->scale[o] : 1);

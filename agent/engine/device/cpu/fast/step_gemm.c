@@ -54,7 +54,7 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
     struct conv_source source = {.weights = b->constant,
                                  .scale = scale,
                                  .shift = shift,
-                                 .turned = !node_integer(step->node, "transB", 0)};
+                                 .transposed = !node_integer(step->node, "transB", 0)};
     weights = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
     weights_cache_put(cpu->weights, &key, weights);
     free(scale);

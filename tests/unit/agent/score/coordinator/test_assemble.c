@@ -52,7 +52,7 @@ static char *row_of(int64_t cell, const char *text) {
     return row;
 }
 
-static void add(struct journal *journal, struct store *output, enum commit_verdict verdict,
+static void add(struct journal *journal, struct store *output, enum commit_record_type verdict,
                 int64_t cell, const char *text) {
     struct error err = {0};
     char name[PART_NAME_MAX];
@@ -63,7 +63,7 @@ static void add(struct journal *journal, struct store *output, enum commit_verdi
     CHECK_OK(staged_output_add(staged, row, strlen(row), &err), &err);
     CHECK_OK(staged_output_close(staged, &err), &err);
     struct part part = staged_output_part(staged);
-    struct commit_record record = {.verdict = verdict,
+    struct commit_record record = {.type = verdict,
                                    .first = cell,
                                    .cells = 1,
                                    .items = 2,
@@ -130,9 +130,9 @@ static void test_rows_come_in_the_inputs_order(void) {
     shuffle(order, 7);
     open_journal(output, &journal);
     for (int i = 0; i < CELLS; i++) {
-        enum commit_verdict verdict = order[i] % 10 == 1   ? COMMIT_PARTIAL
-                                      : order[i] % 10 == 2 ? COMMIT_FAILED
-                                                           : COMMIT_DONE;
+        enum commit_record_type verdict = order[i] % 10 == 1   ? COMMIT_PARTIAL
+                                          : order[i] % 10 == 2 ? COMMIT_FAILED
+                                                               : COMMIT_DONE;
         add(&journal, output, verdict, order[i], "a");
         texts[order[i]] = verdict == COMMIT_FAILED ? NULL : "a";
         if (i % 20 == 19) {

@@ -34,7 +34,7 @@ static void open_journal(struct store *output, struct journal *journal) {
 
 static void count(void *context, const struct journal_entry *entry) {
     (void)context;
-    told += entry->verdict <= COMMIT_FAILED;
+    told += entry->type <= COMMIT_FAILED;
 }
 
 static void store_all(struct journal *journal) {
@@ -269,7 +269,7 @@ static int see(void *context, const struct commit_head *head, const struct commi
     struct seen *seen = context;
     (void)head;
     (void)err;
-    if (record->verdict == COMMIT_RETRY) {
+    if (record->type == COMMIT_RETRY) {
         seen->retries++;
         seen->is_as_told = record->fault == COMMIT_LOST && record->try == 1 &&
                            strcmp(record->worker, "w-0") == 0 &&

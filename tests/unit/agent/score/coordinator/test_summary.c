@@ -21,7 +21,7 @@ static struct ledger *new_ledger(int64_t items) {
 }
 
 struct made_record {
-    enum commit_verdict verdict;
+    enum commit_record_type type;
     int64_t epoch, first;
     const char *worker;
     int64_t failed; /* items */
@@ -31,7 +31,7 @@ struct made_record {
 static void add(struct facts *facts, const struct made_record *made) {
     static const char cause[] = "frame 9: bad";
     AUTO(tree_freep) json_t *failures = json_pack("[[i,s]]", 1, cause);
-    struct commit_record record = {.verdict = made->verdict,
+    struct commit_record record = {.type = made->type,
                                    .first = made->first,
                                    .cells = 1,
                                    .items = 8,
@@ -42,8 +42,8 @@ static void add(struct facts *facts, const struct made_record *made) {
                                    .text = cause,
                                    .text_size = strlen(cause),
                                    .fault = made->fault,
-                                   .failures = made->verdict == COMMIT_PARTIAL ? failures : NULL};
-    facts_add(facts, &record, made->verdict == COMMIT_RETRY ? 0 : 1);
+                                   .failures = made->type == COMMIT_PARTIAL ? failures : NULL};
+    facts_add(facts, &record, made->type == COMMIT_RETRY ? 0 : 1);
 }
 
 static void test_the_summary_tells_what_failed_and_who_did_what(void) {

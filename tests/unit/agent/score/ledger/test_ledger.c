@@ -339,7 +339,7 @@ static void fail_cells(struct ledger *ledger, int worker, int count) {
     for (int i = 0; i < count; i++) {
         struct error none = {0};
         struct ledger_lease lease;
-        CHECK_OK(ledger_verdict(ledger, &none), &none);
+        CHECK_OK(ledger_check_thresholds(ledger, &none), &none);
         CHECK(ledger_grant(ledger, 0, &lease));
         CHECK_INT(lease.worker, worker);
         CHECK_INT(fail(ledger, &lease, LEDGER_SCORER, "no such column: age", 0), LEDGER_FAILED);
@@ -372,13 +372,13 @@ static void test_thresholds_are_exact(void) {
         int a = join(ledger, "a");
         fail_cells(ledger, a, rows[i].last_good + (rows[i].words != NULL));
         if (rows[i].words) {
-            CHECK_INT(ledger_verdict(ledger, &err), -1);
+            CHECK_INT(ledger_check_thresholds(ledger, &err), -1);
             CHECK_INT(err.kind, ERROR_FAILED);
             CHECK(strstr(err.text, rows[i].words));
             CHECK(strstr(err.text, "no such column: age (mini-batch 0 on a, 1 tries; "));
             check_no_grant(ledger, 0);
         } else {
-            CHECK_OK(ledger_verdict(ledger, &err), &err);
+            CHECK_OK(ledger_check_thresholds(ledger, &err), &err);
         }
         ledger_free(ledger);
     }
@@ -397,7 +397,7 @@ static void test_a_percentage_waits_until_all_were_leased(void) {
     fail_cells(ledger, a, 3);
     for (int i = 3; i < 40; i++) {
         struct ledger_lease lease;
-        CHECK_OK(ledger_verdict(ledger, &err), &err);
+        CHECK_OK(ledger_check_thresholds(ledger, &err), &err);
         if (i == 20) {
             check_no_grant(ledger, 0);
             CHECK_OK(ledger_extend(ledger, 20, 20, true, &err), &err);
@@ -405,7 +405,7 @@ static void test_a_percentage_waits_until_all_were_leased(void) {
         CHECK(ledger_grant(ledger, 0, &lease));
         CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
     }
-    CHECK_INT(ledger_verdict(ledger, &err), -1);
+    CHECK_INT(ledger_check_thresholds(ledger, &err), -1);
     CHECK(strstr(err.text, "3 of 40 mini-batches have failed, spec.miniBatchErrorThreshold is 5%"));
     ledger_free(ledger);
 }

@@ -191,7 +191,7 @@ static void check_counts(struct world *world) {
         (options->batch_errors_percent >= 0 && world->is_all && !never &&
          (double)sums.batches.failed * 100 > options->batch_errors_percent * (double)world->total);
     struct error err = {0};
-    CHECK_INT(ledger_verdict(world->ledger, &err), is_over ? -1 : 0);
+    CHECK_INT(ledger_check_thresholds(world->ledger, &err), is_over ? -1 : 0);
 }
 
 static void check_granted(struct world *world, const struct ledger_lease *lease, bool is_over) {
@@ -254,18 +254,18 @@ static void settle(struct world *world) {
     struct ledger_revoked taken;
     struct ledger_lease lease;
     struct error err = {0};
-    bool is_over = ledger_verdict(world->ledger, &err) < 0;
+    bool is_over = ledger_check_thresholds(world->ledger, &err) < 0;
     for (bool has_news = true; has_news;) {
         has_news = false;
         while (ledger_next_revoked(world->ledger, world->now_ms, &taken)) {
             check_taken_one(world, &taken);
             error_clear(&err);
-            is_over = ledger_verdict(world->ledger, &err) < 0;
+            is_over = ledger_check_thresholds(world->ledger, &err) < 0;
             has_news = true;
         }
         while (ledger_grant(world->ledger, world->now_ms, &lease)) {
             check_granted(world, &lease, is_over);
-            is_over = ledger_verdict(world->ledger, &err) < 0; /* all were leased once */
+            is_over = ledger_check_thresholds(world->ledger, &err) < 0; /* all were leased once */
             has_news = true;
         }
     }
@@ -541,7 +541,7 @@ static void live(uint64_t seed, int64_t *leases, int64_t *over) {
     int steps = 0;
     while (!(ledger_is_accounted(world->ledger) && !world->voids_left) && !test_failures &&
            ++steps < STEPS_MAX && world->lease_count < LEASES - 1000 &&
-           ledger_verdict(world->ledger, &err) == 0) {
+           ledger_check_thresholds(world->ledger, &err) == 0) {
         step(world);
         world->voids_left -=
             ledger_is_accounted(world->ledger) && world->voids_left && !dice(world, 9);

@@ -55,7 +55,7 @@ struct model {
 /* All of a record follows from its lease. */
 static struct commit_record record_of(int64_t lease, int64_t cell, char text[static 64]) {
     snprintf(text, 64, "row %lld \"\\\n\x01\xC3\xA4", (long long)lease);
-    return (struct commit_record){.verdict = COMMIT_DONE,
+    return (struct commit_record){.type = COMMIT_DONE,
                                   .first = cell,
                                   .cells = 1,
                                   .items = lease % 7 + 1,
@@ -75,7 +75,7 @@ static int see(void *context, const struct commit_head *head, const struct commi
                struct error *err UNUSED) {
     struct model *model = context;
     char text[64];
-    if (record->verdict == COMMIT_END) {
+    if (record->type == COMMIT_END) {
         model->is_bad = model->is_bad || model->has_end || strcmp(record->text, "Succeeded") != 0;
         model->has_end = true;
         return 0;
@@ -86,7 +86,7 @@ static int see(void *context, const struct commit_head *head, const struct commi
     }
     struct lease *lease = &model->leases[record->lease];
     struct commit_record wanted = record_of(record->lease, lease->cell, text);
-    bool is_same = record->verdict == wanted.verdict && record->first == wanted.first &&
+    bool is_same = record->type == wanted.type && record->first == wanted.first &&
                    record->cells == 1 && record->items == wanted.items && !record->failed &&
                    record->try == wanted.try && strcmp(record->worker, wanted.worker) == 0 &&
                    record->start_ms == wanted.start_ms && record->took_ms == wanted.took_ms &&
@@ -258,7 +258,7 @@ static void finish(struct model *model, int number, uint64_t seed, uint64_t *sta
         while (life->through < life->added && turn(model, life, true, &err) >= 0) {
             poll(NULL, 0, 1);
         }
-        struct commit_record end = {.verdict = COMMIT_END,
+        struct commit_record end = {.type = COMMIT_END,
                                     .cells = CELLS,
                                     .text = "Succeeded",
                                     .text_size = strlen("Succeeded")};

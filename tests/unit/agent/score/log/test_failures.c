@@ -46,7 +46,7 @@ static struct commit_record fail(struct store *output, int64_t lease, int64_t co
     }
     CHECK_OK(failures_close(&failures, &err), &err);
     struct part part = failures_part(&failures);
-    return (struct commit_record){.verdict = COMMIT_PARTIAL,
+    return (struct commit_record){.type = COMMIT_PARTIAL,
                                   .first = lease,
                                   .cells = 1,
                                   .items = 2 * count,
@@ -165,7 +165,7 @@ static void test_records_say_what_they_said(void) {
         struct error err = {0};
         AUTO(tree_freep) json_t *failures = json_pack("[[is]]", 3, "no such shop");
         bool has_list = i % 3 > 0, has_object = i % 3 == 2, is_failed = i >= 3;
-        struct commit_record record = {.verdict = is_failed ? COMMIT_FAILED : COMMIT_PARTIAL,
+        struct commit_record record = {.type = is_failed ? COMMIT_FAILED : COMMIT_PARTIAL,
                                        .first = 7,
                                        .cells = 1,
                                        .items = 9,
@@ -186,7 +186,7 @@ static void test_records_say_what_they_said(void) {
         AUTO(text_freep) char *text = commit_writer_text(&writer, &made_head, &size);
         CHECK(commit_is_whole(text, size));
         CHECK_OK(read_commit(text, size, &again, &err), &err);
-        CHECK_INT(again.verdict, record.verdict);
+        CHECK_INT(again.type, record.type);
         CHECK_INT(json_array_size(again.failures), has_list);
         CHECK_INT(again.failures != NULL, has_list || !is_failed);
         CHECK_INT(again.failures_bytes, record.failures_bytes);

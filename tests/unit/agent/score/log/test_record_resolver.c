@@ -17,13 +17,13 @@ static int64_t any(int64_t below) {
 }
 
 static struct commit_record random_record(void) {
-    static const enum commit_verdict verdicts[] = {COMMIT_DONE,   COMMIT_DONE, COMMIT_PARTIAL,
-                                                   COMMIT_FAILED, COMMIT_VOID, COMMIT_PUBLISHED,
-                                                   COMMIT_END};
-    struct commit_record record = {.verdict = verdicts[any(ARRAY_LEN(verdicts))]};
+    static const enum commit_record_type types[] = {COMMIT_DONE,   COMMIT_DONE, COMMIT_PARTIAL,
+                                                    COMMIT_FAILED, COMMIT_VOID, COMMIT_PUBLISHED,
+                                                    COMMIT_END};
+    struct commit_record record = {.type = types[any(ARRAY_LEN(types))]};
     record.first = any(CELLS);
-    record.cells = record.verdict == COMMIT_END ? CELLS : 1 + any(MIN(5, CELLS - record.first));
-    record.first = record.verdict == COMMIT_END ? 0 : record.first;
+    record.cells = record.type == COMMIT_END ? CELLS : 1 + any(MIN(5, CELLS - record.first));
+    record.first = record.type == COMMIT_END ? 0 : record.first;
     return record;
 }
 
@@ -35,8 +35,8 @@ static int winner(const struct commit_record *records, int count, int64_t cell) 
         if (cell < record->first || cell >= record->first + record->cells) {
             continue;
         }
-        enum commit_verdict old = won < 0 ? COMMIT_END : records[won].verdict;
-        switch (record->verdict) {
+        enum commit_record_type old = won < 0 ? COMMIT_END : records[won].type;
+        switch (record->type) {
         case COMMIT_VOID:
             won = -1;
             break;
@@ -98,10 +98,10 @@ static void the_rules_hold_for_any_log(void) {
 
 static void cells_the_job_cannot_have_are_refused(void) {
     static const struct commit_record records[] = {
-        {.verdict = COMMIT_DONE, .first = 10, .cells = 1},
-        {.verdict = COMMIT_DONE, .first = 9, .cells = 2},
-        {.verdict = COMMIT_DONE, .first = 0, .cells = INT64_MAX / 2},
-        {.verdict = COMMIT_VOID, .first = INT64_MAX / 2, .cells = INT64_MAX / 2},
+        {.type = COMMIT_DONE, .first = 10, .cells = 1},
+        {.type = COMMIT_DONE, .first = 9, .cells = 2},
+        {.type = COMMIT_DONE, .first = 0, .cells = INT64_MAX / 2},
+        {.type = COMMIT_VOID, .first = INT64_MAX / 2, .cells = INT64_MAX / 2},
     };
     for (size_t i = 0; i < ARRAY_LEN(records); i++) {
         struct error err = {0};

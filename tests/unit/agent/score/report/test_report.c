@@ -64,9 +64,9 @@ static struct facts *make_run(const struct shape *shape) {
         bool is_partial = !is_failed && dice < shape->fail_permille + shape->partial_permille;
         AUTO(tree_freep)
         json_t *failures = is_partial ? json_pack("[[is]]", 0, "no such shop") : NULL;
-        struct commit_record record = {.verdict = is_failed    ? COMMIT_FAILED
-                                                  : is_partial ? COMMIT_PARTIAL
-                                                               : COMMIT_DONE,
+        struct commit_record record = {.type = is_failed    ? COMMIT_FAILED
+                                               : is_partial ? COMMIT_PARTIAL
+                                                            : COMMIT_DONE,
                                        .first = i,
                                        .cells = 1,
                                        .items = shape->items,
@@ -181,7 +181,7 @@ static void hostile_names_stay_text(void) {
         AUTO(tree_freep) json_t *failures = json_pack("[[is]]", 0, "x");
         json_t *bytes = json_stringn_nocheck(texts[i], strlen(texts[i]));
         json_array_set_new(json_array_get(failures, 0), 1, bytes);
-        struct commit_record failed = {.verdict = COMMIT_FAILED,
+        struct commit_record failed = {.type = COMMIT_FAILED,
                                        .cells = 1,
                                        .items = 1,
                                        .failed = 1,
@@ -191,11 +191,11 @@ static void hostile_names_stay_text(void) {
                                        .text = texts[i],
                                        .text_size = strlen(texts[i])};
         facts_add(facts, &failed, 1);
-        failed.verdict = COMMIT_PARTIAL;
+        failed.type = COMMIT_PARTIAL;
         failed.first = 1;
         failed.failures = failures;
         facts_add(facts, &failed, 1);
-        failed.verdict = COMMIT_END;
+        failed.type = COMMIT_END;
         facts_add(facts, &failed, 0);
         facts_finish(facts);
         struct report_options options = options_of(texts[i]);
@@ -210,7 +210,7 @@ static void hostile_numbers_do_no_harm(void) {
     static const int64_t numbers[] = {0, 1, 7, INT64_MAX / 2, INT64_MAX};
     AUTO(facts_freep) struct facts *facts = facts_new();
     for (int64_t i = 0; i < 3000; i++) {
-        struct commit_record record = {.verdict = i % 3 ? COMMIT_DONE : COMMIT_FAILED,
+        struct commit_record record = {.type = i % 3 ? COMMIT_DONE : COMMIT_FAILED,
                                        .first = INT64_MAX / 2,
                                        .cells = 1,
                                        .items = numbers[any(5)],
@@ -381,9 +381,9 @@ static void write_lives(struct store *store) {
             }
             AUTO(tree_freep) json_t *failures = json_pack("[[is]]", 1, "no, \"such\" shop");
             bool is_bad = life == 0 ? fails : stays_bad;
-            struct commit_record record = {.verdict = is_bad       ? COMMIT_FAILED
-                                                      : is_partial ? COMMIT_PARTIAL
-                                                                   : COMMIT_DONE,
+            struct commit_record record = {.type = is_bad       ? COMMIT_FAILED
+                                                   : is_partial ? COMMIT_PARTIAL
+                                                                : COMMIT_DONE,
                                            .first = i,
                                            .cells = 1,
                                            .items = 4,
@@ -509,7 +509,7 @@ static void add_many(struct commit_log *log, int64_t count) {
         char worker[32];
         snprintf(worker, sizeof worker, "churn-worker-%d", (int)(i % 1000));
         bool is_bad = i % 1000 == 999;
-        struct commit_record record = {.verdict = is_bad ? COMMIT_FAILED : COMMIT_DONE,
+        struct commit_record record = {.type = is_bad ? COMMIT_FAILED : COMMIT_DONE,
                                        .first = i,
                                        .cells = 1,
                                        .items = 10,

@@ -49,7 +49,7 @@ static void check_sums(void) {
         int count = 1 + (int)any(SUM_RECORDS);
         int64_t end_ms = offset_ms;
         for (int i = 0; i < count; i++) {
-            records[i] = (struct commit_record){.verdict = COMMIT_DONE,
+            records[i] = (struct commit_record){.type = COMMIT_DONE,
                                                 .first = i,
                                                 .cells = 1,
                                                 .items = any(20),
@@ -121,7 +121,7 @@ static void quantiles_are_near(void) {
     for (int i = 0; i < COUNT; i++) {
         times[i] = some_ms(1200);
         struct commit_record record = {
-            .verdict = COMMIT_DONE, .cells = 1, .items = 1, .try = 1, .took_ms = times[i]};
+            .type = COMMIT_DONE, .cells = 1, .items = 1, .try = 1, .took_ms = times[i]};
         facts_add(facts, &record, 1);
     }
     facts_finish(facts);
@@ -152,7 +152,7 @@ static void causes_are_grouped_by_their_words(void) {
         char text[64];
         snprintf(text, sizeof text, i % 10 ? "row %lld of shop %lld" : "exit code %lld",
                  (long long)i, (long long)i * 77);
-        struct commit_record record = {.verdict = COMMIT_FAILED,
+        struct commit_record record = {.type = COMMIT_FAILED,
                                        .first = i,
                                        .cells = 1,
                                        .items = 2,
@@ -165,7 +165,7 @@ static void causes_are_grouped_by_their_words(void) {
     for (int i = 0; i < 1000; i++) { /* more than the table holds: the rest is counted together */
         char text[64];
         snprintf(text, sizeof text, "%c%c only here", 'a' + i / 26 % 26, 'a' + i % 26);
-        struct commit_record record = {.verdict = COMMIT_FAILED,
+        struct commit_record record = {.type = COMMIT_FAILED,
                                        .cells = 1,
                                        .items = 1,
                                        .failed = 1,
