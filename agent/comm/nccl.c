@@ -5,13 +5,13 @@
 
 #include "agent/comm/nccl_library.h"
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     SPIN_NS = 300000,
@@ -275,13 +275,9 @@ struct watch {
 
 static void *watch_main(void *context) {
     struct watch *watch = context;
-    struct timespec until;
-    int result = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += watch->patience_ms / 1000;
+    int64_t until_ms = clock_monotonic_ms() + watch->patience_ms;
     pthread_mutex_lock(&watch->lock);
-    while (!watch->is_done && result == 0) {
-        result = pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+    while (!watch->is_done && timed_wait(&watch->changed, &watch->lock, until_ms)) {
     }
     if (!watch->is_done) {
         struct error err = {0};
@@ -294,11 +290,10 @@ static void *watch_main(void *context) {
 }
 
 static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t patience_ms) {
-    struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                          .changed = PTHREAD_COND_INITIALIZER,
-                          .rank = nccl->comm.rank,
-                          .patience_ms = patience_ms};
+    struct watch watch = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .rank = nccl->comm.rank, .patience_ms = patience_ms};
     pthread_t thread;
+    timed_wait_init(&watch.changed);
     bool is_watched = pthread_create(&thread, NULL, watch_main, &watch) == 0;
     int code = nccl->library.init_rank(&nccl->communicator, nccl->comm.size, id, nccl->comm.rank);
     pthread_mutex_lock(&watch.lock);

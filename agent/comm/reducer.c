@@ -2,13 +2,13 @@
 #include "agent/comm/reducer.h"
 
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct reducer {
     struct comm *comm;
@@ -139,8 +139,7 @@ static int wait_for_change(struct reducer *reducer, const char *what) {
                          "stopped or cut off",
                          what, (double)reducer->patience_ms / 1000);
     }
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    pthread_cond_timedwait(&reducer->changed, &reducer->lock, &until);
+    (void)timed_wait(&reducer->changed, &reducer->lock, until_ms);
     return 0;
 }
 
@@ -242,7 +241,6 @@ static int start(struct reducer *reducer) {
 int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
                  int64_t patience_ms, struct reducer **ret_reducer, struct error *err) {
     struct reducer *reducer = x_calloc(1, sizeof *reducer);
-    pthread_condattr_t attributes;
     reducer->comm = comm;
     reducer->buckets = buckets;
     reducer->memory = memory;
@@ -251,10 +249,7 @@ int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
     reducer->due = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->due);
     reducer->spans = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->spans);
     pthread_mutex_init(&reducer->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&reducer->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_wait_init(&reducer->changed);
     int code = start(reducer);
     if (code != 0) {
         reducer_free(reducer);

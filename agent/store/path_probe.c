@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/path.h"
 #include "agent/store/path_folder.h"
+#include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 struct path_probe {
     pthread_mutex_t lock;
@@ -58,12 +59,8 @@ static void *run(void *argument) {
 
 struct path_probe *path_probe_new(const char *spec_path) {
     struct path_probe *probe = x_calloc(1, sizeof *probe);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&probe->lock, NULL);
-    pthread_cond_init(&probe->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_wait_init(&probe->ended);
     probe->references = 1;
     probe->spec_path = x_strdup(spec_path);
     return probe;
@@ -89,16 +86,11 @@ static int start(struct path_probe *probe, struct error *err) {
 }
 
 int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    int64_t until_ms = clock_monotonic_ms() + timeout_ms;
     pthread_mutex_lock(&probe->lock);
     int result = probe->is_running ? 0 : start(probe, err);
     while (result == 0 && probe->is_running) {
-        if (pthread_cond_timedwait(&probe->ended, &probe->lock, &until) == ETIMEDOUT) {
+        if (!timed_wait(&probe->ended, &probe->lock, until_ms)) {
             result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not respond within %g s",
                                probe->spec_path, timeout_ms / 1000.0);
         }

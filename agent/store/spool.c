@@ -2,13 +2,13 @@
 #include "agent/store/spool.h"
 
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PAUSE_MS = 500, PAUSE_MAX_MS = 30000, MARKS_MAX = SPOOL_MARK + 100 };
 
@@ -177,23 +177,13 @@ static struct slot *find_due(struct spool *spool, int64_t now_ms, int64_t *ret_l
     return NULL;
 }
 
-static struct timespec in_ms(int64_t ms) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    return until;
-}
-
 /* Waits until a line is added, at most ms. The caller holds the lock. */
 static void wait_for_change(struct spool *spool, int64_t ms) {
     if (ms == INT64_MAX) {
         pthread_cond_wait(&spool->changed, &spool->lock);
         return;
     }
-    struct timespec until = in_ms(ms);
-    pthread_cond_timedwait(&spool->changed, &spool->lock, &until);
+    (void)timed_wait(&spool->changed, &spool->lock, clock_monotonic_ms() + ms);
 }
 
 /* Releases the lock while it stores, since programs must not wait. True: this piece is done. */
@@ -269,11 +259,7 @@ int spool_new(const struct spool_options *options, struct spool **ret_spool, str
         buffer_init(&spool->slots[i].lines, SPOOL_WAITING);
         spool->slots[i].name = x_strdup(options->names[i]);
     }
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&spool->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_wait_init(&spool->changed);
     pthread_mutex_init(&spool->lock, NULL);
     int failure = spool->store ? pthread_create(&spool->thread, NULL, run, spool) : 0;
     spool->has_thread = spool->store && !failure;

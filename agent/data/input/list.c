@@ -3,13 +3,13 @@
 
 #include "agent/data/input/list_page.h"
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     FIRST_PAGE_LINES = 1000,
@@ -130,17 +130,9 @@ static int read_pages(struct list *list, struct error *err) {
 /* ---- storing, in the thread ----------------------------------------------------------------- */
 
 static bool wait_ms(struct list *list, int64_t ms) {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += ms / 1000;
-    end.tv_nsec += ms % 1000 * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec++;
-        end.tv_nsec -= 1000000000;
-    }
+    int64_t end_ms = clock_monotonic_ms() + ms;
     pthread_mutex_lock(&list->lock);
-    while (!atomic_load(&list->stops) &&
-           pthread_cond_timedwait(&list->changed, &list->lock, &end) == 0) {
+    while (!atomic_load(&list->stops) && timed_wait(&list->changed, &list->lock, end_ms)) {
     }
     pthread_mutex_unlock(&list->lock);
     return !atomic_load(&list->stops);
@@ -319,11 +311,7 @@ int list_open(const struct list_options *options, struct list **ret_list, struct
     list->run = x_strdup(options->run);
     list->scratch = x_strdup(options->scratch);
     pthread_mutex_init(&list->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&list->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_wait_init(&list->changed);
     list_writer_init(&list->writer);
     if (read_pages(list, err) < 0) {
         list_free(list);

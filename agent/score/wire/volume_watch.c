@@ -3,11 +3,11 @@
 
 #include "agent/store/store.h"
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { VOLUMES_MAX = 16 };
 
@@ -98,13 +98,8 @@ static void drop(struct volume_watch *volumes) {
 }
 
 static void rest(struct volume_watch *volumes) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + (int64_t)volumes->options.every_ms * 1000000;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    while (!volumes->ends &&
-           pthread_cond_timedwait(&volumes->changed, &volumes->lock, &until) == 0) {
+    int64_t until_ms = clock_monotonic_ms() + volumes->options.every_ms;
+    while (!volumes->ends && timed_wait(&volumes->changed, &volumes->lock, until_ms)) {
     }
 }
 
@@ -129,15 +124,11 @@ int volume_watch_start(const struct volume_watch_options *options, struct volume
                        struct error *err) {
     struct volume_watch *volumes = x_calloc(1, sizeof *volumes);
     pthread_t thread;
-    pthread_condattr_t attributes;
     volumes->options = *options;
     volumes->references = 2;
     collect(options->job->spec, &volumes->volumes);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&volumes->lock, NULL);
-    pthread_cond_init(&volumes->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_wait_init(&volumes->changed);
     int failed = pthread_create(&thread, NULL, watch, volumes);
     if (failed) {
         pthread_mutex_lock(&volumes->lock);

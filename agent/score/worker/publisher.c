@@ -3,11 +3,12 @@
 
 #include "agent/data/parts/pack.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* WAITING for its commit -> DUE -> DONE; removed when taken. */
 enum state { WAITING, DUE, DONE };
@@ -111,14 +112,11 @@ int publisher_new(struct store *output, void (*wake)(void *context), void *conte
 }
 
 bool publisher_free(struct publisher *publisher, int64_t timeout_ms) {
-    struct timespec end;
     pthread_mutex_lock(&publisher->lock);
     publisher->ends = true;
     pthread_cond_broadcast(&publisher->changed);
     pthread_mutex_unlock(&publisher->lock);
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += (time_t)((timeout_ms + 999) / 1000);
-    if (pthread_timedjoin_np(publisher->thread, NULL, &end) != 0) {
+    if (!timed_wait_join(publisher->thread, clock_monotonic_ms() + timeout_ms)) {
         return false;
     }
     publisher_forget(publisher);

@@ -6,12 +6,12 @@
 #include "agent/store/spool.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
+#include "lib/time/timed_wait.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     QUEUE_MAX = 4096, /* leases of a runner; a coordinator grants at most about a thousand */
@@ -520,23 +520,11 @@ int runners_start(struct runners *runners, struct error *err) {
     return 0;
 }
 
-static struct timespec in_ms(int64_t ms) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    time.tv_sec += ms / 1000;
-    time.tv_nsec += ms % 1000 * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
 bool runners_free(struct runners *runners, int64_t timeout_ms) {
     if (!runners) {
         return true;
     }
-    struct timespec end = in_ms(timeout_ms);
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     pthread_mutex_lock(&runners->lock);
     runners->ends = true;
     drop_queues(runners, NULL);
@@ -547,7 +535,7 @@ bool runners_free(struct runners *runners, int64_t timeout_ms) {
     pthread_mutex_unlock(&runners->lock);
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];
-        if (runner->has_thread && pthread_timedjoin_np(runner->thread, NULL, &end) != 0) {
+        if (runner->has_thread && !timed_wait_join(runner->thread, end_ms)) {
             return false;
         }
     }

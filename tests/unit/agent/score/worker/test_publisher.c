@@ -6,14 +6,26 @@
 #include "agent/data/parts/pack.h"
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
+#include "tests/wall_clock.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { A_WHILE_MS = 100 /* in which nothing may happen */, PATIENCE_MS = 10000 };
 
 static struct store *output;
 static atomic_int wakes;
+
+static atomic_int fsync_ms; /* how long a sync takes */
+
+/* In place of the C library's. */
+__attribute__((visibility("default"))) int fsync(int fd) {
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    poll(NULL, 0, fsync_ms);
+    return real(fd);
+}
 
 static void on_wake(void *context UNUSED) {
     wakes++;
@@ -88,11 +100,31 @@ static void what_is_forgotten_is_not_published(void) {
     CHECK(publisher_free(publisher, PATIENCE_MS));
 }
 
+/* A worker that leaves waits for what is being published, by no wall clock. */
+static void an_end_waits_its_time(void) {
+    static const int64_t offs_s[] = {-3600, 3600};
+    for (size_t i = 0; i < ARRAY_LEN(offs_s); i++) {
+        struct error err = {0};
+        struct publisher *publisher = NULL;
+        AUTO(text_freep) char *name = x_printf("slow-%zu.json", i);
+        CHECK_OK(publisher_new(output, on_wake, NULL, &publisher, &err), &err);
+        keep(publisher, 3, 6 + (int64_t)i, name);
+        fsync_ms = 3 * A_WHILE_MS;
+        publisher_publish(publisher, 3, 6 + (int64_t)i);
+        poll(NULL, 0, A_WHILE_MS);
+        wall_clock_off_s = offs_s[i];
+        CHECK(publisher_free(publisher, PATIENCE_MS));
+        CHECK(is_there(name));
+        wall_clock_off_s = fsync_ms = 0;
+    }
+}
+
 int main(void) {
     fixtures_start("publisher");
     output = open_output("out/it");
     TEST(only_what_is_committed_is_published);
     TEST(what_is_forgotten_is_not_published);
+    TEST(an_end_waits_its_time);
     store_free(output);
     return TEST_END();
 }
