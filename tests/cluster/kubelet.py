@@ -185,6 +185,8 @@ def check(pods):
     roles = {}
     for pod in pods:
         meta = pod["metadata"]
+        if not meta.get("ownerReferences"):  # its job was deleted and left it as an orphan
+            continue
         owner = meta["ownerReferences"][0]["uid"]
         if names.setdefault((owner, meta["name"]), meta["uid"]) != meta["uid"]:
             tell("%s was made twice" % meta["name"])

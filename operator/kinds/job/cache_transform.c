@@ -162,6 +162,9 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
     json_t *kept = transform_pick(metadata, fields);
     put(kept, "annotations", transform_pick(json_object_get(metadata, "annotations"), annotations));
     put(kept, "ownerReferences", keep_owners(metadata));
+    if (json_object_get(metadata, "deletionTimestamp")) { /* why it is still there */
+        json_object_set(kept, "finalizers", json_object_get(metadata, "finalizers"));
+    }
     return kept;
 }
 

@@ -207,8 +207,10 @@ static void note_thought(struct sweep *sweep, const struct plan_result *plan, in
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
+        static const char *const owned_kinds[] = {"DistTrain", "Pod", NULL};
+        job_delete_owned(request, owned_kinds);
         forget(state, request);
-        return 0; /* the cluster deletes the objects that it owns */
+        return 0;
     }
     struct sweep *sweep = kept_of(state, request);
     if (is_too_soon(sweep, request)) {

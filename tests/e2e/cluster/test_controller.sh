@@ -104,6 +104,34 @@ for name in good evict-one stuck-one gang-good fail-gang; do
     check "controller: of a deleted job nothing is left ($name)" within 60 nothing_is_left $name
 done
 
+job wait-held | "$kubectl" apply -f - >/dev/null
+gang wait-gang | "$kubectl" apply -f - >/dev/null
+series() { job "$1" | sed 's|^  workers|  schedule: {cron: "0 0 1 1 *"}\n&|'; }
+series series-held | "$kubectl" apply -f - >/dev/null
+within 60 "$kubectl" get bs series-held
+cat <<YAML | "$kubectl" apply -f - >/dev/null
+$(job wait-run | sed "s|^metadata: .*|metadata: {name: wait-run, labels: {windlass.dev/job: series-held}, ownerReferences: [{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, name: series-held, uid: $(field series-held .metadata.uid), controller: true}]}|")
+YAML
+run_pods() { [ "$(count pods "$1")" -eq 3 ]; }
+no_pods() { [ "$(count pods "$1")" -eq 0 ]; }
+for name in wait-held wait-gang wait-run; do within 60 run_pods $name || echo "# $name has not its pods"; done
+for held in bs/wait-held dt/wait-gang bs/series-held; do
+    "$kubectl" patch $held --type merge -p '{"metadata": {"finalizers": ["example.com/held"]}}' >/dev/null
+    "$kubectl" delete $held --wait=false >/dev/null
+done
+for name in wait-held wait-gang wait-run; do
+    check "controller: a deleted job that a finalizer of somebody else keeps has no pods ($name)" within 60 no_pods $name
+done
+check "controller: the finalizers are left alone" [ "$("$kubectl" get bs/wait-held dt/wait-gang bs/series-held -o name | wc -l)" -eq 3 ]
+for held in bs/wait-held dt/wait-gang bs/series-held; do "$kubectl" patch $held --type merge -p '{"metadata": {"finalizers": null}}' >/dev/null; done
+for name in wait-held wait-gang wait-run; do check "controller: without it nothing is left ($name)" within 60 nothing_is_left $name; done
+job wait-orphans | "$kubectl" apply -f - >/dev/null
+within 60 run_pods wait-orphans
+"$kubectl" delete bs wait-orphans --cascade=orphan >/dev/null
+sleep 1
+check "controller: --cascade=orphan leaves the pods" run_pods wait-orphans
+"$kubectl" delete pods,services -l windlass.dev/job=wait-orphans --wait=false >/dev/null
+
 ##### idle #######################################################################################
 busy() { cat /proc/"$pid"/task/*/schedstat | awk '{ n += $1 } END { print n }'; } # nanoseconds
 before=$(busy)

@@ -136,7 +136,8 @@ JOB
     k delete pods -n jobs -l "windlass.dev/job=$1" --force --grace-period=0 >/dev/null 2>&1
 }
 
-# NAME: a Sweep makes a trial, and suspends it when it is suspended itself.
+# NAME: a Sweep makes a trial, suspends it when it is suspended itself, and deletes it when it is deleted, though a
+# finalizer of somebody else keeps the Sweep.
 sweep_through() {
     local patch='{"spec": {"suspend": true}}'
     sed "s/name: sweep/name: $1/; s/maxTrials: 40/maxTrials: 1/" tests/data/sweeps/trainer.yaml | k apply -n jobs -f - >/dev/null || return
@@ -144,7 +145,11 @@ sweep_through() {
     eventually trial "$1" '.spec.environment.PARAM_EPOCHS != null' || return
     k patch sw -n jobs "$1" --type merge -p "$patch" >/dev/null
     eventually trial "$1" '.spec.suspend' || { k get sw -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
-    quietly k delete sw -n jobs "$1"
+    k patch sw -n jobs "$1" --type merge -p '{"metadata": {"finalizers": ["example.com/held"]}}' >/dev/null
+    k delete sw -n jobs "$1" --wait=false >/dev/null
+    no_trial() { ! k get dt -n jobs "$1-0000"; }
+    eventually no_trial "$1" && quietly k get sw -n jobs "$1" || return 1
+    quietly k patch sw -n jobs "$1" --type merge -p '{"metadata": {"finalizers": null}}'
 }
 
 # RELEASE: the requests for spec.gang of DistTrains, with the release's account.

@@ -217,6 +217,36 @@ static void delete_all(struct reconcile *request, const struct plan_result *plan
     }
 }
 
+/* True: `kubectl delete --cascade=orphan`; the cluster takes this mark off when the owned objects
+ * are free. */
+static bool leaves_orphans(const json_t *object) {
+    size_t i;
+    json_t *finalizer;
+    json_array_foreach(tree_get(object, "metadata.finalizers"), i, finalizer) {
+        if (strcmp(json_string_value(finalizer), "orphan") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void job_delete_owned(struct reconcile *request, const char *const *kinds) {
+    if (!request->object || leaves_orphans(request->object)) {
+        return;
+    }
+    for (; *kinds; kinds++) {
+        AUTO(tree_freep)
+        json_t *owned = cache_owned(request->cache, *kinds, request->object);
+        size_t i;
+        json_t *object;
+        json_array_foreach(owned, i, object) {
+            if (!tree_get(object, "metadata.deletionTimestamp")) {
+                reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+            }
+        }
+    }
+}
+
 /* Sends the events of a status with its write, also when that was postponed; events of objects that
  * are neither created nor changed are dropped. */
 static void tell_events(struct reconcile *request, const struct plan_result *plan,
@@ -311,8 +341,10 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     struct state *state = opaque;
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
+        const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
+        job_delete_owned(request, owned);
         forget(state, request);
-        return 0; /* the cluster deletes the objects that it owns */
+        return 0;
     }
     struct kept *kept = kept_of(state, request);
     if (tree_bool(object, "status.credentials.created", false)) {

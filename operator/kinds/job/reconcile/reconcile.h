@@ -31,6 +31,11 @@ NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct recon
 void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
+/* For an object that is being deleted: deletes its pods and what else it owns of these kinds (ends
+ * with NULL). The cluster does so only when the object itself is gone, which a finalizer of
+ * somebody else may put off for ever. */
+void job_delete_owned(struct reconcile *request, const char *const *kinds);
+
 /* The writes and events of a plan. Where the cluster refused a creation lately, nothing is created:
  * another pass is asked for at the end of the pause, and `create` becomes empty. */
 void job_carry_out(struct reconcile *request, const struct refusals *refusals,

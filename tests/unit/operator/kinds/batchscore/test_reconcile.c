@@ -255,6 +255,26 @@ static void everything_goes_with_the_job(void) {
     close_world();
 }
 
+/* A finalizer of somebody else keeps the object, and with it, for the cluster, all that it owns. */
+static void the_pods_of_a_kept_job_go(void) {
+    static const char *const finalizers[] = {"example.com/held", "orphan"};
+    for (size_t i = 0; i < ARRAY_LEN(finalizers); i++) {
+        open_world("#!/bin/sh\nexec sleep 1000\n");
+        run_until("never", 1, 300);
+        CHECK_INT(local_pod_count(world.cluster), 2);
+        AUTO(tree_freep)
+        json_t *deleted =
+            json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:[s]}}", "apiVersion", "windlass.dev/v1alpha1",
+                      "kind", "BatchScore", "metadata", "name", "job", "namespace", "default",
+                      "deletionTimestamp", "2026-11-21T04:00:00Z", "finalizers", finalizers[i]);
+        world.cluster->ops->write(world.cluster, CLUSTER_APPLY, deleted, NULL, NULL);
+        run_until("never", 1, 500);
+        CHECK_INT(local_pod_count(world.cluster), i == 0 ? 0 : 2);
+        CHECK(find("BatchScore", "job"));
+        close_world();
+    }
+}
+
 int main(void) {
     TEST(makes_what_a_job_needs);
     TEST(writes_status_only_when_it_changed);
@@ -268,5 +288,6 @@ int main(void) {
         printf("skip progress_reaches_the_status_within_2_s: no openssl program\n");
     }
     TEST(everything_goes_with_the_job);
+    TEST(the_pods_of_a_kept_job_go);
     return TEST_END();
 }
