@@ -28,6 +28,10 @@ static inline struct path_folder *path_folder_of(struct store *store) {
 NODISCARD int path_folder_open_fd(const char *spec_path, int *ret_fd, struct error *err);
 NODISCARD int path_folder_sync(int fd, const char *spec_path, struct error *err);
 
+/* Whether a hard link is made in this folder, and refused where its name is taken. Tried, since
+ * servers of one protocol differ: Azure Files has no links over SMB. */
+bool path_folder_has_links(int fd);
+
 int path_folder_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
                             struct error *err);
 int path_folder_upload_add(struct store_upload *base, const void *data, size_t size,

@@ -18,29 +18,47 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The abilities of file systems; those that are not listed count as disks. */
-static const struct {
-    long magic;
-    bool creates, has_inodes;
-} file_systems[] = {
-    /* blobfuse, virtiofs, sshfs, ...: some ignore RENAME_NOREPLACE and overwrite, which a test
-     * would not show reliably. */
-    {FUSE_SUPER_MAGIC, false, false}, {NFS_SUPER_MAGIC, true, false},
-    {(long)0xFF534D42, true, false}, /* SMB, as reported by cifs */
-    {(long)0xFE534D42, true, false}, /* SMB 2 and later */
-    {SMB_SUPER_MAGIC, true, false},   {V9FS_MAGIC, true, false},
+/* What creates an object only if it is absent. A hard link does, wherever the file system has
+ * links: the server decides. Where it has none, renameat2(RENAME_NOREPLACE) does only on a disk of
+ * this machine; over a network (SMB) it is a look by the client, followed by a rename that
+ * replaces. */
+enum creation {
+    BY_LINK,           /* if the file system turns out to have hard links */
+    BY_LINK_OR_RENAME, /* disks without links */
+    BY_NOTHING,
 };
 
-/* On some systems f_type is a signed 32-bit number. */
-static void look_up(struct path_folder *store, const struct statfs *status) {
-    store->can = (struct store_can){.creates = true, .is_local = true};
+/* Those that are not listed count as disks with hard links. */
+static const struct {
+    long magic;
+    enum creation creation;
+    bool has_inodes;
+} file_systems[] = {
+    /* blobfuse, virtiofs, sshfs, ...: some link or rename over what is there, which a test would
+     * not show reliably. */
+    {FUSE_SUPER_MAGIC, BY_NOTHING, false},
+    {NFS_SUPER_MAGIC, BY_LINK, false},
+    {(long)0xFF534D42, BY_LINK, false}, /* SMB, as reported by cifs */
+    {(long)0xFE534D42, BY_LINK, false}, /* SMB 2 and later */
+    {SMB_SUPER_MAGIC, BY_LINK, false},
+    {V9FS_MAGIC, BY_LINK, false},
+    {MSDOS_SUPER_MAGIC, BY_LINK_OR_RENAME, true},
+    {EXFAT_SUPER_MAGIC, BY_LINK_OR_RENAME, true},
+};
+
+/* On some systems f_type is a signed 32-bit number. Opened for reading, a store creates nothing. */
+static void look_up(struct path_folder *store, const struct statfs *status, int fd, bool writes) {
+    enum creation creation = BY_LINK;
     store->has_inodes = true;
     for (size_t i = 0; i < ARRAY_LEN(file_systems); i++) {
         if ((uint32_t)status->f_type == (uint32_t)file_systems[i].magic) {
-            store->can.creates = file_systems[i].creates;
+            creation = file_systems[i].creation;
             store->has_inodes = file_systems[i].has_inodes;
         }
     }
+    bool creates = creation == BY_LINK_OR_RENAME ||
+                   (creation == BY_LINK && (!writes || path_folder_has_links(fd)));
+    store->can = (struct store_can){.creates = creates, .is_local = true};
 }
 
 /* Syncs the folders above the store, within the volume: their names must survive a power failure
@@ -72,7 +90,7 @@ static int path_folder_open(const char *spec_path, bool writes, struct store **r
         return error_from_errno(err, errno, "%s", spec_path);
     }
     struct path_folder *store = x_calloc(1, sizeof *store);
-    look_up(store, &status);
+    look_up(store, &status, fd, writes);
     store->probe = path_probe_new(spec_path);
     pthread_mutex_init(&store->lock, NULL);
     *ret_store = &store->base;

@@ -157,6 +157,23 @@ static bool is_ours(const struct folder_upload *upload) {
            makedev(at.stx_dev_major, at.stx_dev_minor) == upload->device;
 }
 
+/* An answer that was lost makes a network's second request fail with EEXIST, too. */
+bool path_folder_has_links(int fd) {
+    AUTO(text_freep) char *random = digest_random(12);
+    AUTO(text_freep) char *from = x_printf(PATH_FOLDER_TEMPORARY "%s", random);
+    AUTO(text_freep) char *to = x_printf("%s-2", from);
+    AUTO(fd_closep)
+    int made = openat(fd, from, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (made < 0) {
+        return false;
+    }
+    bool is_made = linkat(fd, from, fd, to, 0) == 0 || errno == EEXIST;
+    bool is_refused = is_made && linkat(fd, from, fd, to, 0) < 0 && errno == EEXIST;
+    (void)unlinkat(fd, to, 0);
+    (void)unlinkat(fd, from, 0);
+    return is_refused;
+}
+
 static int create_object(struct folder_upload *upload, bool excludes) {
     int fd = upload->folder_fd;
     const char *last = file_basename(upload->name);

@@ -131,14 +131,16 @@ static bool wait_for_old(struct batchscore_plan *plan) {
         return false;
     }
     bool has_words = *old->reason && *old->message;
+    bool is_told = json_is_boolean(tree_get(plan->job.observed->object, "status.exclusive"));
     conditions_set(
         &plan->job.conditions, CONDITIONS_UNDER_WAY, "WaitingForOldPod",
-        "pod %.80s%s%.40s%s%.120s%s may still run, and the output's storage does not keep two "
+        "pod %.80s%s%.40s%s%.120s%s may still run, and the output's storage %s two "
         "coordinators apart; another is made when its node says that it has ended, or, when you "
         "know that it has, after `kubectl delete pod %.80s --force`, or, when its node is off, "
         "after `kubectl delete node` of it",
         old->name, *old->reason ? " (" : "", old->reason, has_words ? ": " : "",
-        has_words ? old->message : "", *old->reason ? ")" : "", old->name);
+        has_words ? old->message : "", *old->reason ? ")" : "",
+        is_told ? "does not keep" : "is not known to keep", old->name);
     return true;
 }
 

@@ -35,8 +35,7 @@ enum output_mode batchscore_mode(const json_t *spec) {
 }
 
 bool batchscore_excludes(const json_t *spec) {
-    const char *path = tree_text(spec, "output.path", "");
-    return !json_object_get(job_place(spec, path), "blobfuse");
+    return text_starts(tree_text(spec, "output.path", ""), "az://");
 }
 
 const char *batchscore_unit(const json_t *spec) {

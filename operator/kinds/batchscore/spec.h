@@ -46,8 +46,9 @@ void batchscore_spec_release(struct batchscore_spec *spec); /* for AUTO, too */
 extern const char *const batchscore_path_fields[];
 /* The mode as given, or the default for the input's kind. */
 enum output_mode batchscore_mode(const json_t *spec);
-/* The output's storage supports exclusive creation of objects. This is an assumption until the
- * coordinator has checked it. False for blobfuse. */
+/* Whether the output's storage is known to create objects exclusively before the coordinator has
+ * tried it: only az:// is. What a volume can do depends on what a claim is bound to (blobfuse,
+ * SMB). */
 bool batchscore_excludes(const json_t *spec);
 /* The unit of its items: "frames", "files", "rows", "slices". */
 const char *batchscore_unit(const json_t *spec);

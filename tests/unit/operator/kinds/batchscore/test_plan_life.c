@@ -63,9 +63,7 @@ static void make_world(struct world *world, uint64_t seed) {
     }
     json_object_set_new(world->object, "status", status);
     world->shares = draw(world, 3) == 0;
-    if (world->shares) {
-        json_object_set_new(status, "exclusive", json_false());
-    }
+    json_object_set_new(status, "exclusive", json_boolean(!world->shares));
     world->pods = json_array();
     world->given = json_object();
 }
