@@ -176,8 +176,8 @@ static int try_scorer(const struct job *job, struct prepared_job *prepared, stru
     }
     prepared->files = json_object();
     int result = trial->kind->try_out(scorer, err);
-    if (result == 0 && trial->kind->files) {
-        result = trial->kind->files(scorer, prepared->files, err);
+    if (result == 0) {
+        result = trial->kind->files(scorer, /* first= */ NULL, prepared->files, err);
     }
     trial->kind->free(scorer);
     return result;

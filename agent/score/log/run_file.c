@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_BYTES_MAX = 64 << 10, RUN_FORMAT = 2 };
+enum { RUN_BYTES_MAX = 1 << 20, RUN_FORMAT = 2 };
 
 static char *name_of(const char *run_name) {
     return x_printf(".windlass/%s/run.json", run_name);
@@ -56,7 +56,8 @@ const char *run_file_find_change(const json_t *then, const json_t *now) {
         }
     }
     json_object_foreach((json_t *)now, field, ignored) {
-        if (strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
+        if (!text_starts(field, RUN_FILE_CODE) &&
+            strcmp(digest_of(now, field), digest_of(then, field)) != 0) {
             return field;
         }
     }

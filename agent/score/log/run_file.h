@@ -8,13 +8,16 @@
 #include "agent/job.h"
 
 enum { RUN_FILE_CHANGE_BYTES = 128 };
+#define RUN_FILE_CODE "scorer.command: " /* begins the fields of a program's code (code_files.h)   \
+                                          */
 
 /* What a run with these files (scorer.h: field -> SHA-256; borrowed) and this input begins with.
  * listing: NULL where the input has lines. The caller owns the result. */
 json_t *run_file_make(const struct media *media, const struct listing *listing,
                       const json_t *files);
 /* Compares two such lists of files: a field whose file differs or is in one list only, borrowed
- * from it; NULL: they are equal. */
+ * from it; NULL: they are equal. A file that was added to a program's code does not count: programs
+ * may write beside their code, and runs of earlier releases have no list of it. */
 const char *run_file_find_change(const json_t *then, const json_t *now);
 /* "SHA-256 1f0c…, the run began with 77aa…", 12 digits of each. */
 void run_file_describe_change(const json_t *then, const json_t *now, const char *field,

@@ -11,7 +11,7 @@ enum {
     MESSAGE_BYTES_MAX = 1 << 20,
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
     MESSAGE_SLOTS_MAX = 1024,
-    MESSAGE_FILES_MAX = 64,
+    MESSAGE_FILES_MAX = 1024, /* a model and labels; or a program's code */
 };
 
 enum message_type {

@@ -495,7 +495,8 @@ int runners_list_files(const struct runners *runners, json_t **ret_files, struct
     AUTO(tree_freep) json_t *files = NULL;
     for (int i = 0; i < runners->count; i++) {
         AUTO(tree_freep) json_t *own = json_object();
-        if (runners->kind->files && runners->kind->files(runners->of[i].scorer, own, err) < 0) {
+        const struct scorer *first = i > 0 ? runners->of[0].scorer : NULL;
+        if (runners->kind->files(runners->of[i].scorer, first, own, err) < 0) {
             return -1;
         }
         const char *field = files ? run_file_find_change(files, own) : NULL;

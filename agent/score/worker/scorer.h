@@ -64,8 +64,10 @@ struct scorer_kind {
     int (*open)(const struct scorer_options *options, struct scorer **ret_scorer,
                 struct error *err);
     /* Adds the files that the results depend on, as they were loaded: the spec's field, such as
-     * "scorer.onnx.path", and the file's SHA-256 in hex. NULL: there are none. */
-    int (*files)(const struct scorer *scorer, json_t *files, struct error *err);
+     * "scorer.onnx.path", and the file's SHA-256 in hex. Called once. first: a scorer of the same
+     * worker that has listed its files already; NULL: this is the first. */
+    int (*files)(struct scorer *scorer, const struct scorer *first, json_t *files,
+                 struct error *err);
     /* Runs the cheap checks before a job begins. */
     int (*try_out)(struct scorer *scorer, struct error *err);
     /* Blocks until the scorer is ready for a lease. Must be called in the thread that will run the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scores with a user's program, one process per slot: converts items to requests, and answers to
  * results of a mini-batch (docs/scorers.md). */
+#include "agent/score/log/run_file.h"
+#include "agent/score/worker/code_files.h"
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/text/jsontext.h"
@@ -41,7 +43,9 @@ struct scorer {
     struct input_reader *reader;
     struct request now, next;
     int64_t last_id;
-    bool waits; /* the current lease has not begun, and this was reported */
+    json_t *files; /* the program's code, as command_files has listed it; NULL: not listed */
+    char seen[65]; /* of these files (code_files.h) */
+    bool waits;    /* the current lease has not begun, and this was reported */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -131,6 +135,7 @@ static void command_free_scorer(struct scorer *scorer) {
     }
     release(&scorer->now);
     release(&scorer->next);
+    json_decref(scorer->files);
     for (size_t i = 0; i < ARRAY_LEN(scorer->words); i++) {
         free(scorer->words[i]);
     }
@@ -189,6 +194,51 @@ static int command_try(struct scorer *scorer UNUSED, struct error *err UNUSED) {
     return 0;
 }
 
+/* ---- the program's code --------------------------------------------------------------------- */
+
+/* Lists the code once in a worker, before the first program starts. */
+static int command_files(struct scorer *scorer, const struct scorer *first, json_t *files,
+                         struct error *err) {
+    if (first && first->files) {
+        scorer->files = json_deep_copy(first->files); /* for another thread */
+        memcpy(scorer->seen, first->seen, sizeof scorer->seen);
+    } else {
+        AUTO(tree_freep) json_t *listed = json_object();
+        if (code_files_add(scorer->options.spec, listed, scorer->seen, err) < 0) {
+            return -1;
+        }
+        scorer->files = TAKE(listed);
+    }
+    json_object_update(files, scorer->files);
+    return 0;
+}
+
+/* A program that starts now reads the code as it is now, which must be what this worker has
+ * reported. INVALID: it is not. */
+static int check_code(struct scorer *scorer, struct error *err) {
+    AUTO(tree_freep) json_t *now = json_object();
+    char seen[65];
+    if (!scorer->files || (code_files_look(scorer->options.spec, seen, err) == 0 &&
+                           strcmp(seen, scorer->seen) == 0)) {
+        return 0;
+    }
+    if (err->kind || code_files_add(scorer->options.spec, now, seen, err) < 0) {
+        return -1;
+    }
+    const char *field = run_file_find_change(scorer->files, now);
+    if (field) {
+        char change[RUN_FILE_CHANGE_BYTES];
+        run_file_describe_change(scorer->files, now, field, change);
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s changed while the job ran: a program that starts now would read "
+                         "a file with %s; restore the file, or start the job anew with another "
+                         "output",
+                         field, change);
+    }
+    memcpy(scorer->seen, seen, sizeof seen);
+    return 0;
+}
+
 /* ---- the program ---------------------------------------------------------------------------- */
 
 /* A program's errors are never the fault of the machine or its storage. */
@@ -205,6 +255,9 @@ static int revive(struct scorer *scorer, struct error *err) {
         }
         poll(NULL, 0, WAIT_STEP_MS);
     }
+    if (check_code(scorer, err) < 0) {
+        return -1;
+    }
     return command_start(scorer->command, err) < 0 ? blame(err) : 0;
 }
 
@@ -212,7 +265,7 @@ static int command_ready(struct scorer *scorer, struct error *err) {
     while (!command_is_alive(scorer->command)) {
         struct error cause = {0};
         if (revive(scorer, &cause) < 0 &&
-            (cause.kind == ERROR_CANCELLED || command_failed_inits(scorer->command) >= INITS_MAX)) {
+            (cause.kind != ERROR_FAILED || command_failed_inits(scorer->command) >= INITS_MAX)) {
             *err = cause;
             return -1;
         }
@@ -448,6 +501,7 @@ const struct scorer_kind scorer_command = {
     .has_clock = true,
     .says = true,
     .open = command_open,
+    .files = command_files,
     .try_out = command_try,
     .start = command_ready,
     .run = command_score,

@@ -231,7 +231,8 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     return 0;
 }
 
-static int onnx_files(const struct scorer *scorer, json_t *files, struct error *err) {
+static int onnx_files(struct scorer *scorer, const struct scorer *first UNUSED, json_t *files,
+                      struct error *err) {
     char hex[65];
     if (session_model_digest(scorer->session, hex, err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");

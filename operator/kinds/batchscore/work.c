@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/work.h"
 
+#include "operator/kinds/batchscore/code.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,10 @@ json_t *batchscore_work(const json_t *spec) {
     }
     json_object_set_new(work, "output", output_of(spec));
     put_size(work, spec);
+    json_t *code = batchscore_code(spec);
+    if (code) {
+        json_object_set_new(work, "code", code);
+    }
     return work;
 }
 

@@ -51,6 +51,11 @@ static void test_changes_are_found_from_both_sides(void) {
     CHECK(!run_file_find_change(one, one));
     CHECK_STR(run_file_find_change(none, one), "scorer.onnx.path");
     CHECK_STR(run_file_find_change(one, NULL), "scorer.onnx.path");
+    AUTO(tree_freep) json_t *code = json_pack("{s:s}", RUN_FILE_CODE "code/a.py", "aa");
+    AUTO(tree_freep) json_t *edited = json_pack("{s:s}", RUN_FILE_CODE "code/a.py", "bb");
+    CHECK(!run_file_find_change(none, code)); /* it was added, or the run is an earlier release's */
+    CHECK_STR(run_file_find_change(code, none), RUN_FILE_CODE "code/a.py");
+    CHECK_STR(run_file_find_change(code, edited), RUN_FILE_CODE "code/a.py");
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/older");
     AUTO(tree_freep) json_t *older = json_pack("{s:i,s:s}", "windlass", 1, "model", "aa");

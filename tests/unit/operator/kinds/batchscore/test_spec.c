@@ -324,10 +324,48 @@ static void test_life(void) {
     CHECK_INT(pod_phase_back_off_ms(1000000), 60000);
 }
 
+/* Where the code of a program is, by the words that name volumes. */
+static void test_code_of_a_command(void) {
+    static const struct {
+        const char *words, *code; /* code: NULL: none */
+    } rows[] = {
+        {"[python3, $(code)/score.py]", "{\"folders\":[\"code/score.py\"]}"},
+        {"[python3, $(code)/a.py, $(code)/a.py, $(code)]",
+         "{\"folders\":[\"code/a.py\",\"code\"]}"},
+        {"[sh, -c, 'cd $(code)/src; python3 a.py --net=$(in)/net.onnx']",
+         "{\"files\":[\"in/net.onnx\"],\"folders\":[\"code/src\"]}"},
+        {"[$(in)/tool, $(out)/log]", "{\"files\":[\"in/tool\",\"out/log\"]}"},
+        {"[score, $$(code)/a, $(none)/b, $(codes/c, $(scratch)/d, $(code)d, $(code)/../e]", NULL},
+        {"[score, $$$(code)/a]", "{\"folders\":[\"code/a\"]}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *text = x_printf(
+            MANIFEST("{input: {files: {path: in/a}}, scorer: {command: {command: %s}},"
+                     "output: {path: out/b}, volumes: [{name: in, nfs: {server: a, path: /b}},"
+                     "{name: out, nfs: {server: a, path: /c}}, {name: scratch, emptyDir: {}},"
+                     "{name: code, hostPath: {path: /code}}]}"),
+            rows[i].words);
+        AUTO(tree_freep) json_t *object = NULL;
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        struct error err = {0};
+        CHECK_OK(resource_parse("job.yaml", text, strlen(text), &object, &err), &err);
+        CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
+        const json_t *code = json_object_get(spec.work, "code");
+        AUTO(text_freep) char *seen = code ? tree_canonical(code) : NULL;
+        if (rows[i].code) {
+            CHECK_STR(seen, rows[i].code);
+        } else {
+            CHECK(!seen);
+        }
+    }
+}
+
 int main(void) {
     TEST(test_everything);
     TEST(test_run);
     TEST(test_run_of_a_command);
+    TEST(test_code_of_a_command);
     TEST(test_run_here);
     TEST(test_hash);
     TEST(test_rule_about_changes);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/code_files.h"
+
+#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
+#include "lib/digest.h"
+#include "lib/file.h"
+#include "lib/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 256 << 10, END_BYTES = 32 << 20 };
+
+static const char *const extensions[] = {
+    "py",  "pyx", "pxd", "ipynb", "sh", "bash", "zsh", "pl",   "pm",  "rb", "r",
+    "jl",  "js",  "mjs", "cjs",   "ts", "lua",  "php", "java", "jar", "c",  "cc",
+    "cpp", "h",   "cu",  "go",    "rs", "so",   "exe", "whl",  "egg", "sql"};
+
+/* What was found: its spec path, size and change token. */
+struct search {
+    const char *folder;
+    json_t *found; /* [[path, size, token]] */
+    size_t before; /* length of found without this folder's files */
+    int64_t bytes, names;
+    bool is_full;
+};
+
+/* ---- which files ---------------------------------------------------------------------------- */
+
+static bool is_code(const char *name) {
+    const char *dot = strrchr(file_basename(name), '.');
+    for (size_t i = 0; dot && i < ARRAY_LEN(extensions); i++) {
+        if (strcasecmp(dot + 1, extensions[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_generated(const char *name) {
+    return text_starts(name, "__pycache__/") || strstr(name, "/__pycache__/");
+}
+
+static void add_found(json_t *found, const char *path, const struct store_info *info) {
+    json_array_append_new(found,
+                          json_pack("[s,I,s]", path, (json_int_t)info->size_bytes, info->token));
+}
+
+/* 1 ends the listing: there are too many. */
+static int on_file(void *context, const char *name, const struct store_info *info,
+                   struct error *err UNUSED) {
+    struct search *search = context;
+    if (++search->names > CODE_NAMES_MAX) {
+        search->is_full = true;
+        return 1;
+    }
+    if (info->fault || is_generated(name) || !is_code(name)) {
+        return 0;
+    }
+    search->bytes += info->size_bytes;
+    size_t count = json_array_size(search->found) - search->before;
+    if (count == CODE_FILES_MAX || search->bytes > CODE_BYTES_MAX) {
+        search->is_full = true;
+        return 1;
+    }
+    AUTO(text_freep) char *path = x_printf("%s/%s", search->folder, name);
+    AUTO(tree_freep) json_t *text = json_string(path);
+    if (text) { /* other names than UTF-8 cannot be listed */
+        add_found(search->found, path, info);
+    }
+    return 0;
+}
+
+static bool is_passing_by(const struct error *why) {
+    return why->kind == ERROR_NOT_FOUND || why->kind == ERROR_DENIED || why->kind == ERROR_INVALID;
+}
+
+static int find_file(const char *path, json_t *found, struct error *err) {
+    AUTO(stored_file_release) struct stored_file file = {0};
+    struct store_info info;
+    struct error why = {0};
+    if (stored_file_open(path, &file, &why) == 0 &&
+        store_stat(file.store, file.name, &info, &why) == 0) {
+        add_found(found, path, &info);
+        return 0;
+    }
+    if (is_passing_by(&why)) {
+        return 0;
+    }
+    *err = why;
+    return -1;
+}
+
+/* 1: all its files were found; 0: there are too many. */
+static int find_folder(const char *folder, json_t *found, struct error *err) {
+    struct search search = {.folder = folder, .found = found, .before = json_array_size(found)};
+    AUTO(store_freep) struct store *store = NULL;
+    struct error why = {0};
+    if (store_open(folder, /* writes= */ false, &store, &why) == 0 &&
+        store_list_infos(store, "", NULL, on_file, &search, &why) == 0) {
+        while (search.is_full && json_array_size(found) > search.before) {
+            json_array_remove(found, json_array_size(found) - 1);
+        }
+        return !search.is_full;
+    }
+    if (is_passing_by(&why)) {
+        return 1;
+    }
+    *err = why;
+    return -1;
+}
+
+/* 0: neither file nor folder. */
+static mode_t type_of(const char *path) {
+    AUTO(fd_closep) int fd = -1;
+    struct stat status;
+    struct error ignored = {0};
+    return path_open(path, &fd, &ignored) == 0 && fstat(fd, &status) == 0 ? status.st_mode & S_IFMT
+                                                                          : 0;
+}
+
+/* The folder of a file, or the path itself if it is a folder. */
+static int find_around(const char *path, json_t *found, struct error *err) {
+    mode_t type = type_of(path);
+    const char *slash = strrchr(path, '/');
+    if (type != S_IFDIR && (type != S_IFREG || !slash)) {
+        return 0;
+    }
+    AUTO(text_freep)
+    char *folder = type == S_IFDIR ? x_strdup(path) : x_strndup(path, (size_t)(slash - path));
+    if (type == S_IFREG && find_file(path, found, err) < 0) {
+        return -1;
+    }
+    int done = find_folder(folder, found, err);
+    if (done == 0) {
+        log_event(LOG_WARNING,
+                  "spec.scorer.command: %s has more files than are compared (%d of code, %lld MiB, "
+                  "%d in all): %s%s compared; put code into a folder of its own",
+                  folder, CODE_FILES_MAX, (long long)(CODE_BYTES_MAX >> 20), CODE_NAMES_MAX,
+                  type == S_IFREG ? "only " : "none of it is", type == S_IFREG ? path : "");
+    }
+    return done < 0 ? -1 : 0;
+}
+
+static int find_all(const json_t *spec, json_t **ret_found, struct error *err) {
+    AUTO(tree_freep) json_t *found = json_array();
+    const json_t *files = tree_get(spec, "code.files"), *folders = tree_get(spec, "code.folders");
+    for (size_t i = 0; i < json_array_size(folders); i++) {
+        const char *path = json_string_value(json_array_get(folders, i));
+        if (path && find_around(path, found, err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        const char *path = json_string_value(json_array_get(files, i));
+        if (path && type_of(path) == S_IFREG && find_file(path, found, err) < 0) {
+            return -1;
+        }
+    }
+    *ret_found = TAKE(found);
+    return 0;
+}
+
+/* ---- their bytes ---------------------------------------------------------------------------- */
+
+static int hash_range(int fd, const char *path, int64_t from, int64_t size, struct digest *digest,
+                      struct error *err) {
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    for (int64_t at = 0; at < size;) {
+        ssize_t got = pread(fd, piece, (size_t)MIN(size - at, (int64_t)PIECE_BYTES), from + at);
+        if (got < 0) {
+            return error_from_errno(err, errno, "%s", path);
+        }
+        if (got == 0) {
+            return 0; /* it became shorter: it has another digest then, too */
+        }
+        digest_add(digest, piece, (size_t)got);
+        at += got;
+    }
+    return 0;
+}
+
+static int hash_file(int fd, const char *path, int64_t size, struct digest *digest,
+                     struct error *err) {
+    if (size <= CODE_BYTES_MAX) {
+        return hash_range(fd, path, 0, size, digest, err);
+    }
+    AUTO(text_freep) char *text = x_printf("%lld", (long long)size);
+    digest_add(digest, text, strlen(text));
+    return hash_range(fd, path, 0, END_BYTES, digest, err) < 0
+               ? -1
+               : hash_range(fd, path, size - END_BYTES, END_BYTES, digest, err);
+}
+
+/* Lists a file under its field; one that is gone or cannot be read is left out. */
+static int add_hash(const char *path, json_t *listed, struct error *err) {
+    AUTO(fd_closep) int fd = -1;
+    struct error why = {0};
+    struct stat status;
+    char hex[65];
+    if (path_open(path, &fd, &why) < 0 || fstat(fd, &status) < 0) {
+        if (!why.kind || is_passing_by(&why)) {
+            return 0;
+        }
+        *err = why;
+        return -1;
+    }
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    if (hash_file(fd, path, status.st_size, digest, err) < 0) {
+        return -1;
+    }
+    digest_end(TAKE(digest), hex);
+    AUTO(text_freep)
+    char *field =
+        x_printf(RUN_FILE_CODE "%s%s", path, status.st_size > CODE_BYTES_MAX ? " (ends)" : "");
+    json_object_set_new(listed, field, json_string(hex));
+    return 0;
+}
+
+/* A list too long for a message becomes the digest of its text. */
+static void add_listed(json_t *listed, const char *first, json_t *files) {
+    size_t bytes = 0;
+    const char *name;
+    json_t *digest;
+    json_object_foreach(listed, name, digest) {
+        bytes += strlen(name);
+    }
+    if (bytes <= CODE_LISTED_BYTES) {
+        json_object_update(files, listed);
+        return;
+    }
+    char hex[65];
+    AUTO(text_freep) char *text = tree_canonical(listed);
+    AUTO(text_freep)
+    char *field = x_printf(RUN_FILE_CODE "%.*s (all)", (int)MIN(strcspn(first, "/"), 63), first);
+    digest_sha256(text, strlen(text), hex);
+    json_object_set_new(files, field, json_string(hex));
+}
+
+static void sum_up(const json_t *found, char ret_seen[static 65]) {
+    AUTO(text_freep) char *text = tree_canonical(found);
+    digest_sha256(text, strlen(text), ret_seen);
+}
+
+int code_files_look(const json_t *spec, char ret_seen[static 65], struct error *err) {
+    AUTO(tree_freep) json_t *found = NULL;
+    if (find_all(spec, &found, err) < 0) {
+        return -1;
+    }
+    sum_up(found, ret_seen);
+    return 0;
+}
+
+int code_files_add(const json_t *spec, json_t *files, char ret_seen[static 65], struct error *err) {
+    AUTO(tree_freep) json_t *found = NULL;
+    AUTO(tree_freep) json_t *listed = json_object();
+    const char *path = NULL;
+    if (find_all(spec, &found, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < json_array_size(found); i++) {
+        path = json_string_value(json_array_get(json_array_get(found, i), 0));
+        if (add_hash(path, listed, err) < 0) {
+            return error_context(err, "spec.scorer.command");
+        }
+    }
+    if (path) {
+        add_listed(listed, path, files);
+    }
+    sum_up(found, ret_seen);
+    return 0;
+}

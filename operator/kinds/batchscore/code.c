@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/code.h"
+
+#include "operator/kinds/batchscore/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a path inside a word ends: "cd $(code)/src && python3 score.py", "--config='$(code)/a'". */
+#define PATH_ENDS " \t\r\n\"'`;&|<>()"
+
+/* Whether inputs, outputs or logs are in the volume. */
+static bool has_data(const json_t *spec, const char *volume) {
+    for (const char *const *field = batchscore_path_fields; *field; field++) {
+        const char *path = tree_text(spec, *field, NULL);
+        const json_t *place = path ? job_place(spec, path) : NULL;
+        if (place && strcmp(tree_text(place, "name", ""), volume) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_text(const json_t *list, const char *text) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* at: the characters behind "$(NAME)". */
+static void add_path(const json_t *spec, const char *volume, const char *at, json_t *code) {
+    const json_t *place = tree_find(json_object_get(spec, "volumes"), "name", volume);
+    if (!place || json_object_get(place, "emptyDir") || (*at && !strchr("/" PATH_ENDS, *at))) {
+        return;
+    }
+    AUTO(text_freep) char *path = x_printf("%s%.*s", volume, (int)strcspn(at, PATH_ENDS), at);
+    const char *kind = has_data(spec, volume) ? "files" : "folders";
+    if (job_has_parent_part(path)) {
+        return; /* the agents refuse such paths */
+    }
+    json_t *list = json_object_get(code, kind);
+    if (!list) {
+        list = json_array();
+        json_object_set_new(code, kind, list);
+    }
+    if (!has_text(list, path)) {
+        json_array_append_new(list, json_string(path));
+    }
+}
+
+static void add_word(const json_t *spec, const char *word, json_t *code) {
+    for (const char *at = strchr(word, '$'); at; at = strchr(at, '$')) {
+        const char *end = at[1] == '(' ? strchr(at, ')') : NULL;
+        if (end) {
+            AUTO(text_freep) char *name = x_strndup(at + 2, (size_t)(end - at - 2));
+            add_path(spec, name, end + 1, code);
+        }
+        at = end ? end + 1 : at + 1 + (at[1] == '$'); /* $$ is a plain $ */
+    }
+}
+
+/* All texts of the tree: words, and arguments, which a program expands itself. */
+static void add_tree(const json_t *spec, const json_t *tree, json_t *code) {
+    const char *key, *word = json_string_value(tree);
+    json_t *child;
+    if (word) {
+        add_word(spec, word, code);
+    }
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        add_tree(spec, json_array_get(tree, i), code);
+    }
+    json_object_foreach((json_t *)tree, key, child) {
+        add_tree(spec, child, code);
+    }
+}
+
+json_t *batchscore_code(const json_t *spec) {
+    AUTO(tree_freep) json_t *code = json_object();
+    add_tree(spec, tree_get(spec, "scorer.command.command"), code);
+    add_tree(spec, tree_get(spec, "scorer.command.arguments"), code);
+    return json_object_size(code) > 0 ? TAKE(code) : NULL;
+}

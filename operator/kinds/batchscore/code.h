@@ -1,0 +1,14 @@
+/* code.h: where the code of a user's program is, as far as the words of scorer.command.command and
+ * the texts of its arguments name files of volumes: "$(code)/score.py", also inside a word. The
+ * agents of all pods see these volumes, so that coordinator and workers can compare what they read.
+ * Pure. */
+#pragma once
+
+#include "lib/tree.h"
+
+/* {"files": [VOLUME/path], "folders": [VOLUME/path]} for WINDLASS_SPEC, in the order of the words;
+ * owned by the caller; NULL: the words name nothing in a volume. A path of `folders` stands for
+ * the whole folder of that file; one of `files`, in a volume that also holds inputs, outputs or
+ * logs, which change while the job runs, for the file alone. Paths in an emptyDir, which each pod
+ * has for itself, are left out. */
+json_t *batchscore_code(const json_t *spec);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The code of a program in a volume: which files count, and what a change of them is. */
+#include "agent/score/worker/code_files.h"
+
+#include "lib/digest.h"
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/windlass-code-XXXXXX";
+
+static void put(const char *name, const char *text) {
+    AUTO(text_freep) char *path = file_join(root, name);
+    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(strrchr(path, '/') - path));
+    struct error err = {0};
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(file_write(path, text, strlen(text), &err), &err);
+}
+
+static json_t *spec_of(const char *kind, const char *path) {
+    return json_pack("{s:{s:[s]}}", "code", kind, path);
+}
+
+/* "NAME NAME ..." without "scorer.command: ", in order. */
+static char *names_of(const json_t *files) {
+    char *text = x_strdup("");
+    const char *field;
+    json_t *digest;
+    AUTO(tree_freep) json_t *sorted = NULL;
+    AUTO(text_freep) char *canonical = tree_canonical(files);
+    struct error err = {0};
+    CHECK_OK(tree_parse(canonical, strlen(canonical), 1 << 20, &sorted, &err), &err);
+    json_object_foreach(sorted, field, digest) {
+        CHECK(text_starts(field, RUN_FILE_CODE));
+        CHECK_INT(strlen(json_string_value(digest)), 64);
+        char *more = x_printf("%s%s%s", text, *text ? " " : "", field + strlen(RUN_FILE_CODE));
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
+static json_t *files_of(const json_t *spec) {
+    char seen[65];
+    struct error err = {0};
+    json_t *files = json_object();
+    CHECK_OK(code_files_add(spec, files, seen, &err), &err);
+    return files;
+}
+
+static void test_the_named_file_and_the_code_around_it_count(void) {
+    static const struct {
+        const char *kind, *path, *names;
+    } rows[] = {
+        {"folders", "code/app/main.py", "code/app/lib/util.py code/app/main.py code/app/run.SH"},
+        {"folders", "code/app", "code/app/lib/util.py code/app/main.py code/app/run.SH"},
+        {"folders", "code/app/lib", "code/app/lib/util.py"},
+        {"folders", "code/app/net.onnx",
+         "code/app/lib/util.py code/app/main.py code/app/net.onnx code/app/run.SH"},
+        {"folders", "code/none.py", ""},
+        {"folders", "none/none.py", ""},
+        {"files", "code/app/main.py", "code/app/main.py"},
+        {"files", "code/app/settings.json", "code/app/settings.json"},
+        {"files", "code/app", ""},
+        {"files", "code/pipe", ""},
+    };
+    put("app/main.py", "import lib.util");
+    put("app/lib/util.py", "1");
+    put("app/run.SH", "2");
+    put("app/settings.json", "{}");
+    put("app/net.onnx", "3");
+    put("app/log.txt", "4");
+    put("app/.hidden.py", "5");
+    put("app/.git/config.py", "6");
+    put("app/__pycache__/main.py", "7");
+    put("app/lib/__pycache__/util.py", "8");
+    AUTO(text_freep) char *pipe = file_join(root, "pipe");
+    CHECK(mkfifo(pipe, 0600) == 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = spec_of(rows[i].kind, rows[i].path);
+        AUTO(tree_freep) json_t *files = files_of(spec);
+        AUTO(text_freep) char *names = names_of(files);
+        CHECK_STR(names, rows[i].names);
+    }
+    char hex[65];
+    digest_sha256("import lib.util", 15, hex);
+    AUTO(tree_freep) json_t *spec = spec_of("files", "code/app/main.py");
+    AUTO(tree_freep) json_t *files = files_of(spec);
+    CHECK_STR(json_string_value(json_object_get(files, RUN_FILE_CODE "code/app/main.py")), hex);
+    AUTO(tree_freep) json_t *plain = json_object();
+    AUTO(tree_freep) json_t *nothing = files_of(plain);
+    CHECK_INT(json_object_size(nothing), 0);
+}
+
+static void test_a_change_is_seen_and_named(void) {
+    AUTO(tree_freep) json_t *spec = spec_of("folders", "code/two/main.py");
+    char before[65], after[65];
+    struct error err = {0};
+    put("two/main.py", "1");
+    put("two/util.py", "2");
+    AUTO(tree_freep) json_t *then = json_object();
+    CHECK_OK(code_files_add(spec, then, before, &err), &err);
+    CHECK_OK(code_files_look(spec, after, &err), &err);
+    CHECK_STR(after, before);
+    put("two/notes.txt", "3"); /* no code */
+    CHECK_OK(code_files_look(spec, after, &err), &err);
+    CHECK_STR(after, before);
+    put("two/util.py", "4");
+    CHECK_OK(code_files_look(spec, after, &err), &err);
+    CHECK(strcmp(after, before) != 0);
+    AUTO(tree_freep) json_t *now = files_of(spec);
+    CHECK_STR(run_file_find_change(then, now), RUN_FILE_CODE "code/two/util.py");
+    put("two/util.py", "2"); /* the same bytes in a new file are no change */
+    put("two/added.py", "5");
+    AUTO(tree_freep) json_t *more = files_of(spec);
+    CHECK_INT(json_object_size(more), 3);
+    CHECK(!run_file_find_change(then, more));
+    CHECK_STR(run_file_find_change(more, then), RUN_FILE_CODE "code/two/added.py");
+}
+
+static void test_too_many_files_leave_the_named_one(void) {
+    AUTO(tree_freep) json_t *spec = spec_of("folders", "code/many/main.py");
+    AUTO(tree_freep) json_t *folder = spec_of("folders", "code/many");
+    put("many/main.py", "1");
+    for (int i = 0; i < CODE_FILES_MAX - 1; i++) {
+        AUTO(text_freep) char *name = x_printf("many/%03d.py", i);
+        put(name, "2");
+    }
+    AUTO(tree_freep) json_t *all = files_of(spec);
+    CHECK_INT(json_object_size(all), CODE_FILES_MAX);
+    put("many/one_more.py", "3");
+    AUTO(tree_freep) json_t *one = files_of(spec);
+    AUTO(text_freep) char *names = names_of(one);
+    CHECK_STR(names, "code/many/main.py");
+    AUTO(tree_freep) json_t *none = files_of(folder);
+    CHECK_INT(json_object_size(none), 0);
+}
+
+int main(void) {
+    if (!mkdtemp(root)) {
+        return 1;
+    }
+    setenv("code", root, 1);
+    TEST(test_the_named_file_and_the_code_around_it_count);
+    TEST(test_a_change_is_seen_and_named);
+    TEST(test_too_many_files_leave_the_named_one);
+    struct error ignored = {0};
+    (void)!file_remove_tree(root, &ignored);
+    return TEST_END();
+}
