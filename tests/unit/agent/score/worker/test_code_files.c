@@ -113,7 +113,7 @@ static void test_a_change_is_seen_and_named(void) {
     CHECK(strcmp(after, before) != 0);
     AUTO(tree_freep) json_t *now = files_of(spec);
     CHECK_STR(run_file_find_change(then, now), RUN_FILE_CODE "code/two/util.py");
-    put("two/util.py", "2"); /* the same bytes in a new file are no change */
+    put("two/util.py", "2"); /* a new file with the same bytes has not changed */
     put("two/added.py", "5");
     AUTO(tree_freep) json_t *more = files_of(spec);
     CHECK_INT(json_object_size(more), 3);
