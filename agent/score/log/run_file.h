@@ -8,8 +8,8 @@
 #include "agent/job.h"
 
 enum { RUN_FILE_CHANGE_BYTES = 128 };
-#define RUN_FILE_CODE "scorer.command: " /* begins the fields of a program's code (code_files.h)   \
-                                          */
+/* Begins the fields of a program's code (code_files.h). */
+#define RUN_FILE_CODE "scorer.command: "
 
 /* What a run with these files (scorer.h: field -> SHA-256; borrowed) and this input begins with.
  * listing: NULL where the input has lines. The caller owns the result. */
