@@ -18,15 +18,17 @@ struct session_options {
     const struct pixel_conversion *pixels_in;
     /* With pixels_in, for models whose only output is such pictures: the device converts it to
      * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
-     */
+     * Ignored for a model with several outputs. */
     const struct pixel_conversion *pixels_out;
-    /* May be NULL. Set to true if session_open fails because of the device, not of the model. */
+    /* May be NULL. Set to true if session_open failed because of the device, to false if because
+     * of the model. */
     bool *ret_is_device;
 };
 
-/* Reads the model, opens the device, and prepares the network for it. The caller owns *ret_session
- * (session_free). ERROR_INVALID: not a valid ONNX file; ERROR_UNSUPPORTED: the message names all
- * missing operators; other errors are those of device_open. Messages contain the path. */
+/* Reads the model, opens the device, and prepares the network for it. options NULL: all defaults.
+ * The caller owns *ret_session (session_free). ERROR_INVALID: not a valid ONNX file;
+ * ERROR_UNSUPPORTED: the message names all missing operators; other errors are those of
+ * device_open. Messages contain the path. */
 NODISCARD int session_open(const char *model_path, const struct session_options *options,
                            struct session **ret_session, struct error *err);
 /* NULL is allowed. Must be called by a thread that may use the session (session_enter). */
@@ -96,11 +98,11 @@ NODISCARD int session_run(struct session *session, const struct tensor *inputs,
 
 /* session_run in two parts, so that copies overlap with computation and the caller can do other
  * work. Up to session_depth runs may be submitted before the oldest is collected, in the order of
- * submission. The inputs' data must not change until session_collect has returned that run. Outputs
- * are valid until the next session_submit. A session_submit that fails has no effect;
- * ERROR_EXHAUSTED: collect the submitted runs, then try again. Do not call session_run while runs
- * are submitted. A session_collect that fails (the device failed) has removed its run from the
- * queue, and its results are lost. */
+ * submission; to submit more, or to collect none, is a bug of the caller (assert). The inputs' data
+ * must not change until session_collect has returned that run. Outputs are valid until the next
+ * session_submit. A session_submit that fails has no effect; ERROR_EXHAUSTED: collect the submitted
+ * runs, then try again. Do not call session_run while runs are submitted. A session_collect that
+ * fails (the device failed) has removed its run from the queue, and its results are lost. */
 int session_depth(const struct session *session);
 NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
                              struct error *err);

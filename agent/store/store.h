@@ -28,7 +28,8 @@ struct store_info {
     const char *fault;
 };
 struct store_can {
-    bool creates;  /* STORE_CREATE is exclusive; otherwise it only checks first */
+    bool creates;  /* STORE_CREATE: only one of several writers succeeds; false: two may, since it
+                      only looks first */
     bool is_local; /* its objects are files of this machine: path.h opens them */
 };
 
@@ -50,8 +51,8 @@ NODISCARD int store_try(const char *spec_path, int timeout_ms, struct error *err
 /* Checks that the storage responds within timeout_ms. UNAVAILABLE or TIMEOUT: it is dead. */
 NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err);
 
-/* Appends the whole object. NOT_FOUND; INVALID: it exceeds buffer->max (bytes appended until then
- * stay). ret_info may be NULL. */
+/* Appends the whole object. NOT_FOUND; INVALID: it exceeds buffer->max. After any failure the
+ * buffer may hold a part. ret_info may be NULL. */
 NODISCARD int store_get(struct store *store, const char *name, struct buffer *buffer,
                         struct store_info *ret_info, struct error *err);
 /* Which bytes of an object to read, and where to. */
@@ -82,8 +83,8 @@ void store_peek(struct store *store, struct store_peeked *objects, size_t count)
 /* Returns when the object is durable: data and name survive a power failure. Folders are created.
  * CONFLICT: STORE_CREATE found an existing object. After a failure of any kind except CONFLICT,
  * DENIED and INVALID it may have been stored nevertheless; after CONFLICT, too, if the store
- * repeats a request whose response was lost. A caller whose names are unique reads the object to
- * find out. */
+ * repeats a request whose response was lost. A caller that alone uses this name can read the
+ * object to find out. */
 NODISCARD int store_put(struct store *store, const char *name, const void *data, size_t size,
                         enum store_put how, struct error *err);
 /* A missing object is fine. The object may come back after a power failure. */
@@ -99,7 +100,7 @@ typedef int store_each(void *context, const char *name, const struct store_info 
  * store_get. A missing folder has none. Parts below prefix that begin with "." are skipped
  * (including the temporaries of store_put), and so are links that do not lead to a file of the
  * volume. Memory is bounded (about 20 MiB). Concurrent changes may be seen or not; on NFS a listing
- * can be a minute old. */
+ * can be a minute old. 0: also when `each` stopped it. */
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
 /* Like store_list, and with links that leave the volume or are broken: they have an info with a
@@ -111,7 +112,7 @@ NODISCARD int store_list_links(struct store *store, const char *prefix, const ch
 NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 
-/* Removes all below prefix, a folder's name with a slash at the end. */
+/* Removes all below prefix, a folder's name with a slash at the end; not "". */
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);
 /* Removes files that killed writers have left among the objects, except in folders that contain a
  * .windlass. Call it when all writers have ended. */

@@ -5,8 +5,8 @@
  *   PREFIX/checkpoint/GENERATION-STEP   written by that generation only
  *
  * Numbers have 12 digits, so that names sort by number. The order is that of generations, not of
- * rounds, which begin at 1 again when a job is applied again. A process of an older generation that
- * still runs writes under its own number and does no harm. */
+ * rounds (gang.h), whose numbers begin anew when a job is applied again. A process of an older
+ * generation that still runs writes under its own number and does no harm. */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -52,21 +52,23 @@ NODISCARD int checkpoint_claim(const struct checkpoint_place *place, const char 
 NODISCARD int checkpoint_is_newest(const struct checkpoint_place *place, int64_t generation,
                                    bool *ret_is_newest, struct error *err);
 
-/* Writes the checkpoint atomically. The tensors' data must not change meanwhile. written: counts
- * the bytes written, so that another thread can watch progress; or NULL. After a failure the object
- * may exist nevertheless. */
+/* Writes the checkpoint atomically. The tensors' data must not change meanwhile. The size
+ * of each piece is added to *written (set it to 0 before), so that another thread can watch
+ * progress; it may be NULL. After a failure the object may exist nevertheless. */
 NODISCARD int checkpoint_write(const struct checkpoint_place *place,
                                const struct checkpoint *checkpoint, _Atomic int64_t *written,
                                struct error *err);
-/* Removes all but the newest `keep` of this and older generations. Call it after a write. */
+/* Removes all but the newest `keep` checkpoints of this and older generations; claims stay. Call it
+ * after a write. */
 NODISCARD int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, int keep,
                               struct error *err);
 
 /* A checkpoint that was read. */
 struct checkpoint_loaded {
     struct checkpoint checkpoint;
-    char *bytes;                       /* everything else points into these, */
-    struct checkpoint_tensor *tensors; /* and these */
+    /* Owned; `checkpoint` points into these three. */
+    char *bytes;
+    struct checkpoint_tensor *tensors;
     char *text;
 };
 void checkpoint_release(struct checkpoint_loaded *loaded); /* also for AUTO; a zeroed one is fine */
@@ -83,7 +85,8 @@ struct checkpoint_wanted {
 };
 
 /* Loads the newest usable checkpoint: complete, of this digest, of the highest generation, then of
- * the highest step; *ret_found: whether there is one. Errors are the store's only. */
+ * the highest step; *ret_found: whether there is one; if not, *ret_loaded is unchanged. Errors are
+ * the store's only. */
 NODISCARD int checkpoint_load(const struct checkpoint_place *place,
                               const struct checkpoint_wanted *wanted, bool *ret_found,
                               struct checkpoint_loaded *ret_loaded, struct error *err);
@@ -93,12 +96,13 @@ NODISCARD int checkpoint_load(const struct checkpoint_place *place,
 /* The bytes before the tensors: magic, sizes, JSON, checksums. The caller frees *ret_head. */
 NODISCARD int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head,
                               size_t *ret_size, struct error *err);
-/* The bytes after the tensors; crc: of all bytes before them. */
+/* The bytes after the tensors. size and crc: number and CRC-32C of all bytes before the tail. */
 enum { CHECKPOINT_TAIL_BYTES = 16, CHECKPOINT_ALIGNMENT = 64 };
 void checkpoint_tail(uint32_t crc, int64_t size, char tail[static CHECKPOINT_TAIL_BYTES]);
 /* The number of zeros after a tensor. */
 size_t checkpoint_padding(const struct checkpoint_tensor *tensor);
-/* INVALID: any byte is not as it was written. On success *ret_loaded owns `bytes`, which are
- * from malloc (64-byte aligned, if the tensors are to be); on failure the caller keeps them. */
+/* INVALID: some byte differs from what was written. On success *ret_loaded owns `bytes`, which are
+ * from malloc or aligned_alloc (64-byte aligned, if the tensors shall be); on failure the caller
+ * keeps them. */
 NODISCARD int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loaded,
                                struct error *err);

@@ -60,7 +60,9 @@ NODISCARD int server_service(struct server *server, int timeout_ms, struct error
 /* Makes server_service return soon. Any thread. */
 void server_wake(struct server *server);
 
-/* Queues a text message (copied). A peer with more than SERVER_QUEUE_MAX unsent bytes is closed. */
+/* Queues a text message (copied). A peer with more than SERVER_QUEUE_MAX unsent bytes, or a text of
+ * more than SERVER_MESSAGE_MAX bytes, closes the connection; `closed` follows, from server_service.
+ */
 void server_send(struct server_peer *peer, const char *text);
 /* Closes the peer when its queue is sent; `closed` follows, from server_service. */
 void server_close(struct server_peer *peer);

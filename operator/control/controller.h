@@ -36,13 +36,16 @@ struct kind {
      * none. It is empty after a restart of the controller. */
     void *(*state_new)(void);
     void (*state_free)(void *state);
-    /* Compares what a resource asks for with what exists, and asks for writes. */
+    /* Compares what a resource asks for with what exists, and asks for writes. After -1 the pass is
+     * repeated with growing delays, unless the error is INVALID, UNSUPPORTED, CANCELLED, FAILED or
+     * BUG: then not before the resource changes. Failed writes always lead to another pass. */
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Called for every write that ended, before the next pass. May be NULL. */
     void (*wrote)(void *state, const struct written *written);
     /* Called once when a job of any kind has finished, that is, when its condition Succeeded
-     * becomes True or False; not when it is deleted. A kind gets the jobs of other kinds, too, to
-     * count those that its own resources own (a Sweep counts DistTrains). May be NULL. */
+     * becomes True or False; not when it is deleted, nor if it finished while no controller ran. A
+     * kind gets the jobs of other kinds, too, to count those that its own resources own (a Sweep
+     * counts DistTrains). May be NULL. */
     void (*job_ended)(const json_t *object);
     /* Gets what reconcile_list (reconcile.h) asked for: `list` is a Kubernetes List with `items`,
      * borrowed, or NULL when the request failed. NULL: the kind never calls reconcile_list. */
@@ -51,7 +54,7 @@ struct kind {
 
 /* Called for every pass that failed or had a failed write. key: of the resource
  * (resource_key.h). retry_ms: the delay until the retry; -1: no retry before the resource changes.
- * failures: how many in a row. */
+ * failures: how many in a row. Required. */
 typedef void controller_report(void *context, const char *key, const struct error *err,
                                int64_t retry_ms, int failures);
 
@@ -65,7 +68,8 @@ NODISCARD int controller_new(struct cluster *cluster, const struct kind *const *
 void controller_free(struct controller *controller);
 
 /* Waits up to timeout_ms for events, answers and resources that are due, and handles them. A failed
- * pass goes to `report`; -1 means that the connection to the cluster itself failed. */
+ * pass goes to `report`. -1: the event loop or the connection to the cluster itself failed, and the
+ * caller should exit. */
 NODISCARD int controller_step(struct controller *controller, int timeout_ms, struct error *err);
 /* For callers with a poll of their own: a descriptor that is readable when controller_step has
  * something to do, and after how many milliseconds to call it in any case (at most INT_MAX). */

@@ -22,11 +22,13 @@ struct kind_local {
     bool has_secrets;    /* the spec may name Secrets; --secrets gives their values */
     int64_t workers_max; /* maximum of --workers; 0: the command's own maximum */
     int64_t stop_ms;     /* from SIGTERM to SIGKILL; 0: 5 s */
-    /* Adapts the numbers of a spec to this machine. asked: --workers, or KIND_UNASKED. Returns how
-     * many worker processes run at the same time. NULL: the kind cannot run on this machine. */
+    /* Changes the spec's worker counts to suit this machine. asked: --workers, or KIND_UNASKED.
+     * Returns how many worker processes run at the same time. NULL: the kind cannot run on this
+     * machine. */
     int64_t (*fit)(json_t *spec, int64_t asked, int processors);
-    /* The same for --gpus. `there` is the number of GPUs of the machine (0: unknown). True: each
-     * worker has a GPU of its own. NULL: --gpus is refused. */
+    /* The same for --gpus, after `fit`, whose result it reads. `there` is the number of GPUs of the
+     * machine (0: unknown); job: the job's name, for a message on standard error. True: each worker
+     * has a GPU of its own. NULL: --gpus is refused. */
     bool (*fit_gpus)(json_t *spec, int64_t asked, size_t there, const char *job);
     /* The job makes runs until it is deleted. NULL: never. */
     bool (*is_series)(const json_t *object);
@@ -35,8 +37,8 @@ struct kind_local {
     /* --restart: removes the records of earlier runs. folders: {volume: its folder}. NULL:
      * --restart is refused. */
     int (*restart)(const json_t *object, const json_t *folders, struct error *err);
-    /* The index of the pod that made the job fail, from its last status. NULL: the coordinator and
-     * the worker that failed last are shown. */
+    /* The index of the pod that made the job fail, from its last status; 0 if unknown. NULL: the
+     * coordinator and the worker that failed last are shown. */
     int64_t (*failed_index)(const json_t *status);
     /* Prints the end of a job that succeeded, to standard output. NULL: its message and its logs.
      */
@@ -72,13 +74,15 @@ struct kind_row {
     /* Refuses what a cluster accepts and this program or machine does not support. NULL: no check.
      */
     int (*check_today)(const json_t *object, struct error *err);
-    /* `windlass check --pods`: the first pods that a job would get. made: the definition of the
-     * kind that it makes (NULL: none). *ret_pods: an array, owned. */
+    /* `windlass check --pods`: the first pods that a job would get. endpoint: the hub's address
+     * (owned.h; `check` gives placeholders). made: the definition of the kind that it makes (NULL:
+     * none). *ret_pods: an array, owned. */
     int (*pods)(const json_t *object, const struct endpoint *endpoint, const struct schema *made,
                 json_t **ret_pods, struct error *err);
     /* The unit of a job's counters: "frames", "trials". */
     const char *(*unit)(const json_t *object);
-    /* The numbers of a status, for a line and a bar. NULL: progress_line_read_items. */
+    /* Reads a status's counters for the progress line and its bar. NULL: progress_line_read_items.
+     */
     progress_reader *numbers;
     /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);

@@ -21,7 +21,8 @@ enum item_type {
 struct item {
     enum item_type type;
     const char *name; /* display name: file name, "a.csv:1041"; borrowed until the next call */
-    /* Not NULL: the cause why this item failed; no other field is set. Borrowed likewise. */
+    /* Not NULL: the cause why this item failed; only type and name are set besides. Borrowed
+     * likewise. */
     const char *fault;
     struct picture picture; /* PICTURE: the caller releases it */
     const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
@@ -30,14 +31,17 @@ struct item {
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
-/* Receives one line (JSON text without newline, at most INPUT_LINE_MAX bytes) and the mark that the
- * kind needs to continue after it. Both are borrowed. -1 with *err ends the listing. */
+/* Receives one line (JSON text without newline, at most INPUT_LINE_MAX bytes) and its mark: UTF-8,
+ * at most LIST_MARK_MAX bytes (list_page.h), from which the kind can continue after this line;
+ * NULL: it cannot continue here. Both are borrowed. -1 with *err ends the listing. */
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 
 struct input_listing {
     const json_t *spec;
-    bool checks_only;         /* only one line is wanted: is there any input? */
+    /* Is there any input? line() ends the listing at the first line, whose text and mark are not
+     * read; scratch, scratch_name and kept_name may be NULL then. */
+    bool checks_only;
     const char *after;        /* the mark of the last known line; NULL: from the start */
     struct store *scratch;    /* for sorting what does not fit into memory */
     const char *scratch_name; /* prefix of those objects, which are removed afterwards */
@@ -54,13 +58,14 @@ struct input_kind {
     /* The type of the items that the reader gives to this spec's scorer. */
     enum item_type (*item)(const json_t *spec);
     /* Calls line() for every line after `after`. Blocks; runs on a separate thread. Memory is
-     * bounded (some 20 MiB). Errors name the spec's field and path: INVALID, NOT_FOUND and DENIED
-     * are the fault of the job's manifest, also when the input is empty (and after is NULL); others
-     * are the machine's. */
+     * bounded (about 20 MiB). Errors name the spec's field and path: INVALID, NOT_FOUND and DENIED
+     * are the fault of the job's manifest, also when the input is empty (and after is NULL); other
+     * errors are faults of this machine. */
     int (*list)(const struct input_listing *listing, input_line *line, void *context,
                 struct error *err);
 
-    /* lines: a JSON array, those of one lease; borrowed while the reader lives. They come from the
+    /* lines: a JSON array, those of one lease; borrowed until the next reader_open or
+     * reader_free. They come from the
      * network and are checked. *reader is NULL, or a reader that was opened before with the same
      * spec; on failure it becomes NULL. For workers; one thread. */
     int (*reader_open)(const json_t *spec, const json_t *lines, struct input_reader **reader,

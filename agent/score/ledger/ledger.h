@@ -1,11 +1,13 @@
 /* ledger.h: the state machine of cells, leases and slots: which worker gets which work. PURE: time
- * is an argument; it sends, reads and logs nothing. Used by the coordinator alone; one thread.
- * Every event costs at most O(log n) plus the cells of its lease; a cell takes 12 bytes.
+ * is an argument (now_ms: the coordinator's clock_monotonic_ms); it sends, reads and logs nothing.
+ * Used by the coordinator alone; one thread. Every event costs at most O(log n) plus the cells of
+ * its lease; a cell takes 12 bytes.
  *
  * A cell is the smallest unit of a lease: a mini-batch, or (is_auto) an item. A lease is a range of
- * cells: one, or (is_auto) as many as fit the measured costs. docs/exactly-once.md has a cell's
- * life cycle and what counts as a try; in short: cells are WAITING, leased, accepted, committed,
- * published; a failed range of several cells is split in halves, which does not count as a try.
+ * cells: one, or (is_auto) as many as the measured durations suggest (ledger_size.h).
+ * docs/exactly-once.md has a cell's life cycle and what counts as a try; in short: cells are
+ * WAITING, leased, accepted, committed, published; a failed range of several cells is split in
+ * halves, which does not count as a try.
  *
  * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
  * head's clock starts when it becomes the head; it stops while the worker is not ready for it
@@ -42,15 +44,16 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
 
 /* Restores a record of an earlier coordinator. Called in the order of the commits, before any
  * worker joins; its cells may still be unknown. verdict: DONE, PARTIAL, FAILED (the caller omits
- * those of other uids). DONE is final, PARTIAL replaces FAILED, DONE replaces both; other records
- * are ignored. INVALID: cells or items that no input can have, or, if all cells are known, that
- * this input does not have. */
+ * PARTIAL and FAILED records of another job (metadata.uid) of this run, which are tried again).
+ * DONE is final, PARTIAL replaces FAILED, DONE replaces both; other records are ignored. INVALID:
+ * cells or items that no input can have, or, if all cells are known, that this input does not have.
+ */
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 
 /* Likewise, for cells that an earlier coordinator leased again: they are counted as retried.
- * is_try: also as one of max_tries, if the lease had one cell; a cell that still waits keeps at
- * least one try. */
+ * is_try: if the lease had one cell, it also uses up one of its max_tries; but a waiting cell
+ * always has at least one try left. */
 void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try);
 
 /* The record of these accepted cells has been stored. */
@@ -76,7 +79,7 @@ void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to grant, if any; call until false after every event. Slots without a lease come
  * first; a lease ahead is granted only while enough cells wait for all slots and (is_auto) the
- * number of cells per lease no longer grows (it starts small and grows with the measured costs). No
+ * number of cells per lease no longer grows (it starts small; ledger_size.h). No
  * leases once ledger_check_thresholds fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases after the head */
