@@ -14,6 +14,7 @@ struct train_job {
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ holds its checkpoints */
+    int64_t round;         /* of the gang (WINDLASS_ROUND), for the record of the result; or 0 */
     struct device *device; /* where the steps run; borrowed. Its memory need not be the host's */
     int threads;           /* for reading data, at least 1 */
     /* How long to wait for other ranks (reducer.h); three times as long until the first step is
@@ -24,7 +25,9 @@ struct train_job {
     void (*say)(const char *line);
 };
 
-/* The result is the network of the last epoch or, if metrics.objective is a metric that trainers
+/* OUT/.windlass/RUN/finished/ has a record of the result (finished.h), written last. A training
+ * that has come to its end, and whose result is whole, is not made again.
+ * The result is the network of the last epoch or, if metrics.objective is a metric that trainers
  * report, of the best one. If the store fails, writing it is retried for five minutes.
  * INVALID, UNSUPPORTED: spec, model or data, by name; or the output belongs to another job.
  * FAILED: the loss is not finite; names step and rate. CONFLICT: a newer start of this run has

@@ -1,6 +1,6 @@
-/* trainer_kept.h: the stored state of a training: checkpoints and the result (trainer_keep.c), and
- * the network of the best epoch (trainer_best.c). A part of trainer_state.h, used by the same files
- * only. */
+/* trainer_kept.h: the stored state of a training: checkpoints (trainer_keep.c), the result
+ * (trainer_result.c), and the network of the best epoch (trainer_best.c). A part of
+ * trainer_state.h, used by the same files only. */
 #pragma once
 
 #include "agent/train/best.h"
@@ -39,7 +39,9 @@ NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
 NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
 /* Waits for a write in progress; its failure is the error. */
 NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
-/* Writes the last checkpoint, model.onnx and metrics; retries for five minutes. Rank 0 only. */
+/* trainer_result.c. Writes the last checkpoint, model.onnx, metrics and then the record that names
+ * them (finished.h); retries for five minutes. If an earlier start has done all that, and the
+ * result is still whole, only the record. Rank 0 only. */
 NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
 
 /* trainer_best.c: the best epoch's network, if there is an objective (best.h); otherwise these

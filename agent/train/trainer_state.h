@@ -1,7 +1,7 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
  * step), _device.c (memory of the device), _evaluate.c (test data). trainer_kept.h, a part of this
- * header, declares what _keep.c (checkpoints, results) and _best.c (the best network) offer. */
+ * header, declares what _keep.c (checkpoints), _result.c and _best.c (the best network) offer. */
 #pragma once
 
 #include "agent/comm/reducer.h"

@@ -232,6 +232,26 @@ trains() {
         log trains 0 | grep -q '^epoch 25 of 25, step 100: ' && [ -s "$out/trained/model.onnx" ] && [ "$(grep -c ',0.05,' "$out/trained/metrics.csv")" -ge 25 ] &&
         cat "$out/logs/rank.000/stdout"/* | grep -q '^epoch 25 of 25'
 }
+# The record names the result as it is; another run says so and writes nothing, and writes again what was changed.
+finished() { # the newest record
+    local records=("$work/trains/out/trained/.windlass"/*/finished/*)
+    jq -r "$1" "${records[-1]}"
+}
+is_recorded() { # GENERATION
+    local out=$work/trains/out/trained
+    [ "$(finished '"\(.generation) \(.step) \(.epochs) \(.objects[0].name) \(.objects[0].size) \(.objects[0].sha256) \(.objects[1].sha256)"')" = \
+        "$1 100 25 model.onnx $(stat -c %s "$out/model.onnx") $(sha256sum "$out/model.onnx" | cut -d' ' -f1) $(sha256sum "$out/metrics.csv" | cut -d' ' -f1)" ]
+}
+trains_again() {
+    local code model=$work/trains/out/trained/model.onnx before
+    is_recorded 1 || return 1
+    before=$(stat -c %i "$model")
+    run trains
+    [ $code -eq 0 ] && log trains 0 | grep -q '^this training came to its end at 20.*: out/trained/model.onnx (SHA-256' && is_recorded 2 &&
+        [ "$(stat -c %i "$model")" = "$before" ] && echo other >"$model" || return 1
+    run trains
+    [ $code -eq 0 ] && log trains 0 | grep -q 'model.onnx is not what the training wrote: .*; the result is written again' && is_recorded 3
+}
 rank_of() { # NAME: a rank of that training
     local pid
     for pid in $(pgrep -f "^$build/windlass-trainer train"); do
@@ -365,6 +385,7 @@ mpi_too() {
 trainings() {
     mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip trainings: Open MPI is not here"; return; }
     check "a training, its metrics, its model, its log" trains; show trains
+    check "its record; run again it is not trained, and what was changed is written again" trains_again; show trains
     check "kill -9 of one of its ranks: it continues from its checkpoint" rank_killed; show shot
     check "SIGTERM: its step is saved, and the next run continues from it" left_and_again; show left
     check "a loss that is not a number ends it at once" no_number; show number
