@@ -12,6 +12,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data, size_t *ret_size,
+                     struct error *err) {
+    AUTO(buffer_release) struct buffer data;
+    buffer_init(&data, max_bytes);
+    char chunk[65536];
+    for (;;) {
+        ssize_t got = read(fd, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return error_from_errno(err, errno, "cannot read %s", name);
+        }
+        if (got == 0) {
+            break;
+        }
+        if (buffer_append(&data, chunk, (size_t)got, err) < 0) {
+            return error_context(err, "%s", name);
+        }
+    }
+    *ret_data = buffer_take(&data, ret_size);
+    return 0;
+}
+
 int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
               struct error *err) {
     AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -25,26 +49,7 @@ int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_s
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s is not a regular file", path);
     }
-    AUTO(buffer_release) struct buffer data;
-    buffer_init(&data, max_bytes);
-    char chunk[65536];
-    for (;;) {
-        ssize_t got = read(fd, chunk, sizeof chunk);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return error_from_errno(err, errno, "cannot read %s", path);
-        }
-        if (got == 0) {
-            break;
-        }
-        if (buffer_append(&data, chunk, (size_t)got, err) < 0) {
-            return error_context(err, "%s", path);
-        }
-    }
-    *ret_data = buffer_take(&data, ret_size);
-    return 0;
+    return file_read_stream(fd, path, max_bytes, ret_data, ret_size, err);
 }
 
 static int write_all(int fd, const char *data, size_t size) {

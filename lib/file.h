@@ -7,6 +7,9 @@
 /* Reads a regular file of at most max_bytes. *ret_data is NUL-terminated; the caller frees. */
 NODISCARD int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size,
                         struct error *err);
+/* The same for an open file or pipe, up to its end; name is used in messages. */
+NODISCARD int file_read_stream(int fd, const char *name, size_t max_bytes, char **ret_data,
+                               size_t *ret_size, struct error *err);
 /* Writes a temporary file next to `path`, syncs and renames it: readers see the old file or the
  * new one. */
 NODISCARD int file_write(const char *path, const void *data, size_t size, struct error *err);

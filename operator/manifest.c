@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 struct builder {
@@ -337,10 +338,13 @@ int manifest_parse(const char *name, const char *text, size_t size, struct manif
 int manifest_load(const char *path, struct manifest **ret_manifest, struct error *err) {
     AUTO(text_freep) char *text = NULL;
     size_t size;
-    if (file_read(path, MANIFEST_BYTES_MAX, &text, &size, err) < 0) {
+    bool is_input = strcmp(path, "-") == 0;
+    if ((is_input ? file_read_stream(STDIN_FILENO, "standard input", MANIFEST_BYTES_MAX, &text,
+                                     &size, err)
+                  : file_read(path, MANIFEST_BYTES_MAX, &text, &size, err)) < 0) {
         return -1;
     }
-    return manifest_parse(path, text, size, ret_manifest, err);
+    return manifest_parse(is_input ? "standard input" : path, text, size, ret_manifest, err);
 }
 
 void manifest_free(struct manifest *manifest) {

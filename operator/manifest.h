@@ -27,7 +27,7 @@ struct manifest {
     size_t count; /* empty documents are left out */
 };
 
-/* All functions fail with ERROR_INVALID when the text is invalid. */
+/* All functions fail with ERROR_INVALID when the text is invalid. path "-" is standard input. */
 NODISCARD int manifest_load(const char *path, struct manifest **ret_manifest, struct error *err);
 NODISCARD int manifest_parse(const char *name, const char *text, size_t size,
                              struct manifest **ret_manifest, struct error *err);

@@ -63,18 +63,23 @@ static int admit(json_t *object, bool today, struct error *err) {
     return 0;
 }
 
+static int admit_document(const struct manifest *manifest, size_t index, bool today,
+                          json_t **ret_object, struct error *err) {
+    const struct manifest_document *document = &manifest->documents[index];
+    if (admit(document->tree, today, err) < 0) {
+        return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
+    }
+    *ret_object = json_incref(document->tree);
+    return 0;
+}
+
 static int admit_only(const struct manifest *manifest, bool today, json_t **ret_object,
                       struct error *err) {
     if (manifest->count != 1) {
         return error_set(err, ERROR_INVALID, "%s: %s, expected exactly one", manifest->name,
                          manifest->count ? "more than one resource" : "no resource");
     }
-    const struct manifest_document *document = &manifest->documents[0];
-    if (admit(document->tree, today, err) < 0) {
-        return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
-    }
-    *ret_object = json_incref(document->tree);
-    return 0;
+    return admit_document(manifest, 0, today, ret_object, err);
 }
 
 int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
@@ -92,6 +97,23 @@ static int load(const char *path, bool today, json_t **ret_object, struct error 
         return -1;
     }
     return admit_only(manifest, today, ret_object, err);
+}
+
+int resource_load_each(const char *path, bool today, resource_each *each, void *context,
+                       struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = NULL;
+    if (manifest_load(path, &manifest, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < manifest->count; i++) {
+        json_t *object = NULL;
+        struct error why = {0};
+        (void)!admit_document(manifest, i, today, &object, &why);
+        if (each(context, object, why.kind ? &why : NULL, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int resource_load(const char *path, json_t **ret_object, struct error *err) {

@@ -11,6 +11,12 @@
 NODISCARD int resource_load(const char *path, json_t **ret_object, struct error *err);
 /* The same, and refuses what a cluster accepts and this version or machine does not support. */
 NODISCARD int resource_load_today(const char *path, json_t **ret_object, struct error *err);
+/* Each resource of the file ("-": standard input), in its order. object: owned by the callee; NULL:
+ * it is refused, and why says it. -1: the file cannot be read, or the callee has failed. */
+typedef int resource_each(void *context, json_t *object, const struct error *why,
+                          struct error *err);
+NODISCARD int resource_load_each(const char *path, bool today, resource_each *each, void *context,
+                                 struct error *err);
 /* Like resource_load, for text in memory; name replaces the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
                              struct error *err);

@@ -3,19 +3,24 @@
 
 #include "operator/commands/cli_command.h"
 #include "operator/kinds/kinds.h"
-#include "operator/resource.h"
+#include "operator/resource_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct command_help help = {
-    .usage = "windlass check -f FILE [--show | --pods]",
-    .about =
-        "Checks a manifest as a cluster does: fields, types, bounds and the rules between\n"
-        "fields. Prints OK, or what is wrong and in which line (exit code 2). Features that this\n"
-        "version does not support yet are refused, except with --show and --pods.",
-    .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show",
+    .usage = "windlass check -f FILE [-f FILE ...] [--show | --pods]",
+    .about = "Checks manifests as a cluster does: fields, types, bounds and the rules between\n"
+             "fields. Prints OK, or what is wrong and in which line (exit code 2), for each "
+             "resource of\n"
+             "each FILE. Features that this version does not support yet are refused, except with\n"
+             "--show and --pods. FILE is a file with one or more resources, a folder (its *.yaml, "
+             "*.yml\n"
+             "and *.json), or - for standard input.",
+    .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show\n"
+                "windlass check -f jobs/ -f more.yaml\n"
+                "kustomize build overlay | windlass check -f -",
 };
 
 static void print(const json_t *tree) {
@@ -23,8 +28,8 @@ static void print(const json_t *tree) {
     printf("%s\n", text);
 }
 
-/* Values that only the cluster knows are printed as placeholders. */
-static int print_pods(const json_t *object, struct error *err) {
+/* Values that only the cluster knows are placeholders. Adds them to the list. */
+static int add_pods(json_t *list, const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
                                              .port = JOB_PORT,
                                              .certificate_sha256 = "CERTIFICATE-SHA256",
@@ -36,38 +41,71 @@ static int print_pods(const json_t *object, struct error *err) {
         row->pods(object, &endpoint, made, &pods, err) < 0) {
         return -1;
     }
-    AUTO(tree_freep)
-    json_t *list = json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", pods);
-    print(list);
+    json_array_extend(list, pods);
     return 0;
 }
 
+static void print_list(json_t *items) {
+    AUTO(tree_freep)
+    json_t *list = json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
+    print(list);
+}
+
 struct request {
-    const char *file;
+    struct option_list files;
     bool show, pods;
 };
 
-static int check(const struct request *request, struct error *err) {
-    const char *file = request->file;
-    AUTO(tree_freep) json_t *object = NULL;
-    if (!file) {
-        return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
+/* Prints why all but the last of the resources that are refused are so; the last one's reason is
+ * the command's. */
+static int refuse(const struct resource_files *files, struct error *err) {
+    for (size_t i = 0; i < files->count; i++) {
+        const struct error *why = &files->at[i].why;
+        if (why->kind && err->kind) {
+            fprintf(stderr, "windlass check: %s\n", err->text);
+        }
+        *err = why->kind ? *why : *err;
     }
-    int result = request->show || request->pods ? resource_load(file, &object, err)
-                                                : resource_load_today(file, &object, err);
-    if (result < 0) {
-        return -1;
+    return err->kind ? -1 : 0;
+}
+
+static int print_all(const struct request *request, const struct resource_files *files,
+                     struct error *err) {
+    AUTO(tree_freep) json_t *items = json_array();
+    for (size_t i = 0; i < files->count; i++) {
+        json_t *object = files->at[i].object;
+        if (!request->pods) {
+            json_array_append(items, object);
+        } else if (add_pods(items, object, err) < 0) {
+            return error_context(err, "%s", files->at[i].path);
+        }
     }
-    if (request->pods) {
-        return print_pods(object, err);
-    }
-    if (request->show) {
-        print(object);
+    if (request->show && !request->pods && files->count == 1) {
+        print(json_array_get(items, 0));
     } else {
-        printf("%s: %s %s is OK\n", file, tree_text(object, "kind", ""),
-               tree_text(object, "metadata.name", ""));
+        print_list(items);
     }
     return 0;
+}
+
+static int check(const struct request *request, struct error *err) {
+    AUTO(resource_files_release) struct resource_files files = {0};
+    bool prints = request->show || request->pods;
+    if (request->files.count == 0) {
+        return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
+    }
+    if (resource_files_read(&request->files, /* today= */ !prints, &files, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < files.count && !prints; i++) {
+        const json_t *object = files.at[i].object;
+        if (object) {
+            printf("%s: %s %s is OK\n", files.at[i].path, tree_text(object, "kind", ""),
+                   tree_text(object, "metadata.name", ""));
+        }
+    }
+    fflush(stdout);
+    return refuse(&files, err) < 0 ? -1 : prints ? print_all(request, &files, err) : 0;
 }
 
 /* The help of --pods; the caller frees it. */
@@ -97,7 +135,8 @@ int check_command(int argc, char **argv) {
     struct request request = {0};
     AUTO(text_freep) char *pods_help = about_pods();
     const struct option options[] = {
-        {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &request.file},
+        {"file", 'f', OPTION_LIST, "FILE", "Manifests (YAML or JSON); may be repeated.",
+         &request.files},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.",
          &request.show},
         {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},

@@ -15,7 +15,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
 #include "operator/local/local.h"
-#include "operator/resource.h"
+#include "operator/resource_files.h"
 #include "operator/show/ending.h"
 #include "operator/show/progress_line.h"
 
@@ -39,8 +39,9 @@ enum {
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
 
 struct run {
-    const char *file, *state_option, *stores, *secrets;
-    struct option_list volumes;
+    const char *state_option, *stores, *secrets;
+    char *file; /* with the manifest; "standard input" */
+    struct option_list files, volumes;
     int64_t workers, gpus;
     struct local_gpus *machine_gpus; /* if the kind can use them */
     bool keep, restart, restart_by_old_name, once;
@@ -78,7 +79,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
                     "windlass run -f job.yaml --volume media=/data/films --workers 4",
     };
     const struct option options[] = {
-        {"file", 'f', OPTION_TEXT, "FILE", texts.file, &run->file},
+        {"file", 'f', OPTION_LIST, "FILE", texts.file, &run->files},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be repeated.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
@@ -118,7 +119,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
             "windlass: --anew is now called --restart, and will be removed in the next release\n");
         run->restart = true;
     }
-    if (!run->file) {
+    if (run->files.count == 0) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
     if (run->workers != KIND_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
@@ -178,7 +179,9 @@ static int check_kind(struct run *run, struct error *err) {
 }
 
 static int load(struct run *run, struct error *err) {
-    if (resource_load_today(run->file, &run->object, err) < 0) {
+    AUTO(resource_files_release) struct resource_files files = {0};
+    if (resource_files_read(&run->files, /* today= */ true, &files, err) < 0 ||
+        resource_files_take_only(&files, &run->file, &run->object, err) < 0) {
         run->is_usage = true; /* also when it is missing or unreadable */
         return -1;
     }
@@ -518,6 +521,7 @@ static void release(struct run *run) {
     json_decref(run->object);
     json_decref(run->folders);
     json_decref(run->secret_objects);
+    free(run->file);
     free(run->manifest_folder);
     free(run->state_folder);
     free(run->failed_pod[0]);

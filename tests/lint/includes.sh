@@ -8,7 +8,7 @@ bad=0
 set -f
 allow='
 lib                     lib/
-operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/reference.h operator/resource.h operator/schema.h lib/
+operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/reference.h operator/resource.h operator/resource_files.h operator/schema.h lib/
 operator/show           operator/show/ operator/object.h lib/
 operator/local          operator/local/ operator/cluster.h operator/object.h operator/resource_key.h lib/
 operator/kube           operator/kube/ operator/cluster.h operator/operator_metrics.h operator/manifest.h lib/

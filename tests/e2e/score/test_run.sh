@@ -58,6 +58,25 @@ refuses() {
 }
 agent 'exec sleep 1000'
 
+##### -f #########################################################################################
+mkdir -p "$work/two"
+cp "$job" "$work/two/a.yaml"
+sed 's/miniBatchSize: 2/miniBatchSize: none/; s/name: small/name: wrong/' "$job" >"$work/two/b.yaml"
+echo "not a manifest" >"$work/two/notes.txt"
+checked() { "$windlass" check "$@" >"$work/out" 2>"$work/err"; } # its output in $work/out and $work/err
+check "check: the first of two files is checked, too" [ "$(checked -f "$work/two/b.yaml" -f "$work/two/a.yaml"; echo $?)" = 2 ]
+check "check: and named with its line" says 'b.yaml:12: spec.miniBatchSize'
+check "check: and the other one is OK" says 'a.yaml: BatchScore small is OK'
+check "check: a folder is checked file by file" [ "$(checked -f "$work/two"; echo $? "$(cat "$work/err" "$work/out" | wc -l)")" = "2 2" ]
+both() { cat "$work/two/a.yaml"; echo ---; cat "$work/two/b.yaml"; echo ---; cat "$work/two/a.yaml"; }
+check "check: each document of standard input" [ "$(both | checked -f -; echo $?)" = 2 ]
+check "check: and named with its line there" says 'standard input:29: spec.miniBatchSize'
+check "check: and the documents behind it" [ "$(grep -c 'standard input: BatchScore small is OK' "$work/out")" = 2 ]
+check "check: --show of several is a list" [ "$(checked -f "$job" -f "$job" --show; jq -r '.kind, (.items | length)' "$work/out" | xargs)" = "List 2" ]
+refuses "run: several files are refused" 2 "expected exactly one: give one job" -f "$job" -f "$job"
+refuses "run: a folder of several, too, with the first that is wrong" 2 "b.yaml:12: spec.miniBatchSize" -f "$work/two"
+refuses "run: an address is refused" 2 "an address is not read here" -f https://example.com/job.yaml
+
 ##### usage ######################################################################################
 "$windlass" --version >"$work/out"
 check "--version" grep -qE '^windlass [0-9]+\.[0-9]+\.[0-9]+$' "$work/out"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resource_files.h"
+
+#include "lib/file.h"
+#include "operator/resource.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void resource_files_release(struct resource_files *files) {
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->at[i].path);
+        json_decref(files->at[i].object);
+    }
+    free(files->at);
+    *files = (struct resource_files){0};
+}
+
+struct reading {
+    struct resource_files *files;
+    const char *path;
+    bool today;
+};
+
+static int add(void *context, json_t *object_new, const struct error *why, struct error *err) {
+    const struct reading *reading = context;
+    struct resource_files *files = reading->files;
+    if (files->count == RESOURCE_FILES_MAX) {
+        json_decref(object_new);
+        return error_set(err, ERROR_INVALID, "%s: more than %d resources, give fewer files",
+                         reading->path, RESOURCE_FILES_MAX);
+    }
+    files->at = x_realloc_array(files->at, files->count + 1, sizeof *files->at);
+    files->at[files->count++] = (struct resource_file){
+        .path = x_strdup(strcmp(reading->path, "-") == 0 ? "standard input" : reading->path),
+        .object = object_new,
+        .why = why ? *why : (struct error){0}};
+    return 0;
+}
+
+static int read_one(const struct reading *reading, struct error *err) {
+    struct error why = {0};
+    size_t before = reading->files->count;
+    if (strstr(reading->path, "://")) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: an address is not read here; download it and give the file, or pipe "
+                         "it into -f -",
+                         reading->path);
+    }
+    if (resource_load_each(reading->path, reading->today, add, (void *)reading, &why) < 0) {
+        if (reading->files->count == RESOURCE_FILES_MAX) {
+            *err = why;
+            return -1;
+        }
+        return add((void *)reading, NULL, &why, err);
+    }
+    if (reading->files->count == before) {
+        error_set(&why, ERROR_INVALID, "%s: no resource in it", reading->path);
+        return add((void *)reading, NULL, &why, err);
+    }
+    return 0;
+}
+
+static int is_manifest(const struct dirent *entry) {
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    const char *dot = strrchr(entry->d_name, '.');
+    for (size_t i = 0; dot && i < ARRAY_LEN(endings); i++) {
+        if (strcmp(dot, endings[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int by_bytes(const struct dirent **one, const struct dirent **other) {
+    return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+static int read_folder(const struct reading *folder, struct error *err) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder->path, &entries, is_manifest, by_bytes), files = 0, result = 0;
+    if (count < 0) {
+        return error_from_errno(err, errno, "cannot list %s", folder->path);
+    }
+    for (int i = 0; i < count; i++) {
+        AUTO(text_freep) char *path = file_join(folder->path, entries[i]->d_name);
+        struct stat status;
+        bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+        struct reading file = {folder->files, path, folder->today};
+        files += !is_folder;
+        result = result == 0 && !is_folder ? read_one(&file, err) : result;
+        free(entries[i]);
+    }
+    free(entries);
+    if (result == 0 && files == 0) {
+        return error_set(err, ERROR_INVALID, "%s: no *.yaml, *.yml or *.json in this folder",
+                         folder->path);
+    }
+    return result;
+}
+
+int resource_files_read(const struct option_list *paths, bool today,
+                        struct resource_files *ret_files, struct error *err) {
+    AUTO(resource_files_release) struct resource_files files = {0};
+    bool has_input = false;
+    for (size_t i = 0; i < paths->count; i++) {
+        struct reading reading = {&files, paths->values[i], today};
+        bool is_input = strcmp(reading.path, "-") == 0;
+        struct stat status;
+        bool is_folder = !is_input && stat(reading.path, &status) == 0 && S_ISDIR(status.st_mode);
+        if (is_input && has_input) {
+            return error_set(err, ERROR_INVALID, "-f -: given twice; standard input is read once");
+        }
+        has_input |= is_input;
+        if ((is_folder ? read_folder(&reading, err) : read_one(&reading, err)) < 0) {
+            return -1;
+        }
+    }
+    *ret_files = files;
+    files = (struct resource_files){0};
+    return 0;
+}
+
+/* "BatchScore churn of a.yaml", or the file alone. */
+static char *name_of(const struct resource_file *file) {
+    return file->object ? x_printf("%s %s of %s", tree_text(file->object, "kind", ""),
+                                   tree_text(file->object, "metadata.name", ""), file->path)
+                        : x_strdup(file->path);
+}
+
+int resource_files_take_only(struct resource_files *files, char **ret_path, json_t **ret_object,
+                             struct error *err) {
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->at[i].why.kind) {
+            *err = files->at[i].why;
+            return -1;
+        }
+    }
+    if (files->count != 1) {
+        AUTO(text_freep) char *first = name_of(&files->at[0]);
+        AUTO(text_freep) char *second = name_of(&files->at[1]);
+        return error_set(err, ERROR_INVALID,
+                         "%zu resources (%.120s, %.120s%s), expected exactly one: give one job",
+                         files->count, first, second, files->count > 2 ? ", ..." : "");
+    }
+    *ret_path = TAKE(files->at[0].path);
+    *ret_object = TAKE(files->at[0].object);
+    return 0;
+}

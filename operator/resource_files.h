@@ -1,0 +1,31 @@
+/* resource_files.h: what the options -f name, as kubectl reads them: files, folders (their *.yaml,
+ * *.yml and *.json, by name, without folders in them), "-" for standard input; each may have
+ * several resources. */
+#pragma once
+
+#include "lib/options.h"
+#include "lib/tree.h"
+
+enum { RESOURCE_FILES_MAX = 256 /* resources, and files of a folder */ };
+
+struct resource_file {
+    char *path;       /* the file that it is in; "standard input" */
+    json_t *object;   /* as of resource_load; NULL: refused */
+    struct error why; /* if it was refused */
+};
+
+struct resource_files {
+    struct resource_file *at;
+    size_t count;
+};
+
+/* paths: the values of -f, at least one. today: resource_load_today. A file that cannot be read and
+ * a resource that is refused are entries, so that a caller can report all of them. ERROR_INVALID:
+ * more than the maximum, "-" twice, or a path without any resource. */
+NODISCARD int resource_files_read(const struct option_list *paths, bool today,
+                                  struct resource_files *ret_files, struct error *err);
+/* The only one of them, taken over by the caller with its path. INVALID: refused, or there are
+ * others; the first of which is named. */
+NODISCARD int resource_files_take_only(struct resource_files *files, char **ret_path,
+                                       json_t **ret_object, struct error *err);
+void resource_files_release(struct resource_files *files); /* for AUTO, too */
