@@ -15,6 +15,7 @@ struct gang *gang_new(const struct gang_options *options) {
         options->deletion_notice_ms > 0 ? options->deletion_notice_ms : gang->options.notice_ms;
     gang->counted_restarts = options->counted_restarts;
     gang->uncounted_restarts = options->uncounted_restarts;
+    gang->has_progressed = options->counted_restarts + options->uncounted_restarts > 0;
     gang->quorum_since_ms = gang->notice_until_ms = gang->first_call_ms = -1;
     gang->failure = gang->last_failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;

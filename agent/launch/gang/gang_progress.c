@@ -32,6 +32,7 @@ static const char *reason_name(const struct gang_failure *last) {
            : last->cause != GANG_CAUSE_FATAL   ? "RankFailed"
            : last->rank >= 0                   ? "RankFailed"
            : last->code == GANG_CODE_NOT_FOUND ? "CommandNotFound"
+           : last->code > 1                    ? "RankFailed" /* prepare: 1 */
                                                : "PrepareFailed";
 }
 

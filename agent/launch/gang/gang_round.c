@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/gang_state.h"
+#include "lib/text/usage_error.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,8 +99,24 @@ static int64_t doubled(int64_t first_ms, int times) {
     return MIN(ms, (int64_t)GANG_BACKOFF_MAX_MS);
 }
 
+/* A command line that is wrong stays so. A program that has once done something is started again,
+ * whatever its code and words. */
+static void judge(struct gang *gang) {
+    struct gang_failure *failure = &gang->failure;
+    if (failure->cause == GANG_CAUSE_APP && !gang->has_progressed &&
+        usage_error_is(failure->code, failure->detail)) {
+        AUTO(text_freep)
+        char *detail = x_printf("ended with exit code %d, and would again: %s", failure->code,
+                                failure->detail);
+        failure->cause = GANG_CAUSE_FATAL;
+        snprintf(failure->detail, sizeof failure->detail, "%s", detail);
+        utf8_repair(failure->detail);
+    }
+}
+
 /* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
+    judge(gang);
     enum gang_cause cause = gang->failure.cause;
     bool is_counted = gang_cause_is_counted(cause);
     gang->last_failure = gang->failure;
@@ -167,6 +185,7 @@ void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t n
     if (!rank || rank->progress != event->progress) {
         gang->progressed_ms = now_ms;
         gang->progress_count++;
+        gang->has_progressed |= !rank || ++rank->changes > 1;
     }
     if (rank) {
         rank->heartbeat_ms = now_ms;
@@ -300,6 +319,7 @@ static void check_ranks(struct gang *gang, int64_t now_ms) {
     }
     if (now_ms - gang->since_ms >= GANG_STABLE_MS) {
         gang->progress_count = MAX(gang->progress_count, 2);
+        gang->has_progressed = true;
     }
     /* A round with a cause ends at once or, after a notice, when the time for a last checkpoint is
      * over. */

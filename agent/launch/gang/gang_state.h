@@ -20,6 +20,7 @@ struct gang_member {
 
 struct gang_rank {
     int64_t heartbeat_ms; /* of its last heartbeat; -1: none yet */
+    int changes; /* of its number; the first may only show that it has started */
     int64_t progress;     /* of that heartbeat */
     bool is_waiting;      /* for other ranks */
     bool is_done;         /* exited with 0 */
@@ -51,6 +52,7 @@ struct gang {
     int unresponsive;            /* the member whose silence is the current or last failure; -1 */
     int rounds_without_progress; /* in a row; the first round counts as one */
     int counted_restarts, uncounted_restarts;
+    bool has_progressed; /* a rank in any round, or perhaps one under an earlier hub */
     struct queued_action *first, **end; /* actions for the hub */
     struct queued_action *taken; /* the one that the hub has: borrowed memory is freed later */
     int lost[GANG_MEMBERS_MAX];  /* gang_facts.lost */

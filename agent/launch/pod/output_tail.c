@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/pod/output_tail.h"
 
+#include "lib/text/usage_error.h"
 #include "lib/text/utf8.h"
 
 #include <string.h>
 
 enum {
     LINES_IN_ONE = 5,
+    HELP_BYTES = 100,
     LINE_BYTES = 300, /* maximum of a line if there are several, so that one long line does not
                          displace the others */
 };
@@ -65,9 +67,49 @@ static const char *first_shown(const struct output_tail *tail) {
     return at;
 }
 
+/* The first line of a program's help, if it is not shown; the end of a long help does not say what
+ * it is. NULL: none. */
+static const char *find_help(const struct output_tail *tail, const char *shown) {
+    const char *at = tail->text, *newline;
+    for (; at < shown; at = newline + 1) {
+        if (usage_error_is_help(at)) {
+            return at;
+        }
+        newline = strchr(at, '\n');
+        if (!newline) {
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* Copies the help's line, followed by " | ", and leaves out lines of the end for which there is no
+ * room. Returns the bytes. */
+static size_t put_help(const struct output_tail *tail, const char **shown,
+                       char line[static OUTPUT_TAIL_LINE_MAX]) {
+    const char *help = find_help(tail, *shown);
+    size_t size = help ? MIN(strcspn(help, "\n"), (size_t)HELP_BYTES) : 0;
+    const char *newline;
+    if (!help) {
+        return 0;
+    }
+    memcpy(line, help, size);
+    memcpy(line + size, " | ", 3);
+    size += 3;
+    while (size + 3 * LINES_IN_ONE + strlen(*shown) >= OUTPUT_TAIL_LINE_MAX) {
+        newline = strchr(*shown, '\n');
+        if (!newline || !newline[1]) {
+            return 0; /* the last line is long, and says more */
+        }
+        *shown = newline + 1;
+    }
+    return size;
+}
+
 void output_tail_line(const struct output_tail *tail, char line[static OUTPUT_TAIL_LINE_MAX]) {
-    size_t size = 0;
-    for (const char *at = first_shown(tail); *at; at++) {
+    const char *shown = first_shown(tail);
+    size_t size = put_help(tail, &shown, line);
+    for (const char *at = shown; *at; at++) {
         if (width(at) == 3) {
             memcpy(line + size, " | ", 3);
         } else if (width(at)) {

@@ -18,7 +18,8 @@ struct output_tail {                     /* {0}: no output yet */
 };
 
 void output_tail_add(struct output_tail *tail, const char *data, size_t size);
-/* "one | two": at most the last five lines. Lines that do not fit are left out; if the last line
+/* "one | two": at most the last five lines, before them that with which a program's help begins
+ * (usage_error.h). Lines that do not fit are left out; if the last line
  * alone is too long, its end is kept. */
 void output_tail_line(const struct output_tail *tail, char line[static OUTPUT_TAIL_LINE_MAX]);
 

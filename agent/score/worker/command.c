@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/command.h"
 
+#include "lib/text/usage_error.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>
@@ -44,6 +45,8 @@ struct command {
     int short_lives, failed_inits;
     int64_t lives;
     bool ended_well; /* of the last life */
+    bool was_ready;  /* in any life */
+    bool is_hopeless;
     char death[COMMAND_WORDS_MAX + 200];
 };
 
@@ -74,6 +77,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
                                                               counts */
     if (!has_said && !message.has_id && (message.is_ready || message.error.at)) {
         command->is_ready = !message.error.at;
+        command->was_ready |= command->is_ready;
         command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
         return;
     }
@@ -185,6 +189,11 @@ static void bury(struct command *command, const char *why) {
     int more = MIN(command->short_lives - COMMAND_SHORT_LIVES, 5);
     command->not_before_ms = more < 0 ? 0 : now_ms + MIN(1000 << more, COMMAND_BACK_OFF_MAX_MS);
     command->ended_well = !why && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!why && WIFEXITED(status) && !command->was_ready) {
+        char end[OUTPUT_TAIL_LINE_MAX];
+        output_tail_line(&command->said.errors, end);
+        command->is_hopeless = usage_error_is(WEXITSTATUS(status), end);
+    }
     char how[120];
     if (why) {
         snprintf(how, sizeof how, "%s", why);
@@ -365,6 +374,7 @@ int command_start(struct command *command, struct error *err) {
     char **variables = command_environment_new(&command->options.environment);
     int result = process_start(command->options.words, variables, &command->process, err);
     command_environment_free(variables);
+    command->is_hopeless = result < 0 && !command->was_ready && err->kind == ERROR_INVALID;
     if (result == 0) {
         command->is_alive = true;
         result = initialise(command, err);
@@ -379,6 +389,10 @@ int64_t command_back_off_ms(const struct command *command, int64_t now_ms) {
 
 int command_failed_inits(const struct command *command) {
     return command->failed_inits;
+}
+
+bool command_is_hopeless(const struct command *command) {
+    return command->is_hopeless;
 }
 
 bool command_is_alive(const struct command *command) {

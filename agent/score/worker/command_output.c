@@ -61,6 +61,7 @@ static void on_error_line(struct command_output *said, const char *text, size_t 
 
 void command_output_error(struct command_output *said, const char *data, size_t size) {
     struct buffer *held = &said->error_line;
+    output_tail_add(&said->errors, data, size);
     while (size > 0) {
         const char *newline = memchr(data, '\n', size);
         size_t length = newline ? (size_t)(newline - data) : size;
@@ -89,4 +90,5 @@ void command_output_end(struct command_output *said) {
 void command_output_clear(struct command_output *said) {
     buffer_clear(&said->error_line);
     said->last_noise[0] = said->last_error[0] = 0;
+    said->errors = (struct output_tail){0};
 }

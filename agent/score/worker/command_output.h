@@ -2,6 +2,7 @@
  * stdout are passed to `say`; the last of each is kept for errors. The time is an argument. */
 #pragma once
 
+#include "agent/launch/pod/output_tail.h"
 #include "agent/score/worker/command_line.h"
 
 enum {
@@ -21,6 +22,7 @@ struct command_output {
     char last_noise[COMMAND_WORDS_MAX], last_error[COMMAND_WORDS_MAX]; /* "": none */
     int64_t noise_from_ms, noise_lines;                                /* of this second */
     struct buffer error_line;
+    struct output_tail errors; /* the end of stderr */
 };
 
 void command_output_init(struct command_output *said, command_say *say, void *context);

@@ -36,7 +36,8 @@ int runners_count(const struct runners *runners);
  * UNAVAILABLE: two scorers have loaded different files. */
 NODISCARD int runners_list_files(const struct runners *runners, json_t **ret_files,
                                  struct error *err);
-/* 1: all are ready for leases; 0: not yet; -1: one has failed to start; *err says why. */
+/* 1: all are ready for leases; 0: not yet; -1: one has failed to start; *err says why. INVALID of a
+ * scorer that is a program: no worker can start it. */
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
 /* Queues leases, each for the runner of its slot. epoch: of the coordinator that granted them.

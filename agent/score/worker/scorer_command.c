@@ -264,9 +264,14 @@ static int revive(struct scorer *scorer, struct error *err) {
 static int command_ready(struct scorer *scorer, struct error *err) {
     while (!command_is_alive(scorer->command)) {
         struct error cause = {0};
-        if (revive(scorer, &cause) < 0 &&
-            (cause.kind != ERROR_FAILED || command_failed_inits(scorer->command) >= INITS_MAX)) {
+        if (revive(scorer, &cause) == 0) {
+            continue;
+        }
+        bool is_hopeless = command_is_hopeless(scorer->command);
+        if (cause.kind != ERROR_FAILED || is_hopeless ||
+            command_failed_inits(scorer->command) >= INITS_MAX) {
             *err = cause;
+            err->kind = is_hopeless ? ERROR_INVALID : cause.kind;
             return -1;
         }
     }

@@ -7,6 +7,7 @@
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"
 #include "lib/net/socket.h"
+#include "lib/text/usage_error.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>
@@ -38,6 +39,7 @@ struct worker {
     pthread_mutex_t wake_lock; /* guards the socket against being closed while other threads wake
                                   it */
     int exit_code;             /* -1: continue */
+    bool is_hopeless;          /* the user's program ends alike in every worker */
     json_t *files;             /* of the scorers: scorer.h */
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
@@ -324,6 +326,8 @@ static int await_runners(struct worker *worker, struct error *err) {
         }
         ready = runners_ready(worker->runners, err);
         if (ready < 0) {
+            bool is_command = tree_get(worker->job->spec, "scorer.command") != NULL;
+            worker->is_hopeless = is_command && err->kind == ERROR_INVALID;
             return error_context(err, "spec.scorer");
         }
         if (job_is_interrupted()) {
@@ -428,5 +432,7 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;
     }
-    return err.kind ? error_exit_code(&err) : worker.exit_code;
+    return worker.is_hopeless ? USAGE_ERROR_EXIT
+           : err.kind         ? error_exit_code(&err)
+                              : worker.exit_code;
 }

@@ -12,7 +12,7 @@ enum {
 };
 
 /* Returns the process's exit code: 0 no work is left, 1 refused, 3 coordinator unreachable or a
- * fault of this machine, 130 interrupted. *ret_epoch: if the worker may have stored tries that no
- * coordinator expects, the epoch of the newest coordinator that granted it leases; otherwise
- * untouched. Logs. */
+ * fault of this machine, 64 no worker can start the user's program, 130 interrupted. *ret_epoch: if
+ * the worker may have stored tries that no coordinator expects, the epoch of the newest coordinator
+ * that granted it leases; otherwise untouched. Logs. */
 int worker_run(const struct job *job, int64_t *ret_epoch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/plan_pods.h"
 
+#include "lib/text/usage_error.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/waiting.h"
@@ -234,6 +235,7 @@ static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
                                         const struct slot *slots) {
     const struct pod_phase *last = NULL, *last_any = NULL;
     int verdicts = 0;
+    bool is_usage = false;
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         if (batchscore_is_coordinator(phase) || phase->stage != POD_PHASE_DEAD ||
@@ -241,12 +243,15 @@ static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
             continue;
         }
         last_any = !last_any || phase->ended_ms >= last_any->ended_ms ? phase : last_any;
-        if (phase->exit_code == 1 || phase->exit_code == 2 || phase->never_started) {
+        bool ended_by_usage = phase->exit_code == USAGE_ERROR_EXIT;
+        if (phase->exit_code == 1 || phase->exit_code == 2 || ended_by_usage ||
+            phase->never_started) {
+            is_usage |= ended_by_usage;
             last = !last || phase->ended_ms >= last->ended_ms ? phase : last;
             verdicts++;
         }
     }
-    if (batches_done(plan) == 0 && verdicts >= FAILURES_MAX_EARLY) {
+    if (batches_done(plan) == 0 && (is_usage || verdicts >= FAILURES_MAX_EARLY)) {
         return last;
     }
     for (int i = 0; i < plan->spec.workers_max; i++) {

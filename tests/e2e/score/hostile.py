@@ -32,6 +32,9 @@ def noise(number):
 
 if mode == "init-dies":
     sys.exit("ModuleNotFoundError: No module named 'torch'")
+if mode == "usage":
+    print("usage: hostile.py [-h] MODE\nhostile.py: error: unrecognized arguments: --mode", file=sys.stderr)
+    sys.exit(2)
 if mode == "init-error":
     say({"error": "no such model: none.bin"})
     time.sleep(1000)

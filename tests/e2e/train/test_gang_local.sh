@@ -135,6 +135,42 @@ Y
     run prepare
     [ $code -eq 1 ] && says prepare '^windlass: prepare failed: worker 1.*spec.prepare ended with 4: no such wheel' && [ ! -e "$work/prepare/out/models/ran" ]
 }
+# Wrong arguments under mpirun, alone, and a script that is not there: one round each, whatever maxRestarts says.
+wrong_words() {
+    local code each ok=0
+    cat >"$work/words.py" <<'P'
+import argparse
+a = argparse.ArgumentParser()
+a.add_argument("--data", required=True)
+a.parse_args()
+P
+    manifest usage-mpi 2 <<<"command: [mpirun, -np, \"2\", python3, $work/words.py, --dat]"
+    manifest usage-one 2 <<<"{launcher: None, command: [python3, $work/words.py]}"
+    manifest usage-lost 1 <<<"{launcher: None, command: [python3, $work/wrods.py]}"
+    sed -i 's/^  {launcher: None, \(.*\)}$/  launcher: None\n  \1/' "$work"/usage-*/job.yaml
+    for each in mpi one lost; do
+        run usage-$each
+        [ $code -eq 1 ] && says usage-$each 'ended with exit code 2, and would again: ' || ok=1
+        [ "$(log usage-$each 0 | grep -c 'prepare to start')" -eq 1 ] || ok=1
+    done
+    says usage-one 'error: the following arguments are required: --data' && says usage-lost "can't open file" && return $ok
+}
+# A program that ends with 2 after it has done something is started again; so is one that says nothing of arguments.
+other_twos() {
+    local code ok=0
+    manifest two-quiet 1 <<'Y'
+launcher: None
+restart: {maxRestarts: 1, backoffSeconds: 1}
+command: [sh, -c, 'n=1; [ ! -e $1/again ] || exit 0; touch $1/again; exit 2', sh, $(out)]
+Y
+    manifest two-late 1 <<'Y'
+launcher: None
+restart: {maxRestarts: 1, backoffSeconds: 1}
+command: [sh, -c, '[ ! -e $1/again ] || exit 0; touch $1/again; for i in 1 2 3 4 5 6 7 8; do echo epoch $i; sleep 1; done; echo "usage: it FILE" >&2; exit 2', sh, $(out)]
+Y
+    for each in quiet late; do run two-$each; [ $code -eq 0 ] || ok=1; done
+    return $ok
+}
 not_found() {
     local code
     manifest nothing 2 <<<'command: [no-such-mpirun, -np, "2"]'
@@ -402,6 +438,8 @@ badly() {
     check "a rank's exit code and the end of its output" rank_code; show code
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
+    check "wrong arguments end the job at once" wrong_words; show usage-mpi; show usage-one; show usage-lost
+    check "another exit 2 does not" other_twos; show two-quiet; show two-late
     check "secrets, of files" secret; show secret
     check "--restart is not an option of it" no_restart
 }

@@ -367,6 +367,62 @@ static void who_was_out_of_reach_did_not_die_of_memory(void) {
     gang_free(gang);
 }
 
+/* Exit codes of wrong arguments end the job only with the words of such an end, and only if nothing
+ * has moved before. */
+static void a_wrong_command_line_is_final(void) {
+    static const struct {
+        const char *detail;
+        int code, beats, earlier;
+        bool is_final;
+    } rows[] = {
+        {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 0, 0, true},
+        {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 1, 0, true}, /* it has begun */
+        {"sh: 1: nonsense: not found", 127, 0, 0, true},
+        {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 2, 0, false},
+        {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 0, 1, false},
+        {"usage: a [-h] | a: error: unrecognized arguments: -x", 1, 0, 0, false},
+        {"the loss is nan", 2, 0, 0, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct gang_options options = {.workers = 1,
+                                             .min_workers = 1,
+                                             .slots = 1,
+                                             .processes = 1,
+                                             .max_restarts = 3,
+                                             .backoff_ms = 5000,
+                                             .attempt = 1,
+                                             .uncounted_restarts = rows[i].earlier};
+        struct gang *gang = run(&options);
+        struct gang_facts facts;
+        gang_facts(gang, &facts);
+        struct gang_event event = {.kind = GANG_EVENT_HEARTBEAT,
+                                   .incarnation = "first",
+                                   .round = facts.round,
+                                   .attempt = 1,
+                                   .code = rows[i].code,
+                                   .detail = rows[i].detail};
+        for (int beat = 0; beat < rows[i].beats; beat++) {
+            event.progress = beat + 1;
+            CHECK(gang_handle(gang, &event, 10 + beat));
+        }
+        event.kind = GANG_EVENT_EXITED;
+        CHECK(gang_handle(gang, &event, 100));
+        CHECK_INT(last_action(gang, 100 + GANG_EXPLAIN_RANK_MS), GANG_ACTION_STOP);
+        event.kind = GANG_EVENT_STOPPED;
+        CHECK(gang_handle(gang, &event, 700));
+        (void)last_action(gang, 700);
+        gang_facts(gang, &facts);
+        if ((facts.state == GANG_STATE_FINISHED) != rows[i].is_final ||
+            (facts.last_failure.cause == GANG_CAUSE_FATAL) != rows[i].is_final) {
+            printf("# %d, %d beats, %d earlier: %s\n", rows[i].code, rows[i].beats, rows[i].earlier,
+                   rows[i].detail);
+            test_failures++;
+        }
+        CHECK_INT(strstr(facts.last_failure.detail, "and would again") != NULL, rows[i].is_final);
+        gang_free(gang);
+    }
+}
+
 int main(void) {
     TEST(test_one_alone_leaves);
     TEST(test_all_leave);
@@ -378,5 +434,6 @@ int main(void) {
     TEST(who_comes_back_empty_is_lost);
     TEST(who_died_of_memory_is_counted);
     TEST(who_was_out_of_reach_did_not_die_of_memory);
+    TEST(a_wrong_command_line_is_final);
     return TEST_END();
 }

@@ -18,6 +18,21 @@ static void five_lines_are_one(void) {
     CHECK_STR(words, "1 | 2 | 3 | [31m4 | 5");
 }
 
+static void a_long_help_keeps_its_beginning(void) {
+    struct output_tail tail = {0};
+    char words[OUTPUT_TAIL_LINE_MAX];
+    const char *help = "it: invalid option\nUsage: it FILE\n1\n2\n3\n4\n5\n6\n7\n";
+    output_tail_add(&tail, help, strlen(help));
+    output_tail_line(&tail, words);
+    CHECK_STR(words, "Usage: it FILE | 3 | 4 | 5 | 6 | 7");
+    for (int i = 0; i < 490; i++) {
+        output_tail_add(&tail, "x", 1);
+    }
+    output_tail_add(&tail, "\n", 1);
+    output_tail_line(&tail, words); /* no room: the last line says more */
+    CHECK(strlen(words) < OUTPUT_TAIL_LINE_MAX && words[0] == 'x');
+}
+
 /* 511 bytes are kept; the first is a whole character or the second half of one. */
 static void it_begins_with_a_whole_character(void) {
     for (size_t after = 1; after < 3; after++) {
@@ -153,6 +168,7 @@ static void a_long_line_pushes_nothing_out(void) {
 
 int main(void) {
     TEST(five_lines_are_one);
+    TEST(a_long_help_keeps_its_beginning);
     TEST(it_begins_with_a_whole_character);
     TEST(the_end_is_never_cut);
     TEST(empty_lines_are_none);

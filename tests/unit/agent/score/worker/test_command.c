@@ -288,6 +288,36 @@ static void test_inits_that_fail_say_why(void) {
     CHECK_STR(err.text, "init: cannot run no-such-program-here: No such file or directory");
 }
 
+/* A wrong command line stays wrong; what was ready once is started again, whatever it ends with. */
+static void test_a_wrong_command_line_is_hopeless(void) {
+    static const struct {
+        const char *const words[5];
+        bool starts, is_hopeless;
+    } rows[] = {
+        {{"/proc/self/exe", "misbehave", "usage", NULL}, false, true},
+        {{"/proc/self/exe", "misbehave", "init-exit", NULL}, false, false},
+        {{"/proc/self/exe", "misbehave", "init-error", NULL}, false, false},
+        {{"/proc/self/exe", "misbehave", "usage-later", NULL}, true, false},
+        {{"sh", "-c", "nonsense-here", NULL}, false, true},
+        {{"sh", "-c", "exit 2", NULL}, false, false},
+        {{"no-such-program-here", NULL}, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct command_options options = options_of(rows[i].words);
+        AUTO(command_freep) struct command *command = command_new(&options);
+        CHECK_INT(command_start(command, &err), rows[i].starts ? 0 : -1);
+        if (rows[i].starts) {
+            (void)!command_listen(command, clock_monotonic_ms() + 20000, &err);
+            CHECK(!command_is_alive(command));
+        }
+        if (command_is_hopeless(command) != rows[i].is_hopeless) {
+            printf("# %s: %s\n", rows[i].words[2] ? rows[i].words[2] : rows[i].words[0], err.text);
+            test_failures++;
+        }
+    }
+}
+
 /* All processes that it started die with it, inside and outside its group. */
 static void test_children_die_with_the_program(void) {
     struct command_options options = options_of(MISBEHAVE("fork"));
@@ -437,6 +467,7 @@ int main(int argc, char **argv) {
     TEST(test_ends_of_all_kinds_cost_one_try);
     TEST(test_an_answer_before_the_end_counts);
     TEST(test_inits_that_fail_say_why);
+    TEST(test_a_wrong_command_line_is_hopeless);
     TEST(test_children_die_with_the_program);
     TEST(test_a_neighbour_lives_on);
     TEST(test_the_program_dies_with_its_worker);
