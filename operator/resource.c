@@ -91,14 +91,6 @@ int resource_parse(const char *name, const char *text, size_t size, json_t **ret
     return admit_only(manifest, false, ret_object, err);
 }
 
-static int load(const char *path, bool today, json_t **ret_object, struct error *err) {
-    AUTO(manifest_freep) struct manifest *manifest = NULL;
-    if (manifest_load(path, &manifest, err) < 0) {
-        return -1;
-    }
-    return admit_only(manifest, today, ret_object, err);
-}
-
 int resource_load_each(const char *path, bool today, resource_each *each, void *context,
                        struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
@@ -114,12 +106,4 @@ int resource_load_each(const char *path, bool today, resource_each *each, void *
         }
     }
     return 0;
-}
-
-int resource_load(const char *path, json_t **ret_object, struct error *err) {
-    return load(path, false, ret_object, err);
-}
-
-int resource_load_today(const char *path, json_t **ret_object, struct error *err) {
-    return load(path, true, ret_object, err);
 }

@@ -5,18 +5,15 @@
 
 #include "operator/schema.h"
 
-/* *ret_object (owned) is the resource with defaults filled in; metadata.namespace is "default"
- * where not given. ERROR_INVALID reads "job.yaml:12: spec.workers.min: ..."; several resources in
- * one file are refused. */
-NODISCARD int resource_load(const char *path, json_t **ret_object, struct error *err);
-/* The same, and refuses what a cluster accepts and this version or machine does not support. */
-NODISCARD int resource_load_today(const char *path, json_t **ret_object, struct error *err);
-/* Each resource of the file ("-": standard input), in its order. object: owned by the callee; NULL:
- * it is refused, and why says it. -1: the file cannot be read, or the callee has failed. */
+/* Each resource of the file ("-": standard input), in its order. object: the resource with defaults
+ * filled in, owned by the callee; metadata.namespace is "default" where not given. NULL: it is
+ * refused, and why says it: "job.yaml:12: spec.workers.min: ...". today: also what a cluster
+ * accepts and this version or machine does not support is refused. -1: the file cannot be read, or
+ * the callee has failed. */
 typedef int resource_each(void *context, json_t *object, const struct error *why,
                           struct error *err);
 NODISCARD int resource_load_each(const char *path, bool today, resource_each *each, void *context,
                                  struct error *err);
-/* Like resource_load, for text in memory; name replaces the file in messages. */
+/* The only resource of a text in memory; name replaces the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
                              struct error *err);

@@ -133,18 +133,16 @@ static char *name_of(const struct resource_file *file) {
 
 int resource_files_take_only(struct resource_files *files, char **ret_path, json_t **ret_object,
                              struct error *err) {
-    for (size_t i = 0; i < files->count; i++) {
-        if (files->at[i].why.kind) {
-            *err = files->at[i].why;
-            return -1;
-        }
-    }
-    if (files->count != 1) {
+    if (files->count > 1) {
         AUTO(text_freep) char *first = name_of(&files->at[0]);
         AUTO(text_freep) char *second = name_of(&files->at[1]);
         return error_set(err, ERROR_INVALID,
-                         "%zu resources (%.120s, %.120s%s), expected exactly one: give one job",
-                         files->count, first, second, files->count > 2 ? ", ..." : "");
+                         "%.120s: more than one resource (%.120s, %.120s%s), expected exactly one",
+                         files->at[0].path, first, second, files->count > 2 ? ", ..." : "");
+    }
+    if (files->at[0].why.kind) {
+        *err = files->at[0].why;
+        return -1;
     }
     *ret_path = TAKE(files->at[0].path);
     *ret_object = TAKE(files->at[0].object);

@@ -10,7 +10,7 @@ enum { RESOURCE_FILES_MAX = 256 /* resources, and files of a folder */ };
 
 struct resource_file {
     char *path;       /* the file that it is in; "standard input" */
-    json_t *object;   /* as of resource_load; NULL: refused */
+    json_t *object;   /* as of resource.h; NULL: refused */
     struct error why; /* if it was refused */
 };
 
@@ -19,9 +19,9 @@ struct resource_files {
     size_t count;
 };
 
-/* paths: the values of -f, at least one. today: resource_load_today. A file that cannot be read and
- * a resource that is refused are entries, so that a caller can report all of them. ERROR_INVALID:
- * more than the maximum, "-" twice, or a path without any resource. */
+/* paths: the values of -f, at least one. today: as resource_load_each. A file that cannot be read
+ * and a resource that is refused are entries, so that a caller can report all of them.
+ * ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
 NODISCARD int resource_files_read(const struct option_list *paths, bool today,
                                   struct resource_files *ret_files, struct error *err);
 /* The only one of them, taken over by the caller with its path. INVALID: refused, or there are

@@ -1,9 +1,9 @@
 /* usage_error.h: whether a program ended because its command line is wrong, so that it would end
  * alike if it were started again. Pure.
  *
- * An exit code alone is no evidence: 2 means many things. The end of the output must say it, too,
- * in the words of argparse, getopt, click, Go's flag, Python or a shell; and the caller must know
- * that the program has not done anything yet. */
+ * An exit code alone does not show that: 2 means many things. The end of the output must say it,
+ * too, in the words of argparse, getopt, click, Go's flag, Python or a shell; and the caller must
+ * know that the program has not done anything yet. */
 #pragma once
 
 #include "lib/base.h"

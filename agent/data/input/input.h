@@ -24,6 +24,7 @@ struct item {
     /* Not NULL: the cause why this item failed; only type and name are set besides. Borrowed
      * likewise. */
     const char *fault;
+    bool is_final;          /* of a fault: another try would find the same fault */
     struct picture picture; /* PICTURE: the caller releases it */
     const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
     size_t text_size;

@@ -24,7 +24,8 @@ struct result {
     size_t json_size;
 };
 
-/* What reader_next returns, besides -1. */
+/* What reader_next returns, besides -1. Another try would find the same FAULT.
+ */
 enum { READER_END = 0, READER_ITEM = 1, READER_FAULT = 2 };
 
 struct listing; /* what the coordinator knows about the input; defined by each kind */

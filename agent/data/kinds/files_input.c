@@ -444,7 +444,8 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
         reader->next++;
         *item = (struct item){.type = reader->type,
                               .name = fault_field(line, "name"),
-                              .fault = fault_field(line, "fault")};
+                              .fault = fault_field(line, "fault"),
+                              .is_final = true};
         return 1;
     }
     const struct store_peeked *ahead = find_ahead(reader, reader->next++);

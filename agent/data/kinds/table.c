@@ -300,6 +300,7 @@ static void show(struct input_reader *reader, const char *fault, struct item *it
         error_clear(&reader->fault);
         error_set(&reader->fault, ERROR_INVALID, "%s: %s", reader->name, fault);
         item->fault = reader->fault.text;
+        item->is_final = true;
     }
 }
 

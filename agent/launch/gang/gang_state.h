@@ -20,7 +20,7 @@ struct gang_member {
 
 struct gang_rank {
     int64_t heartbeat_ms; /* of its last heartbeat; -1: none yet */
-    int changes; /* of its number; the first may only show that it has started */
+    int changes;          /* of its number; the first may only show that it has started */
     int64_t progress;     /* of that heartbeat */
     bool is_waiting;      /* for other ranks */
     bool is_done;         /* exited with 0 */

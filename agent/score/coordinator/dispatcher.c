@@ -382,6 +382,7 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
                                  .lease = result->lease,
                                  .items = result->items,
                                  .failed = result->failed,
+                                 .is_final = result->is_final,
                                  .took_us = result->took_us,
                                  .cause = first_cause(result, &line)};
     if (result->word != MESSAGE_ENDS) {

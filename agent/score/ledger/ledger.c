@@ -115,7 +115,7 @@ struct bad_end {
     int64_t items, failed; /* of a result with failed items; otherwise items is the lease's number,
                               or 0 */
     const char *cause;
-    bool has_result;
+    bool has_result, is_final;
 };
 
 static void count_end(struct ledger *ledger, const struct ledger_lease *lease,
@@ -142,7 +142,8 @@ static enum ledger_verdict end_badly(struct ledger *ledger, struct ledger_lease 
     }
     count_end(ledger, lease, bad->fault);
     bool is_last = lease->cells == 1 && !twin_goes_on &&
-                   (cell->tries >= ledger->options.max_tries || cell->losses >= LEDGER_LOSSES_MAX);
+                   (bad->is_final || cell->tries >= ledger->options.max_tries ||
+                    cell->losses >= LEDGER_LOSSES_MAX);
     if (is_last) {
         bool is_partial = bad->has_result && bad->failed < bad->items;
         int64_t failed = is_partial ? bad->failed : lease->items;
@@ -490,6 +491,7 @@ static bool is_sound(const struct ledger_lease *lease, const struct ledger_repor
     ret_bad->failed = report->failed;
     ret_bad->has_result =
         report->failed > 0 && report->failed <= report->items && report->items <= INT32_MAX;
+    ret_bad->is_final = ret_bad->has_result && report->is_final;
     if (report->cause && *report->cause) {
         snprintf(cause, LEDGER_CAUSE_MAX, "%s", report->cause);
     } else {

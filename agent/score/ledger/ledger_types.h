@@ -112,6 +112,8 @@ struct ledger_report {
                           unknown */
     int64_t failed;    /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the other
                           results are kept if it was the last try */
+    bool is_final;     /* with failed: another try would find the same items failed, so it is the
+                          last one, if the lease has one cell */
     int64_t took_us;   /* by the worker's clock; -1: not reported, our clock is used */
     const char *cause; /* of a fault, or of the first failed item; NULL: "" */
 };

@@ -214,7 +214,7 @@ static int read_failures(const json_t *row, size_t next, struct message_result *
     return read_said(row, next, result, err);
 }
 
-/* "d", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
+/* "d" or "p", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
 static int read_done(const json_t *row, struct message_result *result, struct error *err) {
     size_t next = 0;
     if (read_number(json_array_get(row, 2), "items", 0, integer_max, &result->items, err) < 0 ||
@@ -226,11 +226,11 @@ static int read_done(const json_t *row, struct message_result *result, struct er
     return read_failures(row, next, result, err);
 }
 
-/* "d" or "f" as above; "w", lease: waits; "b", lease: begins */
+/* "d", "p" or "f" as above; "w", lease: waits; "b", lease: begins */
 static int read_result(const json_t *row, struct message_result *result, struct error *err) {
     const char *letter = json_string_value(json_array_get(row, 0));
-    if (!letter || strlen(letter) != 1 || !strchr("dfwb", *letter)) {
-        return error_set(err, ERROR_INVALID, "a result does not begin with one of d, f, w, b");
+    if (!letter || strlen(letter) != 1 || !strchr("dpfwb", *letter)) {
+        return error_set(err, ERROR_INVALID, "a result does not begin with one of d, p, f, w, b");
     }
     *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
                                               : *letter == 'b' ? MESSAGE_BEGINS
@@ -238,9 +238,10 @@ static int read_result(const json_t *row, struct message_result *result, struct 
     if (read_number(json_array_get(row, 1), "lease", 0, INT64_MAX, &result->lease, err) < 0) {
         return -1;
     }
-    return *letter == 'd'   ? read_done(row, result, err)
-           : *letter == 'f' ? read_fault(row, result, err)
-                            : 0;
+    result->is_final = *letter == 'p';
+    return *letter == 'd' || *letter == 'p' ? read_done(row, result, err)
+           : *letter == 'f'                 ? read_fault(row, result, err)
+                                            : 0;
 }
 
 static int read_batch(const json_t *tree, struct message *message, struct error *err) {
@@ -431,9 +432,10 @@ int message_batch_result(struct message_batch *batch, const struct message_resul
             add_said(text, result, &full);
         }
     } else {
-        (void)!buffer_printf(text, &full, "[\"d\",%lld,%lld,%lld,%lld,", (long long)result->lease,
-                             (long long)result->items, (long long)result->failed,
-                             (long long)result->took_us);
+        (void)!buffer_printf(text, &full, "[\"%s\",%lld,%lld,%lld,%lld,",
+                             result->failed > 0 && result->is_final ? "p" : "d",
+                             (long long)result->lease, (long long)result->items,
+                             (long long)result->failed, (long long)result->took_us);
         add_place(text, result, &full);
     }
     (void)!buffer_append(text, "]", 1, &full);

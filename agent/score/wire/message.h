@@ -53,6 +53,7 @@ struct message_result {
     enum message_fault fault;
     int64_t items;           /* of a fault: the lease's items, 0: unknown */
     int64_t failed, took_us; /* not of a fault, like all fields below except text */
+    bool is_final;           /* with failed: another try would find the same items failed */
     enum message_place place;
     int64_t size_bytes; /* MESSAGE_OBJECT: of the object try/EPOCH-LEASE, which has this CRC-32C */
     uint32_t crc;

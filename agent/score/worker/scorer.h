@@ -50,6 +50,7 @@ struct scorer_task {
 
 struct scorer_count {
     int64_t items, failed; /* items includes the failed ones */
+    int64_t final;         /* of the failed ones: item.is_final */
 };
 
 struct scorer_kind {

@@ -21,8 +21,9 @@ enum {
 
 /* An item of the lease: sent to the program, or failed before that. */
 struct question {
-    char *name;  /* NULL: not sent */
-    char *fault; /* NULL: sent */
+    char *name;    /* NULL: not sent */
+    char *fault;   /* NULL: sent */
+    bool is_final; /* of the fault */
     struct local_file file;
 };
 
@@ -290,6 +291,7 @@ static int add_question(struct request *request, const struct item *item, struct
     request->questions[request->count++] = (struct question){
         .name = item->fault ? NULL : x_strdup(item->name), /* half a million items may fail */
         .fault = x_strdup(item->fault),
+        .is_final = item->is_final,
         .file = item->file};
     if (item->fault) {
         return 0;
@@ -461,6 +463,7 @@ static int take_answer(const struct request *request, const struct command_answe
         const struct command_result *told = question->fault ? NULL : &answer->results[next++];
         const char *cause = told ? told->cause : question->fault;
         if (cause) {
+            count->final += !told && question->is_final;
             if (scorer_count_failure(task, count, cause, err) < 0) {
                 return -1;
             }

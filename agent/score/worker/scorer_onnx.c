@@ -403,6 +403,7 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     *item = (struct item){.type = ITEM_PICTURE};
     int got = scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
     item->fault = got == READER_FAULT ? item->name : NULL;
+    item->is_final = got == READER_FAULT;
     return MIN(got, READER_ITEM);
 }
 
@@ -419,9 +420,11 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         }
         (void)!error_context(&why, "%.200s", item->name);
         item->fault = why.text;
+        item->is_final = true;
     }
     if (item->fault) {
         sink_skip(sink);
+        count->final += item->is_final;
         return scorer_count_failure(task, count, item->fault, err);
     }
     AUTO(text_freep) char *name = x_strdup(item->name);

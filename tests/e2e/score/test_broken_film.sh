@@ -37,7 +37,7 @@ spec:
   output: {path: data/out}
   miniBatchSize: 8
   errorThreshold: $2
-  retry: {maxTries: 1}
+  retry: {maxTries: 3}
   workers: {min: 1, max: 2}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 M

@@ -70,11 +70,11 @@ check "check: and the other one is OK" says 'a.yaml: BatchScore small is OK'
 check "check: a folder is checked file by file" [ "$(checked -f "$work/two"; echo $? "$(cat "$work/err" "$work/out" | wc -l)")" = "2 2" ]
 both() { cat "$work/two/a.yaml"; echo ---; cat "$work/two/b.yaml"; echo ---; cat "$work/two/a.yaml"; }
 check "check: each document of standard input" [ "$(both | checked -f -; echo $?)" = 2 ]
-check "check: and named with its line there" says 'standard input:29: spec.miniBatchSize'
+check "check: and named with its line there" says 'standard input:28: spec.miniBatchSize'
 check "check: and the documents behind it" [ "$(grep -c 'standard input: BatchScore small is OK' "$work/out")" = 2 ]
 check "check: --show of several is a list" [ "$(checked -f "$job" -f "$job" --show; jq -r '.kind, (.items | length)' "$work/out" | xargs)" = "List 2" ]
-refuses "run: several files are refused" 2 "expected exactly one: give one job" -f "$job" -f "$job"
-refuses "run: a folder of several, too, with the first that is wrong" 2 "b.yaml:12: spec.miniBatchSize" -f "$work/two"
+refuses "run: several files are refused" 2 "more than one resource (BatchScore small of" -f "$job" -f "$job"
+refuses "run: a folder of several, too" 2 "more than one resource (BatchScore small of" -f "$work/two"
 refuses "run: an address is refused" 2 "an address is not read here" -f https://example.com/job.yaml
 
 ##### usage ######################################################################################

@@ -155,7 +155,7 @@ P
     done
     says usage-one 'error: the following arguments are required: --data' && says usage-lost "can't open file" && return $ok
 }
-# A program that ends with 2 after it has done something is started again; so is one that says nothing of arguments.
+# A program that ends with 2 after it has done something is started again; so is one without words about arguments.
 other_twos() {
     local code ok=0
     manifest two-quiet 1 <<'Y'

@@ -8,6 +8,7 @@
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/kinds.h"
+#include "tests/load_resource.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -34,11 +35,11 @@ static void check_bad(const char *path) {
     CHECK(*field && *says);
     AUTO(text_freep) char *by = head(text, "by");
     if (strcmp(by, "step") == 0) { /* breaks no rule */
-        CHECK_OK(resource_load(path, &object, &err), &err);
+        CHECK_OK(load_resource(path, false, &object, &err), &err);
         tree_freep(&object);
-        CHECK_INT(resource_load_today(path, &object, &err), -1);
+        CHECK_INT(load_resource(path, true, &object, &err), -1);
     } else {
-        CHECK_INT(resource_load(path, &object, &err), -1);
+        CHECK_INT(load_resource(path, false, &object, &err), -1);
     }
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(text_starts(err.text, path));
@@ -75,7 +76,7 @@ static void test_bad_manifests(void) {
 static void check_good(const char *path) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(resource_load_today(path, &object, &err), &err);
+    CHECK_OK(load_resource(path, true, &object, &err), &err);
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
     bool has_rows = tree_get(object, "spec.input.table") || tree_get(object, "spec.input.npy");
@@ -185,7 +186,7 @@ static void test_definition(void) {
 static void test_missing_file(void) {
     struct error err = {0};
     json_t *object = NULL;
-    CHECK_INT(resource_load("no/such.yaml", &object, &err), -1);
+    CHECK_INT(load_resource("no/such.yaml", false, &object, &err), -1);
     CHECK(strstr(err.text, "no/such.yaml") != NULL);
     CHECK(object == NULL);
 }

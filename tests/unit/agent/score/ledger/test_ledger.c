@@ -312,6 +312,43 @@ static void test_of_the_last_try_stays_what_is_fine(void) {
     ledger_free(ledger);
 }
 
+/* Of items that would fail alike again the first try is the last, but not of a lease of several
+ * cells.
+ */
+static void test_what_would_fail_again_is_not_tried_again(void) {
+    struct ledger *ledger = new_ledger(plain, 3);
+    int a = join(ledger, "a");
+    static const struct {
+        int64_t items, failed;
+        bool is_final;
+        enum ledger_verdict verdict;
+    } rows[] = {
+        {1, 1, true, LEDGER_FAILED}, {1, 1, false, LEDGER_RETRY}, {1, 0, true, LEDGER_DONE}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ledger_lease lease;
+        CHECK(ledger_grant(ledger, 0, &lease));
+        struct ledger_report report = {.worker = a,
+                                       .lease = lease.lease,
+                                       .items = rows[i].items,
+                                       .failed = rows[i].failed,
+                                       .is_final = rows[i].is_final,
+                                       .took_us = -1};
+        CHECK_INT(ledger_report(ledger, &report, 0, NULL), rows[i].verdict);
+    }
+    struct ledger_options options = plain;
+    options.cell_items = 4;
+    CHECK_INT(ledger_counts(ledger).batches.retried, 1);
+    ledger_free(ledger);
+    ledger = new_ledger(options, 1);
+    a = join(ledger, "a");
+    struct ledger_lease one = grant(ledger, 0, a, 0);
+    struct ledger_report report = {
+        .worker = a, .lease = one.lease, .items = 4, .failed = 1, .is_final = true, .took_us = -1};
+    CHECK_INT(ledger_report(ledger, &report, 0, NULL), LEDGER_PARTIAL);
+    CHECK_INT(ledger_counts(ledger).items.done, 3);
+    ledger_free(ledger);
+}
+
 static void test_a_cell_that_kills_its_workers_fails(void) {
     struct ledger *ledger = new_ledger(plain, 1);
     struct ledger_lease lease = {0};
@@ -514,6 +551,7 @@ int main(void) {
     TEST(test_a_slot_is_stuck_until_the_first_is_mentioned);
     TEST(test_errors_count_and_wrong_numbers_are_errors);
     TEST(test_of_the_last_try_stays_what_is_fine);
+    TEST(test_what_would_fail_again_is_not_tried_again);
     TEST(test_a_cell_that_kills_its_workers_fails);
     TEST(test_thresholds_are_exact);
     TEST(test_a_percentage_waits_until_all_were_leased);

@@ -14,6 +14,7 @@ static void test_messages_say_what_they_said(void) {
         "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
         "[\"d\",11,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\"],"
         "[\"d\",12,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\",\"said\"],"
+        "[\"p\",13,9,1,0,\"n\",[[1,\"broken\"]]],"
         "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
         "\"a\\nb\"],"
@@ -108,9 +109,9 @@ static void test_bad_results_name_the_field(void) {
         {"[[\"f\",1,\"scorer\"]]", "cause is not a text"},
         {"[[\"f\",1,\"scorer\",\"x\",0,7]]", "said is not a text"},
         {"[[\"d\",1,1,1,1,\"n\",[],{}]]", "said is not a text"},
-        {"[[\"x\",1]]", "not begin with one of d, f, w, b"},
-        {"[7]", "not begin with one of d, f, w, b"},
-        {"[[\"db\",1]]", "not begin with one of d, f, w, b"},
+        {"[[\"x\",1]]", "not begin with one of d, p, f, w, b"},
+        {"[7]", "not begin with one of d, p, f, w, b"},
+        {"[[\"db\",1]]", "not begin with one of d, p, f, w, b"},
         {"[[\"w\"]]", "results[0]: lease is not"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

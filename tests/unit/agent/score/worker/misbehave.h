@@ -40,15 +40,6 @@ static inline void misbehave_init(const char *mode) {
     } else if (strcmp(mode, "init-silent") == 0) {
         puts("loading");
         misbehave_sleep();
-    } else if (strcmp(mode, "usage") == 0) {
-        fputs("usage: score [-n N]\nscore: error: unrecognized arguments: --m", stderr);
-        exit(2);
-    } else if (strcmp(mode, "usage-later") == 0) {
-        puts("{\"ready\":true}");
-        fputs("usage: 81 %\n", stderr);
-        fflush(stdout);
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-        exit(2);
     } else if (strcmp(mode, "init-exit") == 0) {
         fputs("first\nModuleNotFoundError: No module named 'torch'", stderr);
         exit(1);

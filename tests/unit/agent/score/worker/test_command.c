@@ -294,10 +294,14 @@ static void test_a_wrong_command_line_is_hopeless(void) {
         const char *const words[5];
         bool starts, is_hopeless;
     } rows[] = {
-        {{"/proc/self/exe", "misbehave", "usage", NULL}, false, true},
+        {{"sh", "-c", "echo 'usage: score FILE' >&2; echo 'no FILE' >&2; exit 2", NULL},
+         false,
+         true},
         {{"/proc/self/exe", "misbehave", "init-exit", NULL}, false, false},
         {{"/proc/self/exe", "misbehave", "init-error", NULL}, false, false},
-        {{"/proc/self/exe", "misbehave", "usage-later", NULL}, true, false},
+        {{"sh", "-c", "echo '{\"ready\":true}'; sleep 0.2; echo 'usage: 81 %' >&2; exit 2", NULL},
+         true,
+         false},
         {{"sh", "-c", "nonsense-here", NULL}, false, true},
         {{"sh", "-c", "exit 2", NULL}, false, false},
         {{"no-such-program-here", NULL}, false, true},

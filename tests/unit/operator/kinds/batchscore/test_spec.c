@@ -5,13 +5,14 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
+#include "tests/load_resource.h"
 #include "tests/test.h"
 
 static json_t *load(const char *name) {
     struct error err = {0};
     json_t *object = NULL;
     AUTO(text_freep) char *path = x_printf("tests/data/good-manifests/%s.yaml", name);
-    CHECK_OK(resource_load(path, &object, &err), &err);
+    CHECK_OK(load_resource(path, false, &object, &err), &err);
     return object;
 }
 

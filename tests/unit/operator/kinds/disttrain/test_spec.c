@@ -5,6 +5,7 @@
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource.h"
+#include "tests/load_resource.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 static json_t *load(const char *path) {
     struct error err = {0};
     json_t *object = NULL;
-    CHECK_OK(resource_load(path, &object, &err), &err);
+    CHECK_OK(load_resource(path, false, &object, &err), &err);
     return object;
 }
 
