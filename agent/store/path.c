@@ -128,7 +128,7 @@ static int location_error(const struct location *location, int errno_value, stru
     const char *path = location->spec_path;
     switch (errno_value) {
     case EXDEV:
-        return error_set(err, ERROR_DENIED, "%s: a symbolic link in the path leaves the volume",
+        return error_set(err, ERROR_INVALID, "%s: a symbolic link in the path leaves the volume",
                          path);
     case ENOENT:
         return error_set(err, ERROR_NOT_FOUND, "%s: no such file (the volume's folder is %s)", path,

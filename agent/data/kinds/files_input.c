@@ -30,7 +30,8 @@ struct walk {
     int64_t found;
     struct output_name names;
     struct sorter *sorter; /* order Modified */
-    const char *after;     /* likewise: a mark, in plain bytes */
+    const char *after;     /* a mark, in plain bytes */
+    bool catches_up;       /* names up to `after` only count for names that collide with them */
     struct buffer text;
     input_line *line;
     void *context;
@@ -121,6 +122,9 @@ static int tell(struct walk *walk, const char *name, const char *mark, const cha
         fault = why;
     }
     buffer_clear(&walk->text);
+    if (walk->catches_up) {
+        return MIN(fits, 0);
+    }
     if (fits < 0 ||
         (fits > 0 ? add_string(walk, name, err) : add_fault(walk, name, fault, err)) < 0) {
         return -1;
@@ -179,9 +183,11 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     bool has_fault = TIME_BYTES + length < size;
     snprintf(place, sizeof place, "%016llx %.*s", (unsigned long long)time, (int)length,
              key + TIME_BYTES);
-    if (walk->after && strcmp(place, walk->after) <= 0) {
+    bool is_told = walk->after && strcmp(place, walk->after) <= 0;
+    if (is_told && !walk->names.seen) {
         return 0;
     }
+    walk->catches_up = is_told;
     const char *name = place + 2 * TIME_BYTES + 1;
     AUTO(text_freep)
     char *fault =
@@ -222,6 +228,30 @@ static bool is_wanted(void *context, const char *name) {
     return name_pattern_matches(walk->pattern, name);
 }
 
+static int on_early_name(void *context, const char *name, const struct store_info *info,
+                         struct error *err) {
+    struct walk *walk = context;
+    if (strcmp(name, walk->after) > 0) {
+        walk->catches_up = false;
+        return error_set(err, ERROR_CANCELLED, "all names before are known");
+    }
+    return on_name(context, name, info, err);
+}
+
+/* A listing that continues must know the names before: of those that collide the first has it. */
+static int catch_up(struct walk *walk, const char *after, struct error *err) {
+    struct error ended = {0};
+    walk->after = after;
+    walk->catches_up = true;
+    int result = store_list_links(walk->store, "", NULL, on_early_name, walk, &ended);
+    if (result < 0 && walk->catches_up) {
+        *err = ended;
+        return -1;
+    }
+    walk->catches_up = false;
+    return 0;
+}
+
 static int walk_folder(struct walk *walk, struct error *err) {
     const json_t *spec = walk->listing->spec;
     bool by_time = strcmp(tree_text(spec, "input.files.order", "Name"), "Modified") == 0;
@@ -244,6 +274,10 @@ static int walk_folder(struct walk *walk, struct error *err) {
         walk->sorter = sorter =
             sorter_new(walk->listing->scratch, walk->listing->scratch_name, /* run_bytes= */ 0);
     }
+    bool is_behind = !by_time && after && walk->names.seen;
+    if (is_behind && catch_up(walk, after, err) < 0) {
+        return -1;
+    }
     int listed = by_time ? store_list_infos(walk->store, "", NULL, on_name, walk, err)
                          : store_list_links(walk->store, "", after, on_name, walk, err);
     if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
@@ -258,7 +292,30 @@ static int walk_folder(struct walk *walk, struct error *err) {
 }
 
 static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
-    return tell(context, path, mark, NULL, err);
+    struct walk *walk = context;
+    int result = tell(walk, path, mark, NULL, err);
+    if (result == 0 && walk->catches_up && strcmp(mark, walk->after) == 0) {
+        walk->catches_up = false;
+        return error_set(err, ERROR_CANCELLED, "all names before are known");
+    }
+    return result;
+}
+
+/* A manifest that has changed since is found by the second reading. */
+static int read_manifest(struct walk *walk, const char *manifest, struct error *err) {
+    const char *after = walk->listing->after;
+    struct error ended = {0};
+    if (after && walk->names.seen) {
+        walk->after = after;
+        walk->catches_up = true;
+        if (input_manifest_read(manifest, NULL, on_manifest, walk, &ended) < 0 &&
+            walk->catches_up) {
+            *err = ended;
+            return -1;
+        }
+        walk->catches_up = false;
+    }
+    return input_manifest_read(manifest, after, on_manifest, walk, err);
 }
 
 static int files_list(const struct input_listing *listing, input_line *line, void *context,
@@ -274,7 +331,7 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
     struct error cause = {0};
     output_name_init(&walk.names, listing->spec, NULL, listing->scratch);
     if (manifest) {
-        result = input_manifest_read(manifest, listing->after, on_manifest, &walk, &cause);
+        result = read_manifest(&walk, manifest, &cause);
     } else if (store_open(walk.folder, /* writes= */ false, &walk.store, &cause) == 0) {
         walk.names.input = walk.store;
         result = walk_folder(&walk, &cause);
@@ -461,6 +518,7 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
         free(reader->fault);
         reader->fault = x_strdup(cause.text);
         item->fault = reader->fault;
+        item->is_final = cause.kind == ERROR_INVALID; /* not one that is absent: it may come */
     }
     return 1;
 }

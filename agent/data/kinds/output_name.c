@@ -3,6 +3,7 @@
 
 #include "agent/data/parts/pack.h"
 #include "agent/data/source/name_pattern.h"
+#include "lib/log.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -18,11 +19,12 @@ static const char *const ours[] = {"summary.json", "failed.jsonl", "report.html"
 
 /* The run's state exists before the input is listed. */
 static bool is_case_blind(struct store *output) {
-    struct store_info info;
+    struct store_info info, other;
     struct error ignored = {0};
     return output && store_can(output).is_local &&
            store_stat(output, ".windlass/owner", &info, &ignored) == 0 &&
-           store_stat(output, ".WINDLASS/OWNER", &info, &ignored) == 0;
+           store_stat(output, ".WINDLASS/OWNER", &other, &ignored) == 0 &&
+           strcmp(info.token, other.token) == 0;
 }
 
 static size_t count_characters(const char *text) {
@@ -48,11 +50,15 @@ void output_name_init(struct output_name *names, const json_t *spec, struct stor
         .input = input,
         .pattern = tree_text(spec, "input.files.pattern", "*"),
     };
+    if (names->is_used && (names->is_blind || tree_get(spec, "input.files.manifest"))) {
+        names->seen = name_set_new(names->is_blind);
+    }
 }
 
 void output_name_release(struct output_name *names) {
     free(TAKE(names->folder));
     free(TAKE(names->beside));
+    name_set_free(TAKE(names->seen));
 }
 
 static bool is_own_file(const struct output_name *names, const char *output) {
@@ -125,6 +131,48 @@ static int find_beside(struct output_name *names, const char *name, struct error
     return 0;
 }
 
+enum { OUTPUT = 'o', FOLDER = 'f' }; /* of names in the set */
+
+/* Whether an item before has this output, or needs a folder of this name, or an output with the
+ * name of a folder of this one. */
+static void find_collision(const struct output_name *names, const char *output,
+                           char ret_why[static OUTPUT_NAME_WHY_MAX]) {
+    const char *alike = names->is_blind ? "; its storage ignores the case of letters" : "";
+    size_t size = strlen(output);
+    if (name_set_has(names->seen, OUTPUT, output, size)) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 "its output has the name of that of an item before it%s: %s", alike,
+                 names->is_blind ? "rename one of them" : "list it once");
+        return;
+    }
+    bool collides = name_set_has(names->seen, FOLDER, output, size);
+    for (const char *slash = strchr(output, '/'); slash && !collides;
+         slash = strchr(slash + 1, '/')) {
+        collides = name_set_has(names->seen, OUTPUT, output, (size_t)(slash - output));
+    }
+    if (collides) {
+        snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
+                 "its output or a folder of it has the name of an output or a folder of an item "
+                 "before it%s: rename one of them",
+                 alike);
+    }
+}
+
+static void remember(struct output_name *names, const char *output) {
+    bool is_added = name_set_add(names->seen, OUTPUT, output, strlen(output));
+    for (const char *slash = strchr(output, '/'); slash && is_added;
+         slash = strchr(slash + 1, '/')) {
+        is_added = name_set_add(names->seen, FOLDER, output, (size_t)(slash - output));
+    }
+    if (!is_added && !names->is_full) {
+        names->is_full = true;
+        log_event(LOG_WARNING,
+                  "more than %d names of outputs and their folders: from %.200s on, only names "
+                  "that collide with earlier ones are found",
+                  NAME_SET_MAX, output);
+    }
+}
+
 int output_name_fits(struct output_name *names, const char *name,
                      char ret_why[static OUTPUT_NAME_WHY_MAX], struct error *err) {
     AUTO(text_freep) char *output = x_printf("%s%s", name, names->added);
@@ -155,6 +203,11 @@ int output_name_fits(struct output_name *names, const char *name,
         snprintf(ret_why, OUTPUT_NAME_WHY_MAX,
                  "its folder has the name of the output of %.200s: rename one of them",
                  names->beside);
+    } else if (names->seen) {
+        find_collision(names, output, ret_why);
+        if (!*ret_why) {
+            remember(names, output);
+        }
     }
     return *ret_why == 0;
 }

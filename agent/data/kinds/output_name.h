@@ -3,6 +3,7 @@
  * storage. */
 #pragma once
 
+#include "agent/data/kinds/name_set.h"
 #include "agent/store/store.h"
 #include "lib/tree.h"
 
@@ -17,16 +18,19 @@ struct output_name {
     struct store *input;      /* borrowed; NULL: a list of names, whose folders are not queried */
     const char *pattern;      /* borrowed; of items */
     char *folder;             /* the last one that was queried, with a slash at its end */
+    struct name_set *seen;    /* outputs and their folders; NULL: names cannot collide */
+    bool is_full;             /* `seen` is, and this was logged */
     char *beside;             /* the item whose output has the name of that folder; NULL: none */
 };
 
-/* output: the store of the results; NULL: not known yet. All pointers must outlive it. */
+/* Names can collide if a manifest lists them, or if the output's storage ignores the case of
+ * letters. output: the store of the results; NULL: not known yet. All pointers must outlive it. */
 void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
                       struct store *output);
 void output_name_release(struct output_name *names);
 
 /* 1: the output of this item, whose name is UTF-8, can be written; 0: ret_why says why not; -1: the
- * input's storage failed. Not found: two outputs that differ only in case, and names of a manifest
- * that are a file for one item and a folder for another. */
+ * input's storage failed. Of items whose outputs collide, the first one to be asked for has the
+ * name: items must be asked for in their order, and each once. */
 NODISCARD int output_name_fits(struct output_name *names, const char *name,
                                char ret_why[static OUTPUT_NAME_WHY_MAX], struct error *err);

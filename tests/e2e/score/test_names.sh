@@ -77,6 +77,24 @@ run listed '{path: data/in, manifest: data/list.txt}'
 out=$work/data/listed
 check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./summary.json " ]
 check "has failed" failed .windlassx/h.txt "its output would begin with .windlass, the run's own state"
+printf 'fine\nlinked\nfine\ndeep/summary\nleaves\n' >"$work/data/list.txt"
+run twice '{path: data/in, manifest: data/list.txt}'
+out=$work/data/twice
+check "a name that is listed twice" failed fine 'has the name of that of an item before it: list it once'
+check "and a listed link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
+check "the others are scored, once" [ "$code $(made)" = "0 ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./summary.json " ]
+check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 2 0" ]
+mkdir -p "$work/data/upper" "$work/data/folded/.windlass"
+for name in A.txt a.txt b.txt; do echo "$name" >"$work/data/upper/$name"; done
+run cased '{path: data/upper}'
+check "storage that keeps case has room for both" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/cased/summary.json" | xargs)" = "0 3 0" ]
+# As on storage that ignores case, the run's own state is there under every spelling.
+ln -s owner "$work/data/folded/.windlass/OWNER"
+ln -s .windlass "$work/data/folded/.WINDLASS"
+run folded '{path: data/upper}'
+out=$work/data/folded
+check "where case is ignored the second of two names has failed" failed a.txt 'its storage ignores the case of letters: rename one of them'
+check "and the first is whole" [ "$code $(jq -r . "$out/A.txt.json" | xargs) $(jq -r '.items.done, .items.failed' "$out/summary.json" | xargs)" = "0 A.txt 2 1" ]
 mkdir "$work/data/pictures"
 ffmpeg -v error -f lavfi -i testsrc2=size=32x32:rate=10 -frames:v 1 "$work/data/pictures/p.png" </dev/null || exit 3
 cp "$work/data/pictures/p.png" "$work/data/pictures/report.html"

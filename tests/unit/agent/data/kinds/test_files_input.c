@@ -153,7 +153,9 @@ static void test_the_folder_must_be_another_than_the_outputs(void) {
 static void test_a_manifest_gives_the_order(void) {
     static const char text[] = "\xef\xbb\xbf"
                                "z.jpg\r\n\n2019/a b.jpg\nz.jpg\n\xc3\xa4";
-    static const char wanted[] = "\"z.jpg\" \"2019/a b.jpg\" \"z.jpg\" \"\xc3\xa4\"";
+    static const char wanted[] =
+        "\"z.jpg\" \"2019/a b.jpg\" {\"name\":\"z.jpg\",\"fault\":\"its output has the name of "
+        "that of an item before it: list it once\"} \"\xc3\xa4\"";
     put("list.txt", text, sizeof text - 1);
     check_list(MANIFEST, NULL, wanted);
     AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
@@ -322,6 +324,74 @@ static void test_a_look_finds_whatever_there_is(void) {
     }
 }
 
+/* The lines without causes: "a b- c" (b has failed); continued behind each line, they are the same.
+ */
+static void check_collisions(const char *more, const char *wanted) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *spec = spec_of(more);
+    struct told all = {.stop = INT64_MAX};
+    CHECK_OK(list(spec, NULL, &all, &err), &err);
+    AUTO(text_freep) char *text = x_printf("[%s]", all.lines ? all.lines : "");
+    for (char *at = text; (at = strpbrk(at, "}\" ")); at++) { /* an array of JSON for tree_parse */
+        bool is_end = at[0] == ' ' && (at[-1] == '"' || at[-1] == '}') &&
+                      (at[1] == '"' || text_starts(at + 1, "{\"name"));
+        *at = is_end ? ',' : *at;
+    }
+    json_t *lines = NULL;
+    CHECK_OK(tree_parse(text, strlen(text), 1 << 20, &lines, &err), &err);
+    char seen[1024] = "";
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        const json_t *line = json_array_get(lines, i);
+        snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s%s%s", i ? " " : "",
+                 json_is_string(line) ? json_string_value(line) : tree_text(line, "name", ""),
+                 json_is_string(line) ? "" : "-");
+    }
+    CHECK_STR(seen, wanted);
+    json_decref(lines);
+    for (int64_t stop = 1; stop < all.count; stop++) {
+        struct told first = {.stop = stop}, rest = {.stop = INT64_MAX};
+        struct error stopped = {0};
+        CHECK_INT(list(spec, NULL, &first, &stopped), -1);
+        CHECK_OK(list(spec, first.mark, &rest, &err), &err);
+        AUTO(text_freep) char *both = x_printf("%s %s", first.lines, rest.lines ? rest.lines : "");
+        CHECK_STR(both, all.lines);
+        free(first.lines);
+        free(rest.lines);
+    }
+    free(all.lines);
+}
+
+/* Of outputs of one name the first one gets it. */
+static void test_outputs_that_collide(void) {
+    static const char list[] = "a\nb/c\na\nb\na.json/d\nB/C\nb/c/e\n";
+    struct error err = {0};
+    char path[8192], target[8192];
+    put("collide.txt", list, strlen(list));
+    check_collisions(", \"manifest\": \"out/collide.txt\"", "a b/c a- b- a.json/d B/C b/c/e-");
+    put("photos/case/A.x", "x", 1);
+    put("photos/case/B.x/f.x", "x", 1);
+    put("photos/case/a.x", "x", 1);
+    put("photos/case/b.x", "x", 1);
+    put("photos/case/\xC3\x84.x", "x", 1);
+    put("photos/case/\xC3\xA4.x", "x", 1);
+    const char *each = "case/A.x case/B.x/f.x case/a.x case/b.x case/\xC3\x84.x case/\xC3\xA4.x";
+    const char *blind =
+        "case/A.x case/B.x/f.x case/a.x- case/b.x- case/\xC3\x84.x case/\xC3\xA4.x-";
+    check_collisions(", \"pattern\": \"*.x\"", each);
+    /* A storage that ignores case has the run's state under every spelling. */
+    put("scratch/.windlass/owner", "{}", 2);
+    put("scratch/.WINDLASS/OWNER", "{}", 2); /* two files: it does not */
+    check_collisions(", \"pattern\": \"*.x\"", each);
+    snprintf(path, sizeof path, "%s/scratch/.WINDLASS", fixtures_out);
+    CHECK_OK(file_remove_tree(path, &err), &err);
+    CHECK_INT(symlink(".windlass", path), 0);
+    snprintf(target, sizeof target, "%s/scratch/.windlass/OWNER", fixtures_out);
+    CHECK_INT(symlink("owner", target), 0);
+    check_collisions(", \"pattern\": \"*.x\"", blind);
+    check_collisions(", \"manifest\": \"out/collide.txt\"", "a b/c a- b- a.json/d B/C- b/c/e-");
+    CHECK_INT(unlink(path), 0);
+}
+
 int main(void) {
     fixtures_start("files-input");
     make_photos();
@@ -334,5 +404,6 @@ int main(void) {
     TEST(test_a_file_that_cannot_be_read_is_an_item_that_has_failed);
     TEST(test_programs_get_paths);
     TEST(test_a_look_finds_whatever_there_is);
+    TEST(test_outputs_that_collide);
     return TEST_END();
 }
