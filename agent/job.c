@@ -163,10 +163,28 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
     return 0;
 }
 
+static int read_tree(const char *name, json_t **ret_tree, struct error *err) {
+    const char *text = getenv(name);
+    return text && *text && tree_parse(text, strlen(text), SPEC_BYTES_MAX, ret_tree, err) < 0
+               ? error_context(err, "the environment variable %s", name)
+               : 0;
+}
+
+/* On this machine the pods' images are not used. */
+static int read_origin(struct job *job, struct error *err) {
+    return read_tree("WINDLASS_MANIFEST", &job->manifest, err) < 0 ||
+                   (!getenv("WINDLASS_FOLDER") &&
+                    read_tree("WINDLASS_IMAGES", &job->images, err) < 0)
+               ? -1
+               : 0;
+}
+
 int job_read(enum job_role role, struct job *ret_job, struct error *err) {
     struct job job = {.token = secret_take("WINDLASS_TOKEN"),
-                      .key_pem = secret_take("WINDLASS_TLS_KEY")};
-    if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0) {
+                      .key_pem = secret_take("WINDLASS_TLS_KEY"),
+                      .signing_key_pem = secret_take("WINDLASS_SIGNING_KEY")};
+    if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
+        (role == JOB_COORDINATOR && read_origin(&job, err) < 0)) {
         job_release(&job);
         return -1;
     }
@@ -180,7 +198,10 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
 void job_release(struct job *job) {
     secret_forget(&job->token);
     secret_forget(&job->key_pem);
+    secret_forget(&job->signing_key_pem);
     json_decref(TAKE(job->spec));
+    json_decref(TAKE(job->manifest));
+    json_decref(TAKE(job->images));
 }
 
 void job_write_termination_message(const char *text) {

@@ -16,7 +16,12 @@ struct job {
     char *token;            /* WINDLASS_TOKEN: never logged */
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
     char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
-    const char *coordinator, *sha256;         /* worker only */
+    char
+        *signing_key_pem; /* coordinator only: WINDLASS_SIGNING_KEY; NULL: results are not signed */
+    /* Coordinator only, for result.json; owned; NULL: not given. WINDLASS_MANIFEST: the resource
+     * as it was accepted, without values of variables; WINDLASS_IMAGES: role -> image, of pods. */
+    json_t *manifest, *images;
+    const char *coordinator, *sha256; /* worker only */
     const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: no notices */
     int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */

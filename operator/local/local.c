@@ -528,6 +528,10 @@ static int find_programs(const char *wanted, char **ret_folder, struct error *er
     return 0;
 }
 
+int local_find_programs(char **ret_folder, struct error *err) {
+    return find_programs(NULL, ret_folder, err);
+}
+
 int local_open(const struct local_options *options, struct cluster **ret_cluster,
                struct error *err) {
     char *program_folder = NULL;

@@ -13,6 +13,10 @@ struct local_options {
     const char *program_folder;  /* the folder of windlass-agent; NULL: next to this program */
 };
 
+/* The folder of windlass-agent next to this program; the caller frees. Fails when it is not there.
+ */
+NODISCARD int local_find_programs(char **ret_folder, struct error *err);
+
 /* Fails when windlass-agent is not found. */
 NODISCARD int local_open(const struct local_options *options, struct cluster **ret_cluster,
                          struct error *err);

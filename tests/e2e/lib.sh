@@ -42,3 +42,21 @@ make_certificate() {
     # shellcheck disable=SC2034 # scripts use it
     sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
 }
+# Every output that a script has made below $work, and that has a result.json, must hold what it says: when the script
+# ends by `exit`, before its folders are removed. A script that changes an output on purpose removes it.
+e2e_windlass=$(realpath "${BUILD:-build}/windlass" 2>/dev/null)
+verify_outputs() { # FOLDER
+    local result said
+    while IFS= read -r result; do
+        said=$("$e2e_windlass" verify "$(dirname "$result")" 2>&1 </dev/null) ||
+            check "$(dirname "${result#"$1"/}") holds what its result.json says: $said" false
+    done < <(find "$1" -name result.json -not -path '*/.windlass/*' 2>/dev/null)
+}
+exit() {
+    if [ "$BASH_SUBSHELL" -eq 0 ] && [ -d "${work:-}" ] && [ -x "$e2e_windlass" ]; then
+        local before=$failures
+        verify_outputs "$work"
+        [ "$failures" -eq "$before" ] || builtin exit 1
+    fi
+    builtin exit "$@"
+}

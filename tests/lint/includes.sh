@@ -38,6 +38,7 @@ agent/data/input agent/data/input/ agent/data/array/ agent/data/image/ agent/dat
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
 agent/data/kinds/video        agent/data/video/ agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds        agent/data/ agent/store/ lib/
+agent/result            agent/result/ agent/data/source/ agent/store/ lib/
 agent/launch/pod        agent/launch/pod/ lib/
 agent/launch/rank       agent/launch/rank/ agent/launch/pod/ agent/store/ lib/
 agent/launch/gang       agent/launch/ agent/store/ lib/
@@ -46,10 +47,10 @@ agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
 agent/score/report      agent/score/report/ agent/score/log/ lib/
 agent/score/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/pod/process.h agent/launch/pod/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/* agent/job.h lib/
-agent/score/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
+agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
-agent/commands          agent/engine/* agent/commands/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
+agent/commands          agent/engine/* agent/commands/ agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent/trainer           agent/trainer/ agent/train/ agent/commands/ agent/score/ agent/data/ agent/store/ agent/comm/ agent/launch/ agent/engine/* agent/job.h lib/
 agent                   agent/ lib/
 '
@@ -81,7 +82,7 @@ out=$(
     owner 'ares' 'lib/net/resolver\.c'
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
-    owner 'openssl/' 'lib/(digest|net/(http|tls|server|socket))\.c'
+    owner 'openssl/' 'lib/(digest|signature|net/(http|tls|server|socket))\.c'
     owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
     owner 'libav|libsw' 'agent/data/video/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'

@@ -2,6 +2,7 @@
 #include "agent/data/input/list.h"
 
 #include "agent/data/input/list_page.h"
+#include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "lib/time/timed_wait.h"
 
@@ -435,6 +436,25 @@ int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *b
         }
     }
     return buffer_append(buffer, "]", 1, err);
+}
+
+int list_digest(struct list *list, char ret_sha256[static 65], struct error *err) {
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    for (int64_t line = 0; line < list->lines;) {
+        const struct list_page *page = hold_page(list, find_page(list, line), err);
+        if (!page) {
+            return -1;
+        }
+        if (page->first != line || page->count == 0) {
+            return error_set(err, ERROR_INVALID, "%s: page %lld of the list has changed",
+                             store_path(list->options.output), (long long)page->number);
+        }
+        digest_add(digest, page->text + page->starts[0],
+                   page->starts[page->count] - page->starts[0]);
+        line += (int64_t)page->count;
+    }
+    digest_end(TAKE(digest), ret_sha256);
+    return 0;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------ */

@@ -45,6 +45,10 @@ bool list_is_complete(const struct list *list);
 NODISCARD int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
                          struct error *err);
 
+/* SHA-256 of all lines of the complete list, each with its newline. Reads the pages; blocks.
+ * INVALID as from list_lines. */
+NODISCARD int list_digest(struct list *list, char ret_sha256[static 65], struct error *err);
+
 /* Lists the input once more and compares it with the complete list, for a finished run that is
  * started again. ret_lines: how many the input has now. Blocks. */
 NODISCARD int list_compare(struct list *list, bool *ret_is_same, int64_t *ret_lines,

@@ -14,8 +14,9 @@
 enum { BLOB_NAME_MAX = 1024 /* characters, the folder included */ };
 
 /* The run's own files in the output folder. */
-static const char *const ours[] = {"summary.json", "failed.jsonl", "report.html",
-                                   "mini_batches.csv", "workers.csv"};
+static const char *const ours[] = {"summary.json",     "failed.jsonl",       "report.html",
+                                   "mini_batches.csv", "workers.csv",        "result.json",
+                                   "outputs.jsonl",    "result.intoto.jsonl"};
 
 /* The run's state exists before the input is listed. */
 static bool is_case_blind(struct store *output) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/parts/pack.h"
 
+#include "lib/digest.h"
 #include "lib/tree.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@ enum { TAIL_BYTES = 16, WHOLE_BYTES_MAX = 8 << 20, PIECE_BYTES = 1 << 20 };
 struct pack {
     struct staged_output *staged;
     json_t *index;
+    size_t size; /* of the files */
 };
 
 struct pack *pack_new(struct staged_output *staged) {
@@ -28,18 +30,43 @@ void pack_free(struct pack *pack) {
     }
 }
 
+/* Protects an entry whose file is not read with it. */
+static void sum_entry(const char *name, int64_t size, const char *sha256, char ret_hex[static 9]) {
+    AUTO(text_freep) char *text = x_printf("%s\n%lld\n%s", name, (long long)size, sha256);
+    snprintf(ret_hex, 9, "%08x", digest_crc32c(0, text, strlen(text)));
+}
+
 int pack_add(struct pack *pack, const char *name, const void *data, size_t size,
              struct error *err) {
-    json_t *entry = json_pack("[s,I]", name, (json_int_t)size);
+    char sha256[65], crc[9];
+    digest_sha256(data, size, sha256);
+    sum_entry(name, (int64_t)size, sha256, crc);
+    json_t *entry = json_pack("[s,I,s,s]", name, (json_int_t)size, sha256, crc);
     if (!entry) {
         return error_set(err, ERROR_INVALID, "a result's name is not UTF-8");
     }
     json_array_append_new(pack->index, entry);
+    pack->size += size;
     return staged_output_add(pack->staged, data, size, err);
 }
 
+/* A small pack, which may travel as text in a message, has no hashes: who has the text can hash it.
+ */
+static char *format_index(const struct pack *pack) {
+    AUTO(tree_freep) json_t *small = json_array();
+    for (size_t i = 0; i < json_array_size(pack->index) && pack->size <= STAGED_TEXT_MAX; i++) {
+        const json_t *entry = json_array_get(pack->index, i);
+        json_array_append_new(
+            small, json_pack("[O,O]", json_array_get(entry, 0), json_array_get(entry, 1)));
+    }
+    AUTO(text_freep) char *index = json_dumps(small, JSON_COMPACT);
+    return pack->size + strlen(index) + TAIL_BYTES <= STAGED_TEXT_MAX
+               ? TAKE(index)
+               : json_dumps(pack->index, JSON_COMPACT);
+}
+
 int pack_close(struct pack *pack, struct error *err) {
-    AUTO(text_freep) char *index = json_dumps(pack->index, JSON_COMPACT);
+    AUTO(text_freep) char *index = format_index(pack);
     size_t size = strlen(index);
     char tail[TAIL_BYTES + 1];
     snprintf(tail, sizeof tail, "%016zx", size);
@@ -117,7 +144,16 @@ static int write_one(const struct part *part, int64_t offset, int64_t size, stru
                : store_put(output, name, bytes, (size_t)size, STORE_REPLACE, err);
 }
 
-int pack_publish(const struct part *part, struct store *output, struct error *err) {
+/* A file of a pack, while its index is read. */
+struct packed {
+    const char *name;
+    int64_t offset, size;
+    const json_t *entry;
+};
+typedef int pack_visit(void *context, const struct part *part, const struct packed *file,
+                       struct error *err);
+
+static int visit_all(const struct part *part, pack_visit *visit, void *context, struct error *err) {
     AUTO(tree_freep) json_t *index = NULL;
     int64_t end = 0, offset = 0;
     if (read_index(part, &index, &end, err) < 0) {
@@ -126,16 +162,85 @@ int pack_publish(const struct part *part, struct store *output, struct error *er
     size_t i;
     json_t *entry;
     json_array_foreach(index, i, entry) {
-        const char *name = json_string_value(json_array_get(entry, 0));
-        int64_t size = json_integer_value(json_array_get(entry, 1));
-        if (!name || pack_is_ours(name) || size < 0 || size > end - offset) {
+        struct packed file = {.name = json_string_value(json_array_get(entry, 0)),
+                              .offset = offset,
+                              .size = json_integer_value(json_array_get(entry, 1)),
+                              .entry = entry};
+        if (!file.name || pack_is_ours(file.name) || file.size < 0 || file.size > end - offset) {
             return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
         }
-        if (write_one(part, offset, size, output, name, err) < 0) {
+        if (visit(context, part, &file, err) < 0) {
             return -1;
         }
-        offset += size;
+        offset += file.size;
     }
     return offset == end ? 0
                          : error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
+}
+
+static int publish_file(void *context, const struct part *part, const struct packed *file,
+                        struct error *err) {
+    return write_one(part, file->offset, file->size, context, file->name, err);
+}
+
+int pack_publish(const struct part *part, struct store *output, struct error *err) {
+    return visit_all(part, publish_file, output, err);
+}
+
+/* ---- listing -------------------------------------------------------------------------------- */
+
+struct pack_listing {
+    pack_each *each;
+    void *context;
+    bool is_checked; /* the whole part, for entries of earlier releases */
+};
+
+static int hash_file(const struct part *part, const struct packed *file, char ret_hex[static 65],
+                     struct error *err) {
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    for (int64_t at = 0; at < file->size;) {
+        size_t size = (size_t)MIN(file->size - at, (int64_t)PIECE_BYTES);
+        if (part_read(part, file->offset + at, piece, size, err) < 0) {
+            return -1;
+        }
+        digest_add(digest, piece, size);
+        at += (int64_t)size;
+    }
+    digest_end(TAKE(digest), ret_hex);
+    return 0;
+}
+
+/* An entry of an earlier release, which has no hash, or a damaged one. */
+static int hash_again(struct pack_listing *listing, const struct part *part,
+                      const struct packed *file, char ret_hex[static 65], struct error *err) {
+    bool is_broken = false;
+    if (!listing->is_checked && part_check(part, &is_broken, err) < 0) {
+        return -1;
+    }
+    listing->is_checked = true;
+    return hash_file(part, file, ret_hex, err);
+}
+
+static int list_file(void *context, const struct part *part, const struct packed *file,
+                     struct error *err) {
+    struct pack_listing *listing = context;
+    const char *sha256 = json_string_value(json_array_get(file->entry, 2));
+    const char *crc = json_string_value(json_array_get(file->entry, 3));
+    char wanted[9] = "", hex[65];
+    if (sha256 && strlen(sha256) == 64) {
+        sum_entry(file->name, file->size, sha256, wanted);
+    }
+    if (!crc || strcmp(crc, wanted) != 0) {
+        if (hash_again(listing, part, file, hex, err) < 0) {
+            return -1;
+        }
+        sha256 = hex;
+    }
+    return listing->each(listing->context, file->name, file->size, sha256, err);
+}
+
+int pack_list(const struct part *part, pack_each *each, void *context, struct error *err) {
+    struct pack_listing listing = {each, context, false};
+    return visit_all(part, list_file, &listing, err);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/assemble.h"
 
+#include "agent/data/parts/pack.h"
+#include "agent/result/result_file.h"
 #include "agent/score/log/record_resolver.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -53,6 +55,8 @@ struct assembly {
     int64_t looks;
     struct ahead ahead;
     struct store_upload *upload;
+    struct digest *digest; /* of what was uploaded */
+    int64_t size_bytes;
 };
 
 /* ---- places of the records ------------------------------------------------------------------ */
@@ -218,6 +222,12 @@ static const char *bytes_ahead(struct assembly *assembly, const struct row *row)
                : NULL;
 }
 
+static int add_bytes(struct assembly *assembly, const char *data, size_t size, struct error *err) {
+    digest_add(assembly->digest, data, size);
+    assembly->size_bytes += (int64_t)size;
+    return store_upload_add(assembly->upload, data, size, err);
+}
+
 static int copy_object(struct assembly *assembly, const struct row *row, struct error *err) {
     struct journal *journal = assembly->journal;
     struct part part = {.store = journal->output, .size_bytes = row->size_bytes, .crc = row->crc};
@@ -233,12 +243,12 @@ static int copy_object(struct assembly *assembly, const struct row *row, struct 
         return is_void ? 0 : -1;
     }
     if (part.bytes) {
-        return store_upload_add(assembly->upload, part.bytes, (size_t)part.size_bytes, err);
+        return add_bytes(assembly, part.bytes, (size_t)part.size_bytes, err);
     }
     for (int64_t at = 0; at < row->size_bytes;) {
         size_t size = (size_t)MIN(row->size_bytes - at, (int64_t)CHUNK_BYTES);
         if (part_read(&part, at, chunk, size, err) < 0 ||
-            store_upload_add(assembly->upload, chunk, size, err) < 0) {
+            add_bytes(assembly, chunk, size, err) < 0) {
             return -1;
         }
         at += (int64_t)size;
@@ -265,7 +275,7 @@ static int copy_rows(struct assembly *assembly, struct error *err) {
             return -1;
         }
         if (texts.size > 0 && (!is_text || texts.size >= CHUNK_BYTES)) {
-            if (store_upload_add(assembly->upload, texts.data, texts.size, err) < 0) {
+            if (add_bytes(assembly, texts.data, texts.size, err) < 0) {
                 return -1;
             }
             buffer_clear(&texts);
@@ -277,32 +287,126 @@ static int copy_rows(struct assembly *assembly, struct error *err) {
     return 0;
 }
 
-int assemble_rows(struct journal *journal, const char *name, struct error *err) {
-    struct assembly assembly = {.journal = journal, .cells = ledger_cells(journal->ledger)};
+static void begin(struct assembly *assembly, struct journal *journal) {
+    *assembly = (struct assembly){.journal = journal, .cells = ledger_cells(journal->ledger)};
     for (size_t i = 0; i < LOADED_MAX; i++) {
-        assembly.loaded[i].number = -1;
+        assembly->loaded[i].number = -1;
     }
-    int result = find_records(&assembly, err);
-    if (result == 0) {
-        result = store_upload_open(journal->output, name, &assembly.upload, err);
+}
+
+static void end(struct assembly *assembly) {
+    store_upload_free(assembly->upload);
+    digest_freep(&assembly->digest);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        unload(&assembly->loaded[i]);
     }
-    if (result == 0) {
-        result = copy_rows(&assembly, err);
-    }
-    if (result == 0 && journal->broken_count > 0) {
-        result = error_set(err, ERROR_INVALID, "%zu results are missing or changed",
+    free(assembly->places);
+    free(assembly->ahead.data);
+}
+
+static int check_broken(const struct journal *journal, struct error *err) {
+    return journal->broken_count == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "%zu results are missing or changed",
                            journal->broken_count);
+}
+
+static int make_rows(struct assembly *assembly, const char *name, struct error *err) {
+    return find_records(assembly, err) < 0 ||
+                   store_upload_open(assembly->journal->output, name, &assembly->upload, err) < 0 ||
+                   copy_rows(assembly, err) < 0 || check_broken(assembly->journal, err) < 0
+               ? -1
+               : store_upload_commit(assembly->upload, STORE_REPLACE, err);
+}
+
+int assemble_rows(struct journal *journal, const char *name, json_t *files, struct error *err) {
+    struct assembly assembly;
+    char hex[65];
+    begin(&assembly, journal);
+    assembly.digest = digest_new();
+    int result = make_rows(&assembly, name, err);
+    if (result == 0) {
+        digest_end(TAKE(assembly.digest), hex);
+        json_array_append_new(files, result_file_entry(name, assembly.size_bytes, hex));
+    }
+    end(&assembly);
+    return result < 0 ? error_context(err, "spec.output.path") : 0;
+}
+
+/* ---- the list of files ---------------------------------------------------------------------- */
+
+struct file_list {
+    struct output_lines_writer *writer;
+    bool has_failed; /* the writer, not the pack */
+};
+
+static int on_packed(void *context, const char *name, int64_t size_bytes, const char *sha256,
+                     struct error *err) {
+    struct file_list *list = context;
+    int result = output_lines_add(list->writer, name, size_bytes, sha256, err);
+    list->has_failed = result < 0;
+    return result;
+}
+
+static int list_pack(struct assembly *assembly, const struct row *row, struct file_list *list,
+                     struct error *err) {
+    struct journal *journal = assembly->journal;
+    struct part part = {.store = journal->output, .size_bytes = row->size_bytes, .crc = row->crc};
+    struct error why = {0};
+    part_name(journal->job->run, row->epoch, row->lease, part.name);
+    if (row->place == COMMIT_TEXT) {
+        part.bytes = row->text;
+        part.crc = digest_crc32c(0, row->text, (size_t)row->size_bytes);
+    } else {
+        part.bytes = bytes_ahead(assembly, row);
+    }
+    if (pack_list(&part, on_packed, list, &why) == 0) {
+        return 0;
+    }
+    if (!list->has_failed && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_INVALID)) {
+        journal_broken(journal, row->first, row->cells);
+        return 0;
+    }
+    *err = why;
+    return -1;
+}
+
+static int list_packs(struct assembly *assembly, struct file_list *list, struct error *err) {
+    if (find_records(assembly, err) < 0) {
+        return -1;
+    }
+    for (int64_t cell = 0; cell < assembly->cells; cell++) {
+        const struct row *row = NULL;
+        if (assembly->places[cell] &&
+            (find_row(assembly, assembly->places[cell] - 1, &row, err) < 0 ||
+             list_pack(assembly, row, list, err) < 0)) {
+            return -1;
+        }
+    }
+    return check_broken(assembly->journal, err);
+}
+
+int assemble_file_list(struct journal *journal, json_t **ret_list, struct error *err) {
+    struct assembly assembly;
+    struct file_list list = {0};
+    struct output_lines_sum sum;
+    begin(&assembly, journal);
+    int result = output_lines_begin(journal->output, OUTPUT_LINES_NAME, &list.writer, err);
+    if (result == 0) {
+        result = list_packs(&assembly, &list, err);
     }
     if (result == 0) {
-        result = store_upload_commit(assembly.upload, STORE_REPLACE, err);
+        result = output_lines_end(TAKE(list.writer), &sum, err);
     }
-    store_upload_free(assembly.upload);
-    for (size_t i = 0; i < LOADED_MAX; i++) {
-        unload(&assembly.loaded[i]);
+    output_lines_free(list.writer);
+    end(&assembly);
+    if (result < 0) {
+        return error_context(err, "spec.output.path");
     }
-    free(assembly.places);
-    free(assembly.ahead.data);
-    return result < 0 ? error_context(err, "spec.output.path") : 0;
+    *ret_list = result_file_entry(OUTPUT_LINES_NAME, sum.size_bytes, sum.sha256);
+    json_object_set_new(*ret_list, "files", json_integer(sum.count));
+    json_object_set_new(*ret_list, "fileBytes", json_integer(sum.files_bytes));
+    return 0;
 }
 
 /* ---- all forms ------------------------------------------------------------------------------ */
@@ -313,36 +417,65 @@ static void add_output(json_t *outputs, const char *spec_path) {
     }
 }
 
+/* A film was written with seeks, so it is read once more for its hash. */
+static int hash_outputs(struct prepared_job *prepared, const struct job *job, const json_t *outputs,
+                        struct error *err) {
+    size_t folder = strlen(job->output) + 1;
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        const char *path = json_string_value(json_array_get(outputs, i));
+        const char *name = strlen(path) > folder ? path + folder : path;
+        char hex[65];
+        int64_t size = 0;
+        if (output_lines_hash(prepared->output, name, &size, hex, err) < 0) {
+            return error_context(err, "spec.output.path");
+        }
+        json_array_append_new(prepared->made_files, result_file_entry(name, size, hex));
+    }
+    return 0;
+}
+
+static int join_parts(struct prepared_job *prepared, const struct job *job, struct parts *ret_parts,
+                      json_t *outputs, struct error *err) {
+    return journal_parts(&prepared->journal, ret_parts, err) < 0 ||
+                   prepared->media->join(prepared->listing, job->spec, ret_parts, job->batch_items,
+                                         outputs, err) < 0
+               ? -1
+               : hash_outputs(prepared, job, outputs, err);
+}
+
+/* What result.json will say of the outputs. */
+static int begin_made(struct prepared_job *prepared, struct error *err) {
+    tree_freep(&prepared->made_files);
+    tree_freep(&prepared->made_list);
+    prepared->made_files = json_array();
+    return prepared_fingerprint(prepared, prepared->input_sha256, err);
+}
+
 int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
              struct parts *ret_parts, json_t *outputs, struct error *err) {
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
     struct journal *journal = &prepared->journal;
     /* Missing results can still be scored again at this point. */
-    if (is_whole && journal_check_failures(journal, err) < 0) {
+    if (is_whole && (journal_check_failures(journal, err) < 0 || begin_made(prepared, err) < 0)) {
         return -1;
     }
     switch (prepared->form) {
     case SINK_PACKS:
-        if (journal_publish(journal, err) < 0) {
+        if (journal_publish(journal, err) < 0 ||
+            (is_whole && assemble_file_list(journal, &prepared->made_list, err) < 0)) {
             return -1;
         }
         add_output(outputs, job->output);
         return 0;
     case SINK_ROWS:
-        if (assemble_rows(journal, rows, err) < 0) {
+        if (assemble_rows(journal, rows, prepared->made_files, err) < 0) {
             return -1;
         }
         add_output(outputs, rows_path);
         return 0;
     case SINK_PARTS:
-        if (!is_whole) {
-            return 0;
-        }
-        return journal_parts(journal, ret_parts, err) < 0
-                   ? -1
-                   : prepared->media->join(prepared->listing, job->spec, ret_parts,
-                                           job->batch_items, outputs, err);
+        return is_whole ? join_parts(prepared, job, ret_parts, outputs, err) : 0;
     case SINK_NOTHING:
     default:
         return 0;

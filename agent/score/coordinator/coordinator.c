@@ -4,6 +4,8 @@
 #include "agent/score/coordinator/assemble.h"
 #include "agent/score/coordinator/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
+#include "agent/score/coordinator/outcome.h"
+#include "agent/score/coordinator/run_result.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
 #include "agent/score/wire/volume_watch.h"
@@ -355,30 +357,6 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* Exit code 2 means that the manifest must be corrected: input, model or output folder. */
-static int exit_code(const struct coordinator *coordinator, const struct error *err) {
-    switch (err->kind) {
-    case ERROR_NONE:
-        return 0;
-    case ERROR_CANCELLED:
-        return 130;
-    case ERROR_GONE:        /* superseded: no verdict */
-    case ERROR_UNAVAILABLE: /* the machine's fault, or its storage's: another pod may succeed */
-    case ERROR_TIMEOUT:
-        return 3;
-    case ERROR_EXHAUSTED: /* of the output's storage, after everything else was tested */
-        return coordinator->is_listed ? 3 : 1;
-    case ERROR_INVALID:
-    case ERROR_NOT_FOUND:
-    case ERROR_DENIED:
-    case ERROR_CONFLICT:
-    case ERROR_UNSUPPORTED:
-        return coordinator->is_listed ? 1 : 2;
-    default:
-        return 1;
-    }
-}
-
 /* Appends the name of an item of the record that begins with cell `first`. */
 static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
                      struct error *err) {
@@ -386,8 +364,8 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* A job is successful only with its report and summary: UNAVAILABLE as from summary_write_all.
- * Other failures do not change the outcome. */
+/* A job is successful only with its report and summary (UNAVAILABLE as from summary_write_all;
+ * other failures of these do not change the outcome), and with the result.json that names them. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
     struct run_progress *progress = &coordinator->dispatcher.progress;
@@ -397,13 +375,19 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
                               .files = coordinator->prepared.files,
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
-                              .exit_code = exit_code(coordinator, outcome),
+                              .exit_code = outcome_exit_code(outcome, coordinator->is_listed),
                               .item = name_item,
                               .context = coordinator};
     if (summary_write_all(&summary, coordinator->prepared.output, journal_of(coordinator)->log,
                           err) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
         coordinator->is_told = summary.has_report;
+        struct run_result result = {coordinator->job, &coordinator->prepared, &summary};
+        if (summary.exit_code == 0 && run_result_write(&result, err) < 0) {
+            coordinator->is_told = false;
+            coordinator->is_superseded = err->kind == ERROR_GONE;
+            return error_context(err, "all items are done, but result.json cannot be written");
+        }
     }
     return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
 }
@@ -427,9 +411,14 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     }
     if (ledger && !coordinator->is_superseded && tell_in_full(coordinator, outcome, &untold) < 0 &&
         !outcome->kind) {
+        struct error ignored = {0};
         *outcome = untold;
         progress->state = PROGRESS_FAILED;
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
+        if (outcome_exit_code(outcome, coordinator->is_listed) ==
+            1) { /* the summary said success */
+            (void)!tell_in_full(coordinator, outcome, &ignored);
+        }
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s",
               run_progress_state_name(progress->state), *progress->message ? ": " : "",
@@ -497,6 +486,10 @@ static int run(struct coordinator *coordinator, struct error *err) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
         coordinator->is_listed = false; /* a changed input must be corrected in the manifest */
         return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
+    }
+    if (!(journal_of(coordinator)->is_ended && journal_of(coordinator)->has_succeeded) &&
+        run_result_remove(coordinator->prepared.output, err) < 0) {
+        return error_context(err, "spec.output.path");
     }
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
@@ -578,7 +571,7 @@ int coordinator_run(const struct job *job) {
     }
     if (is_busy) { /* a thread is still using the journal and other objects that release would
                       free */
-        _exit(exit_code(&coordinator, &err));
+        _exit(outcome_exit_code(&err, coordinator.is_listed));
     }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
@@ -590,5 +583,5 @@ int coordinator_run(const struct job *job) {
     }
     volume_watch_free(volumes);
     release(&coordinator);
-    return exit_code(&coordinator, &err);
+    return outcome_exit_code(&err, coordinator.is_listed);
 }

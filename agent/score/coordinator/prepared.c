@@ -8,6 +8,7 @@
 #include "lib/file.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ static int try_replaced(const struct job *job, const struct media *media, const 
                            ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
                            : "summary.json";
     const char *const ours[] = {rows,          "summary.json",     "report.html",
-                                "workers.csv", "mini_batches.csv", "failed.jsonl"};
+                                "workers.csv", "mini_batches.csv", "failed.jsonl",
+                                "result.json", "outputs.jsonl",    "result.intoto.jsonl"};
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
         AUTO(text_freep) char *spec_path = x_printf("%s/%s", job->output, ours[i]);
         AUTO(text_freep) char *path = output ? file_join(output, ours[i]) : NULL;
@@ -349,11 +351,35 @@ int prepared_compare(struct prepared_job *prepared, struct error *err) {
                      prepared->media->name, (long long)prepared->items, unit, (long long)lines);
 }
 
+int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 65],
+                         struct error *err) {
+    if (prepared->list) {
+        return list_digest(prepared->list, ret_sha256, err);
+    }
+    AUTO(tree_freep)
+    json_t *run = run_file_make(prepared->media, prepared->listing, prepared->files);
+    snprintf(ret_sha256, 65, "%s", tree_text(run, "input", ""));
+    return 0;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
+
+static int try_key(const struct job *job, struct prepared_job *prepared, struct error *err) {
+    if (!job->signing_key_pem) {
+        return tree_get(job->manifest, "spec.signingKey")
+                   ? error_set(err, ERROR_INVALID,
+                               "spec.signingKey: this pod has no variable WINDLASS_SIGNING_KEY")
+                   : 0;
+    }
+    return signature_key_read_private(job->signing_key_pem, &prepared->key, err) < 0
+               ? error_context(err, "spec.signingKey")
+               : 0;
+}
 
 static int prepare(const struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};
-    return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
+    return try_key(job, prepared, err) < 0 || try_input(job, prepared, err) < 0 ||
+                   try_scorer(job, prepared, &trial, err) < 0 ||
                    try_output(job, prepared, err) < 0 || try_run(job, prepared, &trial, err) < 0
                ? -1
                : open_list(job, prepared, err);
@@ -378,7 +404,10 @@ void prepared_release(struct prepared_job *prepared) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }
     store_free(TAKE(prepared->output));
+    signature_key_freep(&prepared->key);
     tree_freep(&prepared->files);
+    tree_freep(&prepared->made_files);
+    tree_freep(&prepared->made_list);
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);
     prepared->lock_fd = -1;

@@ -8,6 +8,7 @@
 #include "agent/data/input/sink.h"
 #include "agent/score/coordinator/journal.h"
 #include "agent/score/log/item_name.h"
+#include "lib/signature.h"
 
 struct prepared_job {
     const struct media *media;
@@ -22,6 +23,11 @@ struct prepared_job {
     int lock_fd;        /* advisory (path_lock.h); -1: none */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
     struct journal journal;
+    /* Set by assemble (assemble.h), for result.json; owned. */
+    json_t *made_files; /* [{"name", "bytes", "sha256"}]; NULL: not made */
+    json_t *made_list;  /* of outputs.jsonl; NULL: the mode has no such list */
+    char input_sha256[65];
+    struct signature_key *key; /* of spec.signingKey; NULL: results are not signed */
 };
 
 /* Fails with one line that names the spec's field. BUSY: an equal job is writing to the output;
@@ -41,5 +47,9 @@ NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_
  * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
+/* SHA-256 of what the run has listed: the lines of all pages (input.h), which have the items' names
+ * and, where the kind knows them, change tokens; of a film its description. Blocks. */
+NODISCARD int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 65],
+                                   struct error *err);
 /* For a finished run that is started again: lists the input once more. INVALID: it has changed. */
 NODISCARD int prepared_compare(struct prepared_job *prepared, struct error *err);

@@ -2,6 +2,8 @@
 #include "agent/score/coordinator/summary.h"
 
 #include "agent/data/input/media.h"
+#include "agent/result/result_file.h"
+#include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/text/utf8.h"
 #include "lib/time/clock.h"
@@ -86,16 +88,20 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "lost", json_object_get(progress, "lost"));
     run_progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "report", json_boolean(summary->has_report));
+    if (summary->exit_code == 0) {
+        json_object_set_new(tree, "result", json_string(RESULT_NAME));
+    }
     json_object_set(tree, "files", (json_t *)summary->files);
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
     return tree;
 }
 
-int summary_write(const struct summary *summary, struct store *output, struct error *err) {
+int summary_write(struct summary *summary, struct store *output, struct error *err) {
     AUTO(tree_freep) json_t *tree = summary_json(summary);
     AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
     AUTO(text_freep) char *lines = x_printf("%s\n", text);
+    digest_sha256(lines, strlen(lines), summary->sha256);
     return store_put(output, SUMMARY_NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 

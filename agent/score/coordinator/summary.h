@@ -22,10 +22,11 @@ struct summary {
     report_item *item;
     void *context;
     bool has_report; /* set by summary_write_all: the report exists, too */
+    char sha256[65]; /* set by summary_write: of the bytes that were written */
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "outputs", "failedLog", "report", "files": {FIELD: SHA-256},
+ * "items", "itemsPerSecond", "outputs", "failedLog", "report", "result", "files": {FIELD: SHA-256},
  * "failed": [{"miniBatch",
  * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
  * "errors", "timeouts", "lost"}]}. The caller owns it. Counts cover all commits of the run, under
@@ -33,14 +34,14 @@ struct summary {
 json_t *summary_json(const struct summary *summary);
 
 /* Writes summary_json into the output. */
-NODISCARD int summary_write(const struct summary *summary, struct store *output, struct error *err);
+NODISCARD int summary_write(struct summary *summary, struct store *output, struct error *err);
 
 /* Writes the report (report.h), then the summary, from all commits of the log; in this order, since
- * a summary means that everything else is written. 0: the summary exists, and says whether the
- * report does. UNAVAILABLE: the run has succeeded (exit_code 0), but one of them cannot be written
- * for a reason that may be temporary, such as a full disk or an I/O error; there is no summary
- * then, and another coordinator may succeed. Every failure is also logged. Sets has_report; `facts`
- * is set during the call only. */
+ * a summary means that everything else but result.json, which names the summary, is written. 0: the
+ * summary exists, and says whether the report does. UNAVAILABLE: the run has succeeded (exit_code
+ * 0), but one of them cannot be written for a reason that may be temporary, such as a full disk or
+ * an I/O error; there is no summary then, and another coordinator may succeed. Every failure is
+ * also logged. Sets has_report; `facts` is set during the call only. */
 NODISCARD int summary_write_all(struct summary *summary, struct store *output,
                                 struct commit_log *log, struct error *err);
 
@@ -53,6 +54,7 @@ void summary_leave_message(json_t *progress);
  * run, which can continue. The caller owns the result. */
 json_t *summary_message(const struct job *job, bool any_uid, const char *text, size_t size,
                         int *ret_exit_code);
-/* Like summary_message, from OUTPUT/summary.json, if the outputs that it names exist. For a
+/* Like summary_message, from OUTPUT/summary.json, if the outputs that it names exist, and the
+ * result.json that belongs to it ("result"; summaries of earlier releases have none). For a
  * coordinator whose predecessor finished the job unnoticed: nothing is left to do. */
 json_t *summary_read_message(const struct job *job, bool any_uid, int *ret_exit_code);

@@ -3,6 +3,8 @@
  * ended, does not link the report (build/windlass-shim). */
 #include "agent/score/coordinator/summary.h"
 
+#include "agent/result/result_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +69,7 @@ json_t *summary_message(const struct job *job, bool any_uid, const char *text, s
         json_object_set(words, "failedLog", json_object_get(tree, "failedLog"));
     }
     json_object_set_new(words, "report", json_boolean(tree_bool(tree, "report", false)));
+    json_object_set(words, "result", json_object_get(tree, "result")); /* for the caller below */
     *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
     return TAKE(words);
 }
@@ -79,6 +82,15 @@ static bool is_there(const struct job *job, struct store *output, const char *sp
     return strcmp(spec_path, job->output) == 0 ||
            (text_starts(spec_path, job->output) && spec_path[length] == '/' &&
             store_stat(output, spec_path + length + 1, &info, &ignored) == 0);
+}
+
+/* result.json is written last: without it the run has not ended. */
+static bool has_result(const struct job *job, struct store *output, const struct buffer *summary) {
+    AUTO(buffer_release) struct buffer text;
+    struct error ignored = {0};
+    buffer_init(&text, RESULT_BYTES_MAX);
+    return store_get(output, RESULT_NAME, &text, NULL, &ignored) == 0 && text.data &&
+           result_file_completes(text.data, text.size, job->run, summary->data, summary->size);
 }
 
 json_t *summary_read_message(const struct job *job, bool any_uid, int *ret_exit_code) {
@@ -95,6 +107,10 @@ json_t *summary_read_message(const struct job *job, bool any_uid, int *ret_exit_
         summary_message(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
     size_t i;
     json_t *path;
+    if (json_object_get(words, "result") && !has_result(job, output, &text)) {
+        return NULL;
+    }
+    json_object_del(words, "result");
     json_array_foreach(json_object_get(words, "outputs"), i, path) {
         if (!is_there(job, output, json_string_value(path))) {
             return NULL;

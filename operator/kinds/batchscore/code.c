@@ -37,9 +37,11 @@ static void add_path(const json_t *spec, const char *volume, const char *at, jso
         return;
     }
     AUTO(text_freep) char *path = x_printf("%s%.*s", volume, (int)strcspn(at, PATH_ENDS), at);
-    const char *kind = has_data(spec, volume) ? "files" : "folders";
-    if (job_has_parent_part(path)) {
-        return; /* the agents refuse such paths */
+    bool is_file = has_data(spec, volume);
+    const char *kind = is_file ? "files" : "folders";
+    /* The agents refuse paths with ".."; a volume itself is a folder. */
+    if (job_has_parent_part(path) || (is_file && !strchr(path, '/'))) {
+        return;
     }
     json_t *list = json_object_get(code, kind);
     if (!list) {

@@ -154,8 +154,9 @@ static int check_mode(const json_t *spec, struct error *err) {
                           "AppendRow joins rows of text, but type: Image writes pictures; use "
                           "type: Classes or Values");
     }
-    static const char *const taken[] = {"summary.json", "failed.jsonl", "mini_batches.csv",
-                                        "workers.csv", "report.html"};
+    static const char *const taken[] = {"summary.json",  "failed.jsonl",       "mini_batches.csv",
+                                        "workers.csv",   "report.html",        "result.json",
+                                        "outputs.jsonl", "result.intoto.jsonl"};
     const char *name = tree_text(spec, "output.appendRowFileName", NULL);
     if (name && mode != OUTPUT_APPEND_ROW) {
         return job_refuse(err, "output.appendRowFileName", "belongs to mode: AppendRow");

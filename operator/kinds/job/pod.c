@@ -50,16 +50,20 @@ static char *escape_dollars(const char *text) {
     return escaped;
 }
 
+void pod_add_tree(json_t *environment, const char *name, const json_t *tree) {
+    AUTO(text_freep) char *text = tree_canonical(tree);
+    AUTO(text_freep) char *escaped = escape_dollars(text);
+    pod_add_value(environment, name, escaped);
+}
+
 json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name) {
     json_t *environment = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {
         pod_add_value(environment, spec->volumes[i].name, spec->volumes[i].mount_path);
     }
-    AUTO(text_freep) char *text = tree_canonical(work);
-    AUTO(text_freep) char *escaped = escape_dollars(text);
     pod_add_value(environment, "WINDLASS_JOB", spec->name);
     pod_add_value(environment, "WINDLASS_RUN", spec->run);
-    pod_add_value(environment, "WINDLASS_SPEC", escaped);
+    pod_add_tree(environment, "WINDLASS_SPEC", work);
     pod_add_value(environment, "WINDLASS_WORKER", pod_name);
     if (json_array_size(spec->stores) > 0) {
         AUTO(text_freep) char *stores = job_stores(spec->json);

@@ -7,6 +7,8 @@
 
 void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
+/* The value is JSON, in which $(X) stays as it is. */
+void pod_add_tree(json_t *environment, const char *name, const json_t *tree);
 /* The value is a field of the pod: "status.podIP". */
 void pod_add_field(json_t *environment, const char *name, const char *path);
 /* The environment of every pod (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB,

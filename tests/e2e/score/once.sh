@@ -65,7 +65,8 @@ pods() {
     done
 }
 # Every file of the output, with its bytes, except the memory of the run and files that depend on time and workers.
-told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv)
+told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv
+    ! -name result.json ! -name outputs.jsonl)
 output() { (cd "$work/out" && find . -type f ! -path './.windlass/*' "${told[@]}" -exec sha256sum {} + | sort -k 2); }
 # Each cell counts once, and the records add up: checks the commits with an independent reader.
 commits_add_up() {

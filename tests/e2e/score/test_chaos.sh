@@ -81,7 +81,7 @@ P
 only() {
     local folder=$1
     shift
-    [ "$(ls -A "$folder" | sort)" = "$(printf '%s\n' .windlass failed.jsonl mini_batches.csv report.html summary.json workers.csv "$@" | sort)" ] &&
+    [ "$(ls -A "$folder" | sort)" = "$(printf '%s\n' .windlass failed.jsonl mini_batches.csv report.html result.json summary.json workers.csv "$@" | sort)" ] &&
         [ -z "$(find "$folder" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]
 }
 
@@ -227,7 +227,7 @@ check "kill -9 of windlass leaves no process" await 60 no_pods
 launch next
 check "the next run succeeds, a name of 255 bytes among its inputs" ends_with $run 0
 # shellcheck disable=SC2046 # plain names
-check "every picture is there and nothing else" only "$work/data/painted" $(ls "$work/data/photos")
+check "every picture is there and nothing else" only "$work/data/painted" outputs.jsonl $(ls "$work/data/photos")
 
 mkdir "$work/data/large"
 ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work/data/large/p%03d.png" </dev/null

@@ -86,11 +86,11 @@ job rows 'mode: AppendRow'
 check "a text is a line as it is" [ "$(sed -n '2p;3p;4p' "$rows" | xargs)" = "f00 8 f02" ]
 show
 job plain 'mode: PerFile'
-check "PerFile: one file for each" [ "$code $(find "$work/data/out" -name '*.json' ! -name summary.json ! -path '*/.windlass/*' | wc -l)" = "0 12" ]
+check "PerFile: one file for each" [ "$code $(find "$work/data/out" -name '*.json' ! -name summary.json ! -name result.json ! -path '*/.windlass/*' | wc -l)" = "0 12" ]
 check "with its result" [ "$(jq -c . "$work/data/out/deep/z.json") $(jq .size "$work/data/out/f10.json")" = '{"name":"z","size":99} 71' ]
 show
 job plain 'mode: SummaryOnly'
-check "SummaryOnly: counted, and no file of results" [ "$code $(count '.items.done') $(find "$work/data/out" -name '*.json' ! -path '*/.windlass/*' | wc -l)" = "0 12 1" ]
+check "SummaryOnly: counted, and no file of results" [ "$code $(count '.items.done') $(find "$work/data/out" -name '*.json' ! -path '*/.windlass/*' | wc -l)" = "0 12 2" ]
 show
 WORKERS=1 job environment 'mode: AppendRow' '' 'processesPerWorker: 3'
 check "each process knows its slot" [ "$(jq -r .slot "$rows" | sort -u | xargs)" = "0 1 2" ]

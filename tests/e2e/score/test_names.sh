@@ -50,7 +50,7 @@ out=$work/data/out
 check "a job within its threshold succeeds" [ $code -eq 0 ]
 made() { (cd "$out" && find . -path ./.windlass -prune -o -type f -name '*.json*' -print | sort | tr '\n' ' '); }
 # 251 bytes and ".json" are 256.
-check "what can be written is there" [ "$(made)" = "./a.json ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./summary.json " ]
+check "what can be written is there" [ "$(made)" = "./a.json ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
 check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 7" ]
 fault() { jq -r --arg name "$1" 'to_entries | map(.value) | select(index($name)) | map(tostring) | join(" ")' "$out/failed.jsonl"; }
 failed() { fault "$1" | grep -qF -- "$2" || { sed 's/^/# /' "$out/failed.jsonl"; false; }; }
@@ -75,7 +75,7 @@ echo hidden >"$in/.windlassx/h.txt"
 printf '.windlassx/h.txt\nfine\n' >"$work/data/list.txt"
 run listed '{path: data/in, manifest: data/list.txt}'
 out=$work/data/listed
-check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./summary.json " ]
+check "a name of the run's own folder, from a list" [ "$code $(made)" = "0 ./failed.jsonl ./fine.json ./outputs.jsonl ./result.json ./summary.json " ]
 check "has failed" failed .windlassx/h.txt "its output would begin with .windlass, the run's own state"
 printf 'fine\nlinked\nfine\ndeep/summary\nleaves\n' >"$work/data/list.txt"
 run twice '{path: data/in, manifest: data/list.txt}'

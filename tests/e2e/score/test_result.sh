@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a result says about itself: the code of a command among the files of the scorer.
+# What a result says about itself: the code of a command among the files of the scorer, result.json with the hashes
+# of everything in the output, and windlass verify, which reads it all again.
 set -u
 unset CUDA_VISIBLE_DEVICES
 cd "$(dirname "$0")/../../.." || exit 3
@@ -24,6 +25,11 @@ for line in sys.stdin:
     if os.path.exists(swap) and any(name.endswith("f5") for name in asked["items"]):
         os.rename(swap, os.path.join(os.path.dirname(swap), "lib", "value.py"))
         sys.exit(1)
+    if os.path.exists(swap + ".block"):
+        os.makedirs(open(swap + ".block").read().strip() + "/result.json/x", exist_ok=True)
+    if os.path.exists(swap + ".fail"):
+        print(json.dumps({"id": asked["id"], "error": "no"}), flush=True)
+        continue
     print(json.dumps({"id": asked["id"], "results": [VALUE for _ in asked["items"]]}), flush=True)
 PY
 echo 'VALUE = "one"' >"$work/code/lib/value.py"
@@ -62,5 +68,70 @@ check "a job whose program was replaced while it ran fails" [ $code -eq 1 ]
 check "and says which file" grep -q "spec.scorer.command: code/lib/value.py changed while the job ran: a program that \
 starts now would read a file with SHA-256 $(sha "$work/two.py" | cut -c1-12)" "$work/swapped.log"
 check "no row is of the other code" [ "$(sort -u "$work/data/swapped/rows.txt" | xargs)" = one ]
+
+##### result.json and windlass verify ############################################################
+verify() { "$windlass" verify "$work/data/$1" "${@:2}" >"$work/said" 2>&1 </dev/null; }
+verdict() { verify "$1" "${@:2}"; echo "$?$(sed -n '$p' "$work/said" | sed -E 's/.*(holds|does not hold) what.*/ \1/')"; }
+check "a job's output holds what its result.json says" [ "$(verdict plain)" = "0 holds" ]
+result=$work/data/plain/result.json
+check "result.json names the rows by SHA-256" \
+    [ "$(jq -r '.outputs[] | "\(.name) \(.sha256)"' "$result")" = "rows.txt $(sha "$work/data/plain/rows.txt")" ]
+check "and the manifest, whose hash anyone can compute again" \
+    [ "$(jq -cjS .manifest "$result" | sha256sum | cut -d' ' -f1)" = "$(jq -r .manifestSHA256 "$result")" ]
+check "the manifest is this job's" [ "$(jq -r '.manifest | .kind + .metadata.name + .spec.output.path' "$result")" = \
+    BatchScoreplaindata/plain ]
+check "and the counts, the program and the input" jq -e '.counts.items == {total:8,done:8,failed:0,retried:0}
+    and .input.items == 8 and (.input.sha256 | length) == 64 and (.program.sha256 | length) == 64' "$result"
+check "a failed job has no result.json" [ ! -e "$work/data/swapped/result.json" ]
+check "verify says so, with 2" [ "$(verdict swapped)" = "2$(cat "$work/said")" ]
+check "and whose output it is" grep -q 'job swapped is in work there or has not succeeded' "$work/said"
+echo x >"$work/data/plain/stale"
+check "a file of nobody is found" [ "$(verdict plain)" = "1 does not hold" ]
+check "and named" grep -q '^not made by this run *stale$' "$work/said"
+check "it may be allowed" [ "$(verdict plain --allow-extra)" = "0 holds" ]
+rm "$work/data/plain/stale"
+printf X | dd of="$work/data/plain/rows.txt" conv=notrunc status=none
+check "a changed byte is found" [ "$(verdict plain)" = "1 does not hold" ]
+check "and its file named" grep -q '^changed *rows.txt$' "$work/said"
+check "as JSON, too" [ "$("$windlass" verify "$work/data/plain" -o json | jq -c '[.holds, .changed.names]')" = \
+    '[false,["rows.txt"]]' ]
+check "a folder without a result gives 2" [ "$(verdict in)" = "2$(cat "$work/said")" ]
+
+cp "$work/two.py" "$work/code/lib/value.py"
+job files PerFile
+check "an output of files holds" [ "$(verdict files)" = "0 holds" ]
+check "its list has them in the order of the input" [ "$(jq -r '.[0]' "$work/data/files/outputs.jsonl" | xargs)" = \
+    "f0.json f1.json f2.json f3.json f4.json f5.json f6.json f7.json" ]
+check "with their hashes" [ "$(jq -r '.[2]' "$work/data/files/outputs.jsonl" | sed -n 3p)" = \
+    "$(sha "$work/data/files/f2.json")" ]
+rm "$work/data/files/f3.json"
+check "a missing file is found" [ "$(verdict files)" = "1 does not hold" ]
+check "by its name" grep -q '^missing *f3.json$' "$work/said"
+
+# An input of other items under the name of a run that has ended: the result of the first must not remain beside a
+# failure of the second.
+rm -rf "$work/data/files/.windlass"
+touch "$work/code/swap.fail"
+job files PerFile
+check "a job that fails leaves no result of an earlier one" [ $code -eq 1 -a ! -e "$work/data/files/result.json" ]
+rm "$work/code/swap.fail"
+
+# A summary counts only with its result, whenever the coordinator ended.
+rm -rf "$work/data/plain"
+rm -f "$work/code/swap.fail"
+job plain
+rm "$work/data/plain/result.json"
+job plain
+check "a run whose result.json is gone is not believed" [ "$code $(verdict plain)" = "0 0 holds" ]
+check "run once more, there is nothing to do" eval 'job plain; [ $code -eq 0 ] && grep -q "nothing to do" "$work/plain.log"'
+echo "$work/data/blocked" >"$work/code/swap.block"
+job blocked
+check "a job that cannot write result.json has failed" [ $code -eq 1 ]
+check "and says so" grep -q 'blocked failed: all items are done, but result.json cannot be written' "$work/blocked.log"
+check "so does its summary" [ "$(jq -r .state "$work/data/blocked/summary.json")" = Failed ]
+rm -r "$work/data/blocked/result.json" "$work/code/swap.block"
+job blocked
+check "with room for it the same run succeeds" [ "$code $(verdict blocked)" = "0 0 holds" ]
 [ $failures -eq 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
+rm -rf "$work/data/files" # it was changed on purpose
 exit $((failures > 0))

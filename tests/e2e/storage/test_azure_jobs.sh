@@ -103,7 +103,8 @@ M
 }
 fine() { [ "$code" -eq 0 ] || { sed 's/^/# /' "$work/log"; false; }; }
 # The files to compare of an output in a folder, and of one in an account.
-told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv)
+told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv
+    ! -name result.json ! -name outputs.jsonl)
 files() { (cd "$1" && find . -type f ! -path './.windlass/*' "${told[@]}" -exec sha256sum {} + | sort -k 2); }
 fetched() { # ACCOUNT PATH
     rm -rf "$work/got"
@@ -145,7 +146,7 @@ table() {
 }
 check "rows of tables" table
 check "with summary, report and tables beside it" eval \
-    '[ "$(az list films tests/made/film | grep -v ^.windlass | sort | tr "\n" " ")" = "failed.jsonl film.mp4 mini_batches.csv report.html summary.json workers.csv " ]'
+    '[ "$(az list films tests/made/film | grep -v ^.windlass | sort | tr "\n" " ")" = "failed.jsonl film.mp4 mini_batches.csv report.html result.json summary.json workers.csv " ]'
 check "the ending names them" grep -q "video    az://films/tests/made/film/film.mp4" "$work/said"
 check "no object of a try is left" eval '! az list films tests/made | grep -E "/(try|join)/"'
 check "the same again does nothing" eval \

@@ -159,6 +159,88 @@ static void test_packs_that_are_none_write_nothing_of_ours(void) {
     CHECK(!is_there(output, ".windlass/owner"));
 }
 
+/* ---- the list of a pack ---- */
+
+static int add_line(void *context, const char *name, int64_t size_bytes, const char *sha256,
+                    struct error *err) {
+    struct buffer *text = context;
+    return buffer_printf(text, err, "%s %lld %s\n", name, (long long)size_bytes, sha256);
+}
+
+/* The files of a part by its list, or the error. */
+static char *list_of(const struct part *part) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 1 << 20);
+    return pack_list(part, add_line, &text, &err) < 0 ? x_strdup(err.text)
+                                                      : buffer_take(&text, NULL);
+}
+
+static char *wanted_list(const char *const *names, const char *const *texts, size_t count) {
+    char *wanted = x_strdup("");
+    for (size_t i = 0; i < count; i++) {
+        char hex[65];
+        digest_sha256(texts[i], strlen(texts[i]), hex);
+        char *more = x_printf("%s%s %zu %s\n", wanted, names[i], strlen(texts[i]), hex);
+        free(wanted);
+        wanted = more;
+    }
+    return wanted;
+}
+
+/* Small packs have no hashes, which makes them shorter; large ones have them, and a damaged entry
+ * is hashed again. */
+static void test_the_list_of_a_pack_has_hashes(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *output = open_output("out/listed");
+    AUTO(text_freep) char *large = x_malloc(STAGED_TEXT_MAX + 1);
+    memset(large, 'x', STAGED_TEXT_MAX);
+    large[STAGED_TEXT_MAX] = 0;
+    for (int is_large = 0; is_large < 2; is_large++) {
+        const char *const names[] = {"a.json", "b/\xc3\xa4.json"};
+        const char *const texts[] = {"1", is_large ? large : "22"};
+        AUTO(staged_output_freep)
+        struct staged_output *staged = staged_output_new(output, NAME, true);
+        struct pack *pack = pack_new(staged);
+        for (int i = 0; i < 2; i++) {
+            CHECK_OK(pack_add(pack, names[i], texts[i], strlen(texts[i]), &err), &err);
+        }
+        CHECK_OK(close_pack(pack, staged, &err), &err);
+        struct part part = staged_output_part(staged);
+        AUTO(text_freep) char *bytes = x_strndup(part.bytes, (size_t)part.size_bytes);
+        AUTO(text_freep) char *wanted = wanted_list(names, texts, 2);
+        AUTO(text_freep) char *seen = list_of(&part);
+        char hex[65];
+        digest_sha256("1", 1, hex);
+        char *at = strstr(bytes, hex);
+        CHECK_STR(seen, wanted);
+        CHECK_INT(!!at, is_large);
+        if (at) { /* another digit: of the commit's bytes, then not of them */
+            *at = *at == '0' ? '1' : '0';
+            part.bytes = bytes;
+            part.crc = digest_crc32c(0, bytes, (size_t)part.size_bytes);
+            AUTO(text_freep) char *again = list_of(&part);
+            CHECK_STR(again, wanted);
+            part.crc ^= 1;
+            AUTO(text_freep) char *refused = list_of(&part);
+            CHECK(strstr(refused, "differs from what was committed"));
+        }
+        CHECK_OK(store_remove(output, NAME, &err), &err);
+    }
+}
+
+/* A pack as earlier releases wrote it. */
+static void test_the_list_of_an_old_pack_is_hashed(void) {
+    static char old[] = "122[[\"a.json\",1],[\"b.json\",2]]000000000000001b";
+    static const char *const names[] = {"a.json", "b.json"}, *const texts[] = {"1", "22"};
+    AUTO(store_freep) struct store *output = open_output("out/old");
+    struct part part = {.store = output, .bytes = old, .size_bytes = (int64_t)strlen(old)};
+    part.crc = digest_crc32c(0, old, strlen(old));
+    AUTO(text_freep) char *wanted = wanted_list(names, texts, 2);
+    AUTO(text_freep) char *seen = list_of(&part);
+    CHECK_STR(seen, wanted);
+}
+
 int main(void) {
     fixtures_start("pack");
     TEST(test_small_texts_need_no_object);
@@ -166,5 +248,7 @@ int main(void) {
     TEST(test_what_is_not_closed_leaves_nothing);
     TEST(test_a_taken_name_is_an_error);
     TEST(test_packs_that_are_none_write_nothing_of_ours);
+    TEST(test_the_list_of_a_pack_has_hashes);
+    TEST(test_the_list_of_an_old_pack_is_hashed);
     return TEST_END();
 }

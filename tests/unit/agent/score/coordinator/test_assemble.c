@@ -139,7 +139,7 @@ static void test_rows_come_in_the_inputs_order(void) {
             store_all(&journal);
         }
     }
-    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", NULL, &err), &err);
     check_rows(output, texts);
     /* A second result changes nothing, a PARTIAL yields, a void result is gone. */
     add(&journal, output, COMMIT_DONE, 0, "b");
@@ -150,12 +150,12 @@ static void test_rows_come_in_the_inputs_order(void) {
     store_all(&journal);
     texts[1] = texts[4] = "b";
     texts[3] = NULL;
-    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", NULL, &err), &err);
     check_rows(output, texts);
     journal_release(&journal);
     /* The same commits give the same bytes, whichever coordinator assembles them. */
     open_journal(output, &journal);
-    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", NULL, &err), &err);
     check_rows(output, texts);
     journal_release(&journal);
     /* A job that is run anew ignores what another job gave up. */
@@ -164,7 +164,7 @@ static void test_rows_come_in_the_inputs_order(void) {
         texts[i] = i % 10 == 1 && i > 1 ? NULL : texts[i];
     }
     open_journal(output, &journal);
-    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", NULL, &err), &err);
     check_rows(output, texts);
     journal_release(&journal);
     job.uid = "uid-1";
@@ -180,7 +180,7 @@ static void test_what_is_gone_is_told(void) {
     }
     store_all(&journal);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
-    CHECK_INT(assemble_rows(&journal, "rows.txt", &err), -1);
+    CHECK_INT(assemble_rows(&journal, "rows.txt", NULL, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK_INT(journal.broken_count, (CELLS + 2) / 3);
     error_clear(&err);

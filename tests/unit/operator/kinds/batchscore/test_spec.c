@@ -335,7 +335,7 @@ static void test_code_of_a_command(void) {
          "{\"folders\":[\"code/a.py\",\"code\"]}"},
         {"[sh, -c, 'cd $(code)/src; python3 a.py --net=$(in)/net.onnx']",
          "{\"files\":[\"in/net.onnx\"],\"folders\":[\"code/src\"]}"},
-        {"[$(in)/tool, $(out)/log]", "{\"files\":[\"in/tool\",\"out/log\"]}"},
+        {"[$(in)/tool, $(out), $(out)/log]", "{\"files\":[\"in/tool\",\"out/log\"]}"},
         {"[score, $$(code)/a, $(none)/b, $(codes/c, $(scratch)/d, $(code)d, $(code)/../e]", NULL},
         {"[score, $$$(code)/a]", "{\"folders\":[\"code/a\"]}"},
     };

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/run_result.h"
+
+#include "agent/result/envelope.h"
+#include "agent/result/result_file.h"
+#include "lib/digest.h"
+#include "lib/time/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static json_t *count_json(const struct ledger_count *count) {
+    return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)count->total, "done",
+                     (json_int_t)count->done, "failed", (json_int_t)count->failed, "retried",
+                     (json_int_t)count->retried);
+}
+
+static void add_time(json_t *tree, const char *name, int64_t wall_ms) {
+    char text[21];
+    clock_format(wall_ms, text);
+    json_object_set_new(tree, name, json_string(text));
+}
+
+/* What was run: the manifest as it was accepted, without values of variables (job.h). */
+static void add_manifest(const struct job *job, json_t *tree) {
+    json_object_set_new(tree, "kind", json_string("BatchScore"));
+    json_object_set_new(tree, "name", json_string(job->name));
+    json_object_set_new(tree, "uid", json_string(job->uid));
+    json_object_set_new(tree, "run", json_string(job->run));
+    if (job->manifest) {
+        AUTO(text_freep) char *text = tree_canonical(job->manifest);
+        char hex[65];
+        digest_sha256(text, strlen(text), hex);
+        json_object_set(tree, "apiVersion", json_object_get(job->manifest, "apiVersion"));
+        json_object_set(tree, "namespace", tree_get(job->manifest, "metadata.namespace"));
+        json_object_set(tree, "manifest", job->manifest);
+        json_object_set_new(tree, "manifestSHA256", json_string(hex));
+    }
+}
+
+/* This program's own file; its images are in the manifest, or known to the cluster. */
+static void add_program(const struct job *job, json_t *tree) {
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    AUTO(fd_closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    AUTO(text_freep) char *piece = x_malloc(1 << 20);
+    char hex[65];
+    ssize_t got;
+    while (fd >= 0 && (got = read(fd, piece, 1 << 20)) > 0) {
+        digest_add(digest, piece, (size_t)got);
+    }
+    digest_end(TAKE(digest), hex);
+    json_t *program = json_pack("{s:s, s:s}", "version", WINDLASS_VERSION, "sha256", hex);
+    json_object_set_new(tree, "program", program);
+    json_object_set(tree, "images", job->images);
+}
+
+static void add_input(const struct run_result *result, json_t *tree) {
+    json_object_set_new(tree, "input",
+                        json_pack("{s:I, s:s}", "items", (json_int_t)result->prepared->items,
+                                  "sha256", result->prepared->input_sha256));
+}
+
+/* Files of the job that lie below its output without being made by it, such as logs, which grow
+ * while processes still run, or the list of the input. */
+static void add_apart(const struct job *job, json_t *tree) {
+    static const char *const fields[] = {"logs.path",        "input.video.path",
+                                         "input.files.path", "input.files.manifest",
+                                         "input.table.path", "input.npy.path",
+                                         "scorer.onnx.path", "scorer.onnx.postprocess.labels",
+                                         "trigger.path"};
+    size_t length = strlen(job->output);
+    json_t *list = json_array();
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        const char *path = tree_text(job->spec, fields[i], "");
+        if (text_starts(path, job->output) && path[length] == '/' && path[length + 1]) {
+            json_array_append_new(list, json_string(path + length + 1));
+        }
+    }
+    json_object_set_new(tree, "apart", list);
+}
+
+/* Of a report that the storage refuses for good nothing is said, as in summary.json. */
+static bool is_left_out(const struct error *why) {
+    return why->kind == ERROR_NOT_FOUND || why->kind == ERROR_INVALID || why->kind == ERROR_DENIED;
+}
+
+/* The reports are read once more: most are small, and this is what the storage has. */
+static int add_reports(const struct run_result *result, json_t *tree, struct error *err) {
+    static const char *const names[] = {SUMMARY_NAME, "report.html", "mini_batches.csv",
+                                        "workers.csv", "failed.jsonl"};
+    json_t *reports = json_array();
+    json_object_set_new(tree, "reports", reports);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct error why = {0};
+        char hex[65];
+        int64_t size = 0;
+        if (output_lines_hash(result->prepared->output, names[i], &size, hex, &why) == 0) {
+            json_array_append_new(reports, result_file_entry(names[i], size, hex));
+        } else if (!is_left_out(&why) || i == 0) {
+            *err = why;
+            return -1;
+        }
+        if (i == 0 && strcmp(hex, result->summary->sha256) != 0) {
+            return error_set(err, ERROR_GONE, "another coordinator has ended this run");
+        }
+    }
+    return 0;
+}
+
+static json_t *result_json(const struct run_result *result) {
+    const struct prepared_job *prepared = result->prepared;
+    struct ledger_counts counts = ledger_counts(result->summary->ledger);
+    json_t *tree = json_pack("{s:i}", "windlass", RESULT_FORMAT);
+    add_manifest(result->job, tree);
+    add_program(result->job, tree);
+    add_input(result, tree);
+    json_object_set(tree, "files", prepared->files);
+    json_object_set_new(tree, "counts",
+                        json_pack("{s:o, s:o}", "items", count_json(&counts.items), "miniBatches",
+                                  count_json(&counts.batches)));
+    add_time(tree, "started", result->summary->started_wall_ms);
+    add_time(tree, "completed", result->summary->completed_wall_ms);
+    if (prepared->made_files) {
+        json_object_set(tree, "outputs", prepared->made_files);
+    } else {
+        json_object_set_new(tree, "outputs", json_array());
+    }
+    json_object_set(tree, "list", prepared->made_list);
+    add_apart(result->job, tree);
+    return tree;
+}
+
+static int write_envelope(const struct run_result *result, const json_t *tree, const char *text,
+                          struct error *err) {
+    struct store *output = result->prepared->output;
+    if (!result->prepared->key) {
+        return store_remove(output, RESULT_ENVELOPE_NAME, err);
+    }
+    AUTO(text_freep) char *line = envelope_make(text, strlen(text), tree, result->prepared->key);
+    return store_put(output, RESULT_ENVELOPE_NAME, line, strlen(line), STORE_REPLACE, err);
+}
+
+int run_result_write(const struct run_result *result, struct error *err) {
+    AUTO(tree_freep) json_t *tree = result_json(result);
+    if (add_reports(result, tree, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *dumped = json_dumps(tree, JSON_INDENT(2));
+    AUTO(text_freep) char *text = x_printf("%s\n", dumped);
+    return write_envelope(result, tree, text, err) < 0
+               ? -1
+               : store_put(result->prepared->output, RESULT_NAME, text, strlen(text), STORE_REPLACE,
+                           err);
+}
+
+int run_result_remove(struct store *output, struct error *err) {
+    return store_remove(output, RESULT_NAME, err) < 0
+               ? -1
+               : store_remove(output, RESULT_ENVELOPE_NAME, err);
+}

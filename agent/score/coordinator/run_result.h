@@ -1,0 +1,21 @@
+/* run_result.h: writes OUTPUT/result.json (agent/result/result_file.h) and, with a signing key, its
+ * signed statement (envelope.h), when a job has succeeded: last, after everything that they name.
+ * For the coordinator. */
+#pragma once
+
+#include "agent/score/coordinator/prepared.h"
+#include "agent/score/coordinator/summary.h"
+#include "lib/signature.h"
+
+struct run_result {
+    const struct job *job;
+    const struct prepared_job *prepared; /* with what assemble has left there */
+    const struct summary *summary;       /* as it was written */
+};
+
+/* GONE: summary.json is another coordinator's, which has ended this run: nothing was written. Else
+ * the store's error: result.json does not exist then. */
+/* Signed with prepared->key, if there is one. */
+NODISCARD int run_result_write(const struct run_result *result, struct error *err);
+/* A run that has work left has no result; an earlier one's must not remain. */
+NODISCARD int run_result_remove(struct store *output, struct error *err);
