@@ -5,7 +5,7 @@
 #include "agent/commands/pod_command.h"
 #include "agent/commands/program.h"
 #include "agent/commands/register.h"
-#include "agent/commands/verify.h"
+#include "agent/commands/verification.h"
 
 #include <stddef.h>
 
@@ -19,7 +19,8 @@ static const struct program_command commands[] = {
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"register", register_command, "copies the best model of a Sweep into a registry"},
     {"install", install_command, "copies windlass-shim into a folder, for containers of any image"},
-    {"verify", verify_command, "compares an output with its result.json, for windlass verify"},
+    {"verify", verification_command,
+     "compares an output with its result.json, for windlass verify"},
     {"model", model_command, "checks, runs, tests, times and makes ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
 };

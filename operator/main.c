@@ -7,9 +7,9 @@
 #include "operator/commands/explain.h"
 #include "operator/commands/import.h"
 #include "operator/commands/logs.h"
+#include "operator/commands/output/integrity.h"
 #include "operator/commands/run.h"
 #include "operator/commands/status.h"
-#include "operator/commands/verify.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "run a job on this machine", run_command},
-    {"verify", "check that an output is whole, unchanged, and who signed it", verify_command},
+    {"verify", "check that an output is whole, unchanged, and who signed it", integrity_command},
     {"check", "check a manifest, as a cluster would", check_command},
     {"status", "show the progress of a cluster's jobs, and why pods do not run", status_command},
     {"logs", "print the logs of a job's pods", logs_command},

@@ -115,8 +115,13 @@ static int take_piece(struct reading *reading, const char *piece, size_t size, s
 
 typedef int take_bytes(void *context, const char *data, size_t size, struct error *err);
 
+struct taker {
+    take_bytes *take; /* NULL: the bytes are only hashed */
+    void *context;
+};
+
 /* Reads an object as it is at the beginning, with its hash. */
-static int read_object(struct store *store, const char *name, take_bytes *take, void *context,
+static int read_object(struct store *store, const char *name, const struct taker *taker,
                        int64_t *ret_size, char ret_sha256[static 65], struct error *err) {
     struct store_info info;
     if (store_stat(store, name, &info, err) < 0) {
@@ -136,7 +141,7 @@ static int read_object(struct store *store, const char *name, take_bytes *take, 
                              store_path(store), name);
         }
         digest_add(digest, piece, got);
-        if (take && take(context, piece, got, err) < 0) {
+        if (taker && taker->take(taker->context, piece, got, err) < 0) {
             return -1;
         }
         at += (int64_t)got;
@@ -155,8 +160,8 @@ int output_lines_read(struct store *store, const char *name, output_lines_each *
     AUTO(text_freep) char *path = x_printf("%s/%s", store_path(store), name);
     struct reading reading = {.path = path, .each = each, .context = context};
     buffer_init(&reading.rest, OUTPUT_LINE_MAX);
-    int result = read_object(store, name, on_bytes, &reading, &reading.sum.size_bytes,
-                             reading.sum.sha256, err);
+    struct taker taker = {on_bytes, &reading};
+    int result = read_object(store, name, &taker, &reading.sum.size_bytes, reading.sum.sha256, err);
     if (result == 0 && reading.rest.size > 0) {
         result = error_set(err, ERROR_INVALID, "%s: its last line has no end", path);
     }
@@ -169,7 +174,7 @@ int output_lines_read(struct store *store, const char *name, output_lines_each *
 
 int output_lines_hash(struct store *store, const char *name, int64_t *ret_size_bytes,
                       char ret_sha256[static 65], struct error *err) {
-    return read_object(store, name, NULL, NULL, ret_size_bytes, ret_sha256, err);
+    return read_object(store, name, NULL, ret_size_bytes, ret_sha256, err);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */

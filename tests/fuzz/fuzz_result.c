@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The public half of a key that nobody has; any will do. */
+/* The public half of a key that is of no use; any will do. */
 static const char public_key[] = "-----BEGIN PUBLIC KEY-----\n"
                                  "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n"
                                  "-----END PUBLIC KEY-----\n";
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         (void)result_file_completes(text, size, "0123456789abcdef", text, size);
     }
     if (envelope_check(text, size, key, "00", &unsigned_why) == 0) {
-        abort(); /* nobody can sign for this key */
+        abort(); /* such a signature cannot be found */
     }
     free(text);
     return 0;

@@ -443,7 +443,7 @@ static int join_parts(struct prepared_job *prepared, const struct job *job, stru
                : hash_outputs(prepared, job, outputs, err);
 }
 
-/* What result.json will say of the outputs. */
+/* What result.json needs to know about the outputs. */
 static int begin_made(struct prepared_job *prepared, struct error *err) {
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);

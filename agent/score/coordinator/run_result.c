@@ -63,8 +63,8 @@ static void add_input(const struct run_result *result, json_t *tree) {
                                   "sha256", result->prepared->input_sha256));
 }
 
-/* Files of the job that lie below its output without being made by it, such as logs, which grow
- * while processes still run, or the list of the input. */
+/* Files of the job below its output that it does not make, such as logs, which grow while processes
+ * still run, or the list of the input. */
 static void add_apart(const struct job *job, json_t *tree) {
     static const char *const fields[] = {"logs.path",        "input.video.path",
                                          "input.files.path", "input.files.manifest",

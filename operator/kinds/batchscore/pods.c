@@ -5,7 +5,6 @@
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/work.h"
-#include "operator/kinds/job/origin.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
@@ -85,9 +84,9 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     pod_add_field(environment, "POD_IP", "status.podIP");
     pod_add_value(environment, "WINDLASS_BIND", bind);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
-    origin_add(environment, &spec->job,
-               json_pack("{s:s, s:s}", "coordinator", spec->job.image, "worker",
-                         tree_text(spec->command, "image", spec->job.image)));
+    pod_add_origin(environment, &spec->job,
+                   json_pack("{s:s, s:s}", "coordinator", spec->job.image, "worker",
+                             tree_text(spec->command, "image", spec->job.image)));
     const json_t *resources = spec->coordinator.resources;
     json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
                             container(spec, "coordinate", environment,

@@ -9,6 +9,11 @@ void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
 /* The value is JSON, in which $(X) stays as it is. */
 void pod_add_tree(json_t *environment, const char *name, const json_t *tree);
+/* What a job's hub gets for result.json: WINDLASS_MANIFEST, the resource as it was accepted, and
+ * WINDLASS_IMAGES (role -> image; taken over); with spec.signingKey WINDLASS_SIGNING_KEY, by its
+ * Secret. Values of variables ("environment": {NAME: VALUE}, "env": [{"name", "value"}]) are left
+ * out, since people put secrets there; Secrets themselves are only named in a manifest. */
+void pod_add_origin(json_t *environment, const struct job_spec *spec, json_t *images_new);
 /* The value is a field of the pod: "status.podIP". */
 void pod_add_field(json_t *environment, const char *name, const char *path);
 /* The environment of every pod (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB,

@@ -86,7 +86,7 @@ check "a failed job has no result.json" [ ! -e "$work/data/swapped/result.json" 
 check "verify says so, with 2" [ "$(verdict swapped)" = "2$(cat "$work/said")" ]
 check "and whose output it is" grep -q 'job swapped is in work there or has not succeeded' "$work/said"
 echo x >"$work/data/plain/stale"
-check "a file of nobody is found" [ "$(verdict plain)" = "1 does not hold" ]
+check "a file of no run is found" [ "$(verdict plain)" = "1 does not hold" ]
 check "and named" grep -q '^not made by this run *stale$' "$work/said"
 check "it may be allowed" [ "$(verdict plain --allow-extra)" = "0 holds" ]
 rm "$work/data/plain/stale"

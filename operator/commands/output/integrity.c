@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/verify.h"
+#include "operator/commands/output/integrity.h"
 
 #include "lib/file.h"
 #include "operator/commands/cli_command.h"
@@ -45,7 +45,7 @@ static int run(void *context, const struct option_list *words, int *ret_code UNU
     return error_from_errno(err, errno, "cannot run %s", agent);
 }
 
-int verify_command(int argc, char **argv) {
+int integrity_command(int argc, char **argv) {
     struct request request = {0};
     static const struct command_help help = {
         .usage = "windlass verify OUTPUT [options]",
@@ -67,8 +67,8 @@ int verify_command(int argc, char **argv) {
         {"key", 0, OPTION_TEXT, "FILE",
          "The public key, PEM: without a valid signature of it the output does not hold.",
          &request.key},
-        {"allow-extra", 0, OPTION_FLAG, NULL,
-         "Files that this run has not made may lie beside its own.", &request.allows_extra},
+        {"allow-extra", 0, OPTION_FLAG, NULL, "Files that this run has not made may be there.",
+         &request.allows_extra},
         {"output", 'o', OPTION_TEXT, "FORMAT", "json: the verdict as JSON.", &request.format},
         {"stores", 0, OPTION_TEXT, "DIR",
          "For az://: the folder of the accounts' keys (WINDLASS_STORES_FOLDER).", &request.stores},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/commands/verify.h"
+#include "agent/commands/verification.h"
 
 #include "agent/job.h"
 #include "agent/result/envelope.h"
@@ -260,7 +260,7 @@ static void release(struct checking *checking) {
     free(checking->scratch_folder);
 }
 
-int verify_command(int argc, char **argv) {
+int verification_command(int argc, char **argv) {
     struct checking checking = {.is_terminal = isatty(STDERR_FILENO)};
     static const struct command_help help = {
         .usage = "windlass-agent verify OUTPUT [options]",
@@ -272,7 +272,7 @@ int verify_command(int argc, char **argv) {
     const struct option options[] = {
         {"key", 0, OPTION_TEXT, "FILE", "The public key of the signature, PEM.",
          &checking.key_path},
-        {"allow-extra", 0, OPTION_FLAG, NULL, "Files that this run has not made are no fault.",
+        {"allow-extra", 0, OPTION_FLAG, NULL, "Files that this run has not made may be there.",
          &checking.allows_extra},
         {"output", 'o', OPTION_TEXT, "FORMAT", "json: the verdict as JSON.", &checking.format},
         {0},

@@ -1,5 +1,0 @@
-/* verify.h: `windlass-agent verify OUTPUT`, which `windlass verify` starts: does an output hold
- * what its result.json says (agent/result/verify.h), and who signed that? */
-#pragma once
-
-int verify_command(int argc, char **argv);
