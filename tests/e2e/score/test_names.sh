@@ -82,7 +82,7 @@ run twice '{path: data/in, manifest: data/list.txt}'
 out=$work/data/twice
 check "a name that is listed twice" failed fine 'has the name of that of an item before it: list it once'
 check "and a listed link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
-check "the others are scored, once" [ "$code $(made)" = "0 ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./summary.json " ]
+check "the others are scored, once" [ "$code $(made)" = "0 ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
 check "and none is tried again" [ "$(jq -r ".items.done, .items.failed, .items.retried" "$out/summary.json" | xargs)" = "3 2 0" ]
 mkdir -p "$work/data/upper" "$work/data/folded/.windlass"
 for name in A.txt a.txt b.txt; do echo "$name" >"$work/data/upper/$name"; done
