@@ -3,6 +3,7 @@
 
 #include "agent/data/video/video_cursor.h"
 #include "agent/data/video/video_sound.h"
+#include "agent/data/video/video_subtitles.h"
 #include "agent/data/video/video_tracks.h"
 #include "agent/data/video/video_write.h"
 #include "lib/digest.h"
@@ -21,12 +22,13 @@ static const AVRational MILLISECONDS = {1, 1000};
 
 /* A track of the input on its way to the output. Times are in units of its own time base. */
 struct track {
-    int to;                    /* output stream, -1: left out */
-    struct video_sound *sound; /* not NULL: it is encoded again */
-    int64_t raw;               /* the last packet's dts, as in the input */
-    int64_t end;               /* and its end in the output, before the origin is subtracted */
-    int64_t shift;             /* what is added to this section's times */
-    int64_t sections;          /* that began so far */
+    int to;                            /* output stream, -1: left out */
+    struct video_sound *sound;         /* not NULL: it is encoded again */
+    struct video_subtitles *subtitles; /* likewise */
+    int64_t raw;                       /* the last packet's dts, as in the input */
+    int64_t end;      /* and its end in the output, before the origin is subtracted */
+    int64_t shift;    /* what is added to this section's times */
+    int64_t sections; /* that began so far */
 };
 
 struct output {
@@ -56,6 +58,7 @@ static void output_release(struct output *output) {
     free(output->temporary);
     for (unsigned i = 0; i < output->track_count; i++) {
         video_sound_free(output->tracks[i].sound);
+        video_subtitles_free(output->tracks[i].subtitles);
     }
     free(output->tracks);
     free(output->last_dts);
@@ -87,9 +90,12 @@ static int add_stream(struct output *output, const AVCodecParameters *codec, AVR
 static int add_encoded(struct output *output, struct track *track, const AVStream *stream,
                        struct error *err) {
     AVCodecParameters *codec = avcodec_parameters_alloc();
-    int result = video_sound_open(stream, &track->sound, err);
+    bool is_sound = stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    int result = is_sound ? video_sound_open(stream, &track->sound, err)
+                          : video_subtitles_open(stream, &track->subtitles, err);
     if (result == 0) {
-        const AVCodecContext *encoder = video_sound_encoder(track->sound);
+        const AVCodecContext *encoder = is_sound ? video_sound_encoder(track->sound)
+                                                 : video_subtitles_encoder(track->subtitles);
         (void)avcodec_parameters_from_context(codec, encoder);
         track->to = add_stream(output, codec, encoder->time_base, err);
     }
@@ -314,6 +320,12 @@ static int write_encoded(struct output *output, struct track *track, const AVPac
     return result;
 }
 
+static int write_subtitles(struct output *output, struct track *track, const AVPacket *packet,
+                           AVRational base, struct error *err) {
+    int result = video_subtitles_convert(track->subtitles, packet, output->encoded, err);
+    return result > 0 ? write_packet(output, output->encoded, track->to, base, err) : result;
+}
+
 static int write_side(struct output *output, const struct video_index *index, struct error *err) {
     AVPacket *packet = output->side;
     AVRational base = output->input.format->streams[packet->stream_index]->time_base;
@@ -321,8 +333,9 @@ static int write_side(struct output *output, const struct video_index *index, st
     int64_t origin = av_rescale_q(output->origin, video_rational(index->time_base), base);
     packet->dts -= origin;
     packet->pts -= origin;
-    int result = track->sound ? write_encoded(output, track, packet, err)
-                              : write_packet(output, packet, track->to, base, err);
+    int result = track->sound       ? write_encoded(output, track, packet, err)
+                 : track->subtitles ? write_subtitles(output, track, packet, base, err)
+                                    : write_packet(output, packet, track->to, base, err);
     return result < 0 ? -1 : next_side(output, index, err);
 }
 

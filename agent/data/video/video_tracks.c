@@ -2,6 +2,7 @@
 #include "agent/data/video/video_tracks.h"
 
 #include "agent/data/video/video_sound.h"
+#include "agent/data/video/video_subtitles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,19 @@ static void plan_subtitles(struct video_tracks *tracks, const struct video_file 
                            unsigned index) {
     if (fits(file, tracks->format, file->format->streams[index])) {
         tracks->fates[index] = TRACK_COPIED;
+        return;
+    }
+    struct video_subtitles *subtitles = NULL;
+    struct error unsuited = {0};
+    enum AVCodecID codec = file->format->streams[index]->codecpar->codec_id;
+    if (strcmp(tracks->format, "mp4") == 0 &&
+        video_subtitles_open(file->format->streams[index], &subtitles, &unsuited) == 0) {
+        video_subtitles_free(subtitles);
+        tracks->fates[index] = TRACK_ENCODED;
+        if (codec == AV_CODEC_ID_ASS || codec == AV_CODEC_ID_SSA) {
+            lose_track(tracks, file, index,
+                       "their words are kept, their places and styles are not");
+        }
         return;
     }
     AUTO(text_freep)

@@ -17,7 +17,7 @@ enum tracks_choice {
 enum track_fate {
     TRACK_LEFT_OUT,
     TRACK_COPIED,
-    TRACK_ENCODED /* sound that no container takes, as AAC */
+    TRACK_ENCODED /* sound that no container takes, as AAC; texts in MP4, as mov_text */
 };
 
 struct video_tracks {
