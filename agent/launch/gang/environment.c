@@ -213,6 +213,9 @@ static void set_mpi(const struct launch_context *context, struct launch_variable
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         set_default(variables, rows[i][0], rows[i][1]);
     }
+    if (context->is_trainer) { /* without it no rank's end is known, and no training succeeds */
+        launch_variable_set(variables, "OMPI_MCA_orte_fork_agent", "%s", rank);
+    }
     if (context->forbids_memory_reads) { /* otherwise Open MPI 4 tries it for every message, and
                                logs an error each time */
         set_default(variables, "OMPI_MCA_btl_vader_single_copy_mechanism", "none");

@@ -19,6 +19,7 @@ struct gang *gang_new(const struct gang_options *options) {
     gang->quorum_since_ms = gang->notice_until_ms = gang->first_call_ms = -1;
     gang->failure = gang->last_failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;
+    gang->command_ended_ms = -1;
     gang->end = &gang->first;
     return gang;
 }
@@ -29,6 +30,7 @@ void gang_free(struct gang *gang) {
     }
     gang_release_actions(gang);
     free(gang->ranks);
+    gang_proof_free(gang->proof);
     free(gang);
 }
 
@@ -169,6 +171,15 @@ static void handle_known(struct gang *gang, const struct gang_event *event, int6
     case GANG_EVENT_SUSPENDED:
         gang_suspended(gang, event);
         break;
+    case GANG_EVENT_RANK_STARTED:
+    case GANG_EVENT_RANK_ENDED:
+    case GANG_EVENT_SPAWNED:
+    case GANG_EVENT_SPAWN_ENDED:
+        gang_rank_reported(gang, event);
+        break;
+    case GANG_EVENT_CHECKED:
+        gang_checked(gang, event, now_ms);
+        break;
     case GANG_EVENT_FATAL:
         why.cause = GANG_CAUSE_FATAL;
         gang_fail_round(gang, &why, event->detail, now_ms);
@@ -202,6 +213,7 @@ void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
                                .uncounted_restarts = gang->uncounted_restarts,
                                .last_failure = gang->last_failure,
                                .lost = gang->lost};
+    gang_known_by(gang, &facts);
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         facts.registered += member->is_connected;

@@ -13,26 +13,33 @@
  * (gang_table.h), which fixes ranks and addresses.
  *
  *   GATHERING -> CONFIGURING -> RUNNING -> STOPPING -> BACKOFF -> GATHERING ...
- *                     |            |           |
- *                     v            v           v
- *                  STOPPING     FINISHED    FINISHED
+ *                     |         |    |         |
+ *                     v         |    v         v
+ *                  STOPPING     | CHECKING  FINISHED
+ *                               v    |
+ *                          FINISHED <+ (or STOPPING)
  *
- * RUNNING -> FINISHED is success: all ranks, or the command that starts them, exited with 0
- * (GANG_EVENT_EXITED). STOPPING -> FINISHED: no further round is allowed. Any state becomes
- * FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub exists.
+ * RUNNING -> FINISHED is success: all processes exited with 0, each reported by its pod
+ * (GANG_EVENT_EXITED). Where a command starts the ranks (mpirun), its 0 alone is no success: the
+ * ranks that are known must have ended with 0 (GANG_EVENT_RANK_ENDED, gang_proof.h), within
+ * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub checks
+ * what is stored first (CHECKING). STOPPING -> FINISHED: no further round is allowed. Any state
+ * becomes FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub
+ * exists.
  *
  * Progress: a round has made progress when at least two HEARTBEATs brought a changed number
  * (gang_event.progress; the first may only show that a rank has started), or when it has run for
  * GANG_STABLE_MS. */
 #pragma once
 
+#include "agent/launch/gang/gang_cause.h"
 #include "agent/launch/gang/gang_event.h"
+#include "agent/launch/gang/gang_proof.h"
 
 enum {
     GANG_MEMBERS_MAX = 1000,
     GANG_ROUND_BITS = 20,
     GANG_INCARNATION_MAX = 64, /* bytes, NUL included */
-    GANG_DETAIL_MAX = 512,     /* bytes of gang_failure.detail, NUL included */
     GANG_CODE_NOT_FOUND = 127, /* code of GANG_EVENT_FATAL: the command does not exist */
 
     /* A member is lost when it has no connection for GANG_LOST_MS, does not answer STOP
@@ -46,6 +53,8 @@ enum {
      * ranks (mpirun) only after GANG_EXPLAIN_COMMAND_MS. */
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
+
+    GANG_CHECK_MS = 600000, /* for CHECKED; else the round has failed */
 
     GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
     GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms that launch_job.c sets for users'
@@ -61,24 +70,13 @@ enum {
     GANG_STABLE_MS = 60000, /* a round that ran this long has made progress */
 };
 
-/* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
-enum gang_cause {
-    GANG_CAUSE_NONE,
-    GANG_CAUSE_DISRUPTION, /* a pod is being terminated, or was replaced by another one */
-    GANG_CAUSE_LOST,       /* a member is lost, or cannot reach another one */
-    GANG_CAUSE_MEMORY,     /* the kernel OOM-killed a process of the pod */
-    GANG_CAUSE_APP,        /* a rank or the command exited with another code than 0 */
-    GANG_CAUSE_HANG,       /* no rank made progress for hang_ms (code -1), or a rank exited because
-                              it received nothing from the others for that time (its code) */
-    GANG_CAUSE_FATAL,      /* permanent: another round would fail in the same way */
-};
-
 enum gang_state {
     GANG_STATE_GATHERING,   /* waits until enough members are connected and prepared */
     GANG_STATE_CONFIGURING, /* the members got the round's table; waits until all are ready */
     GANG_STATE_RUNNING,     /* the ranks run */
     GANG_STATE_STOPPING,    /* waits until nothing runs and the cause is known */
     GANG_STATE_BACKOFF,     /* waits before the next round */
+    GANG_STATE_CHECKING,    /* all ranks have ended with 0; waits until the result is checked */
     GANG_STATE_FINISHED,    /* the job has ended, or another hub has taken over */
 };
 
@@ -89,11 +87,14 @@ struct gang_options {
     int slots;                 /* ranks per member */
     int processes;             /* processes that START starts on each member; 0: one, on member 0,
                                   which starts the ranks itself (mpirun) */
-    int max_restarts;          /* counted ones; with more the job fails */
-    int64_t backoff_ms;        /* before a counted restart; doubles with each round without
-                                  progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
-                                  then 1 s, doubling with each further round without progress */
-    int64_t hang_ms;           /* 0: hangs are not detected */
+    /* Without processes: success needs a launch of all slots of the round (slots per member). */
+    bool needs_all_slots;
+    bool checks_result; /* success needs CHECKED with 0 */
+    int max_restarts;   /* counted ones; with more the job fails */
+    int64_t backoff_ms; /* before a counted restart; doubles with each round without
+                           progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
+                           then 1 s, doubling with each further round without progress */
+    int64_t hang_ms;    /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
      * 0: GANG_NOTICE_MS. */
@@ -104,13 +105,6 @@ struct gang_options {
     int counted_restarts, uncounted_restarts; /* under earlier hubs */
 };
 
-/* Why a round ended, and where. */
-struct gang_failure {
-    enum gang_cause cause;
-    int index, rank, code; /* -1: none or unknown */
-    char detail[GANG_DETAIL_MAX];
-};
-
 struct gang_facts {
     enum gang_state state;
     int64_t round;
@@ -119,6 +113,8 @@ struct gang_facts {
     int members;                              /* of the round */
     int counted_restarts, uncounted_restarts; /* earlier hubs' included */
     struct gang_failure last_failure;         /* of the last round that ended */
+    enum gang_proof_by proof_by;              /* FINISHED with 0: by what it is known, and ... */
+    int64_t proof_count;                      /* ... how many ranks, proxies, processes ended */
     /* The pods to replace: the lost members, or member 0 alone if most are lost, because then it
      * is the one that is cut off. Borrowed until the next gang_facts or gang_handle. */
     const int *lost;
@@ -143,8 +139,3 @@ bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret
  * anything. */
 int64_t gang_deadline_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
-
-/* As in GET /progress: "Disruption", "Lost", "Memory", "App", "Hang"; "Final" is the name of
- * FATAL, "" of NONE. */
-const char *gang_cause_name(enum gang_cause cause);
-bool gang_cause_is_counted(enum gang_cause cause);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang/gang.h"
+#include "agent/launch/gang/gang_cause.h"
 
 #include <assert.h>
 

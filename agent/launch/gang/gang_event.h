@@ -19,6 +19,11 @@ enum gang_event_kind {
     GANG_EVENT_OOM_KILLED,   /* the kernel OOM-killed a process there */
     GANG_EVENT_SUSPENDED, /* a process of the round is suspended (SIGSTOP), which explains a hang */
     GANG_EVENT_FATAL,     /* it failed, and would fail again in another round */
+    GANG_EVENT_RANK_STARTED, /* a rank of mpirun, or a proxy, starts there (gang_proof.h) */
+    GANG_EVENT_RANK_ENDED,   /* it has ended */
+    GANG_EVENT_SPAWNED,     /* a command of that member was passed on to another one (ssh, rsh.h) */
+    GANG_EVENT_SPAWN_ENDED, /* that other one has reported its end; it reports ranks before */
+    GANG_EVENT_CHECKED,     /* the hub has checked the stored result (CHECK); index: 0 */
 };
 
 struct gang_event {
@@ -31,12 +36,16 @@ struct gang_event {
     int64_t seen;     /* HELLO: the highest attempt of a hub that it has been connected to */
     bool is_prepared; /* HELLO */
     bool is_memory;   /* HELLO: the kernel OOM-killed the pod before this one, its agent included */
-    int rank;         /* HEARTBEAT, SUSPENDED, EXITED (-1: the command) */
-    int code;         /* EXITED: the exit code, or 128 + signal */
-    bool gives_up;    /* EXITED: the rank received nothing from the others for hang_ms */
-    int seconds;      /* LEAVING: time until its pod must have ended */
-    int64_t progress; /* HEARTBEAT: any number that differs if the rank made progress */
-    bool is_waiting;  /* HEARTBEAT: the rank waits for other ranks */
+    int rank;         /* HEARTBEAT, SUSPENDED, RANK_*, EXITED (-1: the command) */
+    int code;         /* EXITED, RANK_ENDED: the exit code, or 128 + signal; CHECKED: 0: whole */
+    const char *launch; /* RANK_STARTED, RANK_ENDED: as in gang_proof.h, like the next ones; else
+                           NULL */
+    int size;
+    bool is_proxy, is_told;
+    bool gives_up;      /* EXITED: the rank received nothing from the others for hang_ms */
+    int seconds;        /* LEAVING: time until its pod must have ended */
+    int64_t progress;   /* HEARTBEAT: any number that differs if the rank made progress */
+    bool is_waiting;    /* HEARTBEAT: the rank waits for other ranks */
     const char *detail; /* for people; NULL: none */
 };
 
@@ -46,6 +55,8 @@ enum gang_action_kind {
     GANG_ACTION_START,     /* all are ready: start the processes */
     GANG_ACTION_STOP,      /* end all processes of that round and earlier ones; answer STOPPED */
     GANG_ACTION_NOTICE,    /* tell the programs that STOP follows within `seconds` */
+    GANG_ACTION_CHECK,     /* all ranks have ended with 0: check what they stored; CHECKED follows
+                              for the same round */
     GANG_ACTION_FINISH,    /* once: the job has ended with `code` */
     GANG_ACTION_STEP_DOWN, /* once: a newer hub exists; kill what runs in this pod and exit with 3
                             */

@@ -13,9 +13,9 @@
 enum { BYTES_MAX = 1 << 20, SLOTS_MAX = 1024, PORT_MAX = 65535 };
 
 static const char *const type_names[] = {
-    "ack",     "hello",   "prepared", "failed",    "ready",  "exited", "stopped", "beat",
-    "leaving", "figures", "reports",  "unreached", "halted", "spawn",  "ended",   "kill",
-    "welcome", "table",   "go",       "stop",      "notice", "done"};
+    "ack",  "hello",   "prepared", "failed",  "ready",     "started", "exited", "stopped",
+    "beat", "leaving", "figures",  "reports", "unreached", "halted",  "spawn",  "ended",
+    "kill", "welcome", "table",    "go",      "stop",      "notice",  "done"};
 static_assert(ARRAY_LEN(type_names) == GANG_MESSAGE_TYPES, "a name for each type");
 
 void gang_message_release(struct gang_message *message) {
@@ -44,6 +44,7 @@ static const struct field {
     TEXT("incarnation", incarnation),
     TEXT("address", address),
     TEXT("hub", hub),
+    TEXT("launch", launch),
     TEXT("words", detail),
     INTEGER("index", index, 0, GANG_MEMBERS_MAX - 1),
     INTEGER("slots", slots, 0, SLOTS_MAX),
@@ -51,6 +52,7 @@ static const struct field {
     INTEGER("reach", connectivity_port, 0, PORT_MAX),
     INTEGER("rank", rank, -1, 1 << 20),
     INTEGER("code", code, -1, 1 << 20),
+    INTEGER("size", size, 0, GANG_LAUNCH_RANKS_MAX),
     INTEGER("seconds", seconds, 0, 1 << 20),
     LONG("attempt", attempt),
     LONG("seen", seen),
@@ -61,6 +63,8 @@ static const struct field {
     YES("prepared", is_prepared),
     YES("memory", is_memory),
     YES("waiting", is_waiting),
+    YES("proxy", is_proxy),
+    YES("told", is_told),
 #undef TEXT
 #undef LONG
 #undef INTEGER

@@ -4,6 +4,7 @@
  * are always of the same version. */
 #pragma once
 
+#include "agent/launch/gang/gang_proof.h"
 #include "agent/launch/gang/gang_table.h"
 
 enum { GANG_MESSAGE_NAME_MAX_BYTES = 63, GANG_MESSAGE_DETAIL_MAX = 511 };
@@ -20,7 +21,10 @@ enum gang_message_type {
     GANG_MESSAGE_PREPARED,    /* spec.prepare has succeeded */
     GANG_MESSAGE_FAILED,      /* a permanent failure [code detail] */
     GANG_MESSAGE_READY,       /* ready to start the round [round] */
-    GANG_MESSAGE_EXITED,      /* a process has ended [round rank code is_memory detail] */
+    GANG_MESSAGE_STARTED,     /* a rank of mpirun starts, or a proxy (gang_proof.h) [round launch
+                                 rank size is_proxy] */
+    GANG_MESSAGE_EXITED,      /* a process has ended [round rank code is_memory detail; of one that
+                                 STARTED also launch size is_proxy is_told] */
     GANG_MESSAGE_STOPPED,     /* nothing of the round runs any more [round] */
     GANG_MESSAGE_HEARTBEAT,   /* [rank progress is_waiting] */
     GANG_MESSAGE_LEAVING,     /* this pod terminates [seconds] */
@@ -68,6 +72,9 @@ struct gang_message {
     int rank, code, seconds;
     bool is_memory; /* EXITED: OOM-killed; HELLO: its predecessor was */
     bool is_waiting;
+    bool is_proxy, is_told;
+    char launch[GANG_LAUNCH_NAME_MAX];
+    int size;
     int64_t progress;
     char detail[GANG_MESSAGE_DETAIL_MAX + 1]; /* for people */
     int64_t id;

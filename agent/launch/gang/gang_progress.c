@@ -13,7 +13,7 @@ static const char *state_name(const struct gang_progress *progress) {
     if (progress->is_finished) {
         return progress->code == 0 ? "Succeeded" : "Failed";
     }
-    if (facts->state == GANG_STATE_RUNNING) {
+    if (facts->state == GANG_STATE_RUNNING || facts->state == GANG_STATE_CHECKING) {
         return "Running";
     }
     if (facts->state == GANG_STATE_STOPPING) { /* whether all start again is known only when the
@@ -63,7 +63,7 @@ void gang_progress_describe(const struct gang_failure *last,
     if (last->rank >= 0) {
         snprintf(who, sizeof who, ", rank %d", last->rank);
     }
-    if (last->cause == GANG_CAUSE_APP) {
+    if (last->cause == GANG_CAUSE_APP && last->code >= 0) {
         snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
                  signal_text(last->code));
     } else if (last->cause == GANG_CAUSE_HANG) {
@@ -107,7 +107,14 @@ json_t *gang_progress_json(const struct gang_progress *progress) {
     json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
                              "registered", facts->registered, "prepared", facts->prepared,
                              "restarts", restarts(facts));
-    bool waits = facts->state != GANG_STATE_RUNNING && facts->state != GANG_STATE_STOPPING;
+    if (progress->is_finished && !progress->code) {
+        json_object_set_new(tree, "proof",
+                            json_pack("{s:s, s:I, s:s*}", "by", gang_proof_by_name(facts->proof_by),
+                                      "count", (json_int_t)facts->proof_count, "modelSHA256",
+                                      progress->model_sha256));
+    }
+    bool waits = facts->state != GANG_STATE_RUNNING && facts->state != GANG_STATE_STOPPING &&
+                 facts->state != GANG_STATE_CHECKING;
     if (progress->is_finished && progress->code) {
         json_object_set_new(tree, "reason", json_string(reason_name(&facts->last_failure)));
     }

@@ -10,7 +10,8 @@ struct gang_progress {
     int workers;  /* spec.workers */
     bool has_run; /* a round was started */
     bool is_finished;
-    int code; /* is_finished: the job's exit code */
+    int code;                 /* is_finished: the job's exit code */
+    const char *model_sha256; /* of a training's result, as it was checked; NULL: none */
 };
 
 enum { GANG_PROGRESS_TEXT_MAX = GANG_DETAIL_MAX + 200 /* bytes, NUL included */ };

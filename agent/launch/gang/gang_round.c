@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void enter(struct gang *gang, enum gang_state state, int64_t now_ms) {
+void gang_enter(struct gang *gang, enum gang_state state, int64_t now_ms) {
     gang->state = state;
     gang->since_ms = now_ms;
     gang->quorum_since_ms = -1;
 }
 
-static void finish(struct gang *gang, int code, int64_t now_ms) {
-    enter(gang, GANG_STATE_FINISHED, now_ms);
+void gang_finish(struct gang *gang, int code, int64_t now_ms) {
+    gang_enter(gang, GANG_STATE_FINISHED, now_ms);
     gang_queue_action(gang, GANG_ACTION_FINISH)->code = code;
 }
 
@@ -34,11 +34,14 @@ void gang_fail_round(struct gang *gang, const struct gang_failure *why, const ch
     bool is_better =
         failure->cause == GANG_CAUSE_NONE ||
         (!is_conclusive(failure) && (is_conclusive(why) || (failure->rank < 0 && why->rank >= 0)));
+    if (gang->state == GANG_STATE_CHECKING) {
+        return; /* nothing runs any more, so nothing can fail */
+    }
     if (!is_round && why->cause == GANG_CAUSE_FATAL) { /* `prepare` failed */
         gang->last_failure = *why;
         snprintf(gang->last_failure.detail, sizeof gang->last_failure.detail, "%s",
                  detail ? detail : "");
-        finish(gang, 1, now_ms);
+        gang_finish(gang, 1, now_ms);
         return;
     }
     if (gang->notice_until_ms >= 0) { /* a second failure: do not wait for a last checkpoint */
@@ -61,8 +64,7 @@ static void fail_by(struct gang *gang, enum gang_cause cause, int index, const c
     gang_fail_round(gang, &why, detail, now_ms);
 }
 
-/* While a member of the round is silent, another member's exit may be its fault. */
-static bool is_one_disconnected(const struct gang *gang) {
+bool gang_is_one_disconnected(const struct gang *gang) {
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         if (member->is_in_round && !member->is_connected && !member->is_lost) {
@@ -74,13 +76,13 @@ static bool is_one_disconnected(const struct gang *gang) {
 
 static bool is_failure_final(const struct gang *gang, int64_t now_ms) {
     return is_conclusive(&gang->failure) ||
-           (now_ms >= gang->failure_final_ms && !is_one_disconnected(gang));
+           (now_ms >= gang->failure_final_ms && !gang_is_one_disconnected(gang));
 }
 
 /* ---- the end of a round --------------------------------------------------------------------- */
 
 static void stop(struct gang *gang, int64_t now_ms) {
-    enter(gang, GANG_STATE_STOPPING, now_ms);
+    gang_enter(gang, GANG_STATE_STOPPING, now_ms);
     for (int i = 0; i < gang->options.workers; i++) {
         struct gang_member *member = &gang->members[i];
         if (member->is_in_round && member->running_round) {
@@ -127,7 +129,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     }
     if (cause == GANG_CAUSE_FATAL ||
         (is_counted && gang->counted_restarts >= gang->options.max_restarts)) {
-        finish(gang, 1, now_ms);
+        gang_finish(gang, 1, now_ms);
         return;
     }
     gang->counted_restarts += is_counted;
@@ -137,10 +139,25 @@ static void conclude(struct gang *gang, int64_t now_ms) {
         : gang->rounds_without_progress > 1 ? doubled(1000, gang->rounds_without_progress - 2)
                                             : 0;
     gang->backoff_until_ms = now_ms + pause_ms;
-    enter(gang, GANG_STATE_BACKOFF, now_ms);
+    gang_enter(gang, GANG_STATE_BACKOFF, now_ms);
 }
 
 /* ---- events of a running round -------------------------------------------------------------- */
+
+/* The pod of that rank: all pods of the round have the same number of ranks. -1: none. */
+static int index_of(const struct gang *gang, int rank) {
+    size_t members = 0, place = 0;
+    for (int i = 0; i < gang->options.workers; i++) {
+        members += gang->members[i].is_in_round;
+    }
+    for (int i = 0; rank >= 0 && members && i < gang->options.workers; i++) {
+        place += gang->members[i].is_in_round;
+        if (gang->members[i].is_in_round && (size_t)rank < gang->rank_count * place / members) {
+            return i;
+        }
+    }
+    return -1;
+}
 
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     if (event->round != gang->round ||
@@ -160,20 +177,22 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         return;
     }
     if (gang->options.processes == 0) {
-        if (event->rank < 0 && event->index == 0) {
-            finish(gang, 0, now_ms);
+        if (event->rank < 0 && event->index == 0 && gang->command_ended_ms < 0) {
+            gang->command_ended_ms = now_ms; /* gang_settle */
         }
         return;
     }
     if (event->rank >= 0 && (size_t)event->rank < gang->rank_count &&
-        !gang->ranks[event->rank].is_done) {
+        index_of(gang, event->rank) == event->index && !gang->ranks[event->rank].is_done) {
         gang->ranks[event->rank].is_done = true;
         gang->progressed_ms = now_ms;
         if (++gang->ranks_done == gang->rank_count) {
-            finish(gang, 0, now_ms);
+            gang_finish(gang, 0, now_ms);
         }
     }
 }
+
+/* ---- other events of a running round --------------------------------------------------------- */
 
 void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     if (gang->state != GANG_STATE_RUNNING || event->rank < 0) {
@@ -232,21 +251,6 @@ void gang_disconnected(struct gang *gang, int index, int64_t now_ms) {
     }
 }
 
-/* The pod of that rank: all pods of the round have the same number of ranks. -1: none. */
-static int index_of(const struct gang *gang, int rank) {
-    size_t members = 0, place = 0;
-    for (int i = 0; i < gang->options.workers; i++) {
-        members += gang->members[i].is_in_round;
-    }
-    for (int i = 0; rank >= 0 && members && i < gang->options.workers; i++) {
-        place += gang->members[i].is_in_round;
-        if (gang->members[i].is_in_round && (size_t)rank < gang->rank_count * place / members) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* Reported after STOP: a stopped process explains a hang better than silence does. */
 void gang_suspended(struct gang *gang, const struct gang_event *event) {
     struct gang_failure *failure = &gang->failure;
@@ -274,7 +278,7 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
     }
     gang->uncounted_restarts--;
     if (gang->counted_restarts >= gang->options.max_restarts) {
-        finish(gang, 1, now_ms);
+        gang_finish(gang, 1, now_ms);
     } else {
         gang->counted_restarts++;
     }
@@ -308,7 +312,12 @@ static int64_t hang_at_ms(const struct gang *gang) {
 }
 
 static void check_ranks(struct gang *gang, int64_t now_ms) {
-    if (now_ms >= hang_at_ms(gang)) {
+    if (gang->command_ended_ms >= 0) {
+        gang_settle(gang, now_ms);
+        if (gang->state != GANG_STATE_RUNNING) {
+            return;
+        }
+    } else if (now_ms >= hang_at_ms(gang)) {
         struct gang_failure why = {.cause = GANG_CAUSE_HANG, .code = -1};
         AUTO(text_freep)
         char *detail = x_printf("no rank made progress for %lld s (spec.restart.hangSeconds)",
@@ -351,11 +360,15 @@ static void configure(struct gang *gang, int count, int64_t now_ms) {
         gang->ranks[i].heartbeat_ms = -1;
     }
     gang->ranks_done = 0;
+    gang_proof_free(gang->proof);
+    gang->proof = gang_proof_new();
+    gang->open_spawns = 0;
+    gang->command_ended_ms = -1;
     gang->progress_count = 0;
     gang->notice_until_ms = -1;
     gang->failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;
-    enter(gang, GANG_STATE_CONFIGURING, now_ms);
+    gang_enter(gang, GANG_STATE_CONFIGURING, now_ms);
     gang_queue_action(gang, GANG_ACTION_CONFIGURE);
 }
 
@@ -401,7 +414,7 @@ static void await_ready(struct gang *gang, int64_t now_ms) {
     if (gang->failure.cause) {
         stop(gang, now_ms);
     } else if (missing == 0) {
-        enter(gang, GANG_STATE_RUNNING, now_ms);
+        gang_enter(gang, GANG_STATE_RUNNING, now_ms);
         gang->progressed_ms = now_ms;
         gang_queue_action(gang, GANG_ACTION_START);
     }
@@ -465,7 +478,12 @@ void gang_advance(struct gang *gang, int64_t now_ms) {
             break;
         case GANG_STATE_BACKOFF:
             if (now_ms >= gang->backoff_until_ms) {
-                enter(gang, GANG_STATE_GATHERING, now_ms);
+                gang_enter(gang, GANG_STATE_GATHERING, now_ms);
+            }
+            break;
+        case GANG_STATE_CHECKING:
+            if (now_ms - gang->since_ms >= GANG_CHECK_MS) {
+                gang_fail_check(gang, "the stored result could not be checked in time", now_ms);
             }
             break;
         case GANG_STATE_FINISHED:
@@ -507,11 +525,16 @@ int64_t gang_deadline_ms(const struct gang *gang) {
     if (gang->state == GANG_STATE_GATHERING) {
         at_ms = MIN(at_ms, partial_start_ms(gang));
     } else if (gang->state == GANG_STATE_RUNNING) {
-        at_ms = MIN(at_ms, hang_at_ms(gang));
+        at_ms = MIN(at_ms, gang->command_ended_ms < 0 ? hang_at_ms(gang)
+                           : gang_is_one_disconnected(gang)
+                               ? INT64_MAX
+                               : gang->command_ended_ms + GANG_EXPLAIN_COMMAND_MS);
         at_ms = gang->notice_until_ms >= 0 ? MIN(at_ms, gang->notice_until_ms) : at_ms;
     } else if (gang->state == GANG_STATE_STOPPING && have_stopped(gang) &&
-               !is_one_disconnected(gang)) {
+               !gang_is_one_disconnected(gang)) {
         at_ms = MIN(at_ms, gang->failure_final_ms);
+    } else if (gang->state == GANG_STATE_CHECKING) {
+        at_ms = MIN(at_ms, gang->since_ms + GANG_CHECK_MS);
     } else if (gang->state == GANG_STATE_BACKOFF) {
         at_ms = MIN(at_ms, gang->backoff_until_ms);
     }

@@ -1,5 +1,6 @@
 /* gang_state.h: the state of a gang, shared by gang.c (events, facts), gang_round.c (the course of
- * rounds) and gang_actions.c (the queue of actions). Private to these three. */
+ * rounds), gang_success.c (what counts as success) and gang_actions.c (the queue of actions).
+ * Private to these four. */
 #pragma once
 
 #include "agent/launch/gang/gang.h"
@@ -45,6 +46,9 @@ struct gang {
     int64_t progressed_ms;    /* RUNNING: when a rank made progress last */
     int64_t progress_count;   /* how often, in this round */
     struct gang_rank *ranks;  /* of the round */
+    struct gang_proof *proof; /* of the round: the ranks that the command starts; NULL: no round */
+    int open_spawns;          /* of the round: SPAWNED, and not ended */
+    int64_t command_ended_ms; /* RUNNING: when the command ended with 0; -1: it has not */
     size_t rank_count, ranks_done;
     struct gang_failure failure; /* of the current round, as far as it is known; cause NONE: none */
     int64_t failure_final_ms;    /* without a better explanation by then, it is the cause */
@@ -74,6 +78,26 @@ void gang_disconnected(struct gang *gang, int index, int64_t now_ms);
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* Applies all time limits, and enters the next states. */
 void gang_advance(struct gang *gang, int64_t now_ms);
+
+void gang_enter(struct gang *gang, enum gang_state state, int64_t now_ms);
+void gang_finish(struct gang *gang, int code, int64_t now_ms);
+/* While a member of the round is silent, another member's exit may be its fault, and its own
+ * reports are still to come. */
+bool gang_is_one_disconnected(const struct gang *gang);
+
+/* ---- gang_success.c: whether a command that ended with 0 is a success ------------------------ */
+
+/* The events RANK_STARTED, RANK_ENDED, SPAWNED, SPAWN_ENDED, and CHECKED. */
+void gang_rank_reported(struct gang *gang, const struct gang_event *event);
+void gang_checked(struct gang *gang, const struct gang_event *event, int64_t now_ms);
+/* The command has ended with 0: enters CHECKING or FINISHED, records a failure, or waits. A member
+ * that is silent may bring its reports when it is back; if it is lost instead, that is the
+ * cause. */
+void gang_settle(struct gang *gang, int64_t now_ms);
+/* CHECKING: the stored result is not whole; back to RUNNING, with a failure. */
+void gang_fail_check(struct gang *gang, const char *detail, int64_t now_ms);
+/* Sets proof_by and proof_count. */
+void gang_known_by(const struct gang *gang, struct gang_facts *facts);
 
 /* ---- gang_actions.c: the queue of actions for the hub ---------------------------------------- */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang/hub.h"
+#include "agent/launch/gang/hub_state.h"
 
 #include "agent/launch/gang/gang_progress.h"
 #include "agent/launch/gang/latest_metrics.h"
@@ -17,42 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERVICE_MS = 500, ACKNOWLEDGE_MS = 500, FAREWELL_MS = 1000 };
-
-struct hub_member {
-    struct hub *hub;
-    struct server_peer *peer; /* NULL: not connected */
-    struct link *link;
-    char incarnation[GANG_INCARNATION_MAX], pod[254];
-    struct gang_table_row row;
-};
-
-struct hub {
-    struct hub_options options;
-    struct server *server;
-    struct gang *gang;
-    struct hub_member *members;
-    char name[33]; /* identifies this process in every attempt */
-    char pod[254];
-    char address[46];
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards `progress` */
-    char *progress;
-    bool has_run; /* a round was started */
-    bool is_finished;
-    int code;
-    int64_t acknowledged_ms;
-    atomic_bool has_stepped_down, is_leaving;
-    atomic_llong looped_ms;
-    struct latest_metrics latest;
-    /* The reports of rank 0, and those in the command's output, which with Open MPI repeats
-     * them. */
-    struct objective objective, command_objective;
-    /* Under MPI: the first rank that failed recently, and the round whose command has failed. */
-    struct gang_message rank_exit;
-    int rank_exit_index;
-    int64_t rank_exit_ms, failed_round;
-};
+enum { SERVICE_MS = 500, CHECK_MS = 20, ACKNOWLEDGE_MS = 500, FAREWELL_MS = 1000 };
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
@@ -98,6 +63,35 @@ static void log_last_failure(const struct hub *hub, enum log_level level, const 
     }
 }
 
+static void start_check(struct hub *hub, int64_t round) {
+    const struct result_check_options options = {
+        .path = hub->result_path, .run = hub->run, .round = round};
+    log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
+    result_check_free(hub->check);
+    hub->check = result_check_start(&options);
+    hub->check_round = round;
+}
+
+/* Passes on how the check ended, if it has. */
+static void poll_check(struct hub *hub, int64_t now_ms) {
+    struct error err = {0};
+    struct finished finished;
+    if (!hub->check || !result_check_poll(hub->check, &finished, &err)) {
+        return;
+    }
+    result_check_free(TAKE(hub->check));
+    if (err.kind == ERROR_NONE) {
+        hub->finished = finished;
+    }
+    struct gang_event event = {.kind = GANG_EVENT_CHECKED,
+                               .index = 0,
+                               .incarnation = hub->members[0].incarnation,
+                               .round = hub->check_round,
+                               .code = err.kind != ERROR_NONE,
+                               .detail = err.text};
+    gang_handle(hub->gang, &event, now_ms);
+}
+
 static void carry_out(struct hub *hub, const struct gang_action *action) {
     struct gang_message message = {
         .round = action->round, .seconds = action->seconds, .code = action->code};
@@ -119,6 +113,9 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
     case GANG_ACTION_NOTICE:
         message.type = GANG_MESSAGE_NOTICE;
         break;
+    case GANG_ACTION_CHECK:
+        start_check(hub, action->round);
+        return;
     case GANG_ACTION_FINISH:
         message.type = GANG_MESSAGE_DONE;
         hub->is_finished = true;
@@ -146,8 +143,7 @@ static void carry_out_actions(struct hub *hub, int64_t now_ms) {
 
 /* ---- log and status ------------------------------------------------------------------------- */
 
-/* A member without a name has never connected, except for member 0, which is this pod. */
-static const char *pod_of(const struct hub *hub, int index) {
+const char *hub_pod_of(const struct hub *hub, int index) {
     const char *pod = index < hub->options.gang.workers ? hub->members[index].pod : "";
     return *pod ? pod : index == 0 ? hub->pod : "";
 }
@@ -162,15 +158,17 @@ static const struct objective *shown_objective(const struct hub *hub) {
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
-    struct gang_progress progress = {.facts = &facts,
-                                     .workers = hub->options.gang.workers,
-                                     .has_run = hub->has_run,
-                                     .is_finished = hub->is_finished,
-                                     .code = hub->code};
+    struct gang_progress progress = {
+        .facts = &facts,
+        .workers = hub->options.gang.workers,
+        .has_run = hub->has_run,
+        .is_finished = hub->is_finished,
+        .model_sha256 = hub->finished.count ? hub->finished.objects[0].sha256 : NULL,
+        .code = hub->code};
     AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
     json_t *lost = json_array();
     for (size_t i = 0; i < facts.lost_count; i++) {
-        json_array_append_new(lost, json_string(pod_of(hub, facts.lost[i])));
+        json_array_append_new(lost, json_string(hub_pod_of(hub, facts.lost[i])));
     }
     json_object_set_new(tree, "lost", lost);
     latest_metrics_add_json(&hub->latest, tree);
@@ -260,10 +258,6 @@ static void welcome_member(struct hub_member *member, const struct gang_message 
     link_resume(member->link, is_same ? hello->last : 0);
 }
 
-static const char out_of_memory[] =
-    "the kernel killed it because it ran out of memory (/dev/shm counts): "
-    "raise spec.resources.limits.memory";
-
 static void on_hello(struct hub *hub, struct server_peer *peer, const struct gang_message *hello) {
     if (strcmp(hello->version, WINDLASS_VERSION) != 0) {
         log_event(LOG_ERROR, "%s has version %s, this hub %s: all pods of a job must use one image",
@@ -283,7 +277,7 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .seen = hello->seen,
                                .is_prepared = hello->is_prepared,
                                .is_memory = hello->is_memory,
-                               .detail = out_of_memory};
+                               .detail = hub_out_of_memory};
     int64_t now_ms = clock_monotonic_ms();
     if (gang_is_hello_early(hub->gang, &event)) {
         server_close(peer); /* it tries again about every second */
@@ -308,137 +302,6 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
               hello->address);
 }
 
-/* Forwards a message between members: the index is the receiver's, and is replaced by the
- * sender's. */
-static void forward(struct hub *hub, struct hub_member *from, const struct gang_message *message) {
-    struct gang_message copy = *message;
-    struct hub_member *to = &hub->members[message->index];
-    copy.index = from->row.index;
-    if (message->index < hub->options.gang.workers && to->link) {
-        link_send(to->link, &copy);
-    } else if (message->type == GANG_MESSAGE_SPAWN) {
-        struct gang_message ended = {
-            .type = GANG_MESSAGE_ENDED, .index = message->index, .id = message->id, .code = 255};
-        snprintf(ended.detail, sizeof ended.detail, "worker %d is not connected", message->index);
-        link_send(from->link, &ended);
-    }
-}
-
-/* Adds to an exit that the kernel has OOM-killed a process in the pod. */
-static void handle_oom_kill(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
-    struct gang_event event = *exited;
-    event.kind = GANG_EVENT_OOM_KILLED;
-    event.detail = out_of_memory;
-    gang_handle(hub->gang, &event, now_ms);
-}
-
-static void handle_rank_exit(struct hub *hub, int64_t now_ms) {
-    struct hub_member *member = &hub->members[hub->rank_exit_index];
-    bool is_trainer = hub->options.is_trainer;
-    bool is_final = is_trainer && (hub->rank_exit.code == 1 || hub->rank_exit.code == 2);
-    struct gang_event event = {.kind = is_final ? GANG_EVENT_FATAL : GANG_EVENT_EXITED,
-                               .index = hub->rank_exit_index,
-                               .incarnation = member->incarnation,
-                               .round = hub->rank_exit.round,
-                               .rank = hub->rank_exit.rank,
-                               .code = hub->rank_exit.code,
-                               .gives_up = is_trainer && hub->rank_exit.code == TRAINER_GIVES_UP,
-                               .detail = hub->rank_exit.detail};
-    if (hub->rank_exit.is_memory) {
-        handle_oom_kill(hub, &event, now_ms);
-    }
-    gang_handle(hub->gang, &event, now_ms);
-}
-
-/* Under MPI a rank's end is only the reason for a failure: the command decides whether there is one
- * (`mpirun a || mpirun b`). So it is kept until the command has failed. True: the gang gets the
- * event now. */
-static bool is_exit_due(struct hub *hub, const struct hub_member *member,
-                        const struct gang_message *exited, int64_t now_ms) {
-    bool is_fresh = hub->rank_exit.round == exited->round &&
-                    now_ms - hub->rank_exit_ms <= GANG_EXPLAIN_COMMAND_MS;
-    if (hub->options.gang.processes != 0 || hub->failed_round == exited->round) {
-        return true;
-    }
-    if (exited->rank < 0) {
-        hub->failed_round = exited->code ? exited->round : 0;
-        if (exited->code && is_fresh) {
-            handle_rank_exit(hub, now_ms);
-        }
-        return true;
-    }
-    if (!is_fresh) {
-        hub->rank_exit = *exited;
-        hub->rank_exit.line = NULL; /* borrowed, like the table, which exits do not have */
-        hub->rank_exit_index = member->row.index;
-        hub->rank_exit_ms = now_ms;
-    }
-    return false;
-}
-
-static void handle_message(struct hub *hub, struct hub_member *member,
-                           const struct gang_message *message) {
-    static const enum gang_event_kind kinds[GANG_MESSAGE_TYPES] = {
-        [GANG_MESSAGE_PREPARED] = GANG_EVENT_PREPARED,
-        [GANG_MESSAGE_FAILED] = GANG_EVENT_FATAL,
-        [GANG_MESSAGE_READY] = GANG_EVENT_READY,
-        [GANG_MESSAGE_EXITED] = GANG_EVENT_EXITED,
-        [GANG_MESSAGE_STOPPED] = GANG_EVENT_STOPPED,
-        [GANG_MESSAGE_HEARTBEAT] = GANG_EVENT_HEARTBEAT,
-        [GANG_MESSAGE_LEAVING] = GANG_EVENT_LEAVING,
-        [GANG_MESSAGE_SUSPENDED] = GANG_EVENT_SUSPENDED,
-        [GANG_MESSAGE_UNREACHABLE] = GANG_EVENT_UNREACHABLE};
-    struct gang_event event = {.kind = kinds[message->type],
-                               .index = member->row.index,
-                               .incarnation = member->incarnation,
-                               .round = message->round,
-                               .rank = message->rank,
-                               .code = message->code,
-                               .gives_up =
-                                   hub->options.is_trainer && message->code == TRAINER_GIVES_UP,
-                               .seconds = message->seconds,
-                               .progress = message->progress,
-                               .is_waiting = message->is_waiting,
-                               .detail = message->detail};
-    int64_t now_ms = clock_monotonic_ms();
-    if (message->type == GANG_MESSAGE_SPAWN || message->type == GANG_MESSAGE_ENDED ||
-        message->type == GANG_MESSAGE_KILL) {
-        forward(hub, member, message);
-        return;
-    }
-    if (message->type == GANG_MESSAGE_METRICS) {
-        latest_metrics_read(&hub->latest, message->line);
-        return;
-    }
-    if (message->type == GANG_MESSAGE_REPORTS) {
-        objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
-                       message->round, message->line);
-        return;
-    }
-    char detail[GANG_DETAIL_MAX];
-    if (message->type == GANG_MESSAGE_UNREACHABLE) {
-        snprintf(
-            detail, sizeof detail,
-            "pod %.100s cannot reach pod %.100s at %.150s; pods of a job must reach each other "
-            "on every port (a NetworkPolicy?)",
-            member->pod, pod_of(hub, message->index), message->detail);
-        event.detail = detail;
-    }
-    if (event.kind == GANG_EVENT_HELLO) { /* members do not send such a message */
-        return;
-    }
-    if (event.kind == GANG_EVENT_FATAL) {
-        event.rank = -1;
-    }
-    if (message->type == GANG_MESSAGE_EXITED && !is_exit_due(hub, member, message, now_ms)) {
-        return;
-    }
-    if (message->is_memory) {
-        handle_oom_kill(hub, &event, now_ms);
-    }
-    gang_handle(hub->gang, &event, now_ms);
-}
-
 static void received(void *context, struct server_peer *peer, const char *text, size_t size) {
     struct hub *hub = context;
     struct hub_member *member = server_peer_get(peer);
@@ -451,7 +314,7 @@ static void received(void *context, struct server_peer *peer, const char *text, 
     if (!member && message.type == GANG_MESSAGE_HELLO) {
         on_hello(hub, peer, &message);
     } else if (member && member->peer == peer && link_received(member->link, &message)) {
-        handle_message(hub, member, &message);
+        hub_handle_message(hub, member, &message);
     }
     gang_message_release(&message);
 }
@@ -486,6 +349,7 @@ static void *serve(void *context) {
     for (;;) {
         int64_t now_ms = clock_monotonic_ms();
         atomic_store(&hub->looped_ms, now_ms);
+        poll_check(hub, now_ms);
         carry_out_actions(hub, now_ms);
         acknowledge(hub, now_ms);
         write_progress(hub);
@@ -495,7 +359,8 @@ static void *serve(void *context) {
                 return NULL;
             }
         }
-        int64_t wait_ms = MIN(MAX(gang_deadline_ms(hub->gang) - now_ms, (int64_t)0), SERVICE_MS);
+        int64_t wait_ms = MIN(MAX(gang_deadline_ms(hub->gang) - now_ms, (int64_t)0),
+                              (int64_t)(hub->check ? CHECK_MS : SERVICE_MS));
         if (server_service(hub->server, (int)MIN(wait_ms, until_ms - now_ms), &err) < 0) {
             log_event(LOG_ERROR, "the hub failed: %s", err.text);
             atomic_store(&hub->has_stepped_down, true);
@@ -522,6 +387,9 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         return -1;
     }
     hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
+    hub->result_path = x_strdup(options->result_path);
+    hub->run = x_strdup(options->run);
+    hub->options.result_path = hub->options.run = NULL;
     objective_init(&hub->objective, &options->objective);
     objective_init(&hub->command_objective, &options->objective);
     if (options->saved_objective &&
@@ -547,6 +415,8 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         objective_release(&hub->objective);
         objective_release(&hub->command_objective);
         free(hub->members);
+        free(hub->result_path);
+        free(hub->run);
         free(hub);
         return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
     }
@@ -579,5 +449,8 @@ void hub_free(struct hub *hub) {
     pthread_mutex_destroy(&hub->lock);
     free(hub->progress);
     free(hub->members);
+    result_check_free(hub->check);
+    free(hub->result_path);
+    free(hub->run);
     free(hub);
 }

@@ -18,6 +18,8 @@ struct hub_options {
     /* The ranks are windlass-trainer, whose exit codes 1 and 2 are permanent failures (the loss is
      * NaN; the spec, model or data are wrong). */
     bool is_trainer;
+    /* With gang.checks_result: the output of the training, and its run (result_check.h). */
+    const char *result_path, *run;
 };
 
 struct hub;

@@ -81,7 +81,9 @@ int launch_run(const struct launch_job *job, char **ret_message) {
                                   .gang = job->gang,
                                   .objective = job->objective,
                                   .saved_objective = job->saved_objective,
-                                  .is_trainer = job->is_trainer};
+                                  .is_trainer = job->is_trainer,
+                                  .result_path = job->result_path,
+                                  .run = job->run_name};
     *ret_message = NULL;
     catch_signals();
     make_links(job);

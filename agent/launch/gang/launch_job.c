@@ -213,6 +213,10 @@ static int make_trainer(struct launch_job *job, struct error *err) {
         words[4] = x_printf("%lld", (long long)MAX(threads / job->gang.slots, 1));
     }
     job->is_trainer = true;
+    job->result_path = tree_text(job->spec, "trainer.output.path", NULL);
+    job->run_name = getenv("WINDLASS_RUN");
+    job->gang.needs_all_slots = true;
+    job->gang.checks_result = job->result_path && job->run_name;
     job->gang.hang_ms *= TRAINER_HANGS;
     job->command = words;
     return 0;

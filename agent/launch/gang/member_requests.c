@@ -4,8 +4,10 @@
 #include "agent/launch/pod/shell_words.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "lib/buffer.h"
+#include "lib/file.h"
 #include "lib/text/utf8.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,32 @@ enum {
     REPORTS_MAX = 1 << 20, /* bytes of one request's reports; a request has at most
                               AGENT_SOCKET_LINE_MAX */
 };
+
+/* Of MPICH and of Intel MPI: it starts the ranks of a pod, and no program of ours comes between. */
+static bool starts_proxy(const struct shell_words *words) {
+    static const char *const names[] = {"hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy"};
+    const char *program = words->items[words->assigned];
+    bool is_one = false;
+    for (size_t i = 0; program && i < ARRAY_LEN(names); i++) {
+        is_one |= strcmp(file_basename(program), names[i]) == 0;
+    }
+    return is_one;
+}
+
+/* end: NULL: it has started. */
+static void report_proxy(struct member *member, const struct member_spawned *spawned,
+                         const struct process_group_end *end) {
+    struct gang_message message = {
+        .type = end ? GANG_MESSAGE_EXITED : GANG_MESSAGE_STARTED, .size = 1, .is_proxy = true};
+    snprintf(message.launch, sizeof message.launch, "proxy-%d-%d", member->job->index, spawned->id);
+    if (end) {
+        message.code = end->code;
+        snprintf(message.detail, sizeof message.detail, "%s", end->detail);
+    }
+    if (member->round) {
+        member_send(member, &message);
+    }
+}
 
 void member_spawn(struct member *member, const struct gang_message *asked) {
     struct gang_message answer = {
@@ -33,6 +61,7 @@ void member_spawn(struct member *member, const struct gang_message *asked) {
         result = member_start(member, id, -1, is_plain ? words.items : (char *const *)shell,
                               words.assigned, &err);
     }
+    bool is_proxy = is_plain && starts_proxy(&words);
     shell_words_release(&words);
     if (result < 0) {
         snprintf(answer.detail, sizeof answer.detail, "worker %d: %.300s%s", member->job->index,
@@ -41,8 +70,11 @@ void member_spawn(struct member *member, const struct gang_message *asked) {
         return;
     }
     struct member_spawned *spawned = x_calloc(1, sizeof *spawned);
-    *spawned = (struct member_spawned){id, asked->index, asked->id, member->spawned};
+    *spawned = (struct member_spawned){id, asked->index, asked->id, is_proxy, member->spawned};
     member->spawned = spawned;
+    if (is_proxy) {
+        report_proxy(member, spawned, NULL);
+    }
 }
 
 bool member_spawn_ended(struct member *member, const struct process_group_end *end) {
@@ -54,6 +86,9 @@ bool member_spawn_ended(struct member *member, const struct process_group_end *e
                                            .id = spawned->requested,
                                            .code = end->code};
             snprintf(message.detail, sizeof message.detail, "%s", end->detail);
+            if (spawned->is_proxy) {
+                report_proxy(member, spawned, end);
+            }
             member_send(member, &message);
             *at = spawned->next;
             free(spawned);
@@ -102,15 +137,33 @@ static void answer_alive(struct member *member, const struct agent_request *requ
     agent_socket_answer(member->requests, request->id, hangs, hangs ? "the hub's loop hangs" : "");
 }
 
+static void copy_launch(struct gang_message *message, const char *launch) {
+    static_assert(sizeof message->launch >= AGENT_SOCKET_LAUNCH_MAX, "a launch's name has room");
+    snprintf(message->launch, sizeof message->launch, "%s", launch);
+}
+
+/* The hub must know of each rank that runs, before it runs. */
+static void rank_starts(struct member *member, const struct agent_request *request) {
+    struct gang_message message = {
+        .type = GANG_MESSAGE_STARTED, .rank = request->rank, .size = request->size};
+    copy_launch(&message, request->launch);
+    if (member->round && request->rank >= 0) {
+        member_send(member, &message);
+    }
+}
+
 /* Under MPI we do not start the ranks, and mpirun says little about why a rank ended. */
 static void rank_exited(struct member *member, const struct agent_request *request) {
     struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = request->rank,
+                                   .size = request->size,
+                                   .is_told = request->is_told,
                                    .code = request->code,
                                    .is_memory = request->code &&
                                                 process_group_is_short_of_memory(member->group)};
     snprintf(message.detail, sizeof message.detail, "%s", request->text);
-    if (member->round && request->code) {
+    copy_launch(&message, request->launch);
+    if (member->round) {
         member_send(member, &message);
     }
     agent_socket_answer(member->requests, request->id, 0, "");
@@ -195,6 +248,7 @@ void member_serve_requests(struct member *member) {
             break;
         case AGENT_REQUEST_VARIABLES: {
             AUTO(text_freep) char *variables = member_variables(member);
+            rank_starts(member, &request);
             agent_socket_answer(member->requests, request.id, variables ? 0 : 255,
                                 variables ? variables : "a variable of this rank is not UTF-8");
             break;

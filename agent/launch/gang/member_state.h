@@ -24,6 +24,7 @@ struct member_spawned {
     int id;            /* in the process group */
     int index;         /* of the pod that asked, ... */
     int64_t requested; /* ... and the request's id there */
+    bool is_proxy;     /* it starts ranks (gang_proof.h) */
     struct member_spawned *next;
 };
 

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
+enum { CLIENTS_MAX = 2048, HEAD_MAX = 300, RANKS_MAX = 1 << 20 };
 
 /* A client sends KIND, its arguments separated by spaces, newline, text, NUL; it receives CODE,
  * newline, text, and the end of the stream. */
@@ -114,10 +114,15 @@ static bool receive_from(struct client *client) {
     }
 }
 
+static bool is_rank(const struct agent_request *request) {
+    return request->rank >= 0 && request->rank < RANKS_MAX && request->size >= 0 &&
+           request->size <= RANKS_MAX;
+}
+
 /* Parses the head line and splits it in place. False: invalid. */
 static bool read_head(char *head, struct agent_request *request) {
     char *space = strchr(head, ' ');
-    int used = 0;
+    int used = 0, is_told = 0;
     if (space) {
         *space++ = 0;
     }
@@ -133,9 +138,18 @@ static bool read_head(char *head, struct agent_request *request) {
     case AGENT_REQUEST_REPORT:
         return space && sscanf(space, "%d%n", &request->rank, &used) == 1 && !space[used] &&
                request->rank >= -1;
+    case AGENT_REQUEST_VARIABLES:
+        request->rank = -1;
+        return !space || (sscanf(space, "%d %d %63s%n", &request->rank, &request->size,
+                                 request->launch, &used) == 3 &&
+                          !space[used] && is_rank(request));
     case AGENT_REQUEST_EXITED:
-        return space && sscanf(space, "%d %d%n", &request->rank, &request->code, &used) == 2 &&
-               !space[used] && request->rank >= 0 && request->code >= 0 && request->code < 256;
+        if (!space || sscanf(space, "%d %d %63s %d %d%n", &request->rank, &request->size,
+                             request->launch, &request->code, &is_told, &used) != 5) {
+            return false;
+        }
+        request->is_told = is_told != 0;
+        return !space[used] && is_rank(request) && request->code >= 0 && request->code < 256;
     default:
         return request->kind < AGENT_REQUEST_KINDS && !space;
     }
@@ -240,13 +254,17 @@ int agent_socket_ask(const char *path, const struct agent_request *request, int 
     int patience_ms = request->kind == AGENT_REQUEST_ALIVE ? AGENT_SOCKET_ALIVE_TIMEOUT_MS
                                                            : AGENT_SOCKET_TIMEOUT_MS;
     struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: no limit */
-    char numbers[32] = "";
+    char numbers[AGENT_SOCKET_LAUNCH_MAX + 64] = "";
     if (!path) {
         return error_set(err, ERROR_INVALID,
                          "WINDLASS_SOCKET is missing: this works only in pods of a DistTrain");
     }
     if (request->kind == AGENT_REQUEST_EXITED) {
-        snprintf(numbers, sizeof numbers, "%d %d", request->rank, request->code);
+        snprintf(numbers, sizeof numbers, "%d %d %s %d %d", request->rank, request->size,
+                 request->launch, request->code, request->is_told);
+    } else if (request->kind == AGENT_REQUEST_VARIABLES && *request->launch) {
+        snprintf(numbers, sizeof numbers, "%d %d %s", request->rank, request->size,
+                 request->launch);
     } else if (request->kind == AGENT_REQUEST_REPORT) {
         snprintf(numbers, sizeof numbers, "%d", request->rank);
     }

@@ -8,6 +8,7 @@
 
 enum {
     AGENT_SOCKET_LINE_MAX = 256 << 10,   /* bytes of a request's text */
+    AGENT_SOCKET_LAUNCH_MAX = 64,        /* bytes, NUL included */
     AGENT_SOCKET_ANSWER_MAX = 128 << 10, /* bytes; instead of a longer answer an error is sent */
     /* How long a client waits for an answer to ALIVE, and to other requests. START waits until the
      * program has ended, and REPORT until there is room: both without a limit. */
@@ -18,10 +19,12 @@ enum {
 enum agent_request_kind {
     AGENT_REQUEST_START,     /* start a command. text: its command line; host: the pod's address */
     AGENT_REQUEST_ALIVE,     /* does the agent's event loop run? */
-    AGENT_REQUEST_VARIABLES, /* the variables that a rank has and mpirun has not: a JSON object */
-    AGENT_REQUEST_EXITED,    /* a rank has ended. rank, code; text: the end of its output */
-    AGENT_REQUEST_MISSING,   /* text: a rank's program does not exist or cannot be run */
-    AGENT_REQUEST_REPORT,    /* metrics. rank (-1: the command); text: lines of metric.h */
+    AGENT_REQUEST_VARIABLES, /* a rank starts: the variables that it has and mpirun has not, a JSON
+                                object. rank, size, launch; rank -1: not a rank */
+    AGENT_REQUEST_EXITED,  /* a rank has ended. rank, size, launch, code, is_told; text: the end of
+                              its output */
+    AGENT_REQUEST_MISSING, /* text: a rank's program does not exist or cannot be run */
+    AGENT_REQUEST_REPORT,  /* metrics. rank (-1: the command); text: lines of metric.h */
     AGENT_REQUEST_KINDS
 };
 
@@ -30,6 +33,10 @@ struct agent_request {
     enum agent_request_kind kind;
     const char *host, *text; /* borrowed until the next call */
     int rank, code;
+    int size;     /* of the rank's launch (gang_proof.h); 0: unknown */
+    bool is_told; /* a signal from outside of its process group told it to end */
+    /* The launch that the rank belongs to: letters, digits and . _ - @ */
+    char launch[AGENT_SOCKET_LAUNCH_MAX];
 };
 
 /* ---- the agent's side ------------------------------------------------------------------------ */

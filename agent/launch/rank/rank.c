@@ -37,7 +37,9 @@ struct stream {
 };
 
 struct rank {
-    int number;       /* -1: the agent started us, and sees how the rank ends */
+    int number; /* -1: the agent started us, and sees how the rank ends */
+    int size;   /* of its launch; 0: unknown */
+    char launch[AGENT_SOCKET_LAUNCH_MAX];
     const char *name; /* the log's name */
     struct store *store;
     struct spool *spool; /* NULL: no logs are kept */
@@ -60,23 +62,43 @@ static void complain(const struct rank *rank, const char *what, const struct err
 
 /* ---- the environment of a rank -------------------------------------------------------------- */
 
-/* Finds the rank's number as set by Open MPI 4, and by 5 (not tested). */
-static int find_number(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *text = getenv(names[i]);
+static int find_number(const char *const *names, int most) {
+    for (; *names; names++) {
+        const char *text = getenv(*names);
         char *end = NULL;
         long number = text && *text ? strtol(text, &end, 10) : -1;
-        if (number >= 0 && !*end && number < RANKS_MAX) {
+        if (number >= 0 && !*end && number <= most) {
             return (int)number;
         }
     }
     return -1;
 }
 
-/* Variables that are already set are kept. */
-static int get_variables(struct error *err) {
-    struct agent_request request = {.kind = AGENT_REQUEST_VARIABLES};
+/* Finds the rank's number, how many there are, and a name that the ranks of one mpirun share, as
+ * set by Open MPI 4, and by 5 (not tested). */
+static void find_rank(struct rank *rank) {
+    static const char *const numbers[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", NULL};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE", NULL};
+    const char *name = getenv("PMIX_NAMESPACE");
+    rank->number = find_number(numbers, RANKS_MAX - 1);
+    rank->size = MAX(find_number(sizes, RANKS_MAX), 0);
+    snprintf(rank->launch, sizeof rank->launch, "%s", name && *name ? name : "mpi");
+    for (char *at = rank->launch; *at; at++) {
+        bool is_plain = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
+                        (*at >= 'A' && *at <= 'Z') || strchr("._-@", *at);
+        *at = is_plain ? *at : '_';
+    }
+}
+
+static struct agent_request request_of(const struct rank *rank, enum agent_request_kind kind) {
+    struct agent_request request = {.kind = kind, .rank = rank->number, .size = rank->size};
+    snprintf(request.launch, sizeof request.launch, "%s", rank->number < 0 ? "" : rank->launch);
+    return request;
+}
+
+/* Tells the agent that the rank starts. Variables that are already set are kept. */
+static int get_variables(const struct rank *rank, struct error *err) {
+    struct agent_request request = request_of(rank, AGENT_REQUEST_VARIABLES);
     AUTO(text_freep) char *words = NULL;
     AUTO(tree_freep) json_t *tree = NULL;
     const char *name;
@@ -297,26 +319,29 @@ static int await(struct rank *rank) {
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-static void tell(const struct rank *rank, enum agent_request_kind kind, int code,
-                 const char *text) {
-    struct agent_request request = {
-        .kind = kind, .rank = MAX(rank->number, 0), .code = code, .text = text};
+static void tell(const struct rank *rank, struct agent_request request) {
     AUTO(text_freep) char *words = NULL;
+    int code = 0;
     struct error err = {0};
     if (agent() && agent_socket_ask(agent(), &request, &code, &words, &err) < 0) {
         complain(rank, "its exit is not reported", &err);
     }
 }
 
-/* True if the process group was signalled to end: a rank's end is then a consequence and explains
- * nothing. */
-static bool was_told_to_end(void) {
+/* True if a process of another process group (mpirun, its daemon, the agent) sent this one a signal
+ * to end: a rank's end is then a consequence and explains nothing, and its 0 is no success. Shells
+ * that send a signal to their own group (kill 0) are meant for their children. */
+static bool was_told_to_end(const struct rank *rank) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    sigset_t pending;
     bool was_told = false;
-    sigpending(&pending);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        was_told |= sigismember(&pending, numbers[i]) == 1;
+        sigset_t one;
+        siginfo_t info = {0};
+        sigemptyset(&one);
+        sigaddset(&one, numbers[i]);
+        was_told |= sigtimedwait(&one, &info, &(struct timespec){0}) > 0 &&
+                    info.si_pid != rank->pid && /* it has been reaped */
+                    (info.si_pid <= 0 || getpgid(info.si_pid) != getpgrp());
     }
     return was_told;
 }
@@ -355,16 +380,22 @@ static int run(struct rank *rank, char **words) {
     if (start(rank, words, &err) < 0) {
         complain(rank, "it did not start", &err);
         if (err.kind == ERROR_INVALID) {
-            tell(rank, AGENT_REQUEST_MISSING, 0, err.text);
+            struct agent_request missing = request_of(rank, AGENT_REQUEST_MISSING);
+            missing.text = err.text;
+            tell(rank, missing);
         }
         return NOT_FOUND;
     }
     int status = await(rank);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (rank->number >= 0 && code != 0 && !was_told_to_end()) {
+    if (rank->number >= 0) {
         char last[OUTPUT_TAIL_LINE_MAX];
+        struct agent_request exited = request_of(rank, AGENT_REQUEST_EXITED);
         output_tail_line(&rank->tail, last);
-        tell(rank, AGENT_REQUEST_EXITED, code, last);
+        exited.code = code;
+        exited.text = last;
+        exited.is_told = was_told_to_end(rank);
+        tell(rank, exited);
     }
     /* A thread that waits for a dead store ends with this process. */
     if (spool_free(rank->spool, LOG_END_MS) == 0) {
@@ -389,7 +420,7 @@ int rank_main(int argc, char **argv) {
         rank.name = argv[2];
         rank.reports = reports;
     } else {
-        rank.number = find_number();
+        find_rank(&rank);
         rank.reports = rank.number == 0;
         snprintf(name, sizeof name, "rank.%03d", rank.number);
         rank.name = name;
@@ -398,7 +429,7 @@ int rank_main(int argc, char **argv) {
     sigfillset(&all);
     sigdelset(&all, SIGTSTP);
     sigprocmask(SIG_BLOCK, &all, &rank.before);
-    if (!has_log && agent() && get_variables(&err) < 0) {
+    if (!has_log && agent() && get_variables(&rank, &err) < 0) {
         complain(&rank, "cannot get its variables", &err);
         return 3;
     }

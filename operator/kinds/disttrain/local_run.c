@@ -2,6 +2,7 @@
 #include "operator/kinds/disttrain/local_run.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int64_t disttrain_fit(json_t *spec, int64_t asked, int processors UNUSED) {
     int64_t count = asked == KIND_UNASKED ? tree_integer(spec, "workers", 1) : asked;
@@ -34,6 +35,28 @@ static void print_objective(const struct ending *ending) {
     putchar('\n');
 }
 
+/* What the success rests on: only exits that pods have reported themselves, or less. */
+static void print_proof(const struct ending *ending) {
+    static const struct {
+        const char *by, *one, *many;
+    } rows[] = {{"Ranks", "rank", "ranks"},
+                {"Processes", "process", "processes"},
+                {"Proxies", "proxy of MPI", "proxies of MPI"}};
+    const char *by = tree_text(ending->status, "proof.by", "");
+    const char *sha256 = tree_text(ending->status, "proof.modelSHA256", NULL);
+    long long count = tree_integer(ending->status, "proof.count", 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(by, rows[i].by) == 0) {
+            printf("  %-8s %lld %s ended with 0", "proof", count,
+                   count == 1 ? rows[i].one : rows[i].many);
+            if (sha256) {
+                printf("; the model is as it was written, SHA-256 %s", sha256);
+            }
+            putchar('\n');
+        }
+    }
+}
+
 /* The program itself has printed the rest. */
 void disttrain_print_success(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
@@ -59,6 +82,7 @@ void disttrain_print_success(const struct ending *ending) {
         AUTO(text_freep) char *model = x_printf("%s/model.onnx", trained);
         ending_print_path(ending, "model", model);
     }
+    print_proof(ending);
     printf("  %-8s %s\n", "logs", ending->state_folder);
     fflush(stdout);
 }

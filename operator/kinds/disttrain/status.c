@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { OTHERS_MAX = 16, OTHER_MAX_BYTES = 63 };
-enum { NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640 };
+enum { NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640, SHA256_BYTES = 64 };
 
 /* Copies numbers of an object to the object of that name; missing ones stay unchanged. */
 static void copy_numbers(json_t *status, const json_t *progress, const char *name,
@@ -77,6 +77,20 @@ static void copy_objective(json_t *status, const json_t *progress) {
     json_object_set_new(status, "objective", to);
 }
 
+static void copy_proof(json_t *status, const json_t *progress) {
+    static const char *const ways[] = {"Ranks", "Processes", "Proxies", "Command"};
+    const json_t *from = json_object_get(progress, "proof");
+    const char *by = tree_text(from, "by", "");
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        if (strcmp(by, ways[i]) == 0) {
+            json_t *proof = json_pack("{s:s}", "by", by);
+            progress_fields_number(proof, from, "count");
+            progress_fields_text(proof, from, "modelSHA256", SHA256_BYTES);
+            json_object_set_new(status, "proof", proof);
+        }
+    }
+}
+
 /* Copies only fields of the schema, with valid values: the hub is another program. */
 static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
@@ -93,6 +107,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "restarts", restarts);
     copy_last(status, progress);
     copy_objective(status, progress);
+    copy_proof(status, progress);
     progress_fields_outputs(status, progress);
 }
 

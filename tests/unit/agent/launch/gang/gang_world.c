@@ -476,6 +476,12 @@ static void view_known(struct world *world, const struct gang_event *event) {
     case GANG_EVENT_PREPARED:
         view->is_prepared = true;
         break;
+    case GANG_EVENT_RANK_STARTED: /* test_gang_success.c */
+    case GANG_EVENT_RANK_ENDED:
+    case GANG_EVENT_SPAWNED:
+    case GANG_EVENT_SPAWN_ENDED:
+    case GANG_EVENT_CHECKED:
+        break;
     case GANG_EVENT_READY:
         view->ready_round = event->round == world->round ? event->round : view->ready_round;
         break;

@@ -26,18 +26,24 @@ static void test_states(void) {
                 {GANG_STATE_BACKOFF, 3, true, false, "Restarting"},
                 {GANG_STATE_GATHERING, 1, true, false, "Restarting"},
                 {GANG_STATE_CONFIGURING, 3, true, false, "Restarting"},
+                {GANG_STATE_CHECKING, 3, true, false, "Running"},
                 {GANG_STATE_FINISHED, 3, true, true, "Succeeded"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct gang_facts facts = {
-            .state = rows[i].state, .registered = rows[i].registered, .prepared = 1};
+        struct gang_facts facts = {.state = rows[i].state,
+                                   .registered = rows[i].registered,
+                                   .prepared = 1,
+                                   .proof_by = GANG_PROOF_RANKS,
+                                   .proof_count = 4};
         struct gang_progress progress = {.facts = &facts,
                                          .workers = 3,
                                          .has_run = rows[i].has_run,
                                          .is_finished = rows[i].is_finished};
         AUTO(text_freep)
-        char *wanted = x_printf("{\"state\":\"%s\",\"workers\":{\"registered\":%d,\"prepared\":1},"
-                                "\"restarts\":{\"counted\":0,\"disrupted\":0}}",
-                                rows[i].wanted, rows[i].registered);
+        char *wanted =
+            x_printf("{\"state\":\"%s\",\"workers\":{\"registered\":%d,\"prepared\":1},"
+                     "\"restarts\":{\"counted\":0,\"disrupted\":0}%s}",
+                     rows[i].wanted, rows[i].registered,
+                     rows[i].is_finished ? ",\"proof\":{\"by\":\"Ranks\",\"count\":4}" : "");
         check(&progress, wanted);
     }
 }

@@ -28,7 +28,10 @@ struct heard {
     bool is_slow; /* 16 KiB in 20 ms, and nothing is kept */
     int status;
     int alive, variables, exited, missing;
-    int rank, code;
+    int rank, size, code;
+    bool is_told;
+    char launch[AGENT_SOCKET_LAUNCH_MAX];
+    int started; /* the rank of the last VARIABLES */
     char text[600];
 };
 
@@ -40,6 +43,10 @@ static void serve(struct agent_socket *shell, struct heard *heard) {
         heard->exited += request.kind == AGENT_REQUEST_EXITED;
         heard->missing += request.kind == AGENT_REQUEST_MISSING;
         heard->rank = request.rank;
+        heard->size = request.size;
+        heard->is_told = request.is_told;
+        snprintf(heard->launch, sizeof heard->launch, "%s", request.launch);
+        heard->started = request.kind == AGENT_REQUEST_VARIABLES ? request.rank : heard->started;
         heard->code = request.code;
         snprintf(heard->text, sizeof heard->text, "%s", request.text);
         bool is_variables = request.kind == AGENT_REQUEST_VARIABLES;
@@ -98,8 +105,13 @@ static int ask_all(void *context) {
     is_right =
         is_right && agent_socket_ask(path, &request, &code, &words, &err) == 0 && *words == '{';
     free(TAKE(words));
-    request = (struct agent_request){
-        .kind = AGENT_REQUEST_EXITED, .rank = 7, .code = 137, .text = "a | b"};
+    request = (struct agent_request){.kind = AGENT_REQUEST_EXITED,
+                                     .rank = 7,
+                                     .size = 9,
+                                     .launch = "job-1.0@x",
+                                     .is_told = true,
+                                     .code = 137,
+                                     .text = "a | b"};
     is_right = is_right && agent_socket_ask(path, &request, &code, &words, &err) == 0;
     free(words);
     return is_right ? 0 : 1;
@@ -117,6 +129,9 @@ static void what_is_asked_is_heard(void) {
     CHECK_INT(heard.status, 0);
     CHECK_INT(heard.alive * 100 + heard.variables * 10 + heard.exited, 111);
     CHECK_INT(heard.rank, 7);
+    CHECK_INT(heard.size, 9);
+    CHECK_STR(heard.launch, "job-1.0@x");
+    CHECK(heard.is_told);
     CHECK_INT(heard.code, 137);
     CHECK_STR(heard.text, "a | b");
     agent_socket_free(shell);
@@ -139,9 +154,15 @@ static void nonsense_is_refused(void) {
                                         "exited\n",
                                         "exited 1\n",
                                         "exited a b\n",
-                                        "exited 1 2 3\n",
-                                        "exited -1 2\n",
-                                        "exited 1 256\n"};
+                                        "exited 1 2 job 0\n",
+                                        "exited 1 2 job 0 0 0\n",
+                                        "exited -1 2 job 0 0\n",
+                                        "exited 1048576 2 job 0 0\n",
+                                        "exited 1 -2 job 0 0\n",
+                                        "exited 1 2 job 256 0\n",
+                                        "variables 1 2\n",
+                                        "variables 1 2 job 3\n",
+                                        "variables -1 2 job\n"};
     struct error err = {0};
     struct agent_socket *shell = NULL;
     CHECK_OK(agent_socket_open(path, &shell, &err), &err);
@@ -239,7 +260,11 @@ static void every_byte_comes_through_once(void) {
     CHECK_INT(heard.status, 0);
     CHECK_INT(heard.out.size, size);
     CHECK(heard.out.size == size && memcmp(heard.out.data, wanted, size) == 0);
-    CHECK_INT(heard.exited, 0); /* it ended with 0 */
+    CHECK_INT(heard.exited, 1);
+    CHECK_INT(heard.code, 0);
+    CHECK(!heard.is_told);
+    CHECK_INT(heard.size, 5);
+    CHECK_STR(heard.launch, "prterun-host-7_8@1");
     buffer_release(&heard.out);
 }
 
@@ -265,6 +290,7 @@ static void how_it_ends_is_told_and_kept(void) {
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 7);
     CHECK_INT(heard.variables, 1);
     CHECK_INT(heard.exited, 1);
+    CHECK_INT(heard.started, 3);
     CHECK_INT(heard.rank, 3);
     CHECK_INT(heard.code, 7);
     CHECK_STR(heard.text, "out | qu | iet yes"); /* its secret, its own variables */
@@ -290,6 +316,8 @@ static void it_ends_as_the_rank_does(void) {
     static const char *const words[] = {"sh", "-c", "kill -9 $$", NULL};
     static const char *const none[] = {"no-such-program", NULL};
     static const char *const told[] = {"sh", "-c", "trap 'exit 9' TERM; kill -TERM 0", NULL};
+    static const char *const from_outside[] = {
+        "bash", "-c", "trap '' TERM; setsid -w bash -c 'kill -TERM '$PPID; exit 0", NULL};
     struct heard heard;
     run(&(struct job){.words = words, .number = "2"}, &heard);
     CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);
@@ -297,7 +325,13 @@ static void it_ends_as_the_rank_does(void) {
     buffer_release(&heard.out);
     run(&(struct job){.words = told, .number = "2"}, &heard);
     CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 9);
-    CHECK_INT(heard.exited, 0); /* as its group got a signal to end */
+    CHECK_INT(heard.code, 9);
+    CHECK(!heard.is_told); /* by a process of its own */
+    buffer_release(&heard.out);
+    run(&(struct job){.words = from_outside, .number = "2"}, &heard);
+    CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 0);
+    CHECK_INT(heard.exited, 1);
+    CHECK(heard.is_told); /* it answered with 0 */
     buffer_release(&heard.out);
     run(&(struct job){.words = words}, &heard);
     CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);
@@ -342,6 +376,8 @@ static void it_dies_with_what_stands_before_it(void) {
 }
 
 int main(void) {
+    setenv("OMPI_COMM_WORLD_SIZE", "5", 1);
+    setenv("PMIX_NAMESPACE", "prterun-host-7 8@1", 1);
     struct error err = {0};
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* no other process may reap children of this test */

@@ -1,0 +1,72 @@
+/* gang_proof.h: the exits of the ranks that a command starts itself (mpirun), as the pods report in
+ * which they ran: whether all of a round are known to have ended with 0. A part of the state
+ * machine gang.h. Pure, bounded.
+ *
+ * A launch is what one mpirun starts: ranks 0 to size - 1. It is whole when each of them has ended
+ * with 0, and has failed while one has not. A script may start several, one after the other. A
+ * failed launch is made good by a whole one of at least its size that began after its end, as in
+ * `mpirun a || mpirun b`; nothing else does, so `mpirun a || true` is no success.
+ *
+ * A rank that was told to end (a signal from outside of its process group) has not ended well,
+ * whatever its exit code: a program that answers SIGTERM with exit(0) has not come to its end.
+ *
+ * Of an MPI whose ranks cannot be wrapped (MPICH, Intel MPI) the proxies are reported, the
+ * processes that start its ranks in each pod: each counts as a launch of size 1. */
+#pragma once
+
+#include "lib/base.h"
+
+enum {
+    GANG_LAUNCH_NAME_MAX = 64, /* bytes of a launch's name, NUL included */
+    /* Of launches that are not whole at the same time; more are not proven, and so no success. */
+    GANG_LAUNCHES_MAX = 64,
+    GANG_LAUNCH_RANKS_MAX = 1 << 20, /* of all of them together */
+};
+
+struct gang_rank_report {
+    const char *launch; /* unique within the round; borrowed */
+    bool is_proxy;
+    int rank, size; /* size: of the launch; 0: unknown, then those that have started are all */
+    int index;      /* of the pod */
+    /* Of an end: */
+    int code;
+    bool is_told;
+    const char *detail; /* for people; NULL: none */
+};
+
+/* By what a success is proven. */
+enum gang_proof_by {
+    GANG_PROOF_COMMAND,   /* the exit of spec.command alone: it has started no rank that we know */
+    GANG_PROOF_PROXIES,   /* the exits of the proxies; mpiexec knows those of the ranks */
+    GANG_PROOF_RANKS,     /* each rank's exit */
+    GANG_PROOF_PROCESSES, /* each process's exit (Torchrun, None) */
+};
+
+enum gang_proof_state {
+    GANG_PROOF_WHOLE,
+    GANG_PROOF_OPEN,   /* not all have reported their end */
+    GANG_PROOF_FAILED, /* one has not ended well */
+};
+
+/* Why it is not whole. */
+struct gang_proof_reason {
+    int index, rank, code; /* of the first rank; code -1: unknown */
+    char detail[512];      /* a sentence without "worker 1, rank 2 ended with exit code 7" */
+};
+
+struct gang_proof;
+
+struct gang_proof *gang_proof_new(void);
+void gang_proof_free(struct gang_proof *proof); /* NULL is fine */
+
+/* A rank has started, before its program runs; it may have run before, in the same launch. */
+void gang_proof_started(struct gang_proof *proof, const struct gang_rank_report *report);
+/* A rank has ended. One that has not started, or has ended already, changes nothing. */
+void gang_proof_ended(struct gang_proof *proof, const struct gang_rank_report *report);
+
+/* wanted: a whole launch of that size is needed; 0: none is. reason: set unless WHOLE. */
+enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wanted,
+                                       struct gang_proof_reason *reason);
+/* How many ranks (or proxies) have ended well, in whole launches. */
+enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count);
+const char *gang_proof_by_name(enum gang_proof_by by); /* "Ranks", as in GET /progress */

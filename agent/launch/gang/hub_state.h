@@ -1,0 +1,64 @@
+/* hub_state.h: the state of a hub, shared by hub.c (its thread, connections, status) and
+ * hub_messages.c (what members report). Private to these two. */
+#pragma once
+
+#include "agent/launch/gang/gang_message.h"
+#include "agent/launch/gang/hub.h"
+#include "agent/launch/gang/latest_metrics.h"
+#include "agent/launch/gang/link.h"
+#include "agent/launch/gang/objective.h"
+#include "agent/launch/gang/result_check.h"
+#include "lib/net/server.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hub_member {
+    struct hub *hub;
+    struct server_peer *peer; /* NULL: not connected */
+    struct link *link;
+    char incarnation[GANG_INCARNATION_MAX], pod[254];
+    struct gang_table_row row;
+};
+
+struct hub {
+    struct hub_options options;
+    struct server *server;
+    struct gang *gang;
+    struct hub_member *members;
+    char name[33]; /* identifies this process in every attempt */
+    char pod[254];
+    char address[46];
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards `progress` */
+    char *progress;
+    bool has_run; /* a round was started */
+    bool is_finished;
+    int code;
+    int64_t acknowledged_ms;
+    atomic_bool has_stepped_down, is_leaving;
+    atomic_llong looped_ms;
+    struct latest_metrics latest;
+    /* The reports of rank 0, and those in the command's output, which with Open MPI repeats
+     * them. */
+    struct objective objective, command_objective;
+    /* Under MPI: the first rank that failed recently, and the round whose command has failed. */
+    struct gang_message rank_exit;
+    int rank_exit_index;
+    int64_t rank_exit_ms, failed_round;
+    /* Of a training that has come to its end. */
+    char *result_path, *run;
+    struct result_check *check; /* NULL: none runs */
+    int64_t check_round;
+    struct finished finished; /* the record, as it was checked; count 0: none */
+};
+
+/* The name of a member's pod; "": it has never connected. Member 0's is this pod's. */
+const char *hub_pod_of(const struct hub *hub, int index);
+
+/* ---- hub_messages.c -------------------------------------------------------------------------- */
+
+extern const char hub_out_of_memory[]; /* a sentence */
+/* A message of a member, but HELLO. */
+void hub_handle_message(struct hub *hub, struct hub_member *member,
+                        const struct gang_message *message);
