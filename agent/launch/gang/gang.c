@@ -213,7 +213,7 @@ void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
                                .uncounted_restarts = gang->uncounted_restarts,
                                .last_failure = gang->last_failure,
                                .lost = gang->lost};
-    gang_known_by(gang, &facts);
+    facts.proof_by = gang_known_by(gang, &facts.proof_count);
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         facts.registered += member->is_connected;

@@ -20,7 +20,7 @@
  *                          FINISHED <+ (or STOPPING)
  *
  * RUNNING -> FINISHED is success: all processes exited with 0, each reported by its pod
- * (GANG_EVENT_EXITED). Where a command starts the ranks (mpirun), its 0 alone is no success: the
+ * (GANG_EVENT_EXITED). Where a command starts the ranks (mpirun), its 0 alone does not suffice: the
  * ranks that are known must have ended with 0 (GANG_EVENT_RANK_ENDED, gang_proof.h), within
  * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub checks
  * what is stored first (CHECKING). STOPPING -> FINISHED: no further round is allowed. Any state
@@ -34,7 +34,7 @@
 
 #include "agent/launch/gang/gang_cause.h"
 #include "agent/launch/gang/gang_event.h"
-#include "agent/launch/gang/gang_proof.h"
+#include "agent/launch/proof/gang_proof.h"
 
 enum {
     GANG_MEMBERS_MAX = 1000,

@@ -4,8 +4,8 @@
  * are always of the same version. */
 #pragma once
 
-#include "agent/launch/gang/gang_proof.h"
 #include "agent/launch/gang/gang_table.h"
+#include "agent/launch/proof/gang_proof.h"
 
 enum { GANG_MESSAGE_NAME_MAX_BYTES = 63, GANG_MESSAGE_DETAIL_MAX = 511 };
 

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void gang_enter(struct gang *gang, enum gang_state state, int64_t now_ms) {
+static void enter(struct gang *gang, enum gang_state state, int64_t now_ms) {
     gang->state = state;
     gang->since_ms = now_ms;
     gang->quorum_since_ms = -1;
 }
 
-void gang_finish(struct gang *gang, int code, int64_t now_ms) {
-    gang_enter(gang, GANG_STATE_FINISHED, now_ms);
+static void finish(struct gang *gang, int code, int64_t now_ms) {
+    enter(gang, GANG_STATE_FINISHED, now_ms);
     gang_queue_action(gang, GANG_ACTION_FINISH)->code = code;
 }
 
@@ -41,7 +41,7 @@ void gang_fail_round(struct gang *gang, const struct gang_failure *why, const ch
         gang->last_failure = *why;
         snprintf(gang->last_failure.detail, sizeof gang->last_failure.detail, "%s",
                  detail ? detail : "");
-        gang_finish(gang, 1, now_ms);
+        finish(gang, 1, now_ms);
         return;
     }
     if (gang->notice_until_ms >= 0) { /* a second failure: do not wait for a last checkpoint */
@@ -64,7 +64,9 @@ static void fail_by(struct gang *gang, enum gang_cause cause, int index, const c
     gang_fail_round(gang, &why, detail, now_ms);
 }
 
-bool gang_is_one_disconnected(const struct gang *gang) {
+/* While a member of the round is silent, another member's exit may be its fault, and its own
+ * reports are still to come. */
+static bool is_one_disconnected(const struct gang *gang) {
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         if (member->is_in_round && !member->is_connected && !member->is_lost) {
@@ -76,13 +78,13 @@ bool gang_is_one_disconnected(const struct gang *gang) {
 
 static bool is_failure_final(const struct gang *gang, int64_t now_ms) {
     return is_conclusive(&gang->failure) ||
-           (now_ms >= gang->failure_final_ms && !gang_is_one_disconnected(gang));
+           (now_ms >= gang->failure_final_ms && !is_one_disconnected(gang));
 }
 
 /* ---- the end of a round --------------------------------------------------------------------- */
 
 static void stop(struct gang *gang, int64_t now_ms) {
-    gang_enter(gang, GANG_STATE_STOPPING, now_ms);
+    enter(gang, GANG_STATE_STOPPING, now_ms);
     for (int i = 0; i < gang->options.workers; i++) {
         struct gang_member *member = &gang->members[i];
         if (member->is_in_round && member->running_round) {
@@ -129,7 +131,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     }
     if (cause == GANG_CAUSE_FATAL ||
         (is_counted && gang->counted_restarts >= gang->options.max_restarts)) {
-        gang_finish(gang, 1, now_ms);
+        finish(gang, 1, now_ms);
         return;
     }
     gang->counted_restarts += is_counted;
@@ -139,7 +141,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
         : gang->rounds_without_progress > 1 ? doubled(1000, gang->rounds_without_progress - 2)
                                             : 0;
     gang->backoff_until_ms = now_ms + pause_ms;
-    gang_enter(gang, GANG_STATE_BACKOFF, now_ms);
+    enter(gang, GANG_STATE_BACKOFF, now_ms);
 }
 
 /* ---- events of a running round -------------------------------------------------------------- */
@@ -178,7 +180,7 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
     }
     if (gang->options.processes == 0) {
         if (event->rank < 0 && event->index == 0 && gang->command_ended_ms < 0) {
-            gang->command_ended_ms = now_ms; /* gang_settle */
+            gang->command_ended_ms = now_ms; /* settle */
         }
         return;
     }
@@ -187,12 +189,47 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         gang->ranks[event->rank].is_done = true;
         gang->progressed_ms = now_ms;
         if (++gang->ranks_done == gang->rank_count) {
-            gang_finish(gang, 0, now_ms);
+            finish(gang, 0, now_ms);
         }
     }
 }
 
-/* ---- other events of a running round --------------------------------------------------------- */
+/* The command has ended with 0. A member that is silent may bring its reports when it is back; if
+ * it is lost instead, that is the cause. */
+static void settle(struct gang *gang, int64_t now_ms) {
+    struct gang_proof_reason reason;
+    enum gang_proof_state state = gang_settled(gang, &reason);
+    bool is_late = now_ms - gang->command_ended_ms >= GANG_EXPLAIN_COMMAND_MS;
+    if (state == GANG_PROOF_WHOLE && gang->options.checks_result) {
+        enter(gang, GANG_STATE_CHECKING, now_ms);
+        gang_queue_action(gang, GANG_ACTION_CHECK);
+    } else if (state == GANG_PROOF_WHOLE) {
+        finish(gang, 0, now_ms);
+    } else if (state == GANG_PROOF_FAILED || (is_late && !is_one_disconnected(gang))) {
+        struct gang_failure why = {GANG_CAUSE_APP, reason.index, reason.rank, reason.code, ""};
+        gang_fail_round(gang, &why, reason.detail, now_ms);
+    }
+}
+
+/* The stored result is not whole. In RUNNING the failure leads to STOPPING. */
+static void fail_check(struct gang *gang, const char *detail, int64_t now_ms) {
+    struct gang_failure why = {.cause = GANG_CAUSE_APP, .index = 0, .rank = 0, .code = -1};
+    enter(gang, GANG_STATE_RUNNING, now_ms);
+    gang->command_ended_ms = -1;
+    gang->progressed_ms = now_ms;
+    gang_fail_round(gang, &why, detail, now_ms);
+}
+
+void gang_checked(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    if (gang->state != GANG_STATE_CHECKING || event->round != gang->round) {
+        return;
+    }
+    if (event->code == 0) {
+        finish(gang, 0, now_ms);
+    } else {
+        fail_check(gang, event->detail, now_ms);
+    }
+}
 
 void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     if (gang->state != GANG_STATE_RUNNING || event->rank < 0) {
@@ -278,7 +315,7 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
     }
     gang->uncounted_restarts--;
     if (gang->counted_restarts >= gang->options.max_restarts) {
-        gang_finish(gang, 1, now_ms);
+        finish(gang, 1, now_ms);
     } else {
         gang->counted_restarts++;
     }
@@ -313,7 +350,7 @@ static int64_t hang_at_ms(const struct gang *gang) {
 
 static void check_ranks(struct gang *gang, int64_t now_ms) {
     if (gang->command_ended_ms >= 0) {
-        gang_settle(gang, now_ms);
+        settle(gang, now_ms);
         if (gang->state != GANG_STATE_RUNNING) {
             return;
         }
@@ -368,7 +405,7 @@ static void configure(struct gang *gang, int count, int64_t now_ms) {
     gang->notice_until_ms = -1;
     gang->failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;
-    gang_enter(gang, GANG_STATE_CONFIGURING, now_ms);
+    enter(gang, GANG_STATE_CONFIGURING, now_ms);
     gang_queue_action(gang, GANG_ACTION_CONFIGURE);
 }
 
@@ -414,7 +451,7 @@ static void await_ready(struct gang *gang, int64_t now_ms) {
     if (gang->failure.cause) {
         stop(gang, now_ms);
     } else if (missing == 0) {
-        gang_enter(gang, GANG_STATE_RUNNING, now_ms);
+        enter(gang, GANG_STATE_RUNNING, now_ms);
         gang->progressed_ms = now_ms;
         gang_queue_action(gang, GANG_ACTION_START);
     }
@@ -478,12 +515,12 @@ void gang_advance(struct gang *gang, int64_t now_ms) {
             break;
         case GANG_STATE_BACKOFF:
             if (now_ms >= gang->backoff_until_ms) {
-                gang_enter(gang, GANG_STATE_GATHERING, now_ms);
+                enter(gang, GANG_STATE_GATHERING, now_ms);
             }
             break;
         case GANG_STATE_CHECKING:
             if (now_ms - gang->since_ms >= GANG_CHECK_MS) {
-                gang_fail_check(gang, "the stored result could not be checked in time", now_ms);
+                fail_check(gang, "the stored result could not be checked in time", now_ms);
             }
             break;
         case GANG_STATE_FINISHED:
@@ -526,12 +563,12 @@ int64_t gang_deadline_ms(const struct gang *gang) {
         at_ms = MIN(at_ms, partial_start_ms(gang));
     } else if (gang->state == GANG_STATE_RUNNING) {
         at_ms = MIN(at_ms, gang->command_ended_ms < 0 ? hang_at_ms(gang)
-                           : gang_is_one_disconnected(gang)
+                           : is_one_disconnected(gang)
                                ? INT64_MAX
                                : gang->command_ended_ms + GANG_EXPLAIN_COMMAND_MS);
         at_ms = gang->notice_until_ms >= 0 ? MIN(at_ms, gang->notice_until_ms) : at_ms;
     } else if (gang->state == GANG_STATE_STOPPING && have_stopped(gang) &&
-               !gang_is_one_disconnected(gang)) {
+               !is_one_disconnected(gang)) {
         at_ms = MIN(at_ms, gang->failure_final_ms);
     } else if (gang->state == GANG_STATE_CHECKING) {
         at_ms = MIN(at_ms, gang->since_ms + GANG_CHECK_MS);

@@ -72,6 +72,7 @@ void gang_fail_round(struct gang *gang, const struct gang_failure *why, const ch
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 void gang_suspended(struct gang *gang, const struct gang_event *event);
 void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t now_ms);
+void gang_checked(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 void gang_disconnected(struct gang *gang, int index, int64_t now_ms);
 /* A HELLO with is_memory: the member that counted as lost was OOM-killed; corrects the cause. */
@@ -79,25 +80,14 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
 /* Applies all time limits, and enters the next states. */
 void gang_advance(struct gang *gang, int64_t now_ms);
 
-void gang_enter(struct gang *gang, enum gang_state state, int64_t now_ms);
-void gang_finish(struct gang *gang, int code, int64_t now_ms);
-/* While a member of the round is silent, another member's exit may be its fault, and its own
- * reports are still to come. */
-bool gang_is_one_disconnected(const struct gang *gang);
-
 /* ---- gang_success.c: whether a command that ended with 0 is a success ------------------------ */
 
-/* The events RANK_STARTED, RANK_ENDED, SPAWNED, SPAWN_ENDED, and CHECKED. */
+/* The events RANK_STARTED, RANK_ENDED, SPAWNED, SPAWN_ENDED. */
 void gang_rank_reported(struct gang *gang, const struct gang_event *event);
-void gang_checked(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* The command has ended with 0: enters CHECKING or FINISHED, records a failure, or waits. A member
- * that is silent may bring its reports when it is back; if it is lost instead, that is the
- * cause. */
-void gang_settle(struct gang *gang, int64_t now_ms);
-/* CHECKING: the stored result is not whole; back to RUNNING, with a failure. */
-void gang_fail_check(struct gang *gang, const char *detail, int64_t now_ms);
-/* Sets proof_by and proof_count. */
-void gang_known_by(const struct gang *gang, struct gang_facts *facts);
+/* Whether a command that ended with 0 is a success; reason: set unless it is. */
+enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_reason *reason);
+/* For gang_facts.proof_by and proof_count. */
+enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count);
 
 /* ---- gang_actions.c: the queue of actions for the hub ---------------------------------------- */
 

@@ -143,11 +143,6 @@ static void carry_out_actions(struct hub *hub, int64_t now_ms) {
 
 /* ---- log and status ------------------------------------------------------------------------- */
 
-const char *hub_pod_of(const struct hub *hub, int index) {
-    const char *pod = index < hub->options.gang.workers ? hub->members[index].pod : "";
-    return *pod ? pod : index == 0 ? hub->pod : "";
-}
-
 /* The reports of rank 0; without any, those of the command. */
 static const struct objective *shown_objective(const struct hub *hub) {
     bool is_commands =

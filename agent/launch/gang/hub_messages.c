@@ -6,6 +6,11 @@
 
 #include <stdio.h>
 
+const char *hub_pod_of(const struct hub *hub, int index) {
+    const char *pod = index < hub->options.gang.workers ? hub->members[index].pod : "";
+    return *pod ? pod : index == 0 ? hub->pod : "";
+}
+
 const char hub_out_of_memory[] =
     "the kernel killed it because it ran out of memory (/dev/shm counts): "
     "raise spec.resources.limits.memory";
@@ -91,6 +96,26 @@ static bool is_exit_due(struct hub *hub, const struct hub_member *member,
     return false;
 }
 
+/* True for messages of which the gang needs to know nothing more. */
+static bool is_passed_on(struct hub *hub, struct hub_member *member,
+                         const struct gang_message *message) {
+    if (message->type == GANG_MESSAGE_SPAWN || message->type == GANG_MESSAGE_ENDED ||
+        message->type == GANG_MESSAGE_KILL) {
+        forward(hub, member, message);
+        return true;
+    }
+    if (message->type == GANG_MESSAGE_METRICS) {
+        latest_metrics_read(&hub->latest, message->line);
+        return true;
+    }
+    if (message->type == GANG_MESSAGE_REPORTS) {
+        objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
+                       message->round, message->line);
+        return true;
+    }
+    return false;
+}
+
 void hub_handle_message(struct hub *hub, struct hub_member *member,
                         const struct gang_message *message) {
     static const enum gang_event_kind kinds[GANG_MESSAGE_TYPES] = {
@@ -121,18 +146,7 @@ void hub_handle_message(struct hub *hub, struct hub_member *member,
                                .is_waiting = message->is_waiting,
                                .detail = message->detail};
     int64_t now_ms = clock_monotonic_ms();
-    if (message->type == GANG_MESSAGE_SPAWN || message->type == GANG_MESSAGE_ENDED ||
-        message->type == GANG_MESSAGE_KILL) {
-        forward(hub, member, message);
-        return;
-    }
-    if (message->type == GANG_MESSAGE_METRICS) {
-        latest_metrics_read(&hub->latest, message->line);
-        return;
-    }
-    if (message->type == GANG_MESSAGE_REPORTS) {
-        objective_read(message->rank < 0 ? &hub->command_objective : &hub->objective,
-                       message->round, message->line);
+    if (is_passed_on(hub, member, message)) {
         return;
     }
     char detail[GANG_DETAIL_MAX];

@@ -7,7 +7,7 @@
 #include "agent/launch/gang/latest_metrics.h"
 #include "agent/launch/gang/link.h"
 #include "agent/launch/gang/objective.h"
-#include "agent/launch/gang/result_check.h"
+#include "agent/launch/proof/result_check.h"
 #include "lib/net/server.h"
 
 #include <pthread.h>
@@ -53,11 +53,10 @@ struct hub {
     struct finished finished; /* the record, as it was checked; count 0: none */
 };
 
-/* The name of a member's pod; "": it has never connected. Member 0's is this pod's. */
-const char *hub_pod_of(const struct hub *hub, int index);
-
 /* ---- hub_messages.c -------------------------------------------------------------------------- */
 
+/* The name of a member's pod; "": it has never connected. Member 0's is this pod's. */
+const char *hub_pod_of(const struct hub *hub, int index);
 extern const char hub_out_of_memory[]; /* a sentence */
 /* A message of a member, but HELLO. */
 void hub_handle_message(struct hub *hub, struct hub_member *member,

@@ -329,7 +329,7 @@ static void tell(const struct rank *rank, struct agent_request request) {
 }
 
 /* True if a process of another process group (mpirun, its daemon, the agent) sent this one a signal
- * to end: a rank's end is then a consequence and explains nothing, and its 0 is no success. Shells
+ * to end: a rank's end is then a consequence and explains nothing, and its 0 proves nothing. Shells
  * that send a signal to their own group (kill 0) are meant for their children. */
 static bool was_told_to_end(const struct rank *rank) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};

@@ -235,7 +235,7 @@ static void a_worker_has_not_answered(void) {
 
 static void without_mpi(void) {
     struct gang *gang = running(false);
-    ends(gang, "one", 1, 0, 3); /* an end without a start is of nobody */
+    ends(gang, "one", 1, 0, 3); /* an end without a start: ignored */
     command_ends(gang, 200);
     CHECK_INT(last_action(gang, 200), DONE);
     CHECK(is_known_by(gang, GANG_PROOF_COMMAND, 1));
@@ -244,9 +244,26 @@ static void without_mpi(void) {
 
 /* ---- several --------------------------------------------------------------------------------- */
 
+/* "a2": launch a of 2 ranks starts; "a.": its ranks end well, "a!": its rank 0 does not. */
+static void play(struct gang *gang, const char *course) {
+    int sizes[128] = {0};
+    for (const char *at = course; *at; at += 2) {
+        char name[2] = {at[0], 0};
+        int *size = &sizes[(int)*at];
+        bool is_start = at[1] >= '0' && at[1] <= '9';
+        if (is_start) {
+            *size = at[1] - '0';
+            starts(gang, name, *size, 10);
+        }
+        for (int k = 0; !is_start && k < *size; k++) {
+            ends(gang, name, *size, k, at[1] == '!' && k == 0 ? 7 : 0);
+        }
+    }
+}
+
 static void scripts(void) {
     static const struct {
-        const char *course; /* "a2" launch a of 2 starts; "a." it ends well, "a!" badly */
+        const char *course;
         bool is_success;
         int64_t count;
     } rows[] = {
@@ -259,18 +276,7 @@ static void scripts(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang *gang = running(false);
-        int sizes[128] = {0};
-        for (const char *at = rows[i].course; *at; at += 2) {
-            char name[2] = {at[0], 0};
-            if (at[1] == '.' || at[1] == '!') {
-                for (int k = 0; k < sizes[(int)*at]; k++) {
-                    ends(gang, name, sizes[(int)*at], k, at[1] == '!' && k == 0 ? 7 : 0);
-                }
-            } else {
-                sizes[(int)*at] = at[1] - '0';
-                starts(gang, name, sizes[(int)*at], 10);
-            }
-        }
+        play(gang, rows[i].course);
         command_ends(gang, 200);
         int action = last_action(gang, 200);
         if (action != (rows[i].is_success ? DONE : STOP)) {
@@ -439,6 +445,13 @@ static void what_is_stored_is_wrong(void) {
 
 enum { LETTERS_MAX = 64 };
 
+/* Member 0 sends the command's end after all of its own. */
+static void send_all(struct gang *gang, const struct gang_event *queue, int *next, int count) {
+    while (*next < count) {
+        tell(gang, queue[(*next)++], 100);
+    }
+}
+
 /* Each pod's reports come in their order, the pods' in any; some are lost, doubled, of another
  * round. Success if and only if every start and a good end of each rank came. */
 static void any_order(void) {
@@ -475,10 +488,7 @@ static void any_order(void) {
         int command_at = (int)test_below(&random, (uint64_t)left + 1);
         for (int sent = 0; sent <= left; sent++) {
             if (sent == command_at) {
-                /* Member 0 sends it after all of its own. */
-                while (next[0] < counts[0]) {
-                    tell(gang, queues[0][next[0]++], 100);
-                }
+                send_all(gang, queues[0], &next[0], counts[0]);
                 command_ends(gang, 200);
             }
             int from = next[0] == counts[0]   ? 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang/gang_proof.h"
+#include "agent/launch/proof/gang_proof.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang/result_check.h"
+#include "agent/launch/proof/result_check.h"
 
 #include "lib/time/clock.h"
 
