@@ -208,10 +208,11 @@ void job_write_termination_message(const char *text) {
     static const char in_pods[] = "/dev/termination-log";
     const char *path = getenv("WINDLASS_TERMINATION_LOG");
     bool given = path && *path;
-    /* Kubernetes mounts a file there: it is written in place, not replaced. */
+    /* Kubernetes mounts a file there: it is written in place, not replaced. It is cut after the
+     * write: what is killed in between leaves an earlier message's end behind, not an empty file.
+     */
     AUTO(fd_closep)
-    int fd =
-        open(given ? path : in_pods, O_WRONLY | O_TRUNC | O_CLOEXEC | (given ? O_CREAT : 0), 0666);
+    int fd = open(given ? path : in_pods, O_WRONLY | O_CLOEXEC | (given ? O_CREAT : 0), 0666);
     if (fd < 0) {
         if (given) {
             log_event(LOG_WARNING, "cannot write the termination message to %s: %s", path,
@@ -220,7 +221,7 @@ void job_write_termination_message(const char *text) {
         return;
     }
     size_t size = MIN(strlen(text), JOB_TERMINATION_MESSAGE_MAX);
-    if (write(fd, text, size) != (ssize_t)size) {
+    if (write(fd, text, size) != (ssize_t)size || ftruncate(fd, (off_t)size) < 0) {
         log_event(LOG_WARNING, "the termination message was cut: %s", strerror(errno));
     }
 }

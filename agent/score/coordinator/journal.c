@@ -263,6 +263,7 @@ int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, 
         if (entry.type <= COMMIT_FAILED) {
             ledger_committed(journal->ledger, entry.first, entry.cells);
         }
+        journal->kept_count += entry.type <= COMMIT_FAILED || entry.type == COMMIT_PUBLISHED;
         stored(context, &entry);
     }
     return 0;

@@ -36,6 +36,7 @@ struct journal {
     struct ledger *ledger;   /* owned */
     struct commit_log *log;  /* owned */
     int64_t epoch, epoch_ns; /* of this coordinator; epoch_ns: when it began, monotonic clock */
+    int64_t kept_count;      /* results and published files of this epoch that are stored */
     bool is_ended;           /* the log's last record says that the run has ended, ... */
     bool has_succeeded;      /* ... and how */
     struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */

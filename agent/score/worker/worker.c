@@ -14,6 +14,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,9 @@ struct worker {
     json_t *files;             /* of the scorers: scorer.h */
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
+    int64_t finished;          /* leases, as far as they are reported */
+    int64_t left_finished, left_ms; /* what the termination message says, and its time */
+    char last_words[512];           /* why it ends; "": for no fault */
     int64_t unreachable_since_ms;
     char complaint[512];      /* the last logged reason, so that repeated attempts log it once */
     int64_t leaving_since_ms; /* time of SIGTERM; -1: none */
@@ -51,6 +55,16 @@ struct worker {
     struct volume_watch *volumes;
     atomic_bool hangs; /* a volume hangs; set by the volumes' thread */
 };
+
+PRINTF_LIKE(3, 4)
+static void give_up(struct worker *worker, int exit_code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(worker->last_words, sizeof worker->last_words, format, arguments);
+    va_end(arguments);
+    log_event(LOG_ERROR, "%s", worker->last_words);
+    worker->exit_code = exit_code;
+}
 
 /* ---- the connection ------------------------------------------------------------------------- */
 
@@ -64,6 +78,25 @@ static void send_batch(struct worker *worker, struct message_batch *batch) {
     if (text) {
         socket_send(worker->socket, text);
     }
+}
+
+/* A worker that is killed after this has finished something: the operator then counts the deaths in
+ * its place anew. A worker that has finished nothing leaves no message, so that its log's last
+ * lines are taken for one. */
+static void leave_evidence(struct worker *worker, bool at_once) {
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_due = worker->left_finished == 0 || now_ms - worker->left_ms >= JOB_LEAVE_MS;
+    if (worker->finished == 0 ||
+        (!at_once && (worker->finished == worker->left_finished || !is_due))) {
+        return;
+    }
+    AUTO(tree_freep)
+    json_t *words = json_pack("{s:I, s:s}", "progress", (json_int_t)worker->finished, "message",
+                              worker->last_words);
+    AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
+    job_write_termination_message(text ? text : "");
+    worker->left_finished = worker->finished;
+    worker->left_ms = now_ms;
 }
 
 /* Sends results in as few messages as possible; a message is for one epoch. Each result fits into a
@@ -84,11 +117,13 @@ static void send_results(struct worker *worker) {
             added = message_batch_result(&batch, &reports[i].result);
         }
         assert(added > 0);
+        worker->finished += reports[i].result.word == MESSAGE_ENDS && !reports[i].result.is_fault;
         attempt_report_release(&reports[i]);
     }
     free(reports);
     send_batch(worker, &batch);
     message_batch_release(&batch);
+    leave_evidence(worker, /* at_once= */ false);
 }
 
 static void send_published(struct worker *worker) {
@@ -158,8 +193,7 @@ static void on_message(struct worker *worker, const struct message *message) {
         worker->exit_code = 0;
         break;
     case MESSAGE_REFUSED:
-        log_event(LOG_ERROR, "the coordinator refuses this worker: %s", message->text);
-        worker->exit_code = 1;
+        give_up(worker, 1, "the coordinator refuses this worker: %s", message->text);
         break;
     default:
         break; /* a worker's message, sent by a coordinator: ignored */
@@ -226,11 +260,9 @@ static void look_around(struct worker *worker) {
         send_published(worker);
     }
     if (view.hangs) {
-        log_event(LOG_ERROR, "a revoked mini-batch does not end: giving up");
-        worker->exit_code = 3;
+        give_up(worker, 3, "a revoked mini-batch does not end: giving up");
     } else if (view.is_storage_dead || atomic_load(&worker->hangs)) {
-        log_event(LOG_ERROR, "a storage cannot be reached from this machine: giving up");
-        worker->exit_code = 3;
+        give_up(worker, 3, "a storage cannot be reached from this machine: giving up");
     } else if (worker->leaving_since_ms >= 0) {
         if (worker->exit_code < 0 && is_ready_to_leave(worker, view.is_idle)) {
             worker->exit_code = 130;
@@ -239,9 +271,8 @@ static void look_around(struct worker *worker) {
         start_leaving(worker);
     } else if (worker->unreachable_since_ms >= 0 &&
                now_ms - worker->unreachable_since_ms > WORKER_UNREACHABLE_MS) {
-        log_event(LOG_ERROR, "could not reach the coordinator at %s for %d s",
-                  worker->job->coordinator, WORKER_UNREACHABLE_MS / 1000);
-        worker->exit_code = 3;
+        give_up(worker, WORKER_EXIT_UNREACHABLE, "could not reach the coordinator at %s for %d s",
+                worker->job->coordinator, WORKER_UNREACHABLE_MS / 1000);
     }
 }
 
@@ -266,6 +297,7 @@ __attribute__((noreturn)) static void break_off(struct worker *worker, int exit_
     pthread_mutex_lock(&worker->wake_lock);
     socket_free(TAKE(worker->socket));
     pthread_mutex_unlock(&worker->wake_lock);
+    leave_evidence(worker, /* at_once= */ true);
     _exit(exit_code);
 }
 
@@ -423,8 +455,9 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
         (void)publisher_free(worker.publisher, WORKER_FAREWELL_MS);
     }
     if (err.kind) {
-        log_event(LOG_ERROR, "%s", err.text);
+        give_up(&worker, error_exit_code(&err), "%s", err.text);
     }
+    leave_evidence(&worker, /* at_once= */ true);
     socket_free(worker.socket);
     store_free(worker.output);
     tree_freep(&worker.files);
@@ -432,7 +465,5 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;
     }
-    return worker.is_hopeless ? USAGE_ERROR_EXIT
-           : err.kind         ? error_exit_code(&err)
-                              : worker.exit_code;
+    return worker.is_hopeless ? USAGE_ERROR_EXIT : worker.exit_code;
 }

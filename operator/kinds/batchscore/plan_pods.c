@@ -6,11 +6,12 @@
 #include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/waiting.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    FAILURES_MAX_EARLY = 3, /* deaths that end the job before a mini-batch is done */
+    FAILURES_MAX_EARLY = 3, /* deaths in a row that end the job before a mini-batch is done */
     FAILURES_MAX = 10,      /* and afterwards: of the coordinator, or of each worker */
     OUT_OF_MEMORY_MIN = 2,  /* workers, before the job's state reports it */
     REST_MS = 5000,    /* a worker was sent "done" while work seems left: progress may be old */
@@ -21,7 +22,7 @@ enum {
 /* One index of a worker: all pods that have had it. */
 struct slot {
     struct pod_phase newest; /* stage is meaningful when attempt > 0 */
-    int deaths;              /* by the program's own failure */
+    int deaths;              /* in a row without progress, by the program's own failure */
     bool alive;
 };
 
@@ -30,8 +31,16 @@ static int64_t batches_done(const struct batchscore_plan *plan) {
     return MAX(tree_integer(plan->job.progress, "miniBatches.done", 0), before);
 }
 
-static int failures_max(const struct batchscore_plan *plan) {
-    return batches_done(plan) > 0 ? FAILURES_MAX : FAILURES_MAX_EARLY;
+/* Ended from outside, which need not happen again: kill -9, a liveness probe. A container that ran
+ * out of memory ends the same way, and will do so again. */
+static bool is_killed(const struct pod_phase *phase) {
+    return (phase->exit_code == 128 + SIGKILL || phase->exit_code == 128 + SIGTERM) &&
+           !job_plan_ran_out_of_memory(phase);
+}
+
+/* Deaths in a row, without progress, that are too many; newest: the last of them. */
+static int failures_max(const struct batchscore_plan *plan, const struct pod_phase *newest) {
+    return batches_done(plan) > 0 || is_killed(newest) ? FAILURES_MAX : FAILURES_MAX_EARLY;
 }
 
 static void coordinator_succeeded(struct batchscore_plan *plan) {
@@ -150,7 +159,7 @@ static void replace_coordinator(struct batchscore_plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
     int failures = plan->coordinator_failures;
     AUTO(text_freep) char *cause = job_plan_termination_message(newest);
-    if (failures >= failures_max(plan)) {
+    if (failures >= failures_max(plan, newest)) {
         job_plan_fail(&plan->job,
                       job_plan_ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed",
                       cause, newest);
@@ -211,23 +220,26 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
 
 static struct slot *fold_slots(const struct batchscore_plan *plan) {
     struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
+    const struct pod_phase **sorted = job_plan_by_attempt(&plan->job);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
-        const struct pod_phase *phase = &plan->job.phases[i];
+        const struct pod_phase *phase = sorted[i];
         if (batchscore_is_coordinator(phase) || phase->index < 0 ||
             phase->index >= plan->spec.workers_max) {
             continue;
         }
         struct slot *slot = &slots[phase->index];
         slot->alive |= pod_phase_is_alive(phase);
-        slot->deaths += phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0;
+        slot->deaths = pod_phase_count(slot->deaths, phase);
         if (phase->attempt > slot->newest.attempt) {
             slot->newest = *phase;
         }
     }
-    for (int i = 0; i < plan->spec.workers_max; i++) {
-        slots[i].deaths = MAX(slots[i].deaths, pod_phase_deaths(&slots[i].newest));
-    }
+    free(sorted);
     return slots;
+}
+
+static bool has_died_too_often(const struct batchscore_plan *plan, const struct slot *slot) {
+    return slot->deaths >= failures_max(plan, &slot->newest);
 }
 
 /* A failure that every worker will have (the model, an operator, the code). NULL: there is none. */
@@ -239,7 +251,7 @@ static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
     for (size_t i = 0; i < plan->job.phase_count; i++) {
         const struct pod_phase *phase = &plan->job.phases[i];
         if (batchscore_is_coordinator(phase) || phase->stage != POD_PHASE_DEAD ||
-            phase->exit_code < 0) {
+            !phase->is_fault) {
             continue;
         }
         last_any = !last_any || phase->ended_ms >= last_any->ended_ms ? phase : last_any;
@@ -255,7 +267,7 @@ static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
         return last;
     }
     for (int i = 0; i < plan->spec.workers_max; i++) {
-        if (slots[i].alive || slots[i].deaths < failures_max(plan)) {
+        if (slots[i].alive || !has_died_too_often(plan, &slots[i])) {
             return NULL;
         }
     }
@@ -280,7 +292,7 @@ static bool may_start(struct batchscore_plan *plan, const struct slot *slot) {
     if (slot->newest.attempt == 0) {
         return true;
     }
-    if (slot->alive || slot->deaths >= failures_max(plan)) {
+    if (slot->alive || has_died_too_often(plan, slot)) {
         return false;
     }
     int64_t due_ms = 0; /* leaving: its leases are returned, another pod may take its place */

@@ -5,6 +5,7 @@
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/job/plan_phases.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool batchscore_is_coordinator(const struct pod_phase *phase) {
@@ -21,20 +22,24 @@ static bool read_excludes(const struct batchscore_plan *plan) {
                                  : batchscore_excludes(json_object_get(object, "spec"));
 }
 
-/* The newest coordinator counts. An older one that ends with a verdict was considered lost and came
- * back: this is not a failure of the later ones. */
+/* An older coordinator that ends with a verdict was considered lost and came back: this is not a
+ * failure of the later ones. */
 static void count_failures(struct batchscore_plan *plan) {
+    const struct pod_phase **sorted = job_plan_by_attempt(&plan->job);
     for (size_t i = 0; i < plan->job.phase_count; i++) {
-        const struct pod_phase *phase = &plan->job.phases[i];
+        const struct pod_phase *phase = sorted[i];
         bool is_verdict = phase->exit_code == 1 || phase->exit_code == 2;
-        plan->coordinator_failures += batchscore_is_coordinator(phase) &&
-                                      phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
-                                      (phase == plan->coordinator || !is_verdict);
+        if (batchscore_is_coordinator(phase) && (phase == plan->coordinator || !is_verdict)) {
+            plan->coordinator_failures = pod_phase_count(plan->coordinator_failures, phase);
+        }
     }
-    if (plan->coordinator) {
-        plan->coordinator_failures =
-            MAX(plan->coordinator_failures, pod_phase_deaths(plan->coordinator));
-    }
+    free(sorted);
+}
+
+/* It was asked to end, or a worker had no coordinator: the next one need not end like it. */
+static bool is_blameless(const struct pod_phase *phase) {
+    return phase->exit_code == BATCHSCORE_EXIT_TOLD ||
+           (phase->exit_code == BATCHSCORE_EXIT_ALONE && !batchscore_is_coordinator(phase));
 }
 
 /* Pods from before the job became a series, or stopped being one. */
@@ -59,6 +64,7 @@ void batchscore_read_pods(struct batchscore_plan *plan) {
         }
         plan->job.phase_count++;
         phase->over_ms = job_plan_ended_ms(&plan->job, phase);
+        phase->is_fault = phase->is_fault && !is_blameless(phase);
         if (!job_plan_drop_stray(&plan->job, phase) &&
             (plan->excludes || !batchscore_is_coordinator(phase))) {
             job_plan_note_lost(&plan->job, phase);

@@ -236,7 +236,7 @@ static bool may_start(struct disttrain_plan *gang, const struct gang_place *plac
         due_ms = newest->over_ms + REST_MS;
     } else if (newest->stage == POD_PHASE_DEAD) {
         struct pod_phase dead = *newest; /* a pod that a signal ended may be replaced at once */
-        dead.exit_code = dead.exit_code == DISTTRAIN_EXIT_TOLD ? -1 : dead.exit_code;
+        dead.is_fault = dead.is_fault && dead.exit_code != DISTTRAIN_EXIT_TOLD;
         due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
     job_plan_wake(&gang->job, due_ms);

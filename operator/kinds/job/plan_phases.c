@@ -4,6 +4,7 @@
 
 #include "operator/kinds/job/waiting.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* /progress JSON's message, or the end of a log: its last line with text. NULL: there is none. */
@@ -85,8 +86,23 @@ void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
     if (plan->now_ms >= phase->gone_ms + JOB_PLAN_LOST_MS) {
         phase->stage = POD_PHASE_DEAD;
         phase->exit_code = -1;
+        phase->is_fault = false;
         phase->reason = "its node is lost";
     }
+}
+
+static int by_attempt(const void *left, const void *right) {
+    const struct pod_phase *const *a = left, *const *b = right;
+    return ((*a)->attempt > (*b)->attempt) - ((*a)->attempt < (*b)->attempt);
+}
+
+const struct pod_phase **job_plan_by_attempt(const struct job_plan *plan) {
+    const struct pod_phase **sorted = x_calloc(plan->phase_count + 1, sizeof *sorted);
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        sorted[i] = &plan->phases[i];
+    }
+    qsort(sorted, plan->phase_count, sizeof *sorted, by_attempt);
+    return sorted;
 }
 
 /* A node's clock may be wrong by minutes, so delays are measured with ours. */

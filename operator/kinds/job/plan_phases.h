@@ -9,6 +9,8 @@ bool job_plan_drop_stray(struct job_plan *plan, struct pod_phase *phase);
 /* A pod that should have been gone for JOB_PLAN_LOST_MS is on a lost node: it is treated as dead.
  */
 void job_plan_note_lost(struct job_plan *plan, struct pod_phase *phase);
+/* The plan's phases in the order of their attempts, for pod_phase_count. The caller frees it. */
+const struct pod_phase **job_plan_by_attempt(const struct job_plan *plan);
 /* When it was seen to have ended, by our clock. */
 int64_t job_plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase);
 /* Sets progress. The hub's termination message outlives the hub, and is newer than its last answer.

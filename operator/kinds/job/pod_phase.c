@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MESSAGE_BYTES_MAX = 64 << 10, /* of a termination message that is read; kubelets keep 4 KiB */
+    SPACING_MS = 1000,            /* from pod to pod of a place that dies and makes progress */
+};
+
 static int number_of(const char *text, int fallback) {
     if (!text) {
         return fallback;
@@ -79,6 +84,16 @@ static bool has_node(const json_t *pod) {
     return strcmp(tree_text(scheduled, "status", "True"), "True") == 0;
 }
 
+static int64_t read_progress(const char *message) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *words = NULL;
+    if (*message != '{' ||
+        tree_parse(message, strlen(message), MESSAGE_BYTES_MAX, &words, &ignored) < 0) {
+        return 0;
+    }
+    return MAX(tree_integer(words, "progress", 0), 0);
+}
+
 static void read_ended(const json_t *pod, const json_t *terminated, struct pod_phase *phase) {
     bool disrupted = was_disrupted(pod);
     bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
@@ -105,6 +120,8 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct pod_p
         phase->never_started = strcmp(phase->reason, "StartError") == 0 ||
                                strcmp(phase->reason, "ContainerCannotRun") == 0;
     }
+    phase->is_fault = phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0;
+    phase->progress = read_progress(tree_text(terminated, "message", ""));
     phase->is_gone = terminated || !has_node(pod) || was_turned_away(pod);
     phase->ended_ms = time_of(terminated, "finishedAt");
 }
@@ -164,8 +181,18 @@ struct pod_phase pod_phase_read(const json_t *pod) {
     return phase;
 }
 
+int pod_phase_count(int deaths, const struct pod_phase *phase) {
+    bool has_ended = phase->stage == POD_PHASE_DEAD || phase->stage == POD_PHASE_SUCCEEDED;
+    int before = MAX(deaths, phase->deaths_before);
+    if (!has_ended) {
+        return before;
+    }
+    bool is_death = phase->stage == POD_PHASE_DEAD && phase->is_fault;
+    return (phase->progress > 0 ? 0 : before) + is_death;
+}
+
 int pod_phase_deaths(const struct pod_phase *phase) {
-    return phase->deaths_before + (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0);
+    return pod_phase_count(0, phase);
 }
 
 bool pod_phase_is_alive(const struct pod_phase *phase) {
@@ -180,14 +207,17 @@ int64_t pod_phase_back_off_ms(int deaths) {
 }
 
 int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths) {
-    int64_t due_ms = phase->over_ms + pod_phase_back_off_ms(deaths);
-    if (phase->stage == POD_PHASE_DEAD && phase->exit_code < 0) {
-        int64_t pause_ms = pod_phase_back_off_ms(phase->attempt);
-        int64_t spaced_ms = phase->born_ms + pause_ms;
-        if (phase->over_ms > 0) { /* created before that, whatever its node's clock says */
-            spaced_ms = MIN(spaced_ms, phase->over_ms + pause_ms);
-        }
-        due_ms = MAX(due_ms, spaced_ms);
+    bool is_removed = phase->stage == POD_PHASE_DEAD && !phase->is_fault;
+    bool has_advanced = phase->stage == POD_PHASE_DEAD && phase->progress > 0;
+    int64_t due_ms = phase->over_ms + pod_phase_back_off_ms(deaths), pause_ms = 0;
+    if (has_advanced) {
+        pause_ms = SPACING_MS;
+    } else if (is_removed) {
+        pause_ms = pod_phase_back_off_ms(phase->attempt);
     }
-    return due_ms;
+    int64_t spaced_ms = phase->born_ms + pause_ms;
+    if (phase->over_ms > 0) { /* created before that, whatever its node's clock says */
+        spaced_ms = MIN(spaced_ms, phase->over_ms + pause_ms);
+    }
+    return pause_ms > 0 ? MAX(due_ms, spaced_ms) : due_ms;
 }

@@ -1,8 +1,14 @@
 /* pod_phase.h: the phase of a Pod, read from its status as written by Kubernetes or windlass run.
  * Pure. The place of a pod is its role and index: a replacement has the same place and the next
- * attempt. A death is a pod whose program ended with another exit code than 0; a pod that was
- * removed (evicted, preempted, its node lost, deleted by a user) is dead, too, but does not count
- * as a death. */
+ * attempt.
+ *
+ * Deaths. A death is a pod whose program ended with another exit code than 0 by its own fault; a
+ * pod that was removed (evicted, preempted, its node lost, deleted by a user) is dead, too, but
+ * does not count as a death. Deaths count against progress, not against a life: what counts is how
+ * many pods of a place have died in a row without one that made progress. A pod itself says what it
+ * has made durable (a coordinator's commits, a worker's finished leases): "progress" in its
+ * termination message, which outlives kill -9 and a controller that did not look. A pod of an
+ * earlier release does not say it, and its deaths count without end. */
 #pragma once
 
 #include "lib/error.h"
@@ -23,6 +29,8 @@ struct pod_phase {
     int attempt, index; /* from its labels; index is -1 for a coordinator */
     int deaths_before;  /* deaths in its place before it was made, from its annotation */
     int exit_code;      /* of a dead one; -1: it was removed */
+    bool is_fault;      /* dead by its own fault; a kind may clear it for some of its exit codes */
+    int64_t progress;   /* of an ended one: what it made durable in its life; 0: nothing, unknown */
     bool never_started; /* dead, and its program never ran */
     bool is_gone; /* dead or succeeded, and certainly not running: its node reports it, or it never
                      had a node. Otherwise it may still run on an unreachable node */
@@ -51,8 +59,11 @@ const json_t *pod_phase_agent_state(const json_t *pod, const char *state);
  * started. NULL when there is none. */
 const json_t *pod_phase_init_trouble(const json_t *pod);
 
-/* deaths_before, and 1 more if this pod is a death. */
+/* Deaths in its place in a row without progress, this pod's included. */
 int pod_phase_deaths(const struct pod_phase *phase);
+/* The same, when `deaths` were counted up to the pod before it: for pods that are all there, in the
+ * order of their attempts. Pods that have not ended change nothing. */
+int pod_phase_count(int deaths, const struct pod_phase *phase);
 
 /* True for POD_PHASE_WAITING and POD_PHASE_RUNNING. */
 bool pod_phase_is_alive(const struct pod_phase *phase);
@@ -62,5 +73,7 @@ bool pod_phase_is_alive(const struct pod_phase *phase);
 int64_t pod_phase_back_off_ms(int deaths);
 /* When a dead or succeeded pod may be replaced. A pod that was removed does not count as a death,
  * but a node that refuses every pod (because of a broken GPU, for example) must not be flooded:
- * attempts that end soon after their start are delayed in the same way. */
+ * attempts that end soon after their start are delayed in the same way, unless they made progress.
+ * After a death with progress the successor is made at once, but not within a second of the dead
+ * one's making. */
 int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths);
