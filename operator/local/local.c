@@ -6,6 +6,7 @@
 #include "operator/local/objects.h"
 #include "operator/local/orphans.h"
 #include "operator/local/pod.h"
+#include "operator/local/prober.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -44,6 +45,7 @@ struct local {
     struct cluster base;
     struct local_objects *objects;
     json_t *watches; /* kind -> label or null */
+    struct prober *prober;
     struct local_pod_settings settings;
     struct running *running;
     size_t running_count;
@@ -53,7 +55,7 @@ struct local {
     size_t result_count;
     int epoll_fd;
     int event_fd;     /* readable while there is something to report or to start */
-    int timer_fd;     /* the next SIGKILL */
+    int timer_fd;     /* the next SIGKILL or liveness probe */
     bool has_pending; /* some pods may not be started yet */
 };
 
@@ -69,7 +71,7 @@ static void arm(struct local *local) {
         ignored = write(local->event_fd, &one, sizeof one);
     }
     (void)ignored;
-    int64_t next_ms = INT64_MAX;
+    int64_t next_ms = prober_next_ms(local->prober);
     for (size_t i = 0; i < local->running_count; i++) {
         next_ms = MIN(next_ms, local_pod_kill_at_ms(local->running[i].pod));
     }
@@ -355,7 +357,16 @@ static void start_pod(struct local *local, json_t *object) {
     local->running =
         x_realloc_array(local->running, local->running_count + 1, sizeof *local->running);
     local->running[local->running_count++] = (struct running){pod, json_incref(object)};
+    prober_add(local->prober, object, clock_monotonic_ms());
     set_pod_status(local, object, local_pod_status(pod));
+}
+
+/* A pod that hangs is ended as by a kubelet, and the plan replaces it. */
+static void on_dead(void *context, const char *uid, const char *why) {
+    struct running *running = find_running(context, uid);
+    if (running) {
+        local_pod_end(running->pod, clock_monotonic_ms(), why);
+    }
 }
 
 static void start_pods(struct local *local) {
@@ -400,6 +411,7 @@ static void collect_pods(struct local *local) {
     for (size_t i = local->running_count; i-- > 0;) {
         struct running one = local->running[i];
         if (local_pod_has_ended(one.pod)) {
+            prober_remove(local->prober, local_pod_uid(one.pod));
             ended[count++] = one;
             local->running[i] = local->running[--local->running_count];
         } else if (local_pod_kill_at_ms(one.pod) <= clock_monotonic_ms()) {
@@ -424,6 +436,9 @@ static int local_wait(struct cluster *cluster, int timeout_ms, cluster_listener 
         return error_from_errno(err, errno, "cannot wait for processes");
     }
     collect_pods(local);
+    if (prober_step(local->prober, clock_monotonic_ms(), err) < 0) {
+        return -1;
+    }
     start_pods(local);
     tell_results(local);
     enum cluster_event event;
@@ -459,6 +474,7 @@ static void local_free(struct cluster *cluster) {
         json_decref(local->results[i].stored);
     }
     free(local->results);
+    prober_free(local->prober);
     local_objects_free(local->objects);
     json_decref(local->watches);
     fd_closep(&local->epoll_fd);
@@ -553,9 +569,14 @@ int local_open(const struct local_options *options, struct cluster **ret_cluster
     local->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     local->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     struct epoll_event readable = {.events = EPOLLIN};
+    if (prober_open(on_dead, local, &local->prober, err) < 0) {
+        local_free(&local->base);
+        return -1;
+    }
     if (local->epoll_fd < 0 || local->event_fd < 0 || local->timer_fd < 0 ||
         epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, local->event_fd, &readable) < 0 ||
-        epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, local->timer_fd, &readable) < 0) {
+        epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, local->timer_fd, &readable) < 0 ||
+        epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, prober_fd(local->prober), &readable) < 0) {
         error_from_errno(err, errno, "cannot watch processes");
         local_free(&local->base);
         return -1;

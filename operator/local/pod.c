@@ -24,6 +24,7 @@ enum { MESSAGE_MAX = 4096, LOG_MESSAGE_MAX = 2048, GRACE_DEFAULT_S = 30, GRACE_M
 
 struct local_pod {
     char *uid, *container_name, *message_path, *log_path;
+    char *why;              /* why it was ended: its liveness probe; NULL: it was not */
     bool falls_back_to_log; /* terminationMessagePolicy: FallbackToLogsOnError */
     pid_t pid;
     int fd; /* pidfd */
@@ -287,6 +288,7 @@ void local_pod_free(struct local_pod *pod) {
     free(pod->uid);
     free(pod->container_name);
     free(pod->message_path);
+    free(pod->why);
     free(pod->log_path);
     free(pod);
 }
@@ -310,6 +312,15 @@ int64_t local_pod_kill_at_ms(const struct local_pod *pod) {
 void local_pod_stop(struct local_pod *pod, int64_t now_ms) {
     if (!pod->ended && pod->kill_at_ms == INT64_MAX) {
         pod->kill_at_ms = now_ms + pod->grace_ms;
+        kill(-pod->pid, SIGTERM);
+    }
+}
+
+void local_pod_end(struct local_pod *pod, int64_t now_ms, const char *why) {
+    if (!pod->ended && pod->kill_at_ms == INT64_MAX) {
+        pod->kill_at_ms = now_ms + MIN(pod->grace_ms, (int64_t)1000 * LOCAL_HUNG_S);
+        free(pod->why);
+        pod->why = x_strdup(why);
         kill(-pod->pid, SIGTERM);
     }
 }
@@ -349,6 +360,9 @@ static size_t read_end(const char *path, char *text, size_t room) {
 static json_t *read_message(const struct local_pod *pod, int exit_code) {
     char text[MESSAGE_MAX];
     size_t size = read_end(pod->message_path, text, sizeof text);
+    if (size == 0 && pod->why) {
+        return json_string(pod->why);
+    }
     if (size == 0 && exit_code && pod->falls_back_to_log) {
         size = read_end(pod->log_path, text, LOG_MESSAGE_MAX);
     }

@@ -8,6 +8,8 @@
 /* How long the agent of a gang's pod waits between SIGTERM and SIGKILL of its program: shorter than
  * on a cluster, because a user who pressed Ctrl-C is waiting. */
 enum { LOCAL_GRACE_S = 10 };
+/* How long a pod whose liveness probe has failed may take to end by itself. */
+enum { LOCAL_HUNG_S = 5 };
 
 struct local_pod_settings {
     struct volume_places places;
@@ -36,6 +38,9 @@ int local_pod_fd(const struct local_pod *pod); /* readable when the process has 
 
 /* Sends SIGTERM to the whole group, and SIGKILL when it still exists at local_pod_kill_at_ms. */
 void local_pod_stop(struct local_pod *pod, int64_t now_ms);
+/* The same for a pod that hangs, whose SIGKILL follows after LOCAL_HUNG_S at the latest. why: the
+ * termination message, unless the pod leaves one. */
+void local_pod_end(struct local_pod *pod, int64_t now_ms, const char *why);
 void local_pod_kill(struct local_pod *pod);
 /* On clock_monotonic_ms; INT64_MAX: the pod is not being stopped. */
 int64_t local_pod_kill_at_ms(const struct local_pod *pod);

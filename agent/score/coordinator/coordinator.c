@@ -39,11 +39,10 @@ struct coordinator {
     int voids;
     struct background_task task;
     int64_t started_wall_ms, reported_ms;
-    int64_t left_kept, left_ms; /* what the message of leave_evidence says, and its time */
-    bool is_told;               /* report and summary are written */
-    bool is_superseded;         /* another coordinator reports the outcome */
-    json_t *finished; /* how an earlier job ended this run, so that nothing is left to do; or
-                         NULL */
+    bool is_told;       /* report and summary are written */
+    bool is_superseded; /* another coordinator reports the outcome */
+    json_t *finished;   /* how an earlier job ended this run, so that nothing is left to do; or
+                           NULL */
 };
 
 static struct journal *journal_of(struct coordinator *coordinator) {
@@ -118,22 +117,6 @@ static void tick(struct coordinator *coordinator) {
     }
 }
 
-/* A coordinator that is killed from now on has made progress: the operator then counts its deaths
- * anew. */
-static void leave_evidence(struct coordinator *coordinator) {
-    int64_t now_ms = clock_monotonic_ms();
-    struct run_progress *progress = &coordinator->dispatcher.progress;
-    progress->kept = journal_of(coordinator)->kept_count;
-    bool is_due = coordinator->left_kept == 0 || now_ms - coordinator->left_ms >= JOB_LEAVE_MS;
-    if (progress->kept == coordinator->left_kept || !is_due) {
-        return;
-    }
-    AUTO(tree_freep) json_t *words = progress_tree(coordinator);
-    summary_leave_message(words);
-    coordinator->left_kept = progress->kept;
-    coordinator->left_ms = now_ms;
-}
-
 static int serve(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
     int ms = (int)MAX(MIN(timeout_ms, SERVICE_MS), 1);
     if (server_service(coordinator->dispatcher.server, ms, err) < 0) {
@@ -194,7 +177,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
-    leave_evidence(coordinator);
+    summary_leave_progress(&dispatcher->progress, ledger, journal_of(coordinator)->kept_count);
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;
     }

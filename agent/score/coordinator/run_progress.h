@@ -33,6 +33,7 @@ struct run_progress {
     bool excludes; /* the output's storage creates objects exclusively: of two coordinators only one
                       can commit */
     int64_t kept;  /* results that this coordinator has stored */
+    int64_t left_kept, left_ms;   /* as the termination message says it, and since when */
     int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
     int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
     struct run_progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */

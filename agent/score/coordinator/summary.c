@@ -120,6 +120,21 @@ void summary_leave_message(json_t *progress) {
     job_write_termination_message(words);
 }
 
+void summary_leave_progress(struct run_progress *progress, const struct ledger *ledger,
+                            int64_t kept) {
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_due = progress->left_kept == 0 || now_ms - progress->left_ms >= JOB_LEAVE_MS;
+    progress->kept = kept;
+    if (kept == progress->left_kept || !is_due) {
+        return;
+    }
+    struct ledger_counts counts = ledger_counts(ledger);
+    AUTO(tree_freep) json_t *words = run_progress_json(progress, &counts, now_ms);
+    summary_leave_message(words);
+    progress->left_kept = kept;
+    progress->left_ms = now_ms;
+}
+
 static int write_report(const struct summary *summary, struct store *output, struct commit_log *log,
                         struct facts **ret_facts, struct error *err) {
     const struct run_progress *progress = summary->progress;

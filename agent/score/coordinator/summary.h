@@ -49,6 +49,11 @@ NODISCARD int summary_write_all(struct summary *summary, struct store *output,
  * that are too long. */
 void summary_leave_message(json_t *progress);
 
+/* Leaves a /progress in its place while the run goes on, if `kept`, the results that this
+ * coordinator has stored, has grown (job.h): at most once in JOB_LEAVE_MS. Sets progress->kept. */
+void summary_leave_progress(struct run_progress *progress, const struct ledger *ledger,
+                            int64_t kept);
+
 /* Converts a summary's text to the termination message of its coordinator, with "report" added, if
  * this resource (uid; any_uid: any resource) ended this run; otherwise NULL, also for a cancelled
  * run, which can continue. The caller owns the result. */

@@ -154,6 +154,16 @@ static bool wait_for_old(struct batchscore_plan *plan) {
     return true;
 }
 
+/* All workers wait for a coordinator whose node is silent. If its storage keeps two coordinators
+ * apart, it is given up soon; otherwise another one must wait for the node's answer anyway. */
+static void make_coordinator(struct batchscore_plan *plan, int attempt) {
+    json_t *pod = batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, attempt);
+    if (plan->excludes) {
+        batchscore_leave_lost_nodes(pod);
+    }
+    job_plan_make_pod(&plan->job, pod, plan->coordinator, plan->coordinator_failures);
+}
+
 /* The newest coordinator is dead, and did not end with a verdict. */
 static void replace_coordinator(struct batchscore_plan *plan) {
     const struct pod_phase *newest = plan->coordinator;
@@ -172,10 +182,7 @@ static void replace_coordinator(struct batchscore_plan *plan) {
                    "a new coordinator starts: %.400s", cause);
     int64_t due_ms = pod_phase_replace_ms(newest, failures);
     if (plan->job.now_ms >= due_ms) {
-        job_plan_make_pod(
-            &plan->job,
-            batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, newest->attempt + 1),
-            newest, failures);
+        make_coordinator(plan, newest->attempt + 1);
     } else {
         job_plan_wake(&plan->job, due_ms);
     }
@@ -188,8 +195,7 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
     if (!newest) {
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
                        "the coordinator is made");
-        job_plan_make_pod(&plan->job,
-                          batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, 1), NULL, 0);
+        make_coordinator(plan, 1);
         return true;
     }
     switch (newest->stage) {

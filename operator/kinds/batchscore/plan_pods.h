@@ -17,7 +17,7 @@ struct batchscore_plan {
     bool excludes; /* the output's storage prevents two coordinators from writing */
 };
 
-/* Exit codes of the agent that are no fault of the pod. */
+/* Exit codes of the agent for which the pod has no fault. */
 enum {
     BATCHSCORE_EXIT_ALONE = 4,  /* a worker could not reach the coordinator for 15 minutes */
     BATCHSCORE_EXIT_TOLD = 130, /* by a signal, for example because its machine is reclaimed */

@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    ALIVE_PERIOD_S = 10,
+    ALIVE_TIMEOUT_S = 10,
+    ALIVE_FAILURES = 4,
+    LOST_NODE_S = 60, /* how long a silent node keeps the coordinator; by default 300 */
+};
+
 static json_t *environment_of_both(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, const char *pod_name) {
     json_t *environment = pod_environment(&spec->job, spec->work, pod_name);
@@ -50,6 +57,18 @@ static json_t *finish(const struct batchscore_spec *spec, const struct batchscor
     template_apply(pod_new, spec->job.template);
     template_apply(pod_new, role->template);
     return pod_new;
+}
+
+/* Its event loop answers within milliseconds unless it hangs; nothing slow runs there. Then the
+ * container is killed, and the plan replaces it. By httpGet: a job keeps the agent image that it
+ * began with, and every release answers this page; policies never keep a node from its own pods. */
+static void add_probe(const struct endpoint *endpoint, json_t *pod) {
+    json_t *get = json_pack("{s:s, s:I, s:s}", "path", "/healthz", "port",
+                            (json_int_t)endpoint->port, "scheme", "HTTPS");
+    json_object_set_new(json_array_get(tree_get(pod, "spec.containers"), 0), "livenessProbe",
+                        json_pack("{s:o, s:i, s:i, s:i}", "httpGet", get, "periodSeconds",
+                                  ALIVE_PERIOD_S, "timeoutSeconds", ALIVE_TIMEOUT_S,
+                                  "failureThreshold", ALIVE_FAILURES));
 }
 
 /* The coordinator does not need GPUs, so it prefers nodes without them. As all workers would wait
@@ -91,8 +110,38 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
                             container(spec, "coordinate", environment,
                                       resources ? json_deep_copy(resources) : json_object()));
+    add_probe(endpoint, made);
     place_coordinator(spec, made);
     return finish(spec, &spec->coordinator, made);
+}
+
+/* By its key, or with all taints. */
+static bool tolerates(const json_t *tolerations, const char *key) {
+    for (size_t i = 0; i < json_array_size(tolerations); i++) {
+        const char *theirs = tree_text(json_array_get(tolerations, i), "key", "");
+        if (!*theirs || strcmp(theirs, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void batchscore_leave_lost_nodes(json_t *pod) {
+    static const char *const keys[] = {"node.kubernetes.io/not-ready",
+                                       "node.kubernetes.io/unreachable"};
+    json_t *pod_spec = json_object_get(pod, "spec");
+    json_t *tolerations = json_object_get(pod_spec, "tolerations");
+    if (!tolerations) {
+        tolerations = json_array();
+        json_object_set_new(pod_spec, "tolerations", tolerations);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (!tolerates(tolerations, keys[i])) {
+            json_array_append_new(
+                tolerations, json_pack("{s:s, s:s, s:s, s:i}", "key", keys[i], "operator", "Exists",
+                                       "effect", "NoExecute", "tolerationSeconds", LOST_NODE_S));
+        }
+    }
 }
 
 json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number, int attempt,

@@ -9,6 +9,9 @@
  */
 json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, int attempt);
+/* The coordinator's pod leaves a node that is lost after 60 s instead of the cluster's 300, unless
+ * the spec tolerates these taints itself. */
+void batchscore_leave_lost_nodes(json_t *pod);
 json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct endpoint *endpoint,
                               int index, int attempt);
 /* The pod that waits until run `number` of a series is due (series.h): NAME-watch-8. mark: of the

@@ -97,6 +97,35 @@ worker_dies() {
     check "each item is there once, too" has_all worker $items
 }
 
+# freeze NAME: stops the coordinator, which is then replaced: its liveness probe fails.
+freeze() {
+    local pid began=$SECONDS
+    pid=$(pods "$1" BIND)
+    kill -STOP $pid
+    while kill -0 $pid 2>/dev/null && [ $SECONDS -lt $((began + 90)) ]; do sleep 0.5; done
+    check "$1: it is killed within 90 s ($((SECONDS - began)) s)" sh -c "! kill -0 $pid 2>/dev/null"
+    check "$1: the job goes on to its end" ends_with 0 "$1"
+    check "$1: each item is there once" has_all "$1" "$2"
+}
+frozen_early() {
+    make_job early 20
+    sed -i 's/slow.py/later.py/' "$work/early/job.yaml"
+    { echo 'import time; time.sleep(3)'; cat "$work/code/slow.py"; } >"$work/code/later.py"
+    start early
+    local end=$((SECONDS + 60))
+    until [ -n "$(pods early BIND)" ] || [ $SECONDS -ge $end ]; do sleep 0.05; done
+    sleep 0.5
+    check "a coordinator that is frozen before the first mini-batch" [ "$(finished early)" -eq 0 ]
+    freeze early 20
+}
+frozen_late() {
+    make_job late 200
+    start late
+    until_grown late 5
+    check "a coordinator that is frozen in mid-run" [ "$(finished late)" -lt 200 ]
+    freeze late 200
+}
+
 # No progress: the budget ends the job. With kill -9 at each start: after ten deaths of each of the two workers.
 never_works() {
     local began=$SECONDS
@@ -108,5 +137,5 @@ never_works() {
     check "soon ($((SECONDS - began)) s)" [ $((SECONDS - began)) -lt 120 ]
 }
 
-side_by_side coordinator_dies worker_dies never_works
+side_by_side coordinator_dies worker_dies never_works frozen_early frozen_late
 exit $((failures > 0))

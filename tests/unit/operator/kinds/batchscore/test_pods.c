@@ -104,8 +104,37 @@ static void test_image(void) {
     batchscore_spec_release(&other);
 }
 
+/* Tolerations of the spec stay as they are. */
+static void test_lost_nodes(void) {
+    static const struct {
+        const char *given, *want;
+    } rows[] = {
+        {"{}", "[60, 60]"},
+        {"{\"tolerations\": [{\"key\": \"a\", \"operator\": \"Exists\"}]}", "[null, 60, 60]"},
+        {"{\"tolerations\": [{\"operator\": \"Exists\"}]}", "[null]"},
+        {"{\"tolerations\": [{\"key\": \"node.kubernetes.io/unreachable\", \"tolerationSeconds\": "
+         "9}]}",
+         "[9, 60]"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_t *spec = json_loads(rows[i].given, 0, NULL);
+        AUTO(tree_freep) json_t *pod = json_pack("{s:o}", "spec", spec);
+        AUTO(tree_freep) json_t *seconds = json_array();
+        AUTO(tree_freep) json_t *want = json_loads(rows[i].want, 0, NULL);
+        size_t k;
+        json_t *one;
+        batchscore_leave_lost_nodes(pod);
+        json_array_foreach(json_object_get(spec, "tolerations"), k, one) {
+            json_t *given = json_object_get(one, "tolerationSeconds");
+            json_array_append_new(seconds, given ? json_incref(given) : json_null());
+        }
+        CHECK(json_equal(seconds, want));
+    }
+}
+
 int main(void) {
     TEST(test_files);
     TEST(test_image);
+    TEST(test_lost_nodes);
     return TEST_END();
 }

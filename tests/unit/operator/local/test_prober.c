@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Liveness probes of the local cluster: against a real server, and of real pods. */
+#include "operator/local/prober.h"
+
+#include "lib/net/server.h"
+#include "tests/unit/operator/local/local_fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+enum { FAILURES = 2 };
+
+struct seen {
+    int dead, asked;
+    int status; /* of the server's answer */
+    char why[256];
+};
+
+static void on_dead(void *context, const char *uid, const char *why) {
+    struct seen *seen = context;
+    CHECK_STR(uid, "u");
+    seen->dead++;
+    snprintf(seen->why, sizeof seen->why, "%s", why);
+}
+
+static struct server_page on_page(void *context, const char *path) {
+    struct seen *seen = context;
+    CHECK_STR(path, "/healthz");
+    seen->asked++;
+    return (struct server_page){.body = x_strdup("{}"), .status = seen->status};
+}
+
+static json_t *probed(json_t *pod, int port) {
+    json_object_set_new(json_array_get(tree_get(pod, "spec.containers"), 0), "livenessProbe",
+                        json_pack("{s:{s:s, s:i}, s:i, s:i, s:i}", "httpGet", "path", "/healthz",
+                                  "port", port, "periodSeconds", 1, "timeoutSeconds", 1,
+                                  "failureThreshold", FAILURES));
+    return pod;
+}
+
+struct bench {
+    struct seen seen;
+    struct server *server;
+    struct prober *prober;
+    int64_t ahead_ms; /* of the prober's clock */
+};
+
+static void open_bench(struct bench *bench) {
+    static const struct server_events events = {.page = on_page};
+    struct error err = {0};
+    *bench = (struct bench){.seen.status = 200};
+    struct server_options options = {
+        .bind = "127.0.0.1:0", .events = &events, .context = &bench->seen};
+    CHECK_OK(server_open(&options, &bench->server, &err), &err);
+    CHECK_OK(prober_open(on_dead, &bench->seen, &bench->prober, &err), &err);
+    AUTO(tree_freep)
+    json_t *pod =
+        probed(json_pack("{s:{s:s}, s:{s:[{}]}}", "metadata", "uid", "u", "spec", "containers"),
+               server_port(bench->server));
+    prober_add(bench->prober, pod, clock_monotonic_ms());
+}
+
+static void close_bench(struct bench *bench) {
+    prober_free(bench->prober);
+    server_free(bench->server);
+}
+
+/* answers: the server's event loop runs. */
+static void pass(struct bench *bench, int64_t ms, bool answers) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + ms;
+    while (clock_monotonic_ms() < end_ms) {
+        CHECK_OK(prober_step(bench->prober, clock_monotonic_ms() + bench->ahead_ms, &err), &err);
+        if (answers) {
+            CHECK_OK(server_service(bench->server, 10, &err), &err);
+        } else {
+            usleep(10000);
+        }
+    }
+}
+
+/* It connects, as the kernel accepts for a loop that hangs. */
+static void a_loop_that_hangs_is_found(void) {
+    struct bench bench;
+    open_bench(&bench);
+    pass(&bench, 2500, /* answers= */ true);
+    CHECK_INT(bench.seen.dead, 0);
+    CHECK(bench.seen.asked >= 1);
+    pass(&bench, 1000LL * FAILURES + 2500, /* answers= */ false);
+    CHECK_INT(bench.seen.dead, 1);
+    CHECK(text_starts(bench.seen.why, "its liveness probe failed 2 times: "));
+    pass(&bench, 1500, /* answers= */ false); /* reported once */
+    CHECK_INT(bench.seen.dead, 1);
+    close_bench(&bench);
+}
+
+static void a_status_that_is_no_success_is_a_failure(void) {
+    struct bench bench;
+    open_bench(&bench);
+    bench.seen.status = 503;
+    pass(&bench, 1000LL * FAILURES + 1500, /* answers= */ true);
+    CHECK_INT(bench.seen.dead, 1);
+    CHECK_STR(bench.seen.why, "its liveness probe failed 2 times: status 503");
+    close_bench(&bench);
+}
+
+/* windlass itself was stopped, or the machine slept. */
+static void a_gap_counts_for_nothing(void) {
+    struct bench bench;
+    open_bench(&bench);
+    for (int i = 0; i < 6; i++) {
+        pass(&bench, 700, /* answers= */ false);
+        bench.ahead_ms += 60000;
+    }
+    CHECK_INT(bench.seen.dead, 0);
+    close_bench(&bench);
+}
+
+/* The first pod answers until it is stopped; the second never does. */
+static void pods_that_hang_are_ended(void) {
+    struct fixture fixture;
+    struct error err = {0};
+    int64_t began_ms = clock_monotonic_ms();
+    fixture_open(&fixture, &err);
+    AUTO(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    CHECK(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 5) == 0 &&
+          getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+    fixture_apply(&fixture, probed(fixture_pod("silent", "sleep 100"), ntohs(address.sin_port)));
+    fixture_apply(&fixture, fixture_pod("unprobed", "sleep 100"));
+    CHECK(fixture_wait(&fixture, "Pod silent", "status.phase", "Failed"));
+    const json_t *ended = tree_get(fixture_seen(&fixture, "Pod silent"),
+                                   "status.containerStatuses[0].state.terminated");
+    CHECK_INT(tree_integer(ended, "exitCode", 0), 128 + SIGTERM);
+    CHECK(text_starts(tree_text(ended, "message", ""), "its liveness probe failed 2 times: "));
+    CHECK_STR(tree_text(fixture_seen(&fixture, "Pod unprobed"), "status.phase", ""), "Running");
+    CHECK(clock_monotonic_ms() - began_ms >= 1000LL * FAILURES);
+    fixture_close(&fixture);
+}
+
+int main(void) {
+    TEST(a_loop_that_hangs_is_found);
+    TEST(a_status_that_is_no_success_is_a_failure);
+    TEST(a_gap_counts_for_nothing);
+    TEST(pods_that_hang_are_ended);
+    return TEST_END();
+}
