@@ -2,6 +2,7 @@
 #include "agent/score/coordinator/coordinator.h"
 
 #include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/background_service.h"
 #include "agent/score/coordinator/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/outcome.h"
@@ -379,16 +380,21 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
                               .exit_code = outcome_exit_code(outcome, coordinator->is_listed),
                               .item = name_item,
                               .context = coordinator};
-    if (summary_write_all(&summary, coordinator->prepared.output, journal_of(coordinator)->log,
-                          err) == 0) {
+    coordinator->dispatcher.is_paused ? (void)0 : dispatcher_pause(&coordinator->dispatcher);
+    struct background_service *service = background_service_new(coordinator->dispatcher.server);
+    struct run_result result = {coordinator->job, &coordinator->prepared, &summary};
+    int written = summary_write_all(&summary, coordinator->prepared.output,
+                                    journal_of(coordinator)->log, err);
+    bool is_success = written == 0 && summary.exit_code == 0;
+    int stated = is_success ? run_result_write(&result, err) : 0;
+    background_service_free(service);
+    if (written == 0) {
         progress->summary = coordinator->prepared.summary_spec;
-        coordinator->is_told = summary.has_report;
-        struct run_result result = {coordinator->job, &coordinator->prepared, &summary};
-        if (summary.exit_code == 0 && run_result_write(&result, err) < 0) {
-            coordinator->is_told = false;
-            coordinator->is_superseded = err->kind == ERROR_GONE;
-            return error_context(err, "all items are done, but result.json cannot be written");
-        }
+        coordinator->is_told = summary.has_report && stated == 0;
+    }
+    if (stated < 0) {
+        coordinator->is_superseded = err->kind == ERROR_GONE;
+        return error_context(err, "all items are done, but result.json cannot be written");
     }
     return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
 }
@@ -426,7 +432,8 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
               progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
     run_progress_add_log(progress, words);
-    summary_leave_message(words);
+    bool is_verdict = outcome_exit_code(outcome, coordinator->is_listed) <= 2;
+    summary_leave_message(words, is_verdict ? 0 : progress->kept);
 }
 
 /* Sends DONE to all workers. The termination message already has the outcome. */
@@ -455,7 +462,7 @@ static void release(struct coordinator *coordinator) {
 /* Repeats the termination message of an earlier coordinator. */
 static void say_again(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
-    summary_leave_message(words);
+    summary_leave_message(words, /* kept= */ 0);
 }
 
 /* How another job has finished this run, if its outputs exist; else NULL. The caller owns it. */
@@ -518,9 +525,9 @@ static void save_accepted(struct coordinator *coordinator) {
 }
 
 /* Any thread may be blocked on the volume; an orderly shutdown would block, too. */
-static void on_hang(void *context UNUSED, const struct error *why) {
+static void on_hang(void *context, const struct error *why) {
     log_event(LOG_ERROR, "%s", why->text);
-    job_write_termination_message(why->text);
+    summary_leave_cause(((struct coordinator *)context)->dispatcher.progress.kept, why->text);
     _exit(3);
 }
 
@@ -528,15 +535,6 @@ int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
     AUTO(tree_freep) json_t *words = NULL;
-    if (volume_watch_check(job, VOLUME_CHECK_MS, &err) == 0 &&
-        (words = summary_read_message(job, /* any_uid= */ false, &code))) {
-        bool is_told = tree_bool(words, "report", false);
-        say_again(job, words, "an earlier coordinator has ended it");
-        if (code == 0 && is_told) {
-            tidy_run_ended(job);
-        }
-        return code;
-    }
     struct coordinator coordinator = {.job = job,
                                       .dispatcher = {.job = job},
                                       .prepared = {.lock_fd = -1},
@@ -549,12 +547,25 @@ int coordinator_run(const struct job *job) {
                                      .token = job->token,
                                      .events = &events,
                                      .context = &coordinator};
-    struct volume_watch_options watched = {
-        .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
+    struct volume_watch_options watched = {.job = job,
+                                           .every_ms = WATCH_MS,
+                                           .timeout_ms = HANGS_MS,
+                                           .hangs = on_hang,
+                                           .context = &coordinator};
     struct volume_watch *volumes = NULL;
     run_progress_init(&coordinator.dispatcher.progress);
-    if (err.kind || volume_watch_start(&watched, &volumes, &err) < 0 ||
-        server_open(&options, &coordinator.dispatcher.server, &err) < 0) {
+    struct server **server = &coordinator.dispatcher.server;
+    if (server_open(&options, server, &err) == 0 &&
+        (words = background_service_look_back(*server, job, &code, &err))) {
+        bool is_told = tree_bool(words, "report", false);
+        say_again(job, words, "an earlier coordinator has ended it");
+        if (code == 0 && is_told) {
+            background_service_tidy_ended(*server, job);
+        }
+        release(&coordinator);
+        return code;
+    }
+    if (err.kind || volume_watch_start(&watched, &volumes, &err) < 0) {
         conclude(&coordinator, &err);
         volume_watch_free(volumes);
         release(&coordinator);
@@ -580,7 +591,7 @@ int coordinator_run(const struct job *job) {
     if (result == 0 && coordinator.is_told) {
         bool was_killed = coordinator.dispatcher.losses > 0 || coordinator.dispatcher.gone ||
                           journal_of(&coordinator)->epoch > 0;
-        tidy_run(job, coordinator.prepared.output, was_killed);
+        background_service_tidy(*server, job, coordinator.prepared.output, was_killed);
     }
     volume_watch_free(volumes);
     release(&coordinator);

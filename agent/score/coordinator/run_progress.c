@@ -117,7 +117,6 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     json_object_set_new(tree, "miniBatches", count_json(&counts->batches));
     json_object_set_new(tree, "items", count_json(&counts->items));
     json_object_set_new(tree, "workers", json_integer(counts->workers));
-    json_object_set_new(tree, "progress", json_integer(progress->kept));
     json_object_set_new(tree, "itemsPerSecond", json_string(rate_text));
     int64_t left = counts->items.total - counts->items.done - counts->items.failed;
     bool over = progress->state > PROGRESS_RUNNING;

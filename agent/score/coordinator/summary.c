@@ -107,9 +107,12 @@ int summary_write(struct summary *summary, struct store *output, struct error *e
 
 /* Only a long list of outputs or a program's output can make it too long. "report" is only for the
  * next coordinator. */
-void summary_leave_message(json_t *progress) {
+void summary_leave_message(json_t *progress, int64_t kept) {
     static const char *const long_ones[] = {"outputs", "failedLog", "lost"};
     json_object_del(progress, "report");
+    if (kept > 0) {
+        json_object_set_new(progress, "progress", json_integer(kept));
+    }
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
     for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_TERMINATION_MESSAGE_MAX;
          i++) {
@@ -130,9 +133,16 @@ void summary_leave_progress(struct run_progress *progress, const struct ledger *
     }
     struct ledger_counts counts = ledger_counts(ledger);
     AUTO(tree_freep) json_t *words = run_progress_json(progress, &counts, now_ms);
-    summary_leave_message(words);
+    summary_leave_message(words, kept);
     progress->left_kept = kept;
     progress->left_ms = now_ms;
+}
+
+void summary_leave_cause(int64_t kept, const char *cause) {
+    AUTO(tree_freep)
+    json_t *words = json_pack("{s:I, s:s}", "progress", (json_int_t)kept, "message", cause);
+    AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
+    job_write_termination_message(text ? text : cause);
 }
 
 static int write_report(const struct summary *summary, struct store *output, struct commit_log *log,

@@ -46,13 +46,16 @@ NODISCARD int summary_write_all(struct summary *summary, struct store *output,
                                 struct commit_log *log, struct error *err);
 
 /* Writes the coordinator's termination message: a /progress, or summary_message, without the parts
- * that are too long. */
-void summary_leave_message(json_t *progress);
+ * that are too long. kept: "progress" (job.h); 0: a verdict, or nothing was stored. */
+void summary_leave_message(json_t *progress, int64_t kept);
 
 /* Leaves a /progress in its place while the run goes on, if `kept`, the results that this
  * coordinator has stored, has grown (job.h): at most once in JOB_LEAVE_MS. Sets progress->kept. */
 void summary_leave_progress(struct run_progress *progress, const struct ledger *ledger,
                             int64_t kept);
+
+/* Leaves a cause and what was stored before it, for an end at once. Any thread. */
+void summary_leave_cause(int64_t kept, const char *cause);
 
 /* Converts a summary's text to the termination message of its coordinator, with "report" added, if
  * this resource (uid; any_uid: any resource) ended this run; otherwise NULL, also for a cancelled

@@ -235,7 +235,16 @@ before() {
     mount_sick hung hang
     mount_sick dead
     kill -9 "${pid[dead]}"
+    port=$((port + 1)) # a coordinator listens before it looks at its volumes
     pod waits coordinate hung
+    answers() { curl -sk -m 5 "https://127.0.0.1:$port/healthz" | grep -q ok; }
+    for _ in $(seq 100); do
+        answers && break
+        sleep 0.05
+    done
+    check "its liveness probe is answered while the mount hangs" answers
+    check "which is the case" kill -0 "${pid[waits]}"
+    port=$((port - 1))
     pod deaf score hung
     pod lost coordinate dead
     leaves lost
@@ -269,6 +278,9 @@ forever() {
     done
     say fuse hang
     local start=$SECONDS
+    sleep 100
+    check "a coordinator whose mount has been hanging for 100 s answers its liveness probe" \
+        sh -c "curl -sk -m 5 https://127.0.0.1:$port/healthz | grep -q ok"
     leaves c
     check "a coordinator whose mount hangs for good leaves after 5 min ($((SECONDS - start)) s, with $code)" \
         test $code -eq 3 -a $((SECONDS - start)) -ge 295
