@@ -38,26 +38,40 @@ static json_t *secret_of(json_t *secrets, const json_t *object, const char *name
     return secret;
 }
 
+/* field: where the manifest names the Secret, for messages. */
+static int add_value(const char *folder, const json_t *object, const json_t *one, const char *field,
+                     json_t *secrets, struct error *err) {
+    const char *name = tree_text(one, "secretName", ""), *key = tree_text(one, "key", "");
+    json_t *value = NULL;
+    if (!folder) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: a Secret is not known on this machine; give --secrets DIR, with the "
+                         "file DIR/%s/%s",
+                         field, name, key);
+    }
+    AUTO(text_freep) char *path = x_printf("%s/%s/%s", folder, name, key);
+    if (read_value(path, &value, err) < 0) {
+        return error_context(err, "%s", field);
+    }
+    json_object_set_new(json_object_get(secret_of(secrets, object, name), "stringData"), key,
+                        value);
+    return 0;
+}
+
 int run_secrets_read(const char *folder, const json_t *object, const char *within,
                      json_t **ret_secrets, struct error *err) {
-    const json_t *wanted = json_object_get(tree_get(object, within), "secrets");
+    const json_t *spec = tree_get(object, within), *wanted = json_object_get(spec, "secrets");
+    const json_t *signing_key = json_object_get(spec, "signingKey");
     AUTO(tree_freep) json_t *secrets = json_array();
     for (size_t i = 0; i < json_array_size(wanted); i++) {
-        const json_t *one = json_array_get(wanted, i);
-        const char *name = tree_text(one, "secretName", ""), *key = tree_text(one, "key", "");
-        json_t *value = NULL;
-        if (!folder) {
-            return error_set(err, ERROR_INVALID,
-                             "%s.secrets[%zu]: a Secret is not known on this machine; give "
-                             "--secrets DIR, with the file DIR/%s/%s",
-                             within, i, name, key);
+        AUTO(text_freep) char *field = x_printf("%s.secrets[%zu]", within, i);
+        if (add_value(folder, object, json_array_get(wanted, i), field, secrets, err) < 0) {
+            return -1;
         }
-        AUTO(text_freep) char *path = x_printf("%s/%s/%s", folder, name, key);
-        if (read_value(path, &value, err) < 0) {
-            return error_context(err, "%s.secrets[%zu]", within, i);
-        }
-        json_object_set_new(json_object_get(secret_of(secrets, object, name), "stringData"), key,
-                            value);
+    }
+    AUTO(text_freep) char *field = x_printf("%s.signingKey", within);
+    if (signing_key && add_value(folder, object, signing_key, field, secrets, err) < 0) {
+        return -1;
     }
     *ret_secrets = TAKE(secrets);
     return 0;

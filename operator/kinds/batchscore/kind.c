@@ -39,6 +39,7 @@ const struct kind_row batchscore_row = {
         {
             .workers_about = "spec.workers.max, at most one per processor",
             .within = "spec",
+            .has_secrets = true,
             .fit = batchscore_fit,
             .fit_gpus = batchscore_fit_gpus,
             .is_series = series_is,

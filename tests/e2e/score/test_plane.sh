@@ -85,9 +85,9 @@ all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
 show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; }; }
 
 ##### all goes well ##############################################################################
-pod plain coordinator coordinate "$(spec)"
+pod plain coordinator coordinate "$(spec)" WINDLASS_SIGNING_KEY="$(openssl genpkey -algorithm ed25519 2>/dev/null)"
 until_true 60 runs
-check "token and key are out of the coordinator's environment" hides "${pid[coordinator]}"
+check "token and keys are out of the coordinator's environment" hides "${pid[coordinator]}"
 pod plain worker-0 score "$(spec)"
 pod plain worker-1 score "$(spec)"
 ended coordinator 60

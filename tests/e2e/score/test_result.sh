@@ -35,7 +35,7 @@ PY
 echo 'VALUE = "one"' >"$work/code/lib/value.py"
 echo 'VALUE = "two"' >"$work/two.py"
 
-job() { # NAME: runs it into data/NAME; its exit code is in $code
+job() { # NAME [MODE [MORE-OF-THE-SPEC]]: runs it into data/NAME; its exit code is in $code
     cat >"$work/$1.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
@@ -47,11 +47,12 @@ spec:
   miniBatchSize: 1
   retry: {maxTries: 2, timeoutSeconds: 20}
   workers: {min: 1, max: 1}
+  ${3:-}
   volumes:
     - {name: code, persistentVolumeClaim: {claimName: code}}
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-    timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null
+    timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/state-$1" --secrets "$work/secrets" >"$work/$1.log" 2>&1 </dev/null
     code=$?
 }
 sha() { sha256sum "$1" | cut -d' ' -f1; }
@@ -132,6 +133,52 @@ check "so does its summary" [ "$(jq -r .state "$work/data/blocked/summary.json")
 rm -r "$work/data/blocked/result.json" "$work/code/swap.block"
 job blocked
 check "with room for it the same run succeeds" [ "$code $(verdict blocked)" = "0 0 holds" ]
+
+##### signatures #################################################################################
+mkdir -p "$work/secrets/results"
+openssl genpkey -algorithm ed25519 -out "$work/secrets/results/key.pem" 2>/dev/null
+openssl pkey -in "$work/secrets/results/key.pem" -pubout -out "$work/public.pem"
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$work/other.pem"
+openssl genpkey -algorithm RSA -out "$work/secrets/results/rsa.pem" 2>/dev/null
+signs='signingKey: {secretName: results, key: key.pem}'
+job signed AppendRow "$signs"
+check "a signed result holds with its key" [ "$code $(verdict signed --key "$work/public.pem")" = "0 0 holds" ]
+check "and not with another" [ "$(verdict signed --key "$work/other.pem")" = "1 does not hold" ]
+check "without a key verify says that it was not checked" eval \
+    'verify signed && grep -q "its signature was not checked" "$work/said"'
+check "an unsigned result does not hold with a key" [ "$(verdict plain --key "$work/public.pem")" = "1 does not hold" ]
+check "no worker has seen the key" eval '! grep -rlE "PRIVATE KEY|SIGNING" "$work/data/signed" "$work/state-signed" | grep .'
+
+# Other programs check the same bytes.
+envelope=$work/data/signed/result.intoto.jsonl
+jq -r .payload "$envelope" | base64 -d >"$work/payload"
+jq -r '.signatures[0].sig' "$envelope" | base64 -d >"$work/signature"
+printf 'DSSEv1 28 application/vnd.in-toto+json %d ' "$(stat -c %s "$work/payload")" | cat - "$work/payload" >"$work/encoded"
+check "openssl agrees" openssl pkeyutl -verify -pubin -inkey "$work/public.pem" -rawin -in "$work/encoded" \
+    -sigfile "$work/signature"
+check "the statement is in-toto's, about result.json and the rows" [ "$(jq -r '._type, .predicateType,
+    (.subject[] | .name + " " + .digest.sha256)' "$work/payload")" = "https://in-toto.io/Statement/v1
+https://windlass.dev/result/v1
+result.json $(sha "$work/data/signed/result.json")
+rows.txt $(sha "$work/data/signed/rows.txt")" ]
+if python3 -c 'import cryptography' 2>/dev/null; then
+    check "so does python3-cryptography" python3 - "$work" <<'PY'
+import sys
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+read = lambda name: open(f"{sys.argv[1]}/{name}", "rb").read()
+load_pem_public_key(read("public.pem")).verify(read("signature"), read("encoded"))
+PY
+fi
+cp "$work/data/signed/result.json" "$work/kept.json"
+sed -i 's/"done": 8/"done": 9/' "$work/data/signed/result.json"
+check "a result that was changed after it was signed is found" eval \
+    '[ "$(verdict signed --key "$work/public.pem")" = "1 does not hold" ] && grep -q "about another result.json" "$work/said"'
+cp "$work/kept.json" "$work/data/signed/result.json"
+job unsigned AppendRow 'signingKey: {secretName: results, key: rsa.pem}'
+check "a key of another kind ends the job before anything is scored" [ "$code$(ls -A "$work/data/unsigned" 2>/dev/null)" = 2 ]
+check "and says what is expected" grep -q 'spec.signingKey: a key of another algorithm, expected an ed25519' "$work/unsigned.log"
+job missing AppendRow 'signingKey: {secretName: results, key: none.pem}'
+check "so does a key that is missing" eval '[ $code -eq 2 ] && grep -q "spec.signingKey: .*none.pem" "$work/missing.log"'
 [ $failures -eq 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
 rm -rf "$work/data/files" # it was changed on purpose
 exit $((failures > 0))
