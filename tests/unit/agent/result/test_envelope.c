@@ -95,8 +95,9 @@ static void test_no_byte_can_be_changed(void) {
     size_t size = strlen(line);
     for (size_t i = 0; i < size; i++) {
         bool is_key_id = strstr(line, "\"keyid\"") < line + i && line + i < signatures;
-        if (is_key_id || line[i] == '\n') {
-            continue; /* a hint, which is not signed */
+        /* The id is a hint, which is not signed; base64's last digit has bits without a meaning. */
+        if (is_key_id || line[i] == '\n' || line[i + 1] == '=') {
+            continue;
         }
         char *changed = x_strndup(line, size);
         changed[i] = changed[i] == 'A' ? 'B' : 'A';
