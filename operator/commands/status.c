@@ -406,6 +406,7 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
            tree_text(object_succeeded(status), "message", "no controller has seen it yet"), age);
     print_outputs(status);
     ending_print_said(stdout, status);
+    ending_print_retired(stdout, status);
     print_runs(status);
     pod_table_print(pods, name);
     fflush(stdout);

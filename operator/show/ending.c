@@ -72,6 +72,24 @@ void ending_print_said(FILE *to, const json_t *status) {
     }
 }
 
+void ending_print_retired(FILE *to, const json_t *status) {
+    const json_t *rows = json_object_get(status, "retired");
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) {
+        const char *reason = tree_text(row, "reason", ""), *message = tree_text(row, "message", "");
+        fprintf(to,
+                "  retired  slot %lld of the workers, after %lld deaths; pod %s: exit code %lld",
+                (long long)tree_integer(row, "slot", 0), (long long)tree_integer(row, "deaths", 0),
+                tree_text(row, "pod", ""), (long long)tree_integer(row, "exitCode", 0));
+        fprintf(to, "%s%s%s%s\n", *reason ? ", " : "", reason, *message ? ": " : "", message);
+    }
+    int64_t more = tree_integer(status, "retiredWorkers", 0) - (int64_t)json_array_size(rows);
+    if (more > 0) {
+        fprintf(to, "  retired  %lld more\n", (long long)more);
+    }
+}
+
 static void print_success(const struct ending *ending) {
     printf("%s succeeded in %.1f s: %s\n", ending->name, (double)MAX(ending->elapsed_ms, 1) / 1000,
            tree_text(object_succeeded(ending->status), "message", ""));
@@ -150,6 +168,7 @@ static int print_failure(const struct ending *ending) {
                 ending->unit);
     }
     ending_print_said(stderr, ending->status);
+    ending_print_retired(stderr, ending->status);
     fprintf(stderr, "  next: %s\n", advice->text);
     const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_coordinator;
     if (!pod) {

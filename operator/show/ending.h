@@ -30,6 +30,8 @@ int ending_print(const struct ending *ending);
 void ending_print_interrupted(const struct ending *ending);
 /* Prints the program's output in the first mini-batch that failed, if the status has it. */
 void ending_print_said(FILE *to, const json_t *status);
+/* Prints a line for each slot of workers that was given up, if the status has any. */
+void ending_print_retired(FILE *to, const json_t *status);
 /* True when the condition Succeeded is True or False. */
 bool ending_is_final(const json_t *status);
 

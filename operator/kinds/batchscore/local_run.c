@@ -96,6 +96,7 @@ void batchscore_print_success(const struct ending *ending) {
     json_array_foreach(json_object_get(ending->status, "lost"), i, lost) {
         printf("  %-8s %s: %s\n", "lost", tree_text(lost, "what", ""), tree_text(lost, "why", ""));
     }
+    ending_print_retired(stdout, ending->status);
     const char *output = tree_text(ending->status, "outputs[0]", NULL);
     bool is_film = tree_get(ending->spec, "input.video") &&
                    strcmp(tree_text(ending->spec, "output.mode", "PerFile"), "PerFile") == 0;

@@ -32,6 +32,7 @@ const struct job_words batchscore_words = {
 static void release(struct batchscore_plan *plan) {
     job_plan_release(&plan->job);
     batchscore_spec_release(&plan->spec);
+    json_decref(plan->retired);
 }
 
 /* The job_plan is the first member. */
@@ -140,8 +141,13 @@ static void go_on(struct job_plan *job) {
 }
 
 static json_t *make_status(struct job_plan *job, const json_t *object) {
-    return batchscore_status(object, job->spec ? &plan_of(job)->spec : NULL, &job->conditions,
-                             job->progress, job->now_ms);
+    struct batchscore_plan *plan = plan_of(job);
+    json_t *status = batchscore_status(object, job->spec ? &plan->spec : NULL, &job->conditions,
+                                       job->progress, job->now_ms);
+    if (plan->retired) { /* else as it was */
+        batchscore_status_retired(status, plan->retired, plan->retired_count);
+    }
+    return status;
 }
 
 static const struct job_plan_ops ops = {

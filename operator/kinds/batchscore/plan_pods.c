@@ -436,6 +436,18 @@ static void tell_hopeless(struct batchscore_plan *plan, const struct pod_phase *
     }
 }
 
+/* Those whose last pod has ended; the job goes on with the others. */
+static void retire(struct batchscore_plan *plan, const struct slot *slots) {
+    plan->retired = json_array();
+    for (int i = 0; i < plan->spec.workers_max; i++) {
+        const struct pod_phase *newest = &slots[i].newest;
+        if (newest->attempt > 0 && !slots[i].alive && newest->stage == POD_PHASE_DEAD &&
+            has_died_too_often(plan, &slots[i])) {
+            batchscore_retire(plan, i, newest, slots[i].deaths);
+        }
+    }
+}
+
 void batchscore_make_pods(struct batchscore_plan *plan) {
     bool there = plan_coordinator(plan);
     if (plan->job.conditions.state != CONDITIONS_UNDER_WAY) {
@@ -445,10 +457,14 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
     const struct pod_phase *culprit = hopeless(plan, slots);
     if (culprit) {
         tell_hopeless(plan, culprit);
-    } else if (there) {
+    } else {
+        retire(plan, slots);
+    }
+    if (!culprit && there) {
         int wanted = workers_wanted(plan);
         plan_workers(plan, slots, wanted);
         tell_about_workers(plan, wanted);
+        batchscore_tell_retired(plan);
     }
     free(slots);
 }

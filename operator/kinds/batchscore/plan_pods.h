@@ -14,7 +14,9 @@ struct batchscore_plan {
     bool is_series;                             /* it makes runs (series.h) */
     const struct pod_phase *coordinator;        /* the newest; NULL: none */
     int coordinator_failures;
-    bool excludes; /* the output's storage prevents two coordinators from writing */
+    json_t *retired;   /* rows of status.retired; owned; NULL: not decided in this pass */
+    int retired_count; /* slots, also those without a row */
+    bool excludes;     /* the output's storage prevents two coordinators from writing */
 };
 
 /* Exit codes of the agent for which the pod has no fault. */
@@ -27,6 +29,13 @@ enum {
 void batchscore_read_pods(struct batchscore_plan *plan);
 bool batchscore_is_coordinator(const struct pod_phase *phase);
 bool batchscore_has_running_worker(const struct batchscore_plan *plan);
+
+/* No worker takes this slot any more: after `deaths` deaths in a row. newest: its last pod. Adds a
+ * row and, if it is new, an Event (plan_retired.c). */
+void batchscore_retire(struct batchscore_plan *plan, int index, const struct pod_phase *newest,
+                       int deaths);
+/* After all of them: says in the message of a running job how many there are. */
+void batchscore_tell_retired(struct batchscore_plan *plan);
 
 /* The verdict of the coordinator, if it has ended with one. */
 void batchscore_verdict(struct batchscore_plan *plan);

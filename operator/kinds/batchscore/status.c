@@ -85,3 +85,12 @@ json_t *batchscore_status(const json_t *object, const struct batchscore_spec *sp
     }
     return status;
 }
+
+void batchscore_status_retired(json_t *status, json_t *rows, int count) {
+    json_object_del(status, "retired");
+    json_object_del(status, "retiredWorkers");
+    if (count > 0) {
+        json_object_set(status, "retired", rows);
+        json_object_set_new(status, "retiredWorkers", json_integer(count));
+    }
+}

@@ -10,3 +10,5 @@
 json_t *batchscore_status(const json_t *object, const struct batchscore_spec *spec,
                           const struct conditions *conditions, const json_t *progress,
                           int64_t now_ms);
+/* Sets retired (rows) and retiredWorkers; removes them when there are none. */
+void batchscore_status_retired(json_t *status, json_t *rows, int count);
