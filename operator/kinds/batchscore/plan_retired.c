@@ -7,7 +7,7 @@
 
 enum { ROWS_MAX = 16, CAUSE_MAX = 300 };
 
-/* The status has told of it. */
+/* The status has it. */
 static bool is_known(const struct batchscore_plan *plan, const char *pod) {
     return tree_find(tree_get(plan->job.observed->object, "status.retired"), "pod", pod) != NULL;
 }
