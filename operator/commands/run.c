@@ -7,6 +7,7 @@
 #include "lib/options.h"
 #include "lib/time/clock.h"
 #include "operator/commands/run_help.h"
+#include "operator/commands/run_left.h"
 #include "operator/commands/run_made.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
@@ -15,6 +16,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
 #include "operator/local/local.h"
+#include "operator/object.h"
 #include "operator/resource_files.h"
 #include "operator/show/ending.h"
 #include "operator/show/progress_line.h"
@@ -289,6 +291,7 @@ static int start(struct run *run, struct error *err) {
     int processors = cgroup_usable_processors(NULL);
     bool has_gpus = false; /* each worker has GPUs of its own */
     run->kind_options.folders = run->folders;
+    run_left_clear(run->state_folder);
     if (run->once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
         return -1;
     }
@@ -466,6 +469,19 @@ static void note_failed_index(struct run *run) {
     }
 }
 
+/* What is to be deleted with the run is not deleted unseen: a success without it is none. */
+static int finish_ended(struct run *run, const struct ending *ending) {
+    struct run_left left = {0};
+    bool is_success =
+        strcmp(tree_text(object_succeeded(ending->status), "status", ""), "True") == 0;
+    if (is_success && !run->keep) {
+        run_left_find(run->state_folder, &left);
+    }
+    int code = left.count ? run_left_print(&left, run->name) : ending_print(ending);
+    run_left_release(&left);
+    return code;
+}
+
 static int finish(struct run *run) {
     progress_line_clear(&run->progress);
     run_series_clear(&run->series);
@@ -487,7 +503,7 @@ static int finish(struct run *run) {
                             .print_success = run->row->local.print_success,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C after the end has no effect */
-        return ending_print(&ending);
+        return finish_ended(run, &ending);
     }
     if (run->signals) {
         ending_print_interrupted(&ending);

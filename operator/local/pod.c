@@ -39,7 +39,7 @@ struct local_pod {
 struct launch {
     struct local_environment environment;
     char *program; /* a path, or a name to search in PATH */
-    char *folder, *log_path, *message_path;
+    char *folder, *work_folder, *log_path, *message_path;
     rlim_t memory_max; /* bytes; RLIM_INFINITY: none */
 };
 
@@ -47,6 +47,7 @@ static void launch_release(struct launch *launch) {
     local_environment_release(&launch->environment);
     free(launch->program);
     free(launch->folder);
+    free(launch->work_folder);
     free(launch->log_path);
     free(launch->message_path);
 }
@@ -166,6 +167,8 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
         return -1;
     }
     launch->folder = x_printf("%s/pods/%s", state, name);
+    launch->work_folder = file_join(launch->folder, "work");
+    AUTO(text_freep) char *temporary = file_join(launch->folder, "tmp");
     launch->log_path = x_printf("%s/%s.log", state, name);
     launch->message_path = x_printf("%s/termination-log", launch->folder);
     AUTO(text_freep) char *threads = x_printf("%d", settings->threads);
@@ -177,7 +180,7 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
     local_environment_set(&launch->environment, "WINDLASS_FOLDER", launch->folder);
     local_environment_set(&launch->environment, "WINDLASS_GRACE", grace);
     /* Like a pod's /tmp: it is removed with the pod, whatever kills the pod. */
-    local_environment_set(&launch->environment, "TMPDIR", launch->folder);
+    local_environment_set(&launch->environment, "TMPDIR", temporary);
     /* A replacement for the address where Azure announces the removal of spot machines. */
     const char *events = getenv("WINDLASS_EVENTS");
     if (events && tree_find(json_object_get(container, "env"), "name", "WINDLASS_EVENTS")) {
@@ -193,7 +196,7 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
             is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
     }
     unlink(launch->message_path); /* from an earlier pod of that name */
-    return file_make_folders(launch->folder, err);
+    return file_make_folders(launch->work_folder, err) < 0 ? -1 : file_make_folders(temporary, err);
 }
 
 /* Runs in the child, up to exec. Reports an error through the pipe. */
@@ -203,7 +206,7 @@ static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(launch->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (in >= 0 && out >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2 &&
-        close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 && chdir(launch->folder) == 0 &&
+        close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 && chdir(launch->work_folder) == 0 &&
         (launch->memory_max == RLIM_INFINITY || setrlimit(RLIMIT_DATA, &limit) == 0) &&
         child_dies_with(parent)) {
         execvpe(launch->program, launch->environment.words, launch->environment.variables);

@@ -2,7 +2,7 @@
 # A gang succeeds only by the exits of its ranks, by `windlass run`: a stranger ends mpirun (Open MPI's HALT_VM message),
 # mpirun is killed by a script that ends with 0, a script that swallows mpirun's exit code; scripts that are right:
 # several mpiruns, a second try, two programs under one mpirun, none; MPICH's mpiexec; a training that a stranger ends
-# goes on from its checkpoint and leaves its model.
+# goes on from its checkpoint and leaves its model. What programs leave in their working folders.
 #   SOAK_ROUNDS: the stranger's message comes five times, at other moments
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -142,6 +142,27 @@ mpich() {
     check "MPICH: mpiexec is killed and the script ends with 0" fails hydra-shot 'mpiexec.hydra -np 4 sleep 60 & sleep 2; kill -9 $!; exit 0' \
         'failed: worker 0, rank 0 ended with exit code [0-9]+.*: the proxy of MPI'; show hydra-shot
 }
+##### files that would be deleted with the run #####################################################
+lost() {
+    fails lost 'echo weights >model.bin; mkdir a .cache; echo x >a/b.txt; touch a/c a/d .cache/e' \
+        'lost failed: its programs left 4 files \(10 bytes\) in their working folder, which ends with the run: (model.bin|a/[bcd].*), .*, \.\.\.$' &&
+        says lost "kept: $work/lost/state/left" && [ "$(cat "$work/lost/state/left/lost-0/model.bin")" = weights ] && [ ! -e "$work/lost/state/pods" ]
+}
+not_lost() {
+    succeeds scratch 'echo x >"$TMPDIR/x"; mkdir empty .cache __pycache__; touch .cache/x __pycache__/x core.7; ln -s /etc/passwd link; echo y >"$1/result"' '' &&
+        [ -s "$work/scratch/out/result" ] && [ ! -e "$work/scratch/state/left" ]
+}
+files() {
+    check "what a program wrote into its working folder is an error, and kept" lost; show lost
+    check "what it wrote below TMPDIR, caches and core files are none" not_lost; show scratch
+    check "the same state folder again: an earlier run's files are not counted" lost_before; show lost
+}
+lost_before() {
+    local code
+    command_job lost 'true'
+    run lost
+    [ $code -eq 0 ] && [ -s "$work/lost/state/left/lost-0/model.bin" ]
+}
 cat >"$work/abort.c" <<'C'
 #include <mpi.h>
 #include <unistd.h>
@@ -157,5 +178,5 @@ int main(int argc, char **argv) {
 }
 C
 mpicc -o "$work/abort" "$work/abort.c" || echo "not ok abort.c: cannot be compiled"
-side_by_side strangers wrong right mpich
+side_by_side strangers wrong right mpich files
 exit $((failures > 0))

@@ -95,7 +95,7 @@ static void environment_of_a_pod(void) {
     AUTO(text_freep) char *log = fixture_log(&fixture, "env");
     AUTO(text_freep)
     char *wanted = x_printf("%s\n%s/clip.mp4\ns3cret $(media)\n127.0.0.1:8443 $(IP) $x $\n"
-                            "$(TWICE) $(open\nonetwo\n3\n[]\n%s/pods/env\n4\n",
+                            "$(TWICE) $(open\nonetwo\n3\n[]\n%s/pods/env/work\n4\n",
                             folder, folder, fixture.state_folder);
     CHECK_STR(log, wanted);
     fixture_close(&fixture);
@@ -151,7 +151,7 @@ static void last_words(void) {
 }
 
 static pid_t read_pid(const struct fixture *fixture, const char *name) {
-    AUTO(text_freep) char *path = x_printf("%s/pods/%s/pid", fixture->state_folder, name);
+    AUTO(text_freep) char *path = x_printf("%s/pods/%s/work/pid", fixture->state_folder, name);
     for (int64_t end_ms = clock_monotonic_ms() + 5000; clock_monotonic_ms() < end_ms;) {
         struct error err = {0};
         AUTO(text_freep) char *text = NULL;
