@@ -7,7 +7,6 @@
 #include "lib/options.h"
 #include "lib/time/clock.h"
 #include "operator/commands/run_help.h"
-#include "operator/commands/run_left.h"
 #include "operator/commands/run_made.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
@@ -15,6 +14,7 @@
 #include "operator/control/controller.h"
 #include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
+#include "operator/local/left_files.h"
 #include "operator/local/local.h"
 #include "operator/object.h"
 #include "operator/resource_files.h"
@@ -291,7 +291,7 @@ static int start(struct run *run, struct error *err) {
     int processors = cgroup_usable_processors(NULL);
     bool has_gpus = false; /* each worker has GPUs of its own */
     run->kind_options.folders = run->folders;
-    run_left_clear(run->state_folder);
+    left_files_clear(run->state_folder);
     if (run->once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
         return -1;
     }
@@ -471,14 +471,14 @@ static void note_failed_index(struct run *run) {
 
 /* What is to be deleted with the run is not deleted unseen: a success without it is none. */
 static int finish_ended(struct run *run, const struct ending *ending) {
-    struct run_left left = {0};
+    struct left_files left = {0};
     bool is_success =
         strcmp(tree_text(object_succeeded(ending->status), "status", ""), "True") == 0;
     if (is_success && !run->keep) {
-        run_left_find(run->state_folder, &left);
+        left_files_find(run->state_folder, &left);
     }
-    int code = left.count ? run_left_print(&left, run->name) : ending_print(ending);
-    run_left_release(&left);
+    int code = left.count ? left_files_print(&left, run->name) : ending_print(ending);
+    left_files_release(&left);
     return code;
 }
 

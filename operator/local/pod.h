@@ -24,7 +24,7 @@ struct local_pod_settings {
 struct local_pod;
 
 /* Starts the process and waits until the program runs. STATE/NAME.log: standard output and error.
- * STATE/pods/NAME/work: the working folder, empty when it starts (run_left.h); NAME/tmp: TMPDIR;
+ * STATE/pods/NAME/work: the working folder, empty when it starts (left_files.h); NAME/tmp: TMPDIR;
  * the agent's own files are beside them. When the program cannot be started, the error is the
  * reason. The memory limit (resources.limits.memory) is RLIMIT_DATA: it limits the private memory
  * that the process requests, not the memory that it touches; mapped folders and files do not count.

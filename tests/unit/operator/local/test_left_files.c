@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files that programs left in the working folders of a run: which ones count, that they are kept,
  * and that an earlier run's do not count. */
-#include "operator/commands/run_left.h"
+#include "operator/local/left_files.h"
 
 #include "lib/file.h"
 #include "tests/test.h"
@@ -62,10 +62,10 @@ static void which_count(void) {
         {"a/work/core.d/result", 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct run_left left;
+        struct left_files left;
         empty();
         make(rows[i].name);
-        run_left_find(state, &left);
+        left_files_find(state, &left);
         if (left.count != rows[i].count) {
             printf("# %s\n", rows[i].name);
         }
@@ -73,12 +73,12 @@ static void which_count(void) {
         CHECK_INT(left.bytes, 4 * (int64_t)rows[i].count);
         CHECK((left.folder != NULL) == (rows[i].count > 0));
         CHECK(exists("left") == (rows[i].count > 0));
-        run_left_release(&left);
+        left_files_release(&left);
     }
 }
 
 static void links_and_pipes_do_not(void) {
-    struct run_left left;
+    struct left_files left;
     empty();
     make("a/work/");
     AUTO(text_freep) char *link = x_printf("%s/pods/a/work/link", state);
@@ -87,17 +87,17 @@ static void links_and_pipes_do_not(void) {
     CHECK_INT(symlink("/etc/passwd", link), 0);
     CHECK_INT(symlink(".", loop), 0);
     CHECK_INT(mkfifo(pipe, 0600), 0);
-    run_left_find(state, &left);
+    left_files_find(state, &left);
     CHECK_INT(left.count, 0);
-    run_left_release(&left);
+    left_files_release(&left);
     empty();
-    run_left_find(state, &left); /* no pod was started */
+    left_files_find(state, &left); /* no pod was started */
     CHECK_INT(left.count, 0);
-    run_left_release(&left);
+    left_files_release(&left);
 }
 
 static void they_are_kept(void) {
-    struct run_left left;
+    struct left_files left;
     for (int i = 1; i <= 2; i++) {
         for (int k = 0; k < 5; k++) {
             AUTO(text_freep) char *name = x_printf("a/work/x/%d", k);
@@ -105,31 +105,31 @@ static void they_are_kept(void) {
         }
         make("b/work/y");
         make("c/work/.z");
-        run_left_find(state, &left);
+        left_files_find(state, &left);
         CHECK_INT(left.count, 6);
         CHECK(left.folder && text_ends(left.folder, i == 1 ? "/left" : "/left-2"));
-        CHECK_INT(run_left_print(&left, "job"), 1);
-        run_left_release(&left);
+        CHECK_INT(left_files_print(&left, "job"), 1);
+        left_files_release(&left);
         CHECK(exists(i == 1 ? "left/a/x/4" : "left-2/a/x/4") && exists("left/b/y"));
         CHECK(!exists("left/c") && !exists("pods/a/work"));
     }
 }
 
 static void an_earlier_run_does_not_count(void) {
-    struct run_left left;
+    struct left_files left;
     empty();
     make("a/work/old");
     make("a/run/hosts");
-    run_left_clear(state);
+    left_files_clear(state);
     CHECK(!exists("pods/a/work") && exists("pods/a/run/hosts"));
-    run_left_find(state, &left);
+    left_files_find(state, &left);
     CHECK_INT(left.count, 0);
-    run_left_release(&left);
+    left_files_release(&left);
 }
 
 /* Folders deeper than the search goes do not hide what is above them. */
 static void there_is_a_limit(void) {
-    struct run_left left;
+    struct left_files left;
     empty();
     AUTO(text_freep) char *deep = x_strdup("a/work/");
     for (int i = 0; i < 60; i++) {
@@ -139,9 +139,9 @@ static void there_is_a_limit(void) {
     }
     make(deep);
     make("a/work/here");
-    run_left_find(state, &left);
+    left_files_find(state, &left);
     CHECK_INT(left.count, 1);
-    run_left_release(&left);
+    left_files_release(&left);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/run_left.h"
+#include "operator/local/left_files.h"
 
 #include "lib/file.h"
 
@@ -15,7 +15,7 @@
 enum { DEPTH_MAX = 32, FOLDERS_MAX = 1000 };
 
 struct search {
-    struct run_left *left;
+    struct left_files *left;
     size_t entries;
 };
 
@@ -24,9 +24,9 @@ static bool is_core(const char *name) {
     return !*rest || (*rest == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
 }
 
-static void note(struct run_left *left, const char *path, int64_t bytes) {
+static void note(struct left_files *left, const char *path, int64_t bytes) {
     left->bytes += bytes;
-    if (left->count++ < RUN_LEFT_NAMES) {
+    if (left->count++ < LEFT_FILES_NAMES) {
         char *names =
             left->names ? x_printf("%s, %.200s", left->names, path) : x_printf("%.200s", path);
         free(left->names);
@@ -41,7 +41,7 @@ static void look(struct search *search, int fd, const char *path, int depth) {
         close(fd);
         return;
     }
-    for (struct dirent *entry; search->entries < RUN_LEFT_MAX && (entry = readdir(folder));) {
+    for (struct dirent *entry; search->entries < LEFT_FILES_MAX && (entry = readdir(folder));) {
         const char *name = entry->d_name;
         struct stat status;
         search->entries++;
@@ -80,7 +80,7 @@ static char *make_folder(const char *state_folder) {
 }
 
 /* Moves a pod's working folder; if it cannot be moved, it stays where it is. */
-static void keep(struct run_left *left, const char *state_folder, const char *work,
+static void keep(struct left_files *left, const char *state_folder, const char *work,
                  const char *pod) {
     left->folder = left->folder ? left->folder : make_folder(state_folder);
     AUTO(text_freep) char *to = left->folder ? file_join(left->folder, pod) : NULL;
@@ -89,7 +89,7 @@ static void keep(struct run_left *left, const char *state_folder, const char *wo
     }
 }
 
-void run_left_clear(const char *state_folder) {
+void left_files_clear(const char *state_folder) {
     AUTO(text_freep) char *pods = file_join(state_folder, "pods");
     DIR *folder = opendir(pods);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
@@ -104,8 +104,8 @@ void run_left_clear(const char *state_folder) {
     }
 }
 
-void run_left_find(const char *state_folder, struct run_left *ret_left) {
-    struct run_left left = {0};
+void left_files_find(const char *state_folder, struct left_files *ret_left) {
+    struct left_files left = {0};
     struct search search = {.left = &left};
     AUTO(text_freep) char *pods = file_join(state_folder, "pods");
     DIR *folder = opendir(pods);
@@ -128,7 +128,7 @@ void run_left_find(const char *state_folder, struct run_left *ret_left) {
     *ret_left = left;
 }
 
-int run_left_print(const struct run_left *left, const char *job) {
+int left_files_print(const struct left_files *left, const char *job) {
     fprintf(
         stderr,
         "windlass: %s failed: its programs left %zu file%s (%lld bytes) in their working "
@@ -136,15 +136,15 @@ int run_left_print(const struct run_left *left, const char *job) {
         "  next: write results below a volume, such as $(VOLUME)/FOLDER, what may be lost below "
         "$TMPDIR, and run again\n",
         job, left->count, left->count == 1 ? "" : "s", (long long)left->bytes, left->names,
-        left->count > RUN_LEFT_NAMES ? ", ..." : "");
+        left->count > LEFT_FILES_NAMES ? ", ..." : "");
     if (left->folder) {
         fprintf(stderr, "  kept: %s (to remove it: rm -r %s)\n", left->folder, left->folder);
     }
     return 1;
 }
 
-void run_left_release(struct run_left *left) {
+void left_files_release(struct left_files *left) {
     free(left->names);
     free(left->folder);
-    *left = (struct run_left){0};
+    *left = (struct left_files){0};
 }

@@ -1,4 +1,4 @@
-/* run_left.h: what programs wrote into the working folders of a run's pods, STATE/pods/POD/work,
+/* left_files.h: what programs wrote into the working folders of a run's pods, STATE/pods/POD/work,
  * which are deleted with the run. A result there would be lost: so it is found before, named, and
  * kept. On a cluster such a write fails at once, since a container's root file system is read-only.
  *
@@ -8,9 +8,9 @@
 
 #include "lib/error.h"
 
-enum { RUN_LEFT_NAMES = 3, RUN_LEFT_MAX = 100000 /* entries that are looked at */ };
+enum { LEFT_FILES_NAMES = 3, LEFT_FILES_MAX = 100000 /* entries that are looked at */ };
 
-struct run_left {
+struct left_files {
     size_t count; /* of files; 0: nothing to tell */
     int64_t bytes;
     char *names;  /* the first ones, "a.txt, b/c.bin"; owned, and so is the next */
@@ -18,9 +18,9 @@ struct run_left {
 };
 
 /* Removes working folders that an earlier run left with --keep, so that this one's begin empty. */
-void run_left_clear(const char *state_folder);
+void left_files_clear(const char *state_folder);
 /* Finds what the pods left, and moves it into `folder`: call it when all pods have ended. */
-void run_left_find(const char *state_folder, struct run_left *ret_left);
+void left_files_find(const char *state_folder, struct left_files *ret_left);
 /* Prints that the job has failed by that, and what to do; returns the exit code. */
-int run_left_print(const struct run_left *left, const char *job);
-void run_left_release(struct run_left *left);
+int left_files_print(const struct left_files *left, const char *job);
+void left_files_release(struct left_files *left);
