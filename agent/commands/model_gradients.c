@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 #include "agent/commands/value_file.h"
+#include "agent/engine/aliases.h"
 #include "agent/engine/device.h"
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
@@ -20,6 +21,7 @@ struct asked {
 /* Released at the end, also after an error. */
 struct once {
     struct model *model;
+    struct graph network; /* of the model, with constants of their own (aliases_resolve) */
     struct device *device;
     struct training_graph graph;
     struct training *training;
@@ -41,6 +43,7 @@ static void once_release(struct once *once) {
     free(once->inputs);
     free(once->outputs);
     training_graph_release(&once->graph);
+    graph_release(&once->network);
     device_close(once->device);
     model_free(once->model);
 }
@@ -74,7 +77,7 @@ static void fill_variables(struct once *once) {
     const struct training_graph *graph = &once->graph;
     for (size_t i = 0; i < graph->variable_count; i++) {
         struct tensor *input = &once->inputs[graph->first_variable + i];
-        *input = once->model->graph.values[graph->variables[i]].constant;
+        *input = once->network.values[graph->variables[i]].constant;
         input->owned = false;
     }
 }
@@ -193,7 +196,8 @@ static int run(struct once *once, const struct asked *asked, struct error *err) 
         device_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
         return -1;
     }
-    if (training_graph_build(&once->model->graph, &options, &once->graph, err) < 0) {
+    aliases_resolve(&once->model->graph, &once->network);
+    if (training_graph_build(&once->network, &options, &once->graph, err) < 0) {
         return error_context(err, "model %s", asked->model);
     }
     once->outputs = x_calloc(once->graph.graph.output_count + 1, sizeof *once->outputs);

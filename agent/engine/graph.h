@@ -19,6 +19,7 @@ struct value {
     bool has_shape;        /* false: any rank is allowed */
     bool is_input;
     bool is_constant;
+    bool is_literal; /* a constant that the file has as a Constant node, not as an initializer */
     bool
         is_text; /* strings: int64 indices in graph->texts; -1: a string that is not in the table */
     struct tensor

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/engine/device.h"
-#include "agent/engine/graph.h"
+#include "agent/engine/roles.h"
 
 enum training_loss { TRAINING_CROSS_ENTROPY, TRAINING_MEAN_SQUARED };
 
@@ -11,8 +11,9 @@ struct training_options {
     enum training_loss loss;
     bool is_bfloat;  /* mixed precision: products read bfloat16 (ops/rewrite/bfloat.h) */
     float smoothing; /* label smoothing, 0 to 1; only for cross entropy */
-    /* Patterns (fnmatch) of the names of weights that are not trained. A batch normalization whose
-     * scale is frozen uses its running statistics and does not change them. */
+    /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
+     * A batch normalization whose scale is frozen uses its running statistics and does not change
+     * them. */
     const char *const *freeze;
     size_t freeze_count;
     const char *const *keep; /* names of values that become outputs, too; for tests */
@@ -41,16 +42,17 @@ struct training_graph {
     size_t variable_count, norm_count;
     int *variables; /* values; in the network they are constants with the initial weights */
     struct training_norm *norms;
+    struct roles roles;                         /* of all constants */
     size_t first_variable, target, scale, keys; /* indices of inputs; keys 0: there is none */
     size_t first_gradient, correct, first_kept; /* indices of outputs; correct 0: there is none */
 };
 
-/* Builds the graph of a training step. Variables are the constants that Conv, ConvTranspose, Gemm,
- * MatMul, PRelu and normalizations read as weights, the embeddings of Gather, and biases added
- * after products, if the loss depends on them and they are not frozen. A softmax at the end of the
- * network becomes a part of the cross entropy. `network` must outlive the result, and its constants
- * must not have been folded (shape_fold_constants). The caller releases *ret_training.
- * ERROR_UNSUPPORTED, ERROR_INVALID: the network cannot be trained; the message names the node. */
+/* Builds the graph of a training step. Variables are all float32 constants from which the loss is
+ * reached, through whatever operators; roles.h has the exceptions. A weight that no gradient can
+ * reach is refused, never left out. A softmax at the end of the network becomes a part of the cross
+ * entropy. `network` must outlive the result, and its constants must not have been
+ * folded (shape_fold_constants). The caller releases *ret_training. ERROR_UNSUPPORTED,
+ * ERROR_INVALID: the network cannot be trained; the message names the weight and the node. */
 NODISCARD int training_graph_build(const struct graph *network,
                                    const struct training_options *options,
                                    struct training_graph *ret_training, struct error *err);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
+#include "agent/train/trainer_variables.h"
 
+#include "agent/engine/aliases.h"
 #include "agent/engine/networks.h"
 #include "agent/store/local_file.h"
 #include "agent/train/dataset/fields.h"
@@ -58,7 +60,8 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
         return error_context(err, "model.path");
     }
     trainer->opset = trainer->model->opset;
-    trainer->network = &trainer->model->graph;
+    aliases_resolve(&trainer->model->graph, &trainer->made);
+    trainer->network = &trainer->made;
     return 0;
 }
 
@@ -113,6 +116,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
         return -1;
     }
+    trainer_say_variables(trainer);
     options->freeze = NULL; /* the array belongs to this function */
     options->freeze_count = 0;
     training_graph_evaluation(&trainer->graph, trainer->network, &trainer->evaluation);

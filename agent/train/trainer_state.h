@@ -37,8 +37,8 @@ struct trainer {
     struct comm *comm;
     /* the network */
     struct model *model;         /* spec.model.path; NULL: a new one */
-    struct graph made;           /* the new network, if model is NULL */
-    const struct graph *network; /* of model, or `made` */
+    struct graph made;           /* the new network, or that of `model` after aliases_resolve */
+    const struct graph *network; /* `made` */
     int opset;
     struct training_graph graph; /* forward, loss and gradients */
     struct graph evaluation;     /* the network with weights and statistics as inputs */

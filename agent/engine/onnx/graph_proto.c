@@ -393,7 +393,7 @@ static int add_constant(struct build *build, const struct node *node, int index,
     }
     value->type = tensor.type;
     value->shape = tensor.shape;
-    value->has_shape = value->is_constant = true;
+    value->has_shape = value->is_constant = value->is_literal = true;
     value->constant = tensor;
     return 0;
 }

@@ -95,12 +95,17 @@ static int put_value(struct writing *writing, uint32_t field, int index, struct 
                : put_part(writing, field, err);
 }
 
-static int put_initializer(struct writing *writing, int index, struct error *err) {
+static struct tensor constant_of(const struct writing *writing, int index) {
     struct tensor tensor = writing->graph->values[index].constant;
     const void *const *weights = writing->options->weights;
     if (weights && weights[index]) {
         tensor.data = (void *)(uintptr_t)weights[index]; /* never written to */
     }
+    return tensor;
+}
+
+static int put_initializer(struct writing *writing, int index, struct error *err) {
+    struct tensor tensor = constant_of(writing, index);
     return tensor_proto_put(&writing->part, name_of(writing, index), &tensor, err) < 0
                ? -1
                : put_part(writing, GRAPH_INITIALIZER, err);
@@ -186,6 +191,21 @@ static int put_node(struct writing *writing, const struct node *node, struct err
     return put_part(writing, GRAPH_NODE, err);
 }
 
+/* What was a Constant node stays one: it is not trained if the file is trained further. */
+static int put_literal(struct writing *writing, int index, struct error *err) {
+    const struct attribute value = {
+        .name = "value", .kind = ATTRIBUTE_TENSOR, .tensor = constant_of(writing, index)};
+    return put_text(&writing->part, NODE_OUTPUT, name_of(writing, index), err) < 0 ||
+                   put_text(&writing->part, NODE_OP, "Constant", err) < 0 ||
+                   put_attribute(writing, &value, err) < 0
+               ? -1
+               : put_part(writing, GRAPH_NODE, err);
+}
+
+static bool is_literal(const struct value *value) {
+    return value->is_literal && !value->is_text;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /* Marks constants that a node reads or that are outputs of the graph. */
@@ -207,12 +227,18 @@ static bool *find_read(const struct graph *graph) {
 static int put_graph(struct writing *writing, const bool *is_read, struct error *err) {
     const struct graph *graph = writing->graph;
     int result = put_text(writing->to, GRAPH_NAME, "windlass", err);
+    for (size_t i = 0; result == 0 && i < graph->value_count; i++) {
+        const struct value *value = &graph->values[i];
+        bool is_put = value->is_constant && is_read[i] && is_literal(value);
+        result = is_put ? put_literal(writing, (int)i, err) : 0;
+    }
     for (size_t i = 0; result == 0 && i < graph->node_count; i++) {
         result = put_node(writing, &graph->nodes[i], err);
     }
     for (size_t i = 0; result == 0 && i < graph->value_count; i++) {
-        result =
-            graph->values[i].is_constant && is_read[i] ? put_initializer(writing, (int)i, err) : 0;
+        const struct value *value = &graph->values[i];
+        bool is_put = value->is_constant && is_read[i] && !is_literal(value);
+        result = is_put ? put_initializer(writing, (int)i, err) : 0;
     }
     for (size_t i = 0; result == 0 && i < graph->input_count; i++) {
         result = put_value(writing, GRAPH_INPUT, graph->inputs[i], err);

@@ -20,6 +20,13 @@ extern gradient_rule *const gradient_rules[OP_COUNT];
 /* For operators through which no gradient flows: comparisons, shapes, rounding. */
 gradient_rule gradient_stops;
 
+/* Whether the input only says how the operator works: limits of Clip, statistics of a norm, or a
+ * value of which only the shape is read. */
+bool gradient_is_setting(const struct node *node, int input);
+/* Whether a gradient flows from the node's outputs to this input. True for operators without a
+ * rule: they are to be refused, and not passed over. */
+bool gradient_carries(const struct node *node, int input);
+
 /* Fills ret_gradients[i] with the value that is the gradient of `loss` (float32, one element) with
  * respect to variables[i]; -1 if the loss does not depend on it. Variables are float32 values,
  * inputs or others; gradients are not computed beyond them. On failure the caller must release the

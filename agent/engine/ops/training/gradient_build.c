@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/training/gradient_state.h"
 
+bool gradient_is_setting(const struct node *node, int input) {
+    switch (node->op->id) {
+    case OP_BATCH_NORMALIZATION:
+        return input > 2;
+    case OP_CLIP:
+    case OP_DROPOUT:
+    case OP_RESIZE:
+    case OP_UPSAMPLE:
+        return input > 0;
+    case OP_PAD:
+    case OP_ONE_HOT:
+        return input == 2;
+    default:
+        return node->op->flags & OP_FROM_SHAPE;
+    }
+}
+
+/* Only float32 has gradients, so none flows through a Cast to another type. */
+bool gradient_carries(const struct node *node, int input) {
+    bool is_cast_away = node->op->id == OP_CAST && node_integer(node, "to", 0) != 1;
+    return gradient_rules[node->op->id] != gradient_stops && !is_cast_away &&
+           !gradient_is_setting(node, input);
+}
+
 /* Marks values that depend on a variable, except through operators without gradients. */
 static void find_wanted(struct gradient *gradient, const int *variables, size_t count) {
     const struct graph *graph = &gradient->builder->graph;
@@ -11,9 +35,8 @@ static void find_wanted(struct gradient *gradient, const int *variables, size_t 
         const struct node *node = &graph->nodes[n];
         bool depends = false;
         for (int i = 0; i < node->input_count; i++) {
-            depends |= gradient_wants(gradient, node->inputs[i]);
+            depends |= gradient_wants(gradient, node->inputs[i]) && gradient_carries(node, i);
         }
-        depends = depends && gradient_rules[node->op->id] != gradient_stops;
         for (int i = 0; depends && i < node->output_count; i++) {
             if (node->outputs[i] >= 0) {
                 gradient->wanted[node->outputs[i]] = true;

@@ -3,8 +3,8 @@
 
 #include "agent/engine/ops/rewrite/bfloat.h"
 #include "agent/engine/ops/training/gradient.h"
+#include "agent/engine/ops/training/refuse.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 struct build {
@@ -12,8 +12,8 @@ struct build {
     const struct training_options *options;
     struct builder builder;
     struct arena scratch;
-    int *makers;     /* by value of the network: the node that makes it; -1: none */
-    bool *is_weight; /* by value */
+    int *makers; /* by value of the network: the node that makes it; -1: none */
+    struct roles roles;
     int *variables;
     size_t variable_count, norm_count;
     struct training_norm *norms; /* `output` is the node until the outputs are made */
@@ -37,78 +37,30 @@ static const struct node *maker_of(const struct build *build, int value) {
 
 /* ---- which constants are weights ---- */
 
+static int find_variables(struct build *build, struct error *err) {
+    const struct role_options options = {build->network, build->makers, build->options->freeze,
+                                         build->options->freeze_count};
+    if (roles_find(&options, &build->builder.graph.arena, &build->roles, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < build->roles.count; i++) {
+        if (build->roles.constants[i].role == ROLE_VARIABLE) {
+            build->variables[build->variable_count++] = build->roles.constants[i].value;
+        }
+    }
+    return build->variable_count > 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "the network has no weights that could be trained");
+}
+
 static bool is_frozen(const struct build *build, int value) {
-    const struct training_options *options = build->options;
-    for (size_t i = 0; i < options->freeze_count; i++) {
-        if (fnmatch(options->freeze[i], build->network->values[value].name, 0) == 0) {
-            return true;
+    for (size_t i = 0; value >= 0 && i < build->roles.count; i++) {
+        const struct role_of_constant *constant = &build->roles.constants[i];
+        if (constant->value == value) {
+            return constant->role == ROLE_FROZEN;
         }
     }
     return false;
-}
-
-/* The constant from which transposed or reshaped weights are made; -1: none. */
-static int find_constant(const struct build *build, int value) {
-    for (const struct node *maker = maker_of(build, value); maker; maker = maker_of(build, value)) {
-        int id = maker->op->id;
-        if (id != OP_TRANSPOSE && id != OP_RESHAPE && id != OP_IDENTITY && id != OP_SQUEEZE &&
-            id != OP_UNSQUEEZE && id != OP_FLATTEN) {
-            return -1;
-        }
-        value = maker->inputs[0];
-    }
-    value = unrounded(build, value);
-    const struct value *constant = value < 0 ? NULL : &build->network->values[value];
-    return constant && constant->is_constant && constant->type == TENSOR_FLOAT32 &&
-                   constant->constant.shape.rank > 0
-               ? value
-               : -1;
-}
-
-static void add_weight(struct build *build, const struct node *node, int input) {
-    int value = input < node->input_count ? find_constant(build, node->inputs[input]) : -1;
-    if (value >= 0 && !build->is_weight[value] && !is_frozen(build, value)) {
-        build->is_weight[value] = true;
-        build->variables[build->variable_count++] = value;
-    }
-}
-
-static bool is_product(const struct node *node) {
-    return node && (node->op->id == OP_MATMUL || node->op->id == OP_CONV ||
-                    node->op->id == OP_CONV_TRANSPOSE || node->op->id == OP_GEMM);
-}
-
-static void add_weights(struct build *build, const struct node *node) {
-    switch (node->op->id) {
-    case OP_MATMUL:
-    case OP_GEMM:
-        add_weight(build, node, 0);
-        add_weight(build, node, 1);
-        add_weight(build, node, 2);
-        break;
-    case OP_BATCH_NORMALIZATION:
-    case OP_CONV:
-    case OP_CONV_TRANSPOSE:
-    case OP_INSTANCE_NORMALIZATION:
-        add_weight(build, node, 1);
-        add_weight(build, node, 2);
-        break;
-    case OP_PRELU:
-        add_weight(build, node, 1);
-        break;
-    case OP_GATHER:
-        add_weight(build, node, 0);
-        break;
-    case OP_ADD:
-        for (int i = 0; i < 2; i++) {
-            if (is_product(maker_of(build, node->inputs[1 - i]))) {
-                add_weight(build, node, i);
-            }
-        }
-        break;
-    default:
-        break;
-    }
 }
 
 /* ---- training forms ---- */
@@ -125,6 +77,16 @@ static float dropout_ratio(const struct build *build, const struct node *node) {
     return known ? *(const float *)value->constant.data : -1;
 }
 
+static bool is_read(const struct graph *network, int value) {
+    bool found = network->outputs[0] == value;
+    for (size_t n = 0; !found && n < network->node_count; n++) {
+        for (int i = 0; i < network->nodes[n].input_count; i++) {
+            found |= network->nodes[n].inputs[i] == value;
+        }
+    }
+    return found;
+}
+
 /* Replaces the node by DropoutTraining. The salt distinguishes it from other nodes, which have the
  * same keys. */
 static int train_dropout(struct build *build, size_t index, struct error *err) {
@@ -134,7 +96,9 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
     if (ratio == 0) {
         return 0;
     }
-    if (!(ratio > 0 && ratio < 1) || (old->output_count > 1 && old->outputs[1] >= 0)) {
+    bool has_mask =
+        old->output_count > 1 && old->outputs[1] >= 0 && is_read(build->network, old->outputs[1]);
+    if (!(ratio > 0 && ratio < 1) || has_mask) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "Dropout node \"%.64s\" cannot be trained: its ratio must be a constant "
                          "from 0 to below 1, and its output mask unused",
@@ -162,9 +126,17 @@ static int train_dropout(struct build *build, size_t index, struct error *err) {
 }
 
 /* Replaces the node by NormTraining, which also makes the batch's statistics. */
-static void train_norm(struct build *build, size_t index) {
+static int train_norm(struct build *build, size_t index, struct error *err) {
     struct graph *graph = &build->builder.graph;
     struct node *node = &graph->nodes[index];
+    for (int i = 3; i < 5; i++) {
+        if (!graph->values[node->inputs[i]].is_constant) {
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "BatchNormalization node \"%.64s\" cannot be trained: its running "
+                             "%s is computed by a node, and an initializer is expected",
+                             node->name, i == 3 ? "mean" : "variance");
+        }
+    }
     int *outputs = arena_array(&graph->arena, 3, sizeof *outputs);
     build->norms[build->norm_count++] =
         (struct training_norm){.mean = node->inputs[3],
@@ -178,6 +150,7 @@ static void train_norm(struct build *build, size_t index) {
     node->op = op_of_id(OP_NORM_TRAINING);
     node->input_count = node->output_count = 3;
     node->outputs = outputs;
+    return 0;
 }
 
 static int prepare_nodes(struct build *build, struct error *err) {
@@ -186,9 +159,12 @@ static int prepare_nodes(struct build *build, struct error *err) {
         if (node->op->id == OP_DROPOUT && train_dropout(build, n, err) < 0) {
             return -1;
         }
-        add_weights(build, node);
-        if (node->op->id == OP_BATCH_NORMALIZATION && build->is_weight[MAX(node->inputs[1], 0)]) {
-            train_norm(build, n);
+        int scale = node->op->id == OP_BATCH_NORMALIZATION
+                        ? roles_constant_of(build->network, build->makers, node->inputs[1])
+                        : -1;
+        if (node->op->id == OP_BATCH_NORMALIZATION && !is_frozen(build, scale) &&
+            train_norm(build, n, err) < 0) {
+            return -1;
         }
     }
     return 0;
@@ -228,18 +204,6 @@ static int add_loss(struct build *build, int *ret_correct) {
 }
 
 /* ---- inputs and outputs ---- */
-
-/* Weights on which the loss does not depend stay constants. */
-static void keep_reached(struct build *build, int *gradients) {
-    size_t count = 0;
-    for (size_t i = 0; i < build->variable_count; i++) {
-        if (gradients[i] >= 0) {
-            build->variables[count] = build->variables[i];
-            gradients[count++] = gradients[i];
-        }
-    }
-    build->variable_count = count;
-}
 
 /* The order of inputs: the network's inputs, the variables, target, scale, keys. */
 static void order_inputs(struct build *build, struct training_graph *training) {
@@ -309,7 +273,12 @@ static int build_graph(struct build *build, struct training_graph *training, str
                          "the network has %zu outputs: training wants one, for the loss",
                          network->output_count);
     }
-    if (prepare_nodes(build, err) < 0) {
+    if (find_variables(build, err) < 0) {
+        return -1;
+    }
+    const struct refuse_scope scope = {network, build->makers, build->variables,
+                                       build->variable_count};
+    if (refuse_operators(&scope, err) < 0 || prepare_nodes(build, err) < 0) {
         return -1;
     }
     int correct, loss = add_loss(build, &correct);
@@ -318,9 +287,10 @@ static int build_graph(struct build *build, struct training_graph *training, str
                        err) < 0) {
         return -1;
     }
-    keep_reached(build, gradients);
-    if (build->variable_count == 0) {
-        return error_set(err, ERROR_INVALID, "the network has no weights that could be trained");
+    for (size_t i = 0; i < build->variable_count; i++) {
+        if (gradients[i] < 0) {
+            return refuse_weight(network, build->variables[i], err);
+        }
     }
     order_inputs(build, training);
     return add_outputs(build, loss, correct, gradients, training, err);
@@ -336,6 +306,7 @@ static void move_lists(struct build *build, struct training_graph *training) {
     if (build->norm_count) {
         memcpy(training->norms, build->norms, build->norm_count * sizeof *build->norms);
     }
+    training->roles = build->roles; /* in the same arena */
     builder_take(&build->builder, &training->graph);
 }
 
@@ -351,7 +322,6 @@ int training_graph_build(const struct graph *network, const struct training_opti
     struct build build = {.network = network, .options = options, .keys = -1};
     size_t values = network->value_count;
     build.makers = arena_array(&build.scratch, values, sizeof *build.makers);
-    build.is_weight = arena_array(&build.scratch, values, sizeof *build.is_weight);
     build.variables = arena_array(&build.scratch, values, sizeof *build.variables);
     build.norms = arena_array(&build.scratch, network->node_count, sizeof *build.norms);
     memset(build.makers, -1, values * sizeof *build.makers);

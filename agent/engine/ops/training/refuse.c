@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/training/refuse.h"
+
+#include "agent/engine/ops/training/gradient.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 3 };
+
+static bool any(const bool *marks, const int *values, int count) {
+    for (int i = 0; i < count; i++) {
+        if (values[i] >= 0 && marks[values[i]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Values that a gradient passes on its way from the output, as the rules would carry it. */
+static void mark_reached(const struct graph *network, bool *reached) {
+    reached[network->outputs[0]] = true;
+    for (size_t n = network->node_count; n-- > 0;) {
+        const struct node *node = &network->nodes[n];
+        if (!any(reached, node->outputs, node->output_count)) {
+            continue;
+        }
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] >= 0 && gradient_carries(node, i)) {
+                reached[node->inputs[i]] = true;
+            }
+        }
+    }
+}
+
+/* Values that depend on a variable. */
+static void mark_wanted(const struct refuse_scope *scope, bool *wanted) {
+    for (size_t i = 0; i < scope->count; i++) {
+        wanted[scope->variables[i]] = true;
+    }
+    for (size_t n = 0; n < scope->network->node_count; n++) {
+        const struct node *node = &scope->network->nodes[n];
+        bool depends = false;
+        for (int i = 0; i < node->input_count; i++) {
+            depends |= node->inputs[i] >= 0 && wanted[node->inputs[i]] && gradient_carries(node, i);
+        }
+        for (int i = 0; depends && i < node->output_count; i++) {
+            if (node->outputs[i] >= 0) {
+                wanted[node->outputs[i]] = true;
+            }
+        }
+    }
+}
+
+/* Marks what is before nodes without a rule; returns the last of these nodes. */
+static const struct node *mark_blocked(const struct graph *network, const bool *reached,
+                                       const bool *wanted, bool *blocked) {
+    const struct node *last = NULL;
+    for (size_t n = network->node_count; n-- > 0;) {
+        const struct node *node = &network->nodes[n];
+        bool is_missing = !gradient_rules[node->op->id] &&
+                          any(reached, node->outputs, node->output_count) &&
+                          any(wanted, node->inputs, node->input_count);
+        if (!is_missing && !any(blocked, node->outputs, node->output_count)) {
+            continue;
+        }
+        last = last ? last : node;
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] >= 0 && gradient_carries(node, i)) {
+                blocked[node->inputs[i]] = true;
+            }
+        }
+    }
+    return last;
+}
+
+static int refuse(const struct refuse_scope *scope, const struct node *node, const bool *blocked,
+                  struct error *err) {
+    char names[NAMES_MAX * 72] = "";
+    size_t count = 0, used = 0;
+    for (size_t i = 0; i < scope->count; i++) {
+        const char *name = scope->network->values[scope->variables[i]].name;
+        if (blocked[scope->variables[i]] && count++ < NAMES_MAX) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.64s\"",
+                                     used ? ", " : "", name);
+        }
+    }
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "%s node \"%.64s\": a gradient cannot go through this operator yet, so %zu "
+                     "weight%s before it cannot be trained; to leave %s as %s, write "
+                     "spec.trainer.model.freeze: [%s%s]",
+                     node->op->name, node->name, count, count == 1 ? "" : "s",
+                     count == 1 ? "it" : "them", count == 1 ? "it is" : "they are", names,
+                     count > NAMES_MAX ? ", ..." : "");
+}
+
+int refuse_operators(const struct refuse_scope *scope, struct error *err) {
+    struct arena scratch = {0};
+    size_t values = scope->network->value_count;
+    bool *reached = arena_array(&scratch, values, sizeof *reached);
+    bool *wanted = arena_array(&scratch, values, sizeof *wanted);
+    bool *blocked = arena_array(&scratch, values, sizeof *blocked);
+    mark_reached(scope->network, reached);
+    mark_wanted(scope, wanted);
+    const struct node *node = mark_blocked(scope->network, reached, wanted, blocked);
+    int result = node ? refuse(scope, node, blocked, err) : 0;
+    arena_release(&scratch);
+    return result;
+}
+
+int refuse_weight(const struct graph *network, int variable, struct error *err) {
+    const char *name = network->values[variable].name;
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "weight \"%.64s\" cannot be trained: no operator passes a gradient to it; if "
+                     "it shall stay as it is, write spec.trainer.model.freeze: [\"%.64s\"]",
+                     name, name);
+}

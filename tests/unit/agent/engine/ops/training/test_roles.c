@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which constants are trained: decided by the graph, for weights on whatever way to the loss. */
+#include "agent/engine/roles.h"
+
+#include "agent/engine/aliases.h"
+#include "agent/engine/training.h"
+
+#include "tests/conformance/attributes.h"
+#include "tests/conformance/network.h"
+#include "tests/test.h"
+
+enum { WIDTH = 4 };
+
+static const struct shape row = {1, {WIDTH}}, matrix = {2, {WIDTH, WIDTH}};
+
+static int weight(struct network *network, const char *name, struct shape shape) {
+    int value = network_constant(network, shape, 0.5f, 0.1f);
+    network->values[value].name = name;
+    return value;
+}
+
+static int literal(struct network *network, const char *name, struct shape shape) {
+    int value = weight(network, name, shape);
+    network->values[value].is_literal = true;
+    return value;
+}
+
+/* One number. */
+static int number(struct network *network, const char *name) {
+    return weight(network, name, (struct shape){.rank = 0});
+}
+
+static int begin(struct network *network) {
+    network_init(network, 13);
+    int x = network_input(network, (struct shape){2, {-1, WIDTH}});
+    network->values[x].has_shape = true;
+    return x;
+}
+
+static int node(struct network *network, const char *op, int a, int b) {
+    return network_node(network, op, (int[]){a, b, -2}, NULL);
+}
+
+static int build(const struct network *network, const char *freeze,
+                 struct training_graph *ret_graph, struct error *err) {
+    const struct training_options options = {
+        .loss = TRAINING_MEAN_SQUARED, .freeze = &freeze, .freeze_count = freeze ? 1 : 0};
+    return training_graph_build(&network->graph, &options, ret_graph, err);
+}
+
+/* The role of the constant of this name; -1: it is not asked about. */
+static int role_of(const struct network *network, const struct training_graph *graph,
+                   const char *name) {
+    for (size_t i = 0; i < graph->roles.count; i++) {
+        if (strcmp(network->values[graph->roles.constants[i].value].name, name) == 0) {
+            return (int)graph->roles.constants[i].role;
+        }
+    }
+    return -1;
+}
+
+/* ---- ways to the loss ---- */
+
+static int by_concat(struct network *network, int w) {
+    const struct attribute axis[] = {INT("axis", 0), {0}};
+    int other = weight(network, "other", (struct shape){2, {1, WIDTH}});
+    return network_node(network, "Concat", (int[]){w, other, -2}, axis);
+}
+
+static int by_split(struct network *network, int w) {
+    const struct attribute axis[] = {INT("axis", 0), {0}};
+    return network_node_many(network, "Split", (int[]){w, -2}, axis, 2) + 1;
+}
+
+static int by_slice(struct network *network, int w) {
+    int from = network_integers(network, (int64_t[]){0}, 1);
+    int to = network_integers(network, (int64_t[]){2}, 1);
+    return network_node(network, "Slice", (int[]){w, from, to, -2}, NULL);
+}
+
+static int by_expand(struct network *network, int w) {
+    int flat = node(network, "Slice", w, network_integers(network, (int64_t[]){0}, 1));
+    network->ports[network->graph.node_count - 1][0][2] =
+        network_integers(network, (int64_t[]){1}, 1);
+    network->nodes[network->graph.node_count - 1].input_count = 3;
+    return node(network, "Expand", flat, network_integers(network, (int64_t[]){3, WIDTH}, 2));
+}
+
+static int by_cast(struct network *network, int w) {
+    const struct attribute to[] = {INT("to", 1), {0}};
+    return network_node(network, "Cast", (int[]){w, -2}, to);
+}
+
+static int by_gather(struct network *network, int w) {
+    int one = network_integers(network, (int64_t[]){1}, 1);
+    return node(network, "Gather", node(network, "Neg", w, -2), one);
+}
+
+static int by_where(struct network *network, int w) {
+    int zero = literal(network, "zero", matrix);
+    int is_more = node(network, "Greater", node(network, "Neg", w, -2), zero);
+    return network_node(network, "Where", (int[]){is_more, w, zero, -2}, NULL);
+}
+
+/* A norm of the weight, as in weight normalization: w / |w|. */
+static int by_norm(struct network *network, int w) {
+    int square = node(network, "Mul", w, w);
+    int sum = network_node(network, "ReduceSum", (int[]){square, -2}, NULL);
+    return node(network, "Div", w, node(network, "Sqrt", sum, -2));
+}
+
+static int by_shape(struct network *network, int w) {
+    int shape = network_integers(network, (int64_t[]){-1, 2}, 2);
+    int turned = node(network, "Transpose", node(network, "Reshape", w, shape), -2);
+    return node(network, "Unsqueeze", turned, network_integers(network, (int64_t[]){0}, 1));
+}
+
+/* The gradient is there, and of the weight's name. */
+static void test_every_way_to_the_loss(void) {
+    int (*const ways[])(struct network *, int) = {by_concat, by_split, by_slice, by_expand, by_cast,
+                                                  by_gather, by_where, by_norm,  by_shape};
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        int x = begin(&network);
+        int moved = ways[i](&network, weight(&network, "w", matrix));
+        int sum = network_node(&network, "ReduceSum", (int[]){moved, -2}, NULL);
+        network_output(&network, node(&network, "Mul", node(&network, "Add", x, sum), x));
+        CHECK_OK(build(&network, NULL, &graph, &err), &err);
+        CHECK_INT(role_of(&network, &graph, "w"), ROLE_VARIABLE);
+        CHECK_INT((int)graph.variable_count, i == 0 ? 2 : 1);
+        training_graph_release(&graph);
+        arena_release(&network.graph.arena);
+    }
+}
+
+/* ---- other constants ---- */
+
+static int norm(struct network *network, int x, int scale) {
+    int shift = weight(network, "norm.shift", row);
+    int mean = weight(network, "norm.mean", row), variance = weight(network, "norm.variance", row);
+    return network_node(network, "BatchNormalization", (int[]){x, scale, shift, mean, variance, -2},
+                        NULL);
+}
+
+static void make_all_roles(struct network *network) {
+    int x = begin(network);
+    x = norm(network, x, weight(network, "norm.scale", row));
+    x = node(network, "Add", x, weight(network, "positions", row));
+    x = node(network, "Mul", x, number(network, "layer.temperature"));
+    x = node(network, "Mul", x, number(network, "onnx::Mul_12"));
+    x = node(network, "Mul", x, literal(network, "/Constant_output_0", row));
+    int mask = weight(network, "mask", row);
+    ((float *)network->values[mask].constant.data)[1] = -INFINITY;
+    x = node(network, "Add", x, mask);
+    x = network_node(network, "Clip", (int[]){x, number(network, "low.limit"), -2}, NULL);
+    weight(network, "unread", row);
+    network_output(network, node(network, "Mul", x, weight(network, "head", row)));
+}
+
+static void test_roles(void) {
+    static const struct {
+        const char *name;
+        int role;
+    } rows[] = {{"norm.scale", ROLE_VARIABLE},
+                {"norm.shift", ROLE_VARIABLE},
+                {"norm.mean", ROLE_STATISTIC},
+                {"norm.variance", ROLE_STATISTIC},
+                {"positions", ROLE_VARIABLE},
+                {"layer.temperature", ROLE_VARIABLE},
+                {"onnx::Mul_12", ROLE_NUMBER},
+                {"/Constant_output_0", ROLE_LITERAL},
+                {"mask", ROLE_MASK},
+                {"low.limit", ROLE_SETTING},
+                {"unread", -1},
+                {"head", ROLE_FROZEN}};
+    struct network network;
+    struct training_graph graph;
+    struct error err = {0};
+    make_all_roles(&network);
+    CHECK_OK(build(&network, "hea?", &graph, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_INT(role_of(&network, &graph, rows[i].name), rows[i].role);
+    }
+    struct role_amount trained = roles_amount(&graph.roles, &network.graph, ROLE_VARIABLE);
+    CHECK_INT((int)trained.tensors, 4);
+    CHECK_INT((int)trained.elements, 3 * WIDTH + 1);
+    CHECK_INT((int)graph.variable_count, 4);
+    CHECK_INT((int)graph.norm_count, 1);
+    training_graph_release(&graph);
+    arena_release(&network.graph.arena);
+}
+
+/* A file without initializers has its weights in Constant nodes. */
+static void test_only_literals(void) {
+    struct network network;
+    struct training_graph graph;
+    struct error err = {0};
+    int x = begin(&network);
+    x = node(&network, "MatMul", x, literal(&network, "w", matrix));
+    int one = number(&network, "one");
+    network.values[one].is_literal = true;
+    network_output(&network, node(&network, "Add", x, one));
+    CHECK_OK(build(&network, NULL, &graph, &err), &err);
+    CHECK_INT(role_of(&network, &graph, "w"), ROLE_VARIABLE);
+    CHECK_INT(role_of(&network, &graph, "one"), ROLE_NUMBER);
+    training_graph_release(&graph);
+    arena_release(&network.graph.arena);
+}
+
+/* A norm without scale and shift of its own still uses the batch's statistics; one whose scale is
+ * frozen does not. */
+static void test_norms(void) {
+    for (int frozen = 0; frozen < 2; frozen++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        int x = begin(&network);
+        int scale = frozen ? weight(&network, "norm.scale", row) : literal(&network, "ones", row);
+        network_output(&network, norm(&network, x, scale));
+        CHECK_OK(build(&network, frozen ? "norm.scale" : NULL, &graph, &err), &err);
+        CHECK_INT((int)graph.norm_count, !frozen);
+        CHECK_INT(role_of(&network, &graph, frozen ? "norm.scale" : "ones"),
+                  frozen ? ROLE_FROZEN : ROLE_LITERAL);
+        CHECK_INT((int)graph.variable_count, 1);
+        training_graph_release(&graph);
+        arena_release(&network.graph.arena);
+    }
+}
+
+/* ---- refusals ---- */
+
+static int operator_without_rule(struct network *network) {
+    int x = begin(network);
+    x = node(network, "Add", x, weight(network, "before", row));
+    x = network_node(network, "Sin", (int[]){x, -2}, NULL);
+    return node(network, "Mul", x, weight(network, "after", row));
+}
+
+static int no_way_back(struct network *network) {
+    const struct attribute to[] = {INT("to", 1), {0}};
+    int x = begin(network);
+    x = node(network, "Mul", x, weight(network, "w", row));
+    int is_more = node(network, "Greater", x, weight(network, "threshold", row));
+    return node(network, "Mul", x, network_node(network, "Cast", (int[]){is_more, -2}, to));
+}
+
+static int other_type(struct network *network) {
+    const struct attribute to[] = {INT("to", 1), {0}};
+    int x = begin(network);
+    x = node(network, "Mul", x, weight(network, "w", row));
+    int half = weight(network, "half", row);
+    network->values[half].type = network->values[half].constant.type = TENSOR_FLOAT16;
+    return node(network, "Mul", x, network_node(network, "Cast", (int[]){half, -2}, to));
+}
+
+static void test_refusals(void) {
+    static const struct {
+        int (*make)(struct network *network);
+        const char *freeze, *text, *way_out;
+    } rows[] = {
+        {operator_without_rule, NULL, "Sin node \"Sin\": a gradient cannot go through",
+         "spec.trainer.model.freeze: [\"before\"]"},
+        {no_way_back, NULL, "through Greater node \"Greater\"",
+         "spec.trainer.model.freeze: [\"threshold\"]"},
+        {other_type, NULL, "weight \"half\" (4) is float16",
+         "spec.trainer.model.freeze: [\"half\"]"},
+        {no_way_back, "thresh", "no weight of the network is named as \"thresh\"", "model.freeze"},
+    };
+    static const char *const cures[] = {"before", "threshold", "half"};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct network network;
+        struct training_graph graph;
+        struct error err = {0};
+        network_output(&network, rows[i].make(&network));
+        CHECK_INT(build(&network, rows[i].freeze, &graph, &err), -1);
+        CHECK(strstr(err.text, rows[i].text) != NULL);
+        CHECK(strstr(err.text, rows[i].way_out) != NULL);
+        if (i < ARRAY_LEN(cures)) { /* doing what it says is enough */
+            err = (struct error){0};
+            CHECK_OK(build(&network, cures[i], &graph, &err), &err);
+            CHECK_INT((int)graph.variable_count, 1);
+            training_graph_release(&graph);
+        }
+        arena_release(&network.graph.arena);
+    }
+}
+
+/* ---- constants that an exporter shared ---- */
+
+static void set_all(struct network *network, int value, float number) {
+    for (int64_t i = 0; i < shape_count(&network->values[value].shape); i++) {
+        ((float *)network->values[value].constant.data)[i] = number;
+    }
+}
+
+/* Zeros that are a bias here and a running mean there; a matrix that is read twice. */
+static void test_shared(void) {
+    struct network network;
+    struct training_graph graph;
+    struct graph own;
+    struct error err = {0};
+    int x = begin(&network);
+    int zeros = weight(&network, "bias", row), tied = weight(&network, "embedding", matrix);
+    set_all(&network, zeros, 0);
+    int ones = weight(&network, "norm.scale", row);
+    set_all(&network, ones, 1);
+    int other = network_node(&network, "Identity", (int[]){zeros, -2}, NULL);
+    int mean = network_node(&network, "Identity", (int[]){zeros, -2}, NULL);
+    int variance = network_node(&network, "Identity", (int[]){ones, -2}, NULL);
+    int same = network_node(&network, "Identity", (int[]){tied, -2}, NULL);
+    x = node(&network, "Add", node(&network, "MatMul", x, tied), zeros);
+    x = network_node(&network, "BatchNormalization", (int[]){x, ones, other, mean, variance, -2},
+                     NULL);
+    network_output(&network, node(&network, "MatMul", x, same));
+    aliases_resolve(&network.graph, &own);
+    CHECK_INT((int)own.node_count, (int)network.graph.node_count - 3);
+    CHECK(own.values[other].is_constant && own.values[mean].is_constant);
+    CHECK(own.values[mean].constant.data != own.values[other].constant.data);
+    CHECK(!own.values[same].is_constant);
+    const struct training_options options = {.loss = TRAINING_MEAN_SQUARED};
+    CHECK_OK(training_graph_build(&own, &options, &graph, &err), &err);
+    CHECK_INT((int)graph.variable_count, 4); /* two biases, the scale, the matrix once */
+    CHECK_INT((int)roles_amount(&graph.roles, &own, ROLE_STATISTIC).tensors, 2);
+    CHECK_INT(graph.norms[0].mean, mean);
+    training_graph_release(&graph);
+    graph_release(&own);
+    /* As it was, the mean has no memory of its own. */
+    CHECK_INT(training_graph_build(&network.graph, &options, &graph, &err), -1);
+    CHECK(strstr(err.text, "its running mean is computed by a node") != NULL);
+    arena_release(&network.graph.arena);
+}
+
+int main(void) {
+    TEST(test_every_way_to_the_loss);
+    TEST(test_roles);
+    TEST(test_only_literals);
+    TEST(test_norms);
+    TEST(test_refusals);
+    TEST(test_shared);
+    return TEST_END();
+}
