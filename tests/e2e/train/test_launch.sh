@@ -134,7 +134,8 @@ check "the token is in no variable, log or file" no_secret
 # shellcheck disable=SC2016
 job torch 2 "$(spec_of 2 Torchrun 2 bash -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR $((MASTER_PORT > 1024))"')"
 pod 0; pod 1; all_end
-torch() { [ "$codes" = " 0 0" ] && [ "$(sort "$out"/pod-*.out | xargs -n 5 | paste -sd,)" = "0/4 0/2 0 10.77.0.1 1,1/4 1/2 0 10.77.0.1 1,2/4 0/2 1 10.77.0.1 1,3/4 1/2 1 10.77.0.1 1" ]; }
+proof() { said '.proof | "\(.by) \(.count)"'; }
+torch() { [ "$codes" = " 0 0" ] && [ "$(proof)" = "Processes 4" ] && [ "$(sort "$out"/pod-*.out | xargs -n 5 | paste -sd,)" = "0/4 0/2 0 10.77.0.1 1,1/4 1/2 0 10.77.0.1 1,2/4 0/2 1 10.77.0.1 1,3/4 1/2 1 10.77.0.1 1" ]; }
 check "Torchrun: each process has its rank" torch
 show
 
@@ -214,7 +215,7 @@ mpi_job() { # NAME, ARGUMENT of sum
 }
 sums() {
     mpi_job mpi
-    [ "$codes" = " 0 0 0" ] && [ "$(grep -c '^rank [0-5] of 6 in pod .*: 15 quiet$' "$out/pod-0-1.out")" = 6 ] &&
+    [ "$codes" = " 0 0 0" ] && [ "$(proof)" = "Ranks 6" ] && [ "$(grep -c '^rank [0-5] of 6 in pod .*: 15 quiet$' "$out/pod-0-1.out")" = 6 ] &&
         grep -q '^rank 1 of 6 in pod 0:' "$out/pod-0-1.out" && grep -q '^rank 2 of 6 in pod 1:' "$out/pod-0-1.out" && grep -q '^rank 5 of 6 in pod 2:' "$out/pod-0-1.out"
 }
 [ -z "$mpi" ] || check "mpirun over three pods without ssh, ranks with their secret" sums
@@ -232,6 +233,33 @@ code_of_a_rank() {
     [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 1, rank 2 ended with exit code 7: rank 2 of 6 in pod 1: 15 quiet$'
 }
 [ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
+show
+# Rank 2 is in pod 1, whose agent reports it; mpirun's exit code never leaves the script.
+hidden() {
+    # shellcheck disable=SC2016
+    job hidden 3 "$(spec_of 3 MPI 2 bash -c 'mpirun -np 6 "$@" fail; exit 0' bash "$work/sum" | sed 's/"maxRestarts":3/"maxRestarts":0/')"
+    pod 0; pod 1; pod 2
+    all_end
+    [ "$codes" = " 1 0 0" ] && said .message | grep -q '^worker 1, rank 2 ended with exit code 7: rank 2 of 6 in pod 1: 15 (null) (spec.command ended with 0 all the same'
+}
+[ -z "$mpi" ] || check "a rank of another pod fails, and the script hides it" hidden
+show
+# The daemon of pod 1 is killed with its ranks, and the script ends with 0.
+shot() {
+    # shellcheck disable=SC2016
+    job shot 2 "$(spec_of 2 MPI 1 bash -c 'mpirun -np 2 bash -c "echo \$\$ >$out/pid.\$OMPI_COMM_WORLD_RANK; exec sleep 60"; exit 0' | sed 's/"maxRestarts":3/"maxRestarts":0/')"
+    pod 0; pod 1
+    until_true 60 test -s "$out/pid.1" && until_true 60 test -s "$out/pid.0" || return 1
+    kill -9 "$(orted_above "$(cat "$out/pid.1")")"
+    all_end
+    [ "$codes" = " 1 0" ] && said .message | grep -qE '^worker [01], rank [01]( ended with exit code (137|143)|: spec.command ended with 0, but [12] of the 2 ranks)'
+}
+orted_above() { # PID of a rank: its daemon
+    local at=$1
+    while [ "$at" -gt 1 ] && [ "$(cat "/proc/$at/comm")" != orted ]; do at=$(awk '/^PPid/ { print $2 }' "/proc/$at/status"); done
+    echo "$at"
+}
+[ -z "$mpi" ] || check "the daemon of another pod is killed, and the script hides it" shot
 show
 # Rank 0 is in pod 1, whose connection to the hub is cut again and again, and no one asks for progress. Its lines come
 # out of mpirun, too.
@@ -314,7 +342,7 @@ mpich_sums() {
         mpich_job
         [[ $codes == " 99 "* ]] || break
     done
-    [ "$codes" = " 0 0 0" ] && [ "$(sort "$out/pod-0-1.out")" = "$(for i in 0 1 2 3 4 5; do echo "rank $i of 6 in pod $((i / 2)): 15 quiet"; done)" ]
+    [ "$codes" = " 0 0 0" ] && [ "$(proof)" = "Proxies 3" ] && [ "$(sort "$out/pod-0-1.out")" = "$(for i in 0 1 2 3 4 5; do echo "rank $i of 6 in pod $((i / 2)): 15 quiet"; done)" ]
 }
 [ -z "$hydra" ] || check "MPICH's mpiexec over three pods, ranks with their secret" mpich_sums
 show
