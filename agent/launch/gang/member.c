@@ -368,6 +368,7 @@ static void send_heartbeat(struct member *member, int64_t now_ms) {
 static void poll_everything(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct process_group_end end;
+    member_report_killed(member);
     member_serve_requests(member);
     member_take_metrics(member, now_ms);
     while (process_group_poll(member->group, now_ms, &end)) {

@@ -8,14 +8,18 @@
 #include "lib/text/utf8.h"
 
 #include <assert.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 
 enum {
     HUB_SILENT_MAX_MS = 10000, /* the hub's loop runs twice a second */
     METRICS_MAX = 4096,        /* per poll */
     METRICS_MS = 1000,
+    RANKS_MAX = 512,       /* of this pod, that are watched: a descriptor each */
     REPORTS_MAX = 1 << 20, /* bytes of one request's reports; a request has at most
                               AGENT_SOCKET_LINE_MAX */
 };
@@ -142,6 +146,56 @@ static void copy_launch(struct gang_message *message, const char *launch) {
     snprintf(message->launch, sizeof message->launch, "%s", launch);
 }
 
+static void free_rank(struct member *member, struct member_rank **at) {
+    struct member_rank *rank = *at;
+    *at = rank->next;
+    member->rank_count--;
+    fd_closep(&rank->fd);
+    free(rank);
+}
+
+static void watch_rank(struct member *member, const struct agent_request *request) {
+    int fd = request->pid > 0 && member->rank_count < RANKS_MAX ? pidfd_open(request->pid, 0) : -1;
+    if (fd < 0) {
+        return; /* if it is killed, the hub waits for its report in vain */
+    }
+    struct member_rank *rank = x_calloc(1, sizeof *rank);
+    *rank = (struct member_rank){
+        .fd = fd, .number = request->rank, .size = request->size, .next = member->ranks};
+    snprintf(rank->launch, sizeof rank->launch, "%s", request->launch);
+    member->ranks = rank;
+    member->rank_count++;
+}
+
+static void forget_rank(struct member *member, const struct agent_request *request) {
+    for (struct member_rank **at = &member->ranks; *at; at = &(*at)->next) {
+        if ((*at)->number == request->rank && strcmp((*at)->launch, request->launch) == 0) {
+            free_rank(member, at);
+            return;
+        }
+    }
+}
+
+void member_report_killed(struct member *member) {
+    for (struct member_rank **at = &member->ranks; *at;) {
+        struct pollfd fd = {.fd = (*at)->fd, .events = POLLIN};
+        if (poll(&fd, 1, 0) != 1) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct gang_message message = {.type = GANG_MESSAGE_EXITED,
+                                       .rank = (*at)->number,
+                                       .size = (*at)->size,
+                                       .code = 128 + SIGKILL,
+                                       .is_told = true};
+        copy_launch(&message, (*at)->launch);
+        if (member->round) {
+            member_send(member, &message);
+        }
+        free_rank(member, at);
+    }
+}
+
 /* The hub must know of each rank that runs, before it runs. */
 static void rank_starts(struct member *member, const struct agent_request *request) {
     struct gang_message message = {
@@ -149,6 +203,7 @@ static void rank_starts(struct member *member, const struct agent_request *reque
     copy_launch(&message, request->launch);
     if (member->round && request->rank >= 0) {
         member_send(member, &message);
+        watch_rank(member, request);
     }
 }
 
@@ -163,6 +218,7 @@ static void rank_exited(struct member *member, const struct agent_request *reque
                                                 process_group_is_short_of_memory(member->group)};
     snprintf(message.detail, sizeof message.detail, "%s", request->text);
     copy_launch(&message, request->launch);
+    forget_rank(member, request);
     if (member->round) {
         member_send(member, &message);
     }
@@ -306,6 +362,9 @@ void member_requests_free(struct member *member) {
         struct member_spawned *next = member->spawned->next;
         free(member->spawned);
         member->spawned = next;
+    }
+    while (member->ranks) {
+        free_rank(member, &member->ranks);
     }
     while (member->reports) {
         struct member_report *next = member->reports->next;

@@ -28,6 +28,15 @@ struct member_spawned {
     struct member_spawned *next;
 };
 
+/* A rank of mpirun that runs in this pod: the process that wraps it, which reports its end (rank.h)
+ * unless it is killed. */
+struct member_rank {
+    int fd; /* a pidfd */
+    int number, size;
+    char launch[GANG_LAUNCH_NAME_MAX];
+    struct member_rank *next;
+};
+
 /* A REPORT of a program of this pod that waits for room on the link. */
 struct member_report {
     int64_t id; /* of the request */
@@ -64,6 +73,8 @@ struct member {
     struct process_group *group;
     struct agent_socket *requests;
     struct member_spawned *spawned;
+    struct member_rank *ranks;
+    size_t rank_count;
     int last_spawned;
     int64_t heartbeat_ms, heartbeat_lines; /* of the last heartbeat because of output */
 
@@ -108,6 +119,9 @@ void member_spawn(struct member *member, const struct gang_message *asked);
 bool member_spawn_ended(struct member *member, const struct process_group_end *end);
 /* Kills such a command, because its client is gone. */
 void member_spawn_kill(struct member *member, const struct gang_message *message);
+/* Reports the ranks that were killed together with what would have reported their end. Call it
+ * before member_serve_requests, so that these ends precede the next starts. */
+void member_report_killed(struct member *member);
 /* Handles the requests of this pod's programs (agent_socket.h). */
 void member_serve_requests(struct member *member);
 /* Receives metrics of this pod's ranks. Each counts as progress; the newest ones are sent to the

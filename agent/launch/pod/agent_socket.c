@@ -155,6 +155,13 @@ static bool read_head(char *head, struct agent_request *request) {
     }
 }
 
+/* 0: unknown. */
+static pid_t pid_of(int fd) {
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
 bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_request) {
     accept_all(socket);
     for (struct client *client = socket->clients; client; client = client->next) {
@@ -163,7 +170,7 @@ bool agent_socket_take(struct agent_socket *socket, struct agent_request *ret_re
             continue;
         }
         char *newline = strchr(client->received.data, '\n');
-        struct agent_request request = {.id = client->id};
+        struct agent_request request = {.id = client->id, .pid = pid_of(client->fd)};
         client->is_taken = true;
         if (newline) {
             *newline = 0;

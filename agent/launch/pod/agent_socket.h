@@ -6,6 +6,8 @@
 
 #include "lib/error.h"
 
+#include <sys/types.h>
+
 enum {
     AGENT_SOCKET_LINE_MAX = 256 << 10,   /* bytes of a request's text */
     AGENT_SOCKET_LAUNCH_MAX = 64,        /* bytes, NUL included */
@@ -32,6 +34,7 @@ struct agent_request {
     int64_t id; /* to answer it */
     enum agent_request_kind kind;
     const char *host, *text; /* borrowed until the next call */
+    pid_t pid; /* of the client, as the agent sees it; it runs until it has its answer */
     int rank, code;
     int size;     /* of the rank's launch (gang_proof.h); 0: unknown */
     bool is_told; /* a signal from outside of its process group told it to end */
