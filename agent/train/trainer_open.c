@@ -114,6 +114,8 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
         freeze[options->freeze_count++] = pattern ? pattern : "";
     }
     if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
+        /* Another start would not change it. */
+        err->kind = err->kind == ERROR_UNSUPPORTED ? ERROR_INVALID : err->kind;
         return -1;
     }
     trainer_say_variables(trainer);

@@ -75,4 +75,8 @@ gradient_rule gradient_dropout_training, gradient_norm_training, gradient_batch_
     gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_loss;
 /* move_gradient.c */
 gradient_rule gradient_reshape, gradient_transpose, gradient_concat, gradient_split,
-    gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme;
+    gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme,
+    gradient_reduce_formula;
+/* composed_gradient.c */
+gradient_rule gradient_function, gradient_mean, gradient_cum_sum, gradient_layer_normalization,
+    gradient_group_normalization;

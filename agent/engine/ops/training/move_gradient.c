@@ -171,3 +171,39 @@ int gradient_reduce_extreme(struct gradient *gradient, const struct node *node, 
     gradient_add(gradient, x, gradient_node(gradient, OP_MUL, V(mask, share)));
     return 0;
 }
+
+/* The derivative of a reduction by x, which is a formula of x and y; it broadcasts to x. */
+static int reduction_slope(struct gradient *gradient, const struct node *node, int x, int y) {
+    int zero = builder_number(gradient_builder(gradient), 0);
+    switch (node->op->id) {
+    case OP_REDUCE_L1:
+        return gradient_node(gradient, OP_SIGN, V(x));
+    case OP_REDUCE_L2: { /* zeros have no direction: 0, as in PyTorch */
+        int slope = gradient_node(gradient, OP_DIV, V(x, y));
+        int is_zero = gradient_node(gradient, OP_EQUAL, V(y, zero));
+        return gradient_node(gradient, OP_WHERE, V(is_zero, zero, slope));
+    }
+    case OP_REDUCE_LOG_SUM_EXP:
+        return gradient_node(gradient, OP_EXP, V(gradient_node(gradient, OP_SUB, V(x, y))));
+    case OP_REDUCE_SUM_SQUARE:
+        return gradient_node(gradient, OP_ADD, V(x, x));
+    default: /* ReduceLogSum */
+        return gradient_node(gradient, OP_EXP, V(gradient_node(gradient, OP_NEG, V(y))));
+    }
+}
+
+/* ReduceL1, L2, LogSum, LogSumExp, SumSquare. */
+int gradient_reduce_formula(struct gradient *gradient, const struct node *node, struct error *err) {
+    if (node_integer(node, "noop_with_empty_axes", 0)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"noop_with_empty_axes\" is run, but not trained");
+    }
+    int x = node->inputs[0], axes = axes_of(gradient, node);
+    int y = with_axes(gradient, node, node->outputs[0], axes);
+    int dy = with_axes(gradient, node, gradient_of(gradient, node->outputs[0]), axes);
+    int slope = reduction_slope(gradient, node, x, y);
+    int dx = gradient_node(gradient, OP_MUL, V(dy, slope));
+    gradient_add(gradient, x,
+                 gradient_node(gradient, OP_EXPAND, V(dx, gradient_shape(gradient, x))));
+    return 0;
+}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MAX = 3 };
+enum { NAMES_BYTES = 200 }; /* so that the message fits an error */
 
 static bool any(const bool *marks, const int *values, int count) {
     for (int i = 0; i < count; i++) {
@@ -76,13 +76,17 @@ static const struct node *mark_blocked(const struct graph *network, const bool *
 
 static int refuse(const struct refuse_scope *scope, const struct node *node, const bool *blocked,
                   struct error *err) {
-    char names[NAMES_MAX * 72] = "";
+    char names[NAMES_BYTES] = "";
     size_t count = 0, used = 0;
+    bool is_cut = false;
     for (size_t i = 0; i < scope->count; i++) {
         const char *name = scope->network->values[scope->variables[i]].name;
-        if (blocked[scope->variables[i]] && count++ < NAMES_MAX) {
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.64s\"",
-                                     used ? ", " : "", name);
+        if (blocked[scope->variables[i]]) {
+            count++;
+            is_cut |= used + strlen(name) + 5 > sizeof names;
+            used += is_cut ? 0
+                           : (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
+                                              used ? ", " : "", name);
         }
     }
     return error_set(err, ERROR_UNSUPPORTED,
@@ -91,7 +95,9 @@ static int refuse(const struct refuse_scope *scope, const struct node *node, con
                      "spec.trainer.model.freeze: [%s%s]",
                      node->op->name, node->name, count, count == 1 ? "" : "s",
                      count == 1 ? "it" : "them", count == 1 ? "it is" : "they are", names,
-                     count > NAMES_MAX ? ", ..." : "");
+                     !is_cut ? ""
+                     : used  ? ", ..."
+                             : "...");
 }
 
 int refuse_operators(const struct refuse_scope *scope, struct error *err) {

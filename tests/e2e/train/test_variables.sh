@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# What is trained of networks that PyTorch exports: a vision transformer with class token and positions, GroupNorm,
+# weight_norm, BatchNorm (equal tensors written once), tied weights, LSTM. Each parameter has PyTorch's gradient of double
+# precision; after a training each has other bits, and nothing else has; or the network is refused by the weights' names,
+# and trains with what the message says.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+(. tests/cluster/lib.sh && need_packages python3-torch python3-onnx python3-numpy) || exit 3
+build=$(realpath "${BUILD:-build}")
+trainer=$build/windlass-trainer
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export data=$work/data out=$work/out WINDLASS_JOB=variables WINDLASS_RUN=00000000000000aa WINDLASS_THREADS=2
+mkdir -p "$data" "$out"
+python=/usr/bin/python3 # Debian's python, which has these packages
+"$python" tests/e2e/train/variables.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
+
+gradients() { # NAME
+    mkdir -p "$data/$1.out"
+    "$build/windlass-agent" model gradients "$data/$1.onnx" --input "$data/$1.x.pb" --target "$data/$1.y.pb" \
+        --output-dir "$data/$1.out" >"$work/log" 2>&1 && "$python" tests/e2e/train/variables.py gradients "$data" "$1"
+}
+# train NAME MODEL OUT [FREEZE]: the log is in $work/log.
+train() {
+    WINDLASS_SPEC=$(printf '{"trainer": {"model": {"path": "%s"%s}, "data": {"train": {"tensors": {"samples": "data/%s.x.npy",
+        "labels": "data/%s.y.npy"}}}, "epochs": 2, "batchSize": 16, "output": {"path": "out/%s"},
+        "optimizer": {"learningRate": "0.01"}}}' "$2" "${4:+, \"freeze\": $4}" "$1" "$1" "$3") timeout 60 "$trainer" train >"$work/log" 2>&1
+}
+export WINDLASS_SPEC
+moved() { # NAME OUT [KEPT ...]
+    "$python" tests/e2e/train/variables.py moved "$data/$1.onnx" "$out/$2/model.onnx" "${@:3}"
+}
+said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
+
+for name in vision groups weights batches tied; do
+    check "$name: each parameter has PyTorch's gradient" gradients $name || tail -3 "$work/log" | sed 's/^/# /'
+done
+declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812")
+for name in "${!all[@]}"; do
+    check "$name: trained" train $name data/$name.onnx $name || tail -3 "$work/log" | sed 's/^/# /'
+    check "$name: the log says all" said "${all[$name]} of ${all[$name]##* } parameters are trained; frozen: none"
+    check "$name: and every weight has moved, no constant has" moved $name $name
+done
+further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 195 of 195 parameters are trained; frozen: none"; }
+check "the result is trained further: what was a constant is not one of its weights" further
+check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches
+check "all ten, and four statistics are not" said "10 of 10 tensors, 795 of 795 parameters are trained; frozen: none"
+
+refused() { # NAME TEXT [FREEZE]
+    train "$1" "data/$1.onnx" "bad-$1" "${3:-}"
+    [ $? -eq 2 ] && grep -qF "$2" "$work/log" && [ ! -e "$out/bad-$1/model.onnx" ] || { tail -3 "$work/log" | sed 's/^/# /'; return 1; }
+}
+lstm='"cell.weight_ih_l0", "cell.weight_hh_l0", "cell.bias_ih_l0", "cell.bias_hh_l0"'
+check "an LSTM is refused, its weights by name" refused recurrent "LSTM node \"/cell/LSTM\": a gradient cannot go through this operator yet"
+check "with the way out" grep -qF "spec.trainer.model.freeze: [" "$work/log"
+cured() {
+    train recurrent data/recurrent.onnx recurrent "$1" && said "2 of 6 tensors, 27 of 1115 parameters are trained; frozen: cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0" &&
+        moved recurrent recurrent cell.weight_ih_l0 cell.weight_hh_l0 cell.bias_ih_l0 cell.bias_hh_l0
+}
+check "which trains the rest, and keeps their bits" cured "[$lstm]"
+check "a pattern that matches nothing is refused" refused vision 'model.freeze: no weight of the network is named as "positionz"' '["positionz"]'
+exit $((failures > 0))

@@ -1,0 +1,135 @@
+"""Networks of PyTorch's exporter, and what a training makes of them (test_variables.sh).
+
+  variables.py make FOLDER              NAME.onnx, NAME.x.npy, NAME.y.npy, x and y as .pb, and the gradients of each
+                                        parameter in double precision, NAME.gradients/PARAMETER.npy
+  variables.py gradients FOLDER NAME    compares NAME.out/gradients with these: as many, each within 1e-4
+  variables.py moved BEFORE AFTER [KEPT ...]   every initializer of floats has other bits, but those named KEPT; Constant
+                                        nodes are Constant nodes with the same bits"""
+import os, sys
+import numpy as n, onnx
+from onnx import helper, numpy_helper
+
+CLASSES, BATCH = 3, 6
+
+
+def networks():
+    import torch
+    from torch import nn
+
+    class Groups(nn.Module):  # the exporter adds ones and zeros
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm, self.head = nn.Conv2d(2, 8, 3), nn.GroupNorm(4, 8), nn.Linear(8, CLASSES)
+            nn.init.normal_(self.norm.weight), nn.init.normal_(self.norm.bias)
+
+        def forward(self, x):
+            return self.head(torch.tanh(self.norm(self.conv(x))).mean((2, 3)))
+
+    class Vision(nn.Module):  # class token, positions, a block of a transformer
+        def __init__(self):
+            super().__init__()
+            self.patches, self.norm, self.head = nn.Conv2d(2, 16, 4, 4), nn.LayerNorm(16), nn.Linear(16, CLASSES)
+            self.token, self.positions = nn.Parameter(torch.randn(1, 1, 16)), nn.Parameter(torch.randn(1, 10, 16))
+            self.block = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, activation="gelu", batch_first=True,
+                                                    norm_first=True)
+
+        def forward(self, x):
+            x = self.patches(x).flatten(2).transpose(1, 2)
+            x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.positions
+            return self.head(self.norm(self.block(x))[:, 0])
+
+    class Weights(nn.Module):  # weight = g v / |v|
+        def __init__(self):
+            super().__init__()
+            self.conv, self.head = nn.utils.weight_norm(nn.Conv2d(2, 8, 3)), nn.Linear(8, CLASSES)
+
+        def forward(self, x):
+            return self.head(torch.tanh(self.conv(x)).mean((2, 3)))
+
+    class Batches(nn.Module):  # zeros and ones are written once, statistics with them
+        def __init__(self):
+            super().__init__()
+            self.a, self.an, self.b, self.bn = nn.Conv2d(2, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8)
+            self.head = nn.Linear(8, CLASSES)
+
+        def forward(self, x):
+            return self.head(torch.tanh(self.bn(self.b(torch.tanh(self.an(self.a(x)))))).mean((2, 3)))
+
+    class Tied(nn.Module):  # one matrix, there and back, and a factor of one number
+        def __init__(self):
+            super().__init__()
+            self.inner, self.head = nn.Linear(288, 288, bias=False), nn.Linear(288, CLASSES)
+            self.factor = nn.Parameter(torch.tensor(0.7))
+
+        def forward(self, x):
+            x = torch.tanh(self.inner(x.flatten(1))) * self.factor
+            return self.head(x @ self.inner.weight)
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.head = nn.LSTM(24, 8, batch_first=True), nn.Linear(8, CLASSES)
+
+        def forward(self, x):
+            return self.head(self.cell(x.flatten(2).transpose(1, 2).reshape(-1, 12, 24))[0][:, -1])
+
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent)}
+
+
+def make(folder):
+    import torch
+    random = n.random.default_rng(3)
+    for name, kind in networks().items():
+        torch.manual_seed(4)
+        network, base = kind(), f"{folder}/{name}"
+        x, y = random.normal(size=(BATCH, 2, 12, 12)).astype("f4"), n.arange(BATCH) % CLASSES
+        double = kind().double().train()
+        double.load_state_dict(network.state_dict())
+        mode = torch.onnx.TrainingMode.PRESERVE if name == "batches" else torch.onnx.TrainingMode.EVAL
+        torch.onnx.export(network.eval(), torch.tensor(x), base + ".onnx", opset_version=14, input_names=["x"],
+                          output_names=["y"], training=mode, do_constant_folding=False, dynamic_axes={"x": {0: "n"}})
+        torch.nn.functional.cross_entropy(double(torch.tensor(x).double()), torch.tensor(y)).backward()
+        os.makedirs(base + ".gradients")
+        for parameter, value in double.named_parameters():
+            n.save(f"{base}.gradients/{parameter}.npy", value.grad.numpy())
+        n.save(base + ".x.npy", n.tile(x, (8, 1, 1, 1)))
+        n.save(base + ".y.npy", n.tile(y, 8))
+        for which, values in (("x", x), ("y", y)):
+            open(f"{base}.{which}.pb", "wb").write(numpy_helper.from_array(values, which).SerializeToString())
+
+
+def gradients(folder, name):
+    wanted = sorted(os.listdir(f"{folder}/{name}.gradients"))
+    made = sorted(os.listdir(f"{folder}/{name}.out/gradients"))
+    assert [file[:-4] for file in wanted] == [file[:-3] for file in made], (wanted, made)
+    worst = 0
+    for file in wanted:
+        right = n.load(f"{folder}/{name}.gradients/{file}")
+        ours = numpy_helper.to_array(onnx.load_tensor(f"{folder}/{name}.out/gradients/{file[:-4]}.pb"))
+        assert ours.shape == right.shape and n.linalg.norm(right) > 0, file
+        worst = max(worst, n.linalg.norm(ours - right) / max(n.linalg.norm(right), 1e-6))
+        assert n.linalg.norm(ours - right) < 1e-4 * max(n.linalg.norm(right), 1e-3), (file, worst)
+    print(f"# {name}: {len(wanted)} tensors, at worst {worst:.1e}")
+
+
+def parts(path):
+    """Initializers, also those that are Identity of another; Constant nodes of floats."""
+    graph = onnx.load(path).graph
+    onnx.checker.check_model(onnx.load(path))
+    floats = {t.name: numpy_helper.to_array(t).tobytes() for t in graph.initializer if t.data_type == 1}
+    for node in graph.node:
+        if node.op_type == "Identity" and node.input[0] in floats:
+            floats[node.output[0]] = floats[node.input[0]]
+    return floats, {node.output[0]: numpy_helper.to_array(node.attribute[0].t).tobytes() for node in graph.node
+                    if node.op_type == "Constant" and node.attribute[0].t.data_type == 1}
+
+
+def moved(before, after, *kept):
+    (old, literals), (new, literals_after) = parts(before), parts(after)
+    same = sorted(name for name in old if old[name] == new[name])
+    assert old.keys() == new.keys() and same == sorted(kept), same
+    assert literals == literals_after
+    print(f"# {len(old) - len(same)} of {len(old)} moved, {len(literals)} constants of floats did not")
+
+
+{"make": make, "gradients": gradients, "moved": moved}[sys.argv[1]](*sys.argv[2:])
