@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
+#include "agent/train/trainer_variables.h"
 
 #include "agent/launch/rank/metric_socket.h"
 #include "agent/train/dataset/order.h"
@@ -58,6 +59,9 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
         return;
     }
     int64_t epoch = (step - 1) / trainer->epoch_steps + 1;
+    if (period->told_ms == 0) {
+        trainer_send_variables(trainer);
+    }
     metric_send("epoch", (double)epoch, step);
     metric_send("loss", trainer->sums.loss / trainer->sums.samples, step);
     metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_variables.h"
 
+#include "agent/launch/rank/metric_socket.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -38,20 +40,33 @@ static void list_names(const struct trainer *trainer, enum role role,
     }
 }
 
-static void format(const struct trainer *trainer, char text[static 160]) {
-    const struct graph *network = trainer->network;
-    struct role_amount trained = roles_amount(&trainer->graph.roles, network, ROLE_VARIABLE);
-    struct role_amount frozen = roles_amount(&trainer->graph.roles, network, ROLE_FROZEN);
-    snprintf(text, 160, "%zu of %zu tensors, %lld of %lld parameters are trained", trained.tensors,
-             trained.tensors + frozen.tensors, (long long)trained.elements,
-             (long long)(trained.elements + frozen.elements));
+/* Trained, and what model.freeze names as well. */
+static void count(const struct trainer *trainer, struct role_amount *ret_trained,
+                  struct role_amount *ret_all) {
+    const struct roles *roles = &trainer->graph.roles;
+    struct role_amount frozen = roles_amount(roles, trainer->network, ROLE_FROZEN);
+    *ret_trained = *ret_all = roles_amount(roles, trainer->network, ROLE_VARIABLE);
+    ret_all->tensors += frozen.tensors;
+    ret_all->elements += frozen.elements;
+}
+
+void trainer_send_variables(const struct trainer *trainer) {
+    struct role_amount trained, all;
+    count(trainer, &trained, &all);
+    metric_send("windlass.trained.tensors", (double)trained.tensors, -1);
+    metric_send("windlass.trained.ofTensors", (double)all.tensors, -1);
+    metric_send("windlass.trained.parameters", (double)trained.elements, -1);
+    metric_send("windlass.trained.ofParameters", (double)all.elements, -1);
 }
 
 void trainer_say_variables(const struct trainer *trainer) {
-    char text[160], names[NAMES_BYTES];
-    format(trainer, text);
+    char names[NAMES_BYTES];
+    struct role_amount trained, all;
+    count(trainer, &trained, &all);
     list_names(trainer, ROLE_FROZEN, names);
-    trainer_say(trainer, "%s; frozen: %s", text, *names ? names : "none");
+    trainer_say(trainer, "%zu of %zu tensors, %lld of %lld parameters are trained; frozen: %s",
+                trained.tensors, all.tensors, (long long)trained.elements, (long long)all.elements,
+                *names ? names : "none");
     for (int role = ROLE_STATISTIC; role < ROLE_COUNT; role++) {
         struct role_amount amount =
             roles_amount(&trainer->graph.roles, trainer->network, (enum role)role);

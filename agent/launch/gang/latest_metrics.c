@@ -9,11 +9,18 @@ enum { TEXT_MAX = LATEST_METRICS_COUNT * METRIC_TEXT_MAX };
 static const struct {
     const char *name;
     bool is_integer;
-} kinds[LATEST_METRICS_COUNT] = {{"epoch", true},
-                                 {"loss", false},
-                                 {"accuracy", false},
-                                 {"samplesPerSecond", false},
-                                 {"checkpoint", true}};
+    const char *part, *field; /* where it is shown, if not under its name */
+} kinds[LATEST_METRICS_COUNT] = {
+    {"epoch", true, NULL, NULL},
+    {"loss", false, NULL, NULL},
+    {"accuracy", false, NULL, NULL},
+    {"samplesPerSecond", false, NULL, NULL},
+    {"checkpoint", true, "checkpoint", "step"},
+    {"windlass.trained.tensors", true, "trained", "tensors"},
+    {"windlass.trained.ofTensors", true, "trained", "ofTensors"},
+    {"windlass.trained.parameters", true, "trained", "parameters"},
+    {"windlass.trained.ofParameters", true, "trained", "ofParameters"},
+};
 
 bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric) {
     for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
@@ -29,6 +36,13 @@ bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metr
     return false;
 }
 
+static json_t *part_of(json_t *progress, const char *name) {
+    if (!json_object_get(progress, name)) {
+        json_object_set_new(progress, name, json_object());
+    }
+    return json_object_get(progress, name);
+}
+
 void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress) {
     if (latest->has_step) {
         json_object_set_new(progress, "step", json_integer(latest->step));
@@ -41,8 +55,9 @@ void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progre
         if (!latest->has[i]) {
             continue;
         }
-        if (strcmp(kinds[i].name, "checkpoint") == 0) {
-            json_object_set_new(progress, kinds[i].name, json_pack("{s:I}", "step", whole));
+        if (kinds[i].part) {
+            json_object_set_new(part_of(progress, kinds[i].part), kinds[i].field,
+                                json_integer(whole));
         } else {
             json_object_set_new(progress, kinds[i].name,
                                 kinds[i].is_integer ? json_integer(whole) : json_string(text));

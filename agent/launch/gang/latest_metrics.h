@@ -1,11 +1,12 @@
 /* latest_metrics.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
- * accuracy, samplesPerSecond and checkpoint (its value is a step), and the newest step. Pure. */
+ * accuracy, samplesPerSecond and checkpoint (its value is a step), how much of the network is
+ * trained (windlass.trained.*), and the newest step. Pure. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
 #include "lib/tree.h"
 
-enum { LATEST_METRICS_COUNT = 5 };
+enum { LATEST_METRICS_COUNT = 9 };
 
 struct latest_metrics { /* {0}: none */
     int64_t step;       /* if has_step */
@@ -13,7 +14,7 @@ struct latest_metrics { /* {0}: none */
     bool has[LATEST_METRICS_COUNT], has_any, has_step;
 };
 
-/* False: it is not one of the five, and was ignored. */
+/* False: it is not one of these, and was ignored. */
 bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric);
 /* Adds them to the answer to GET /progress (operator/kinds/disttrain/status.h). */
 void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress);

@@ -97,6 +97,8 @@ static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
                                                                           NULL};
     static const char *const restarts[] = {"counted", "disrupted", NULL};
+    static const char *const trained[] = {"tensors", "ofTensors", "parameters", "ofParameters",
+                                          NULL};
     progress_fields_number(status, progress, "step");
     progress_fields_number(status, progress, "epoch");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -105,6 +107,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "checkpoint", step);
     copy_numbers(status, progress, "workers", workers);
     copy_numbers(status, progress, "restarts", restarts);
+    copy_numbers(status, progress, "trained", trained);
     copy_last(status, progress);
     copy_objective(status, progress);
     copy_proof(status, progress);
