@@ -41,8 +41,8 @@ agent/data/kinds        agent/data/ agent/store/ lib/
 agent/result            agent/result/ agent/data/source/ agent/store/ lib/
 agent/launch/pod        agent/launch/pod/ lib/
 agent/launch/rank       agent/launch/rank/ agent/launch/pod/ agent/store/ lib/
-agent/launch/proof      agent/launch/proof/ agent/store/ lib/
-agent/launch/gang       agent/launch/ agent/store/ lib/
+agent/launch/proof      agent/launch/proof/ agent/result/ agent/store/ lib/
+agent/launch/gang       agent/launch/ agent/result/ agent/store/ lib/
 agent/score/ledger agent/score/ledger/ lib/
 agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/

@@ -65,7 +65,7 @@ static void log_last_failure(const struct hub *hub, enum log_level level, const 
 
 static void start_check(struct hub *hub, int64_t round) {
     const struct result_check_options options = {
-        .path = hub->result_path, .run = hub->run, .round = round};
+        .path = hub->result_path, .run = hub->run, .round = round, .origin = hub->origin};
     log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
     result_check_free(hub->check);
     hub->check = result_check_start(&options);
@@ -383,6 +383,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     }
     hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
     hub->result_path = x_strdup(options->result_path);
+    hub->origin = result_origin_hold(options->origin);
     hub->run = x_strdup(options->run);
     hub->options.result_path = hub->options.run = NULL;
     objective_init(&hub->objective, &options->objective);
@@ -411,6 +412,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         objective_release(&hub->command_objective);
         free(hub->members);
         free(hub->result_path);
+        result_origin_free(hub->origin);
         free(hub->run);
         free(hub);
         return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
@@ -446,6 +448,7 @@ void hub_free(struct hub *hub) {
     free(hub->members);
     result_check_free(hub->check);
     free(hub->result_path);
+    result_origin_free(hub->origin);
     free(hub->run);
     free(hub);
 }

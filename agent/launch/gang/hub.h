@@ -6,6 +6,7 @@
 
 #include "agent/launch/gang/gang.h"
 #include "agent/launch/gang/objective.h"
+#include "agent/result/result_origin.h"
 #include "lib/error.h"
 
 struct hub_options {
@@ -20,6 +21,7 @@ struct hub_options {
     bool is_trainer;
     /* With gang.checks_result: the output of the training, and its run (result_check.h). */
     const char *result_path, *run;
+    struct result_origin *origin; /* for result.json; NULL: none. The hub becomes a user of it */
 };
 
 struct hub;

@@ -48,6 +48,7 @@ struct hub {
     int64_t rank_exit_ms, failed_round;
     /* Of a training that has come to its end. */
     char *result_path, *run;
+    struct result_origin *origin;
     struct result_check *check; /* NULL: none runs */
     int64_t check_round;
     struct finished finished; /* the record, as it was checked; count 0: none */

@@ -85,6 +85,10 @@ int launch_run(const struct launch_job *job, char **ret_message) {
                                   .result_path = job->result_path,
                                   .run = job->run_name};
     *ret_message = NULL;
+    if (job->index == 0 && job->is_trainer && result_origin_new(&options.origin, &err) < 0) {
+        log_event(LOG_ERROR, "%s", err.text);
+        return error_exit_code(&err);
+    }
     catch_signals();
     make_links(job);
     if ((job->index == 0 && hub_start(&options, &hub, &err) < 0) ||
@@ -96,5 +100,6 @@ int launch_run(const struct launch_job *job, char **ret_message) {
         *ret_message = hub_progress(hub);
         hub_free(hub);
     }
+    result_origin_free(options.origin);
     return code;
 }

@@ -18,6 +18,7 @@ struct result_check {
     char *path, *prefix;
     char run[17];
     int64_t round, patience_ms;
+    struct result_origin *origin;
     struct finished finished;
     struct error err;
     atomic_bool is_done;
@@ -26,6 +27,7 @@ struct result_check {
 
 static void leave(struct result_check *check) {
     if (atomic_fetch_sub(&check->users, 1) == 1) {
+        result_origin_free(check->origin);
         free(check->path);
         free(check->prefix);
         free(check);
@@ -36,7 +38,7 @@ static int check_once(struct result_check *check, struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
     struct finished *finished = &check->finished;
     bool found = false;
-    if (store_open(check->path, /* writes= */ false, &store, err) < 0 ||
+    if (store_open(check->path, /* writes= */ check->origin != NULL, &store, err) < 0 ||
         finished_newest(store, check->prefix, &found, finished, err) < 0) {
         return -1;
     }
@@ -52,7 +54,12 @@ static int check_once(struct result_check *check, struct error *err) {
                          "%s/%sfinished is of round %" PRId64 " and not of this one, %" PRId64,
                          check->path, check->prefix, finished->round, check->round);
     }
-    return finished_check(store, finished, err);
+    if (finished_check(store, finished, err) < 0) {
+        return -1;
+    }
+    return check->origin
+               ? result_origin_write_training(check->origin, store, check->path, finished, err)
+               : 0;
 }
 
 static void *run(void *context) {
@@ -75,6 +82,7 @@ struct result_check *result_check_start(const struct result_check_options *optio
     check->prefix = x_printf(".windlass/%s/", options->run);
     snprintf(check->run, sizeof check->run, "%s", options->run);
     check->round = options->round;
+    check->origin = result_origin_hold(options->origin);
     check->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
     atomic_store(&check->users, 2);
     if (pthread_create(&thread, NULL, run, check) == 0) {

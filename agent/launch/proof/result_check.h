@@ -1,14 +1,15 @@
 /* result_check.h: whether a training's result is stored as its record says (store/finished.h): the
  * newest record is of this round, and each object has its size and SHA-256. A thread does it, since
- * storage may hang; nothing waits for that thread. */
+ * storage may hang; nothing waits for that thread. It then writes result.json (docs/results.md). */
 #pragma once
 
-#include "agent/store/finished.h"
+#include "agent/result/result_origin.h"
 
 struct result_check_options {
-    const char *path;    /* the output, VOLUME/path or az://...; copied */
-    const char *run;     /* 16 hexadecimal digits; copied */
-    int64_t round;       /* of the gang */
+    const char *path;             /* the output, VOLUME/path or az://...; copied */
+    const char *run;              /* 16 hexadecimal digits; copied */
+    int64_t round;                /* of the gang */
+    struct result_origin *origin; /* for result.json; NULL: it is not written. Held by the check */
     int64_t patience_ms; /* for a storage that fails for a passing reason; 0: five minutes */
 };
 

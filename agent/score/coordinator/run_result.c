@@ -2,15 +2,13 @@
 #include "agent/score/coordinator/run_result.h"
 
 #include "agent/result/envelope.h"
-#include "agent/result/result_file.h"
+#include "agent/result/result_origin.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static json_t *count_json(const struct ledger_count *count) {
     return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)count->total, "done",
@@ -30,30 +28,8 @@ static void add_manifest(const struct job *job, json_t *tree) {
     json_object_set_new(tree, "name", json_string(job->name));
     json_object_set_new(tree, "uid", json_string(job->uid));
     json_object_set_new(tree, "run", json_string(job->run));
-    if (job->manifest) {
-        AUTO(text_freep) char *text = tree_canonical(job->manifest);
-        char hex[65];
-        digest_sha256(text, strlen(text), hex);
-        json_object_set(tree, "apiVersion", json_object_get(job->manifest, "apiVersion"));
-        json_object_set(tree, "namespace", tree_get(job->manifest, "metadata.namespace"));
-        json_object_set(tree, "manifest", job->manifest);
-        json_object_set_new(tree, "manifestSHA256", json_string(hex));
-    }
-}
-
-/* This program's own file; its images are in the manifest, or known to the cluster. */
-static void add_program(const struct job *job, json_t *tree) {
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    AUTO(fd_closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    AUTO(text_freep) char *piece = x_malloc(1 << 20);
-    char hex[65];
-    ssize_t got;
-    while (fd >= 0 && (got = read(fd, piece, 1 << 20)) > 0) {
-        digest_add(digest, piece, (size_t)got);
-    }
-    digest_end(TAKE(digest), hex);
-    json_t *program = json_pack("{s:s, s:s}", "version", WINDLASS_VERSION, "sha256", hex);
-    json_object_set_new(tree, "program", program);
+    result_origin_add_manifest(tree, job->manifest);
+    result_origin_add_program(tree);
     json_object_set(tree, "images", job->images);
 }
 
@@ -71,15 +47,9 @@ static void add_apart(const struct job *job, json_t *tree) {
                                          "input.table.path", "input.npy.path",
                                          "scorer.onnx.path", "scorer.onnx.postprocess.labels",
                                          "trigger.path"};
-    size_t length = strlen(job->output);
-    json_t *list = json_array();
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        const char *path = tree_text(job->spec, fields[i], "");
-        if (text_starts(path, job->output) && path[length] == '/' && path[length + 1]) {
-            json_array_append_new(list, json_string(path + length + 1));
-        }
+        result_origin_add_apart(tree, job->output, tree_text(job->spec, fields[i], ""));
     }
-    json_object_set_new(tree, "apart", list);
 }
 
 /* Of a report that the storage refuses for good nothing is said, as in summary.json. */
@@ -115,7 +85,6 @@ static json_t *result_json(const struct run_result *result) {
     struct ledger_counts counts = ledger_counts(result->summary->ledger);
     json_t *tree = json_pack("{s:i}", "windlass", RESULT_FORMAT);
     add_manifest(result->job, tree);
-    add_program(result->job, tree);
     add_input(result, tree);
     json_object_set(tree, "files", prepared->files);
     json_object_set_new(tree, "counts",

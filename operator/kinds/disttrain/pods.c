@@ -32,6 +32,9 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_value(environment, "WINDLASS_BIND", bind);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
+    if (!spec->command) { /* a trainer, whose files are known */
+        pod_add_origin(environment, &spec->job, json_pack("{s:s}", "agent", spec->job.image));
+    }
     add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
     add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
     if (restarts->objective && json_object_get(spec->job.json, "metrics")) {

@@ -286,7 +286,9 @@ trains_again() {
     [ $code -eq 0 ] && log trains 0 | grep -q '^this training came to its end at 20.*: out/trained/model.onnx (SHA-256' && is_recorded 2 &&
         [ "$(stat -c %i "$model")" = "$before" ] && echo other >"$model" || return 1
     run trains
-    [ $code -eq 0 ] && log trains 0 | grep -q 'model.onnx is not what the training wrote: .*; the result is written again' && is_recorded 3
+    [ $code -eq 0 ] && log trains 0 | grep -q 'model.onnx is not what the training wrote: .*; the result is written again' && is_recorded 3 &&
+        "$windlass" verify "$work/trains/out/trained" && echo x >"$work/trains/out/trained/stale" &&
+        ! "$windlass" verify "$work/trains/out/trained" && rm "$work/trains/out/trained/stale"
 }
 rank_of() { # NAME: a rank of that training
     local pid

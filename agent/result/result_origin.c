@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/result/result_origin.h"
+
+#include "lib/digest.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TREE_BYTES_MAX = 128 << 10, PIECE_BYTES = 1 << 20 };
+
+void result_origin_add_manifest(json_t *result, json_t *manifest) {
+    if (!manifest) {
+        return;
+    }
+    AUTO(text_freep) char *text = tree_canonical(manifest);
+    char hex[65];
+    digest_sha256(text, strlen(text), hex);
+    json_object_set(result, "apiVersion", json_object_get(manifest, "apiVersion"));
+    json_object_set(result, "namespace", tree_get(manifest, "metadata.namespace"));
+    json_object_set(result, "manifest", manifest);
+    json_object_set_new(result, "manifestSHA256", json_string(hex));
+}
+
+void result_origin_add_program(json_t *result) {
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    AUTO(fd_closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    char hex[65];
+    ssize_t got;
+    while (fd >= 0 && (got = read(fd, piece, PIECE_BYTES)) > 0) {
+        digest_add(digest, piece, (size_t)got);
+    }
+    digest_end(TAKE(digest), hex);
+    json_t *program = json_pack("{s:s, s:s}", "version", WINDLASS_VERSION, "sha256", hex);
+    json_object_set_new(result, "program", program);
+}
+
+void result_origin_add_apart(json_t *result, const char *output, const char *path) {
+    size_t length = strlen(output);
+    json_t *list = json_object_get(result, "apart");
+    if (!list) {
+        list = json_array();
+        json_object_set_new(result, "apart", list);
+    }
+    if (text_starts(path, output) && path[length] == '/' && path[length + 1]) {
+        json_array_append_new(list, json_string(path + length + 1));
+    }
+}
+
+/* ---- trainings ------------------------------------------------------------------------------ */
+
+struct result_origin {
+    char *job, *uid;
+    json_t *manifest, *images;
+    atomic_int users;
+};
+
+static int read_tree(const char *name, json_t **ret_tree, struct error *err) {
+    const char *text = getenv(name);
+    return text && *text && tree_parse(text, strlen(text), TREE_BYTES_MAX, ret_tree, err) < 0
+               ? error_context(err, "the environment variable %s", name)
+               : 0;
+}
+
+static char *read_text(const char *name) {
+    const char *text = getenv(name);
+    return x_strdup(text ? text : "");
+}
+
+int result_origin_new(struct result_origin **ret_origin, struct error *err) {
+    struct result_origin *origin = x_calloc(1, sizeof *origin);
+    atomic_store(&origin->users, 1);
+    origin->job = read_text("WINDLASS_JOB");
+    origin->uid = read_text("WINDLASS_UID");
+    bool is_local = getenv("WINDLASS_FOLDER") != NULL; /* the pods' images are not used there */
+    if (read_tree("WINDLASS_MANIFEST", &origin->manifest, err) < 0 ||
+        (!is_local && read_tree("WINDLASS_IMAGES", &origin->images, err) < 0)) {
+        result_origin_free(origin);
+        return -1;
+    }
+    *ret_origin = origin;
+    return 0;
+}
+
+struct result_origin *result_origin_hold(struct result_origin *origin) {
+    if (origin) {
+        atomic_fetch_add(&origin->users, 1);
+    }
+    return origin;
+}
+
+void result_origin_free(struct result_origin *origin) {
+    if (origin && atomic_fetch_sub(&origin->users, 1) == 1) {
+        free(origin->job);
+        free(origin->uid);
+        json_decref(origin->manifest);
+        json_decref(origin->images);
+        free(origin);
+    }
+}
+
+/* What ranks go on writing: logs and TensorBoard's curves (train/events.h); and what a registry
+ * adds to a copy (store/registered.h). */
+static void add_training_apart(const struct result_origin *origin, const char *path,
+                               json_t *result) {
+    static const char *const fields[] = {"spec.logs.path", "spec.metrics.file"};
+    static const char *const names[] = {"logs", "events.out.tfevents.0.windlass", "metadata.json"};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        result_origin_add_apart(result, path, tree_text(origin->manifest, fields[i], ""));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        json_array_append_new(json_object_get(result, "apart"), json_string(names[i]));
+    }
+}
+
+static json_t *training_json(const struct result_origin *origin, const char *path,
+                             const struct finished *finished) {
+    json_t *result =
+        json_pack("{s:i, s:s, s:s, s:s, s:s}", "windlass", RESULT_FORMAT, "kind", "DistTrain",
+                  "name", origin->job, "uid", origin->uid, "run", finished->run);
+    result_origin_add_manifest(result, origin->manifest);
+    result_origin_add_program(result);
+    json_object_set(result, "images", origin->images);
+    json_object_set_new(result, "input", json_pack("{s:s}", "settingsSHA256", finished->settings));
+    json_object_set_new(result, "counts",
+                        json_pack("{s:I, s:I}", "steps", (json_int_t)finished->step, "epochs",
+                                  (json_int_t)finished->epochs));
+    json_object_set_new(result, "completed", json_string(finished->at));
+    json_t *outputs = json_array();
+    for (size_t i = 0; i < finished->count; i++) {
+        const struct finished_object *object = &finished->objects[i];
+        json_array_append_new(outputs,
+                              result_file_entry(object->name, object->size_bytes, object->sha256));
+    }
+    json_object_set_new(result, "outputs", outputs);
+    json_object_set_new(result, "reports", json_array());
+    add_training_apart(origin, path, result);
+    return result;
+}
+
+int result_origin_write_training(const struct result_origin *origin, struct store *output,
+                                 const char *path, const struct finished *finished,
+                                 struct error *err) {
+    AUTO(tree_freep) json_t *result = training_json(origin, path, finished);
+    AUTO(text_freep) char *dumped = json_dumps(result, JSON_INDENT(2));
+    AUTO(text_freep) char *text = x_printf("%s\n", dumped);
+    return store_put(output, RESULT_NAME, text, strlen(text), STORE_REPLACE, err);
+}
