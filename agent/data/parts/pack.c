@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAIL_BYTES = 16, WHOLE_BYTES_MAX = 8 << 20, PIECE_BYTES = 1 << 20 };
+enum { TAIL_BYTES = 16, WHOLE_BYTES_MAX = 8 << 20, PIECE_BYTES = 1 << 20, END_BYTES = 64 << 10 };
 
 struct pack {
     struct staged_output *staged;
@@ -84,25 +84,38 @@ int pack_close(struct pack *pack, struct error *err) {
 
 /* ---- publishing ----------------------------------------------------------------------------- */
 
+static int set_no_pack(const struct part *part, struct error *err) {
+    return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
+}
+
+/* Reads the end first, in which most indices are whole: on az:// each read is a request. */
 static int read_index(const struct part *part, json_t **ret_index, int64_t *ret_end,
                       struct error *err) {
-    char tail[TAIL_BYTES + 1] = "";
-    if (part_read(part, part->size_bytes - TAIL_BYTES, tail, TAIL_BYTES, err) < 0) {
+    int64_t room = MIN(part->size_bytes, (int64_t)END_BYTES);
+    AUTO(text_freep) char *last = x_malloc((size_t)room + 1);
+    if (room < TAIL_BYTES) {
+        return set_no_pack(part, err);
+    }
+    if (part_read(part, part->size_bytes - room, last, (size_t)room, err) < 0) {
         return -1;
     }
+    last[room] = 0;
     char *end = NULL;
-    unsigned long long size = strtoull(tail, &end, 16);
-    if (end != tail + TAIL_BYTES || size > PACK_INDEX_MAX ||
+    unsigned long long size = strtoull(last + room - TAIL_BYTES, &end, 16);
+    if (end != last + room || size > PACK_INDEX_MAX ||
         (int64_t)size > part->size_bytes - TAIL_BYTES) {
-        return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
+        return set_no_pack(part, err);
     }
-    AUTO(text_freep) char *index = x_malloc((size_t)size + 1);
     *ret_end = part->size_bytes - TAIL_BYTES - (int64_t)size;
-    if (part_read(part, *ret_end, index, (size_t)size, err) < 0 ||
-        tree_parse(index, (size_t)size, PACK_INDEX_MAX, ret_index, err) < 0) {
+    bool is_there = (int64_t)size + TAIL_BYTES <= room;
+    AUTO(text_freep) char *index = is_there ? NULL : x_malloc((size_t)size + 1);
+    if (!is_there && part_read(part, *ret_end, index, (size_t)size, err) < 0) {
         return error_context(err, "%s", part->name);
     }
-    return 0;
+    const char *text = is_there ? last + room - TAIL_BYTES - size : index;
+    return tree_parse(text, (size_t)size, PACK_INDEX_MAX, ret_index, err) < 0
+               ? error_context(err, "%s", part->name)
+               : 0;
 }
 
 bool pack_is_ours(const char *name) {
@@ -167,15 +180,14 @@ static int visit_all(const struct part *part, pack_visit *visit, void *context, 
                               .size = json_integer_value(json_array_get(entry, 1)),
                               .entry = entry};
         if (!file.name || pack_is_ours(file.name) || file.size < 0 || file.size > end - offset) {
-            return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
+            return set_no_pack(part, err);
         }
         if (visit(context, part, &file, err) < 0) {
             return -1;
         }
         offset += file.size;
     }
-    return offset == end ? 0
-                         : error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
+    return offset == end ? 0 : set_no_pack(part, err);
 }
 
 static int publish_file(void *context, const struct part *part, const struct packed *file,

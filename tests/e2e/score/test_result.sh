@@ -125,6 +125,13 @@ rm "$work/data/plain/result.json"
 job plain
 check "a run whose result.json is gone is not believed" [ "$code $(verdict plain)" = "0 0 holds" ]
 check "run once more, there is nothing to do" eval 'job plain; [ $code -eq 0 ] && grep -q "nothing to do" "$work/plain.log"'
+rm "$work/data/plain/result.json"
+jq 'del(.result)' "$work/data/plain/summary.json" >"$work/old.json" && cp "$work/old.json" "$work/data/plain/summary.json"
+job plain
+check "the summary of a release without result.json is believed" \
+    [ "$code $(grep -c 'nothing to do' "$work/plain.log") $(ls "$work/data/plain" | grep -c result)" = "0 1 0" ]
+rm -rf "$work/data/plain"
+job plain
 echo "$work/data/blocked" >"$work/code/swap.block"
 job blocked
 check "a job that cannot write result.json has failed" [ $code -eq 1 ]

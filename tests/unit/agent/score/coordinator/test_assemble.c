@@ -2,6 +2,9 @@
 /* Rows in the order of the input, in any order of their commits. */
 #include "agent/score/coordinator/assemble.h"
 
+#include "agent/data/parts/pack.h"
+#include "agent/result/output_lines.h"
+#include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
@@ -192,9 +195,89 @@ static void test_what_is_gone_is_told(void) {
     journal_release(&journal);
 }
 
+/* ---- the list of files ---- */
+
+/* A pack with the file CELL.json; every third is too large for a message. */
+static void add_pack(struct journal *journal, struct store *output, int64_t cell) {
+    struct error err = {0};
+    char name[PART_NAME_MAX];
+    AUTO(text_freep) char *file = x_printf("%03lld.json", (long long)cell);
+    AUTO(text_freep) char *text = row_of(cell, "a");
+    part_name(job.run, journal->epoch, added, name);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, name, true);
+    struct pack *pack = pack_new(staged);
+    CHECK_OK(pack_add(pack, file, text, strlen(text), &err), &err);
+    CHECK_OK(pack_close(pack, &err), &err);
+    pack_free(pack);
+    CHECK_OK(staged_output_close(staged, &err), &err);
+    struct part part = staged_output_part(staged);
+    bool is_text = staged_output_place(staged) == STAGED_TEXT;
+    CHECK_INT(is_text, cell % 3 != 0);
+    struct commit_record record = {.type = COMMIT_DONE,
+                                   .first = cell,
+                                   .cells = 1,
+                                   .items = 2,
+                                   .lease = added++,
+                                   .try = 1,
+                                   .worker = "w-0",
+                                   .place = is_text ? COMMIT_TEXT : COMMIT_OBJECT,
+                                   .size_bytes = part.size_bytes,
+                                   .crc = part.crc};
+    if (is_text) {
+        record.text = part.bytes;
+        record.text_size = (size_t)part.size_bytes;
+    }
+    CHECK_OK(commit_add(journal->log, &record, &err), &err);
+}
+
+static int check_line(void *context, const struct output_line *line, struct error *err UNUSED) {
+    int64_t *cell = context;
+    AUTO(text_freep) char *name = x_printf("%03lld.json", (long long)*cell);
+    AUTO(text_freep) char *text = row_of(*cell, "a");
+    char hex[65];
+    digest_sha256(text, strlen(text), hex);
+    CHECK_STR(line->name, name);
+    CHECK_INT(line->size_bytes, strlen(text));
+    CHECK_STR(line->sha256, hex);
+    ++*cell;
+    return 0;
+}
+
+static void test_files_are_listed_in_the_inputs_order(void) {
+    struct error err = {0};
+    struct journal journal;
+    int64_t order[CELLS], cell = 0;
+    AUTO(store_freep) struct store *output = open_output("out/files");
+    AUTO(tree_freep) json_t *list = NULL;
+    struct output_lines_sum sum;
+    shuffle(order, 11);
+    open_journal(output, &journal);
+    for (int i = 0; i < CELLS; i++) {
+        add_pack(&journal, output, order[i]);
+    }
+    store_all(&journal);
+    CHECK_OK(assemble_file_list(&journal, &list, &err), &err);
+    CHECK_OK(output_lines_read(output, OUTPUT_LINES_NAME, check_line, &cell, &sum, &err), &err);
+    CHECK_INT(cell, CELLS);
+    CHECK_INT(tree_integer(list, "files", 0), CELLS);
+    CHECK_INT(tree_integer(list, "fileBytes", 0), sum.files_bytes);
+    CHECK_STR(tree_text(list, "sha256", ""), sum.sha256);
+    /* A list that cannot be whole is not written; the packs that are gone are named. */
+    CHECK_OK(store_remove(output, OUTPUT_LINES_NAME, &err), &err);
+    CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
+    tree_freep(&list);
+    CHECK_INT(assemble_file_list(&journal, &list, &err), -1);
+    CHECK_INT(journal.broken_count, (CELLS + 2) / 3);
+    struct store_info info;
+    error_clear(&err);
+    CHECK_INT(store_stat(output, OUTPUT_LINES_NAME, &info, &err), -1);
+    journal_release(&journal);
+}
+
 int main(void) {
     fixtures_start("assemble");
     TEST(test_rows_come_in_the_inputs_order);
     TEST(test_what_is_gone_is_told);
+    TEST(test_files_are_listed_in_the_inputs_order);
     return TEST_END();
 }
