@@ -354,7 +354,8 @@ struct input_reader {
     enum item_type type;
     const json_t *names; /* borrowed */
     size_t next;
-    char *fault; /* the item's */
+    char *fault;  /* the item's */
+    bool is_read; /* the item's bytes are; a fault may be that it is still being written */
     /* files that were read ahead: names[ahead_first], ... */
     struct store_peeked ahead[AHEAD_MAX];
     size_t ahead_first, ahead_count;
@@ -469,6 +470,7 @@ static int read_picture(struct input_reader *reader, const char *name,
     if (!ahead && store_get(reader->store, name, &bytes, NULL, err) < 0) {
         return -1;
     }
+    reader->is_read = true;
     const void *data = ahead ? ahead->data : bytes.data;
     size_t size = ahead ? ahead->size : bytes.size;
     if (jpeg_hardware_decode(reader->hardware, name, data, size, ret_picture)) {
@@ -507,6 +509,7 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
     }
     const struct store_peeked *ahead = find_ahead(reader, reader->next++);
     *item = (struct item){.type = reader->type, .name = name};
+    reader->is_read = false;
     int found = reader->type == ITEM_PATH
                     ? find_path(reader, name, ahead, item, &cause)
                     : read_picture(reader, name, ahead, &item->picture, &cause);
@@ -518,7 +521,8 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
         free(reader->fault);
         reader->fault = x_strdup(cause.text);
         item->fault = reader->fault;
-        item->is_final = cause.kind == ERROR_INVALID; /* not one that is absent: it may come */
+        /* Not one that is absent or cut short: it may come. */
+        item->is_final = cause.kind == ERROR_INVALID && !reader->is_read;
     }
     return 1;
 }
