@@ -150,6 +150,8 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
     const char *events = getenv("WINDLASS_EVENTS"), *gpus = getenv("WINDLASS_GPUS");
     job->gpus = role == JOB_WORKER && gpus ? (int)MAX(MIN(strtol(gpus, NULL, 10), GPUS_MAX), 0) : 0;
     job->events = role == JOB_WORKER && events && *events ? events : NULL;
+    job->deaths = role == JOB_WORKER ? getenv("WINDLASS_DEATHS") : NULL;
+    job->before = role == JOB_WORKER ? getenv("WINDLASS_BEFORE") : NULL;
     if (!job->token) {
         return environment_missing("WINDLASS_TOKEN", err);
     }
@@ -172,7 +174,8 @@ static int read_tree(const char *name, json_t **ret_tree, struct error *err) {
 
 /* On this machine the pods' images are not used. */
 static int read_origin(struct job *job, struct error *err) {
-    return read_tree("WINDLASS_MANIFEST", &job->manifest, err) < 0 ||
+    return read_tree("WINDLASS_RETIRED", &job->retired, err) < 0 ||
+                   read_tree("WINDLASS_MANIFEST", &job->manifest, err) < 0 ||
                    (!getenv("WINDLASS_FOLDER") &&
                     read_tree("WINDLASS_IMAGES", &job->images, err) < 0)
                ? -1
@@ -201,6 +204,7 @@ void job_release(struct job *job) {
     secret_forget(&job->signing_key_pem);
     json_decref(TAKE(job->spec));
     json_decref(TAKE(job->manifest));
+    json_decref(TAKE(job->retired));
     json_decref(TAKE(job->images));
 }
 

@@ -23,8 +23,13 @@ struct job {
     json_t *manifest, *images;
     const char *coordinator, *sha256; /* worker only */
     const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: no notices */
-    int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
-    json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
+    /* Worker only: how many before it have died in a row, and how many are too many: "9/10"
+     * (WINDLASS_DEATHS), and how the last one ended (WINDLASS_BEFORE); NULL: none has. Coordinator
+     * only, owned: the slots that are retired (WINDLASS_RETIRED; retired.h); NULL: none. */
+    const char *deaths, *before;
+    json_t *retired;
+    int gpus;     /* worker only: WINDLASS_GPUS; 0: none */
+    json_t *spec; /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *output; /* VOLUME/path */
     /* Items of a cell (ledger.h): miniBatchSize; with is_auto 1; of a table 1, too, since each of

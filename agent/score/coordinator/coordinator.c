@@ -454,6 +454,7 @@ static void release(struct coordinator *coordinator) {
     dispatcher_release(&coordinator->dispatcher);
     json_decref(coordinator->outputs);
     json_decref(coordinator->dispatcher.progress.lost);
+    json_decref(coordinator->dispatcher.progress.retired);
     json_decref(coordinator->finished);
     free(coordinator->parts.places);
     prepared_release(&coordinator->prepared);

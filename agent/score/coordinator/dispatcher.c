@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/dispatcher.h"
 
+#include "agent/score/coordinator/retired.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"
@@ -93,6 +94,8 @@ static enum ledger_verdict report(struct dispatcher *dispatcher, const struct le
             dispatcher,
             journal_accept(journal_of(dispatcher), verdict, ret_lease, result, &failure, &err),
             &err);
+        retired_finish(dispatcher->progress.retired,
+                       ledger_worker(ledger_of(dispatcher), said->worker).name);
         run_progress_add(&dispatcher->progress, ledger_counts(ledger_of(dispatcher)).items.done,
                          now_ms);
     }
@@ -192,8 +195,6 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
     flush(dispatcher);
 }
 
-/* ---- commits -------------------------------------------------------------------------------- */
-
 /* The entry is stored: its worker may publish it now. */
 static void on_stored(void *context, const struct journal_entry *entry) {
     struct dispatcher *dispatcher = context;
@@ -264,9 +265,9 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
         bool had_work = ledger_counts(ledger_of(dispatcher)).batches.retried > retried;
-        /* A worker that disconnects without leaving may have left partial files: a result, a
-         * published file, a log. */
-        dispatcher->losses += !connection->is_leaving && !dispatcher->is_closed;
+        bool is_orderly = connection->is_leaving || dispatcher->is_closed;
+        dispatcher->losses += !is_orderly; /* it may have left partial files */
+        retired_leave(dispatcher->progress.retired, connection->name, is_orderly);
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s disconnected%s", connection->name,
                   had_work ? "; its mini-batches go to other workers" : "");
     }
@@ -501,8 +502,6 @@ void dispatcher_resume(struct dispatcher *dispatcher) {
     dispatcher_settle(dispatcher);
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
-
 void dispatcher_received(void *context, struct server_peer *peer, const char *text, size_t size) {
     struct dispatcher *dispatcher = context;
     struct connection *connection = server_peer_get(peer);
@@ -518,6 +517,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
         memcpy(connection->name, message.name, sizeof connection->name);
         connection->slots = message.slots;
         connection->files = json_incref(message.files);
+        retired_hello(&dispatcher->progress.retired, &message);
         admit(dispatcher, connection);
     } else if (is_workers && connection->worker >= 0 && dispatcher->is_paused) {
         defer(dispatcher, connection, text, size);

@@ -27,6 +27,7 @@ struct run_progress {
     /* The program's output of the first failed mini-batch with output; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
+    json_t *retired;     /* owned: see retired.h; NULL: nothing */
     json_t *lost;        /* owned: what the outputs lack, see media.h; NULL: nothing */
     const char *summary; /* spec path; NULL: not written */
     bool knows_storage;  /* the output is open, so `excludes` is valid */

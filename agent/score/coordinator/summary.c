@@ -3,6 +3,7 @@
 
 #include "agent/data/input/media.h"
 #include "agent/result/result_file.h"
+#include "agent/score/coordinator/retired.h"
 #include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/text/utf8.h"
@@ -94,6 +95,8 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "files", (json_t *)summary->files);
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
+    json_t *retired = retired_rows(summary->progress->retired, summary->job->retired);
+    json_object_set_new(tree, "retired", retired);
     return tree;
 }
 

@@ -29,8 +29,9 @@ struct summary {
  * "items", "itemsPerSecond", "outputs", "failedLog", "report", "result", "files": {FIELD: SHA-256},
  * "failed": [{"miniBatch",
  * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
- * "errors", "timeouts", "lost"}]}. The caller owns it. Counts cover all commits of the run, under
- * every coordinator; failedLog and itemsPerSecond are the last coordinator's. */
+ * "errors", "timeouts", "lost"}], "retired": [{"pod", "deaths", "message"}] (retired.h)}. The
+ * caller owns it. Counts cover all commits of the run, under every coordinator; failedLog and
+ * itemsPerSecond are the last coordinator's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes summary_json into the output. */

@@ -69,17 +69,6 @@ static int read_files(const json_t *tree, struct message *message, struct error 
     return 0;
 }
 
-static int read_hello(const json_t *tree, struct message *message, struct error *err) {
-    const json_t *field = json_object_get(tree, "slots");
-    int64_t slots = 1;
-    if (read_name(tree, message->name, err) < 0 ||
-        (field && read_number(field, "slots", 1, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
-        return -1;
-    }
-    message->slots = (int)slots;
-    return read_files(tree, message, err);
-}
-
 static int read_text(const json_t *tree, const char *field, struct message *message,
                      struct error *err) {
     const char *text = json_string_value(json_object_get(tree, field));
@@ -91,6 +80,34 @@ static int read_text(const json_t *tree, const char *field, struct message *mess
     static_assert(sizeof line.text <= sizeof message->text, "the line fits");
     memcpy(message->text, line.text, sizeof line.text);
     return 0;
+}
+
+/* "deaths": [so far, too many], "before": how the last one ended; all absent: none. */
+static int read_deaths(const json_t *tree, struct message *message, struct error *err) {
+    const json_t *list = json_object_get(tree, "deaths");
+    int64_t deaths = 0, most = 0;
+    if (!list) {
+        return 0;
+    }
+    if (read_number(json_array_get(list, 0), "deaths", 1, MESSAGE_DEATHS_MAX, &deaths, err) < 0 ||
+        read_number(json_array_get(list, 1), "deaths", 1, MESSAGE_DEATHS_MAX, &most, err) < 0 ||
+        read_text(tree, "before", message, err) < 0) {
+        return -1;
+    }
+    message->deaths = (int)deaths;
+    message->deaths_max = (int)most;
+    return 0;
+}
+
+static int read_hello(const json_t *tree, struct message *message, struct error *err) {
+    const json_t *field = json_object_get(tree, "slots");
+    int64_t slots = 1;
+    if (read_name(tree, message->name, err) < 0 ||
+        (field && read_number(field, "slots", 1, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
+        return -1;
+    }
+    message->slots = (int)slots;
+    return read_deaths(tree, message, err) < 0 ? -1 : read_files(tree, message, err);
 }
 
 /* lease, slot, cell, cells, try, work */
@@ -496,6 +513,11 @@ char *message_format(const struct message *message) {
         json_object_set_new(tree, "slots", json_integer(message->slots));
         if (message->files) {
             json_object_set(tree, "files", message->files);
+        }
+        if (message->deaths > 0) {
+            json_object_set_new(tree, "deaths",
+                                json_pack("[i, i]", message->deaths, message->deaths_max));
+            json_object_set_new(tree, "before", json_string(message->text));
         }
         break;
     case MESSAGE_CANCEL:

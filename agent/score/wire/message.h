@@ -12,6 +12,7 @@ enum {
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
     MESSAGE_SLOTS_MAX = 1024,
     MESSAGE_FILES_MAX = 1024, /* a model and labels; or a program's code */
+    MESSAGE_DEATHS_MAX = 1000000,
 };
 
 enum message_type {
@@ -71,11 +72,13 @@ struct message_result {
 struct message {
     enum message_type type;
     char name[MESSAGE_NAME_MAX + 1];
-    int slots;            /* 1..MESSAGE_SLOTS_MAX */
-    json_t *files;        /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
-    int64_t epoch, lease; /* >= 0 */
-    char text[512];       /* one line, truncated if longer */
-    size_t count;         /* of the entries of its type: */
+    int slots;              /* 1..MESSAGE_SLOTS_MAX */
+    int deaths, deaths_max; /* of a hello: of how many workers before it, and how many are too many;
+                               0: none; then `text` is how the last one ended */
+    json_t *files;          /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
+    int64_t epoch, lease;   /* >= 0 */
+    char text[512];         /* one line, truncated if longer */
+    size_t count;           /* of the entries of its type: */
     struct message_lease *leases;
     struct message_result *results;
     int64_t *numbers;

@@ -151,6 +151,10 @@ static void on_opened(void *context) {
     worker->unreachable_since_ms = -1;
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
+    if (worker->job->deaths && worker->job->before &&
+        sscanf(worker->job->deaths, "%9d/%9d", &hello.deaths, &hello.deaths_max) == 2) {
+        snprintf(hello.text, sizeof hello.text, "%s", worker->job->before);
+    }
     send_message(worker, &hello);
     log_event(LOG_INFO, "connected to the coordinator at %s", worker->job->coordinator);
 }

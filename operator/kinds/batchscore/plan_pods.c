@@ -161,6 +161,7 @@ static void make_coordinator(struct batchscore_plan *plan, int attempt) {
     if (plan->excludes) {
         batchscore_leave_lost_nodes(pod);
     }
+    batchscore_tell_coordinator(plan, pod);
     job_plan_make_pod(&plan->job, pod, plan->coordinator, plan->coordinator_failures);
 }
 
@@ -378,10 +379,12 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
             job_plan_wake(&plan->job, plan->job.now_ms + 1);
             return;
         }
-        job_plan_make_pod(
-            &plan->job,
-            batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1),
-            newest->attempt > 0 ? newest : NULL, slots[i].deaths);
+        json_t *pod =
+            batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1);
+        if (slots[i].deaths > 0) {
+            batchscore_tell_worker(newest, slots[i].deaths, failures_max(plan, newest), pod);
+        }
+        job_plan_make_pod(&plan->job, pod, newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
     }
 }

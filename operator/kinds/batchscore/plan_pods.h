@@ -34,6 +34,10 @@ bool batchscore_has_running_worker(const struct batchscore_plan *plan);
  * row and, if it is new, an Event (plan_retired.c). */
 void batchscore_retire(struct batchscore_plan *plan, int index, const struct pod_phase *newest,
                        int deaths);
+/* For summary.json (agent/score/coordinator/retired.h): a worker's pod learns how the one before
+ * it ended, and a coordinator's which slots are retired. */
+void batchscore_tell_worker(const struct pod_phase *before, int deaths, int most, json_t *pod);
+void batchscore_tell_coordinator(const struct batchscore_plan *plan, json_t *pod);
 /* After all of them: says in the message of a running job how many there are. */
 void batchscore_tell_retired(struct batchscore_plan *plan);
 

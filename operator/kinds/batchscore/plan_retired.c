@@ -49,3 +49,23 @@ void batchscore_tell_retired(struct batchscore_plan *plan) {
                    (long long)tree_integer(first, "exitCode", 0),
                    tree_text(first, "message", tree_text(first, "reason", "")));
 }
+
+void batchscore_tell_worker(const struct pod_phase *before, int deaths, int most, json_t *pod) {
+    AUTO(text_freep) char *count = x_printf("%d/%d", deaths, most);
+    AUTO(text_freep) char *words = job_plan_find_message(before);
+    AUTO(text_freep)
+    char *text = before->exit_code < 0 ? x_strdup("it was removed")
+                                       : x_printf("exit code %d%s%.40s%s%.300s", before->exit_code,
+                                                  *before->reason ? ", " : "", before->reason,
+                                                  words ? ": " : "", words ? words : "");
+    batchscore_add_text(pod, "WINDLASS_DEATHS", count);
+    batchscore_add_text(pod, "WINDLASS_BEFORE", text);
+}
+
+void batchscore_tell_coordinator(const struct batchscore_plan *plan, json_t *pod) {
+    const json_t *rows = tree_get(plan->job.observed->object, "status.retired");
+    if (json_array_size(rows) > 0) {
+        AUTO(text_freep) char *text = tree_canonical(rows);
+        batchscore_add_text(pod, "WINDLASS_RETIRED", text);
+    }
+}

@@ -115,6 +115,11 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     return finish(spec, &spec->coordinator, made);
 }
 
+void batchscore_add_text(json_t *pod, const char *name, const char *text) {
+    const json_t *agent = tree_find(tree_get(pod, "spec.containers"), "name", "agent");
+    pod_add_text(json_object_get(agent, "env"), name, text);
+}
+
 /* By its key, or with all taints. */
 static bool tolerates(const json_t *tolerations, const char *key) {
     for (size_t i = 0; i < json_array_size(tolerations); i++) {

@@ -9,6 +9,8 @@
  */
 json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, int attempt);
+/* A variable for the agent in a pod of ours; its text arrives as it is. */
+void batchscore_add_text(json_t *pod, const char *name, const char *text);
 /* The coordinator's pod leaves a node that is lost after 60 s instead of the cluster's 300, unless
  * the spec tolerates these taints itself. */
 void batchscore_leave_lost_nodes(json_t *pod);

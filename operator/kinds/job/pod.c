@@ -56,6 +56,11 @@ void pod_add_tree(json_t *environment, const char *name, const json_t *tree) {
     pod_add_value(environment, name, escaped);
 }
 
+void pod_add_text(json_t *environment, const char *name, const char *text) {
+    AUTO(text_freep) char *escaped = escape_dollars(text);
+    pod_add_value(environment, name, escaped);
+}
+
 json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name) {
     json_t *environment = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {

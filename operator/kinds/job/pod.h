@@ -5,6 +5,8 @@
 
 /* ---- a container's environment (an array) ---- */
 
+/* The same for a text that Kubernetes must not expand: $(X) arrives as it is. */
+void pod_add_text(json_t *environment, const char *name, const char *text);
 void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
 /* The value is JSON, in which $(X) stays as it is. */

@@ -143,6 +143,24 @@ check "a second job runs" until_true 60 two_run
 kubectl delete bs middle --wait=false >/dev/null
 check "deleted in the middle, it leaves nothing" until_true 120 nothing_left middle
 
+##### a coordinator that hangs ####################################################################
+variant frozen '.spec.workers.max = 1'
+coordinator_process() {
+    "${ctr[@]}" tasks ls | awk 'NR > 1 { print $2 }' | while read -r pid; do
+        ! grep -qsaz '^WINDLASS_JOB=frozen$' "/proc/$pid/environ" || ! grep -qsaz '^WINDLASS_BIND=' "/proc/$pid/environ" || echo "$pid"
+    done
+}
+has_coordinator() { [ -n "$(coordinator_process)" ]; }
+check "the coordinator of another job runs" until_true 60 has_coordinator
+kill -STOP $(coordinator_process)
+coordinators() { kubectl get pods -l windlass.dev/job=frozen,windlass.dev/role=coordinator -o "jsonpath={.items[*].$1}"; }
+was_killed() { coordinators status.containerStatuses[0].state.terminated.exitCode | grep -qw 137; }
+check "frozen before the first mini-batch, its liveness probe has it killed" until_true 150 was_killed
+check "another one ends the job" until_true 300 ended frozen
+check "with success" says frozen Completed
+check "and every frame" [ "$(count_frames "$place/frozen/cockatoo.mp4")" = "$frames" ]
+kubectl delete bs frozen --wait=false >/dev/null
+
 ##### the leader is killed, then the chart upgraded, while one job runs ###########################
 ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
 chown 65532:65532 "$place/media/longer.mp4"

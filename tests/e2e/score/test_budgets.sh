@@ -137,5 +137,24 @@ never_works() {
     check "soon ($((SECONDS - began)) s)" [ $((SECONDS - began)) -lt 120 ]
 }
 
-side_by_side coordinator_dies worker_dies never_works frozen_early frozen_late
+# In a soak: ten deaths in a row of one worker, which take three minutes. The other one goes on.
+retires() {
+    local pid end=$((SECONDS + 400))
+    make_job retires 5600
+    start retires
+    until_grown retires 0
+    until grep -q 'workers retired' "$work/retires/log" || [ $SECONDS -ge $end ]; do
+        for pid in $(pods retires COORDINATOR); do
+            # Slot 1, as soon as it is connected.
+            grep -qsaz '^WINDLASS_WORKER=retires-worker-1' "/proc/$pid/environ" &&
+                grep -qs connected "$work/retires/state/$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^WINDLASS_WORKER=//p').log" && kill -9 "$pid"
+        done
+        sleep 0.02
+    done
+    check "a job goes on although one of its workers always dies" ends_with 0 retires
+    check "the end names the slot that was given up" grep -q '  retired  slot 1 of the workers, after 10 deaths; pod retires-worker-1-' "$work/retires/log"
+    check "so does the summary" jq -e '.retired | length == 1 and (.[0].pod | startswith("retires-worker-1-")) and .[0].deaths == 10 and (.[0].message | startswith("exit code 137"))' "$work/retires/out/summary.json"
+}
+
+side_by_side coordinator_dies worker_dies never_works frozen_early frozen_late ${SOAK_ROUNDS:+retires}
 exit $((failures > 0))
