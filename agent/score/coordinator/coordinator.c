@@ -453,8 +453,7 @@ static void release(struct coordinator *coordinator) {
     server_free(coordinator->dispatcher.server);
     dispatcher_release(&coordinator->dispatcher);
     json_decref(coordinator->outputs);
-    json_decref(coordinator->dispatcher.progress.lost);
-    json_decref(coordinator->dispatcher.progress.retired);
+    run_progress_release(&coordinator->dispatcher.progress);
     json_decref(coordinator->finished);
     free(coordinator->parts.places);
     prepared_release(&coordinator->prepared);

@@ -21,6 +21,11 @@ void run_progress_init(struct run_progress *progress) {
     *progress = (struct run_progress){.started_ms = -1, .ended_ms = -1};
 }
 
+void run_progress_release(struct run_progress *progress) {
+    tree_freep(&progress->lost);
+    tree_freep(&progress->retired);
+}
+
 const char *run_progress_state_name(enum run_progress_state state) {
     return state_names[state];
 }

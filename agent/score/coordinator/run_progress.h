@@ -42,6 +42,7 @@ struct run_progress {
 };
 
 void run_progress_init(struct run_progress *progress);
+void run_progress_release(struct run_progress *progress);
 const char *run_progress_state_name(enum run_progress_state state); /* "Listing", ... */
 
 /* The first lease was granted. */
