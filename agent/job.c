@@ -5,6 +5,7 @@
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/secret.h"
+#include "lib/text/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024, SLOTS_MAX = 64 };
+enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024, SLOTS_MAX = 64, RESTART_MAX = 253 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -121,6 +122,24 @@ static int read_spec(struct job *job, struct error *err) {
     return read_field(job->spec, "output.path", &job->output, err);
 }
 
+int job_set_size(struct job *job, const json_t *size, struct error *err) {
+    static const char *const names[] = {"miniBatchSize", "miniBatchBytes"};
+    const json_t *items = json_object_get(size, names[0]);
+    int64_t value = 1;
+    bool is_auto = json_is_string(items) && strcmp(json_string_value(items), "auto") == 0;
+    if (items && !is_auto && read_number(size, names[0], INT32_MAX, &value) < 0) {
+        return error_set(err, ERROR_INVALID, "a stored miniBatchSize is not an integer of 1 to %d",
+                         INT32_MAX);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        json_object_del(job->spec, names[i]);
+        json_object_set(job->spec, names[i], json_object_get(size, names[i]));
+    }
+    job->is_auto = is_auto;
+    job->batch_items = tree_get(job->spec, "input.table") ? 1 : value;
+    return 0;
+}
+
 /* RUN becomes part of a path. */
 static bool is_run(const char *text) {
     return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
@@ -148,6 +167,15 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
         }
     }
     const char *events = getenv("WINDLASS_EVENTS"), *gpus = getenv("WINDLASS_GPUS");
+    const char *restart = getenv("WINDLASS_RESTART");
+    job->restart = role == JOB_COORDINATOR && restart ? restart : "";
+    if (strlen(job->restart) > RESTART_MAX ||
+        utf8_valid_size(job->restart, strlen(job->restart)) != strlen(job->restart)) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_RESTART is not UTF-8 of at most %d "
+                         "bytes",
+                         RESTART_MAX);
+    }
     job->gpus = role == JOB_WORKER && gpus ? (int)MAX(MIN(strtol(gpus, NULL, 10), GPUS_MAX), 0) : 0;
     job->events = role == JOB_WORKER && events && *events ? events : NULL;
     job->deaths = role == JOB_WORKER ? getenv("WINDLASS_DEATHS") : NULL;

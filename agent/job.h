@@ -15,7 +15,9 @@ struct job {
     const char *worker;     /* WINDLASS_WORKER: this pod's name */
     char *token;            /* WINDLASS_TOKEN: never logged */
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
-    char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
+    const char *restart; /* likewise: WINDLASS_RESTART: an output that was not begun under this text
+                            is made anew; "": whatever it was begun under */
+    char *key_pem;       /* coordinator only: WINDLASS_TLS_KEY */
     char
         *signing_key_pem; /* coordinator only: WINDLASS_SIGNING_KEY; NULL: results are not signed */
     /* Coordinator only, for result.json; owned; NULL: not given. WINDLASS_MANIFEST: the resource
@@ -49,6 +51,9 @@ struct job {
 /* Fails with INVALID and a line that names the variable or the field. */
 NODISCARD int job_read(enum job_role role, struct job *ret_job, struct error *err);
 void job_release(struct job *job);
+/* Replaces the mini-batch size by that of another spec: {"miniBatchSize"} or {"miniBatchBytes"}.
+ * INVALID: it has none. */
+NODISCARD int job_set_size(struct job *job, const json_t *size, struct error *err);
 /* WINDLASS_SPEC alone. Owned. */
 NODISCARD int job_read_spec(json_t **ret_spec, struct error *err);
 

@@ -33,6 +33,10 @@ void path_folder_info(const struct store *base, const struct stat *status,
     ret_info->size_bytes = status->st_size;
     ret_info->modified_ns =
         (int64_t)status->st_mtim.tv_sec * 1000000000 + (int64_t)status->st_mtim.tv_nsec;
+    ret_info->changed_ns =
+        ((const struct path_folder *)base)->has_changes
+            ? (int64_t)status->st_ctim.tv_sec * 1000000000 + (int64_t)status->st_ctim.tv_nsec
+            : 0;
     snprintf(ret_info->token, sizeof ret_info->token, "%llx-%llx.%lx-%llx",
              (unsigned long long)status->st_size, (unsigned long long)status->st_mtim.tv_sec,
              (unsigned long)status->st_mtim.tv_nsec,

@@ -14,7 +14,8 @@
 struct path_folder {
     struct store base;
     struct store_can can;
-    bool has_inodes; /* inode numbers are stable and part of the token */
+    bool has_inodes;  /* inode numbers are stable and part of the token */
+    bool has_changes; /* so is the time of the last change, which no program sets */
     struct path_probe *probe;
     pthread_mutex_t lock;
     char *synced; /* guarded by the lock: the last folder whose name is known to be on the disk */

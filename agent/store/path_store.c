@@ -18,6 +18,10 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+/* The resolution of times: of disks a tick of the kernel; of servers it is not known (FAT: 2 s),
+ * and their clocks may differ from ours. */
+enum { DISK_TICK_MS = 20, SERVER_TICK_MS = 3000 };
+
 /* What creates an object only if it is absent. A hard link does, wherever the file system has
  * links: the server decides. Where it has none, renameat2(RENAME_NOREPLACE) does only on a disk of
  * this machine; over a network (SMB) it is a look by the client, followed by a rename that
@@ -49,16 +53,19 @@ static const struct {
 /* On some systems f_type is a signed 32-bit number. Opened for reading, a store creates nothing. */
 static void look_up(struct path_folder *store, const struct statfs *status, int fd, bool writes) {
     enum creation creation = BY_LINK;
-    store->has_inodes = true;
+    int tick_ms = DISK_TICK_MS;
+    store->has_inodes = store->has_changes = true;
     for (size_t i = 0; i < ARRAY_LEN(file_systems); i++) {
         if ((uint32_t)status->f_type == (uint32_t)file_systems[i].magic) {
             creation = file_systems[i].creation;
             store->has_inodes = file_systems[i].has_inodes;
+            store->has_changes = file_systems[i].magic == NFS_SUPER_MAGIC;
+            tick_ms = SERVER_TICK_MS;
         }
     }
     bool creates = creation == BY_LINK_OR_RENAME ||
                    (creation == BY_LINK && (!writes || path_folder_has_links(fd)));
-    store->can = (struct store_can){.creates = creates, .is_local = true};
+    store->can = (struct store_can){.creates = creates, .is_local = true, .tick_ms = tick_ms};
 }
 
 /* Syncs the folders above the store, within the volume: their names must survive a power failure

@@ -21,7 +21,9 @@ struct store;
 enum store_put { STORE_REPLACE, STORE_CREATE };
 struct store_info {
     int64_t size_bytes;
-    int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
+    int64_t modified_ns; /* since 1970; whole seconds on az://; 0: unknown */
+    int64_t
+        changed_ns; /* the last change of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
     /* Only while listing with links: not NULL: a link that does not lead to anything in the volume,
      * and why; all else is 0. Borrowed. */
@@ -31,6 +33,8 @@ struct store_can {
     bool creates;  /* STORE_CREATE: only one of several writers succeeds; false: two may, since it
                       only looks first */
     bool is_local; /* its objects are files of this machine: path.h opens them */
+    /* Two changes of an object within so many ms may leave it with the same token; 0: never. */
+    int tick_ms;
 };
 
 /* writes: creates the folder if it is missing, and checks that it is writable; without it all

@@ -13,6 +13,7 @@ struct train_job {
     const json_t *trainer; /* spec.trainer, with or without defaults filled in */
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
+    const char *restart;   /* an output that was not begun under this text is made anew; NULL, "" */
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ holds its checkpoints */
     int64_t round;         /* of the gang (WINDLASS_ROUND), for the record of the result; or 0 */
     struct device *device; /* where the steps run; borrowed. Its memory need not be the host's */

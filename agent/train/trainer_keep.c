@@ -9,9 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OWNER_BYTES_MAX = 16 << 10 };
-#define OWNER ".windlass/owner"
-
 /* ---- the state, as a list of tensors -------------------------------------------------------- */
 
 static size_t state_count(const struct trainer *trainer) {
@@ -103,43 +100,6 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
     return 0;
 }
 
-/* Claims the output for this job, in the same way as BatchScores (agent/score/log/commit.c),
- * because two jobs must not share one. */
-static int own(const struct trainer *trainer, struct error *err) {
-    struct store *store = trainer->store;
-    char at[21];
-    clock_format(clock_wall_ms(), at);
-    const char *name = trainer->job->name ? trainer->job->name : "";
-    AUTO(tree_freep)
-    json_t *mine = json_pack("{s:s,s:s,s:s}", "run", trainer->job->run, "job", name, "at", at);
-    AUTO(text_freep) char *text = mine ? json_dumps(mine, JSON_COMPACT) : x_strdup("");
-    AUTO(buffer_release) struct buffer there;
-    AUTO(tree_freep) json_t *owner = NULL;
-    struct error ignored = {0};
-    buffer_init(&there, OWNER_BYTES_MAX);
-    /* The object is read to see who made it: the answer to our own request may have been lost. */
-    if (store_put(store, OWNER, text, strlen(text), STORE_CREATE, &ignored) < 0 &&
-        ignored.kind != ERROR_CONFLICT) {
-        *err = ignored;
-        return -1;
-    }
-    if (store_get(store, OWNER, &there, NULL, err) < 0) {
-        return -1;
-    }
-    const char *run =
-        tree_parse(there.data ? there.data : "", there.size, OWNER_BYTES_MAX, &owner, &ignored) == 0
-            ? tree_text(owner, "run", NULL)
-            : NULL;
-    if (run && strcmp(run, trainer->job->run) == 0) {
-        return 0;
-    }
-    return error_set(err, ERROR_INVALID,
-                     "%s holds the results of job %s (run %s); choose another output or, if none "
-                     "of its pods runs, delete %s/.windlass",
-                     store_path(store), run ? tree_text(owner, "job", "?") : "?", run ? run : "?",
-                     store_path(store));
-}
-
 /* On rank 0: claims the generation and loads the newest checkpoint. */
 static int load(struct trainer *trainer, struct error *err) {
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
@@ -147,7 +107,8 @@ static int load(struct trainer *trainer, struct error *err) {
     bool found = false;
     gethostname(host, sizeof host - 1);
     struct checkpoint_place place = {trainer->store, trainer->prefix};
-    if (own(trainer, err) < 0 || checkpoint_claim(&place, host, &trainer->generation, err) < 0) {
+    if (trainer_own(trainer, err) < 0 ||
+        checkpoint_claim(&place, host, &trainer->generation, err) < 0) {
         return -1;
     }
     const struct checkpoint_wanted wanted = {.generation = trainer->generation,

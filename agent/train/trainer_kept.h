@@ -32,6 +32,10 @@ struct writer {
     struct error error; /* of the last write; reported once */
 };
 
+/* trainer_owner.c. Rank 0 only: claims the output for this job, because two jobs must not share
+ * one, or takes it from another one with job->restart, whose results it removes. INVALID: it is
+ * another job's, or was begun with other settings, which the error names. */
+NODISCARD int trainer_own(const struct trainer *trainer, struct error *err);
 /* trainer_keep.c. Claims the generation, loads the newest checkpoint, and copies rank 0's state to
  * every rank. */
 NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);

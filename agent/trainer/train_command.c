@@ -136,6 +136,7 @@ static int train_main(int argc, char **argv, struct error *err) {
     AUTO(tree_freep) json_t *spec = NULL;
     struct train_job job = {.name = getenv("WINDLASS_JOB"),
                             .run = getenv("WINDLASS_RUN"),
+                            .restart = getenv("WINDLASS_RESTART"),
                             .round = number_of("WINDLASS_ROUND"),
                             .threads = choose_threads(threads),
                             .is_stopped = is_stopped,

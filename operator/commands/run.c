@@ -3,6 +3,7 @@
 #include "operator/commands/run.h"
 
 #include "lib/cgroup.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/time/clock.h"
@@ -135,10 +136,6 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
     return 0;
 }
 
-static bool can_restart(const struct kind_row *row) {
-    return row->local.restart;
-}
-
 static bool can_run_once(const struct kind_row *row) {
     return row->local.take_one_run;
 }
@@ -166,8 +163,7 @@ static int check_kind(struct run *run, struct error *err) {
         return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
                          row->loop->name);
     }
-    if (check_option(run, "restart", run->restart, can_restart, err) < 0 ||
-        check_option(run, "once", run->once, can_run_once, err) < 0 ||
+    if (check_option(run, "once", run->once, can_run_once, err) < 0 ||
         check_option(run, "gpus", run->gpus != KIND_UNASKED, can_use_gpus, err) < 0) {
         return -1;
     }
@@ -180,6 +176,22 @@ static int check_kind(struct run *run, struct error *err) {
     return 0;
 }
 
+/* A text that no earlier run had. */
+static void mark_restart(struct run *run) {
+    AUTO(text_freep) char *text = digest_random(16);
+    json_t *metadata = json_object_get(run->object, "metadata");
+    json_t *annotations = json_object_get(metadata, "annotations");
+    if (!annotations) {
+        annotations = json_object();
+        json_object_set_new(metadata, "annotations", annotations);
+    }
+    json_object_set_new(annotations, ANNOTATION_RESTART, json_string(text));
+    fprintf(stderr,
+            "windlass: %s: --restart: what earlier runs have made in its output is thrown "
+            "away\n",
+            tree_text(metadata, "name", ""));
+}
+
 static int load(struct run *run, struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     if (resource_files_read(&run->files, /* today= */ true, &files, err) < 0 ||
@@ -189,6 +201,9 @@ static int load(struct run *run, struct error *err) {
     }
     if (check_kind(run, err) < 0) {
         return -1;
+    }
+    if (run->restart) {
+        mark_restart(run);
     }
     run->name = tree_text(run->object, "metadata.name", "");
     run->unit = run->row->unit(run->object);
@@ -554,9 +569,7 @@ int run_command(int argc, char **argv) {
     int exit_code = 0;
     if (result < 0 || load(&run, &err) < 0 ||
         run_state_make(run.state_option, run.name, &run.state_folder, &err) < 0 ||
-        find_volumes(&run, &err) < 0 ||
-        (run.restart && run.row->local.restart(run.object, run.folders, &err) < 0) ||
-        start(&run, &err) < 0 || watch(&run, &err) < 0) {
+        find_volumes(&run, &err) < 0 || start(&run, &err) < 0 || watch(&run, &err) < 0) {
         progress_line_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);
         exit_code = run.is_usage ? 2 : error_exit_code(&err);

@@ -34,9 +34,6 @@ struct kind_local {
     bool (*is_series)(const json_t *object);
     /* --once: changes the spec to that of one run. NULL: --once is refused. */
     int (*take_one_run)(json_t *object, const struct job_options *options, struct error *err);
-    /* --restart: removes the records of earlier runs. folders: {volume: its folder}. NULL:
-     * --restart is refused. */
-    int (*restart)(const json_t *object, const json_t *folders, struct error *err);
     /* The index of the pod that made the job fail, from its last status; 0 if unknown. NULL: the
      * coordinator and the worker that failed last are shown. */
     int64_t (*failed_index)(const json_t *status);

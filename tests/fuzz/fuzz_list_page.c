@@ -32,24 +32,28 @@ static void check(char *text, size_t size) {
     }
     struct list_writer writer;
     list_writer_init(&writer);
-    for (size_t i = 0; i < first.count; i++) {
-        size_t length = first.starts[i + 1] - 1 - first.starts[i];
-        if (list_writer_add(&writer, first.text + first.starts[i], length,
-                            i + 1 == first.count ? first.mark : NULL, &err) != 1) {
+    for (size_t i = 0; i < first.line_count; i++) {
+        const struct list_line *line = &first.lines[i];
+        size_t length =
+            line->print ? line->print + line->print_size - line->start : line->json_size;
+        if (list_writer_add(&writer, first.text + line->start, length, line->flag,
+                            i + 1 == first.line_count ? first.mark : NULL, &err) != 1) {
             abort(); /* a parsed page can be written */
         }
     }
     char *again = list_writer_text(&writer, RUN, 3, first.first, first.is_last, &size);
     if (!read_page(again, size, &second) || second.count != first.count ||
-        second.first != first.first || second.is_last != first.is_last ||
-        (first.count &&
+        second.line_count != first.line_count || second.first != first.first ||
+        second.is_last != first.is_last ||
+        (first.line_count &&
          (!first.mark != !second.mark || (first.mark && strcmp(first.mark, second.mark) != 0)))) {
         abort();
     }
-    for (size_t i = 0; i < first.count; i++) {
-        size_t length = first.starts[i + 1] - first.starts[i];
-        if (second.starts[i + 1] - second.starts[i] != length ||
-            memcmp(first.text + first.starts[i], second.text + second.starts[i], length) != 0) {
+    for (size_t i = 0; i < first.line_count; i++) {
+        const struct list_line *one = &first.lines[i], *two = &second.lines[i];
+        if (one->flag != two->flag || one->json_size != two->json_size ||
+            one->print_size != two->print_size ||
+            memcmp(first.text + one->start, second.text + two->start, one->json_size) != 0) {
             abort();
         }
     }

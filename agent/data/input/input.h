@@ -32,9 +32,11 @@ struct item {
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
-/* Receives one line (JSON text without newline, at most INPUT_LINE_MAX bytes) and its mark: UTF-8,
- * at most LIST_MARK_MAX bytes (list_page.h), from which the kind can continue after this line;
- * NULL: it cannot continue here. Both are borrowed. -1 with *err ends the listing. */
+/* Receives one line and its mark. The line: JSON text without newline, at most INPUT_LINE_MAX
+ * bytes; behind it, for an item whose content may change, a tab and its fingerprint: equal ones
+ * mean equal content, an empty one says nothing. The mark: UTF-8, at most LIST_MARK_MAX bytes
+ * (list_page.h), from which the kind can continue after this line; NULL: it cannot continue here.
+ * Both are borrowed. -1 with *err ends the listing. */
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 
@@ -56,6 +58,9 @@ struct input_kind {
     /* True: a line is a mini-batch with as many items as its reader finds. False: a line is an
      * item, and a mini-batch has spec.miniBatchSize of them. */
     bool is_batch;
+    /* The lines of this spec are names in byte order, with fingerprints: a rerun can keep the
+     * results of those that are unchanged. NULL: it cannot. */
+    bool (*can_keep)(const json_t *spec);
     /* The type of the items that the reader gives to this spec's scorer. */
     enum item_type (*item)(const json_t *spec);
     /* Calls line() for every line after `after`. Blocks; runs on a separate thread. Memory is

@@ -29,14 +29,16 @@ struct held {
 struct told {
     int64_t *firsts; /* the first line of each page */
     size_t pages, room;
-    int64_t lines; /* lines of all these pages */
+    int64_t lines; /* lines of all these pages that are scored */
+    int64_t all;   /* with those that are kept */
+    struct list_counts counts;
     bool is_complete, has_ended;
     struct error err; /* why it ended before that */
 };
 
 struct list {
     struct list_options options;
-    char *run, *scratch;
+    char *run, *folder, *scratch;
     pthread_t thread;
     bool has_thread;
     atomic_bool stops;
@@ -50,28 +52,36 @@ struct list {
     uint64_t uses;
     /* used by the thread, and by list_open before it starts */
     struct list_writer writer;
-    char *mark;              /* after the last page */
-    int64_t skips;           /* lines to skip that are listed again, since there is no mark */
-    int64_t page_started_ms; /* when the page's first line came */
-    bool is_overtaken;       /* another coordinator has stored a page: list again after it */
-    bool cannot_store;       /* for this or another reason */
+    struct list_merge *merge; /* of a rerun, while it lists */
+    char *mark;               /* after the last page */
+    int64_t skips;            /* lines to skip that are listed again, since there is no mark */
+    int64_t page_started_ms;  /* when the page's first line came */
+    bool is_overtaken;        /* another coordinator has stored a page: list again after it */
+    bool cannot_store;        /* for this or another reason */
 };
 
 static char *page_name(const struct list *list, int64_t number) {
-    return x_printf(".windlass/%s/list/%08lld", list->run, (long long)number);
+    return x_printf("%s/%08lld", list->folder, (long long)number);
 }
 
 /* Appends a page to the known ones. Called in the thread, or before it runs. */
-static void add_page(struct list *list, int64_t first, size_t count, bool is_last) {
+static void add_page(struct list *list, const struct list_page *page) {
     struct told *told = &list->told;
+    struct list_counts *sum = &told->counts;
     pthread_mutex_lock(&list->lock);
     if (told->pages == told->room) {
         told->room = MAX(2 * told->room, 64);
         told->firsts = x_realloc_array(told->firsts, told->room, sizeof *told->firsts);
     }
-    told->firsts[told->pages++] = first;
-    told->lines = first + (int64_t)count;
-    told->is_complete = is_last;
+    told->firsts[told->pages++] = page->first;
+    told->lines = page->first + (int64_t)page->count;
+    told->all += (int64_t)page->line_count;
+    told->is_complete = page->is_last;
+    sum->kept += page->counts.kept;
+    sum->added += page->counts.added;
+    sum->changed += page->counts.changed;
+    sum->again += page->counts.again;
+    sum->removed += page->counts.removed;
     pthread_mutex_unlock(&list->lock);
     if (list->options.wake) {
         list->options.wake(list->options.context);
@@ -83,23 +93,7 @@ static void add_page(struct list *list, int64_t first, size_t count, bool is_las
 /* 1: read; 0: absent. */
 static int fetch_page(struct list *list, int64_t number, struct list_page *ret_page,
                       struct error *err) {
-    AUTO(text_freep) char *name = page_name(list, number);
-    AUTO(buffer_release) struct buffer text;
-    buffer_init(&text, LIST_PAGE_BYTES_MAX);
-    struct error cause = {0};
-    if (store_get(list->options.output, name, &text, NULL, &cause) < 0) {
-        if (cause.kind == ERROR_NOT_FOUND) {
-            return 0;
-        }
-        *err = cause;
-        return -1;
-    }
-    size_t size = 0;
-    char *bytes = buffer_take(&text, &size);
-    if (list_page_read(list->run, number, bytes, size, ret_page, err) < 0) {
-        return error_context(err, "%s/%s", store_path(list->options.output), name);
-    }
-    return 1;
+    return list_reader_page(list->options.output, list->run, list->folder, number, ret_page, err);
 }
 
 /* Adopts a stored page. It must continue exactly where ours end; otherwise this is an error. */
@@ -111,7 +105,7 @@ static int adopt(struct list *list, struct list_page *page, struct error *err) {
     }
     free(list->mark);
     list->mark = TAKE(page->mark);
-    add_page(list, page->first, page->count, page->is_last);
+    add_page(list, page);
     return 0;
 }
 
@@ -178,7 +172,15 @@ static int try_store(struct list *list, const char *name, const char *text, size
     return MAX(found, 0);
 }
 
+static void count_removed(struct list *list) {
+    if (list->merge) {
+        list->writer.counts.removed += list->merge->removed;
+        list->merge->removed = 0;
+    }
+}
+
 static int store_page(struct list *list, bool is_last, struct error *err) {
+    count_removed(list);
     list->cannot_store = true; /* until a page is stored */
     size_t size = 0;
     int64_t number = (int64_t)list->told.pages, start_ms = clock_monotonic_ms();
@@ -209,7 +211,12 @@ static int store_page(struct list *list, bool is_last, struct error *err) {
     }
     free(list->mark);
     list->mark = TAKE(list->writer.mark);
-    add_page(list, list->told.lines, list->writer.count, is_last);
+    struct list_page page = {.first = list->told.lines,
+                             .count = list->writer.scored,
+                             .line_count = list->writer.count,
+                             .counts = list->writer.counts,
+                             .is_last = is_last};
+    add_page(list, &page);
     list_writer_release(&list->writer);
     list_writer_init(&list->writer);
     list->cannot_store = false;
@@ -232,15 +239,19 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
         list->skips--;
         return 0;
     }
+    enum list_flag flag = LIST_PLAIN;
+    if (list->merge && list_merge_line(list->merge, line, size, &flag, err) < 0) {
+        return -1;
+    }
     if (list->writer.count && is_due(list) && store_page(list, /* is_last= */ false, err) < 0) {
         return -1;
     }
-    int added = list_writer_add(&list->writer, line, size, mark, err);
+    int added = list_writer_add(&list->writer, line, size, flag, mark, err);
     if (added == 0) {
         if (store_page(list, /* is_last= */ false, err) < 0) {
             return -1;
         }
-        added = list_writer_add(&list->writer, line, size, mark, err);
+        added = list_writer_add(&list->writer, line, size, flag, mark, err);
     }
     if (list->writer.count == 1) {
         list->page_started_ms = clock_monotonic_ms();
@@ -259,23 +270,22 @@ static void save_lines(struct list *list) {
     }
 }
 
-/* Lists from the end of the pages to the end of the input, or until another coordinator has
- * overtaken us. */
-static int list_rest(struct list *list, struct error *err) {
-    AUTO(text_freep)
-    char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
-    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
+/* Lists all that is not in the pages. */
+static int list_on(struct list *list, struct error *err) {
+    AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
+    AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
     AUTO(text_freep) char *after = x_strdup(list->mark);
     struct input_listing listing = {.spec = list->options.spec,
                                     .after = after,
                                     .scratch = list->options.output,
                                     .scratch_name = scratch,
                                     .kept_name = kept};
-    list->skips = after ? 0 : list->told.lines;
+    list->skips = after ? 0 : list->told.all;
     list->is_overtaken = list->cannot_store = false;
     list_writer_release(&list->writer);
     list_writer_init(&list->writer);
-    if (list->options.kind->list(&listing, on_line, list, err) < 0) {
+    if (list->options.kind->list(&listing, on_line, list, err) < 0 ||
+        (list->merge && list_merge_finish(list->merge, err) < 0)) {
         save_lines(list);
         return -1;
     }
@@ -284,6 +294,21 @@ static int list_rest(struct list *list, struct error *err) {
                          (long long)list->skips);
     }
     return store_page(list, /* is_last= */ true, err);
+}
+
+/* Lists from the end of the pages to the end of the input, or until another coordinator has
+ * overtaken us. */
+static int list_rest(struct list *list, struct error *err) {
+    struct list_merge merge;
+    if (!list->options.base) {
+        return list_on(list, err);
+    }
+    list_merge_init(&merge, list->options.output, list->run, list->options.base, list->mark);
+    list->merge = &merge;
+    int result = list_on(list, err);
+    list->merge = NULL;
+    list_merge_release(&merge);
+    return result;
 }
 
 static void *run(void *context) {
@@ -311,6 +336,8 @@ int list_open(const struct list_options *options, struct list **ret_list, struct
     list->options = *options;
     list->run = x_strdup(options->run);
     list->scratch = x_strdup(options->scratch);
+    list->folder =
+        options->folder ? x_strdup(options->folder) : x_printf(".windlass/%s/list", options->run);
     pthread_mutex_init(&list->lock, NULL);
     timed_wait_init(&list->changed);
     list_writer_init(&list->writer);
@@ -349,6 +376,7 @@ void list_free(struct list *list) {
     free(list->told.firsts);
     free(list->mark);
     free(list->run);
+    free(list->folder);
     free(list->scratch);
     free(list);
 }
@@ -374,6 +402,13 @@ int list_turn(struct list *list, int64_t *ret_lines, struct error *err) {
 
 bool list_is_complete(const struct list *list) {
     return list->is_complete;
+}
+
+struct list_counts list_found(struct list *list) {
+    pthread_mutex_lock(&list->lock);
+    struct list_counts counts = list->told.counts;
+    pthread_mutex_unlock(&list->lock);
+    return counts;
 }
 
 /* The page that has this line: the last one that begins at or before it. */
@@ -427,8 +462,9 @@ int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *b
                              store_path(list->options.output), (long long)page->number);
         }
         for (int64_t end = MIN(line + left, first + count); line < end; line++, at++) {
-            const char *text = page->text + page->starts[at];
-            size_t size = page->starts[at + 1] - 1 - page->starts[at];
+            const struct list_line *row = &page->lines[page->scored[at]];
+            const char *text = page->text + row->start;
+            size_t size = row->json_size;
             if ((line > first && buffer_append(buffer, ",", 1, err) < 0) ||
                 buffer_append(buffer, text, size, err) < 0) {
                 return -1;
@@ -440,69 +476,90 @@ int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *b
 
 int list_digest(struct list *list, char ret_sha256[static 65], struct error *err) {
     AUTO(digest_freep) struct digest *digest = digest_new();
-    for (int64_t line = 0; line < list->lines;) {
-        const struct list_page *page = hold_page(list, find_page(list, line), err);
-        if (!page) {
-            return -1;
+    struct list_reader reader;
+    int found;
+    list_reader_init(&reader, list->options.output, list->run, list->folder);
+    while ((found = list_reader_next(&reader, err)) > 0) {
+        digest_add(digest, reader.json, reader.json_size);
+        if (reader.has_print) {
+            digest_add(digest, "\t", 1);
+            digest_add(digest, reader.print, reader.print_size);
         }
-        if (page->first != line || page->count == 0) {
-            return error_set(err, ERROR_INVALID, "%s: page %lld of the list has changed",
-                             store_path(list->options.output), (long long)page->number);
-        }
-        digest_add(digest, page->text + page->starts[0],
-                   page->starts[page->count] - page->starts[0]);
-        line += (int64_t)page->count;
+        digest_add(digest, "\n", 1);
     }
+    list_reader_release(&reader);
     digest_end(TAKE(digest), ret_sha256);
-    return 0;
+    return found;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------ */
 
-struct comparison {
-    struct list *list;
-    struct buffer line;
+struct comparing {
+    struct list_reader reader;
+    const struct list_base *results;
     int64_t lines;
-    bool is_same;
+    bool is_same, has_all;
 };
 
-static int compare_line(void *context, const char *line, size_t size, const char *mark UNUSED,
-                        struct error *err) {
-    struct comparison *comparison = context;
-    int64_t number = comparison->lines++;
-    if (!comparison->is_same) {
-        return 0; /* only counted */
-    }
-    if (number >= comparison->list->lines) {
-        comparison->is_same = false;
+/* A line with a result whose file is gone. */
+static int check_result(struct comparing *comparing, struct error *err) {
+    const struct list_base *results = comparing->results;
+    struct list_base all = {.results = results->results};
+    bool had = false, has = false;
+    if (!results->is_there || !comparing->has_all) {
         return 0;
     }
-    buffer_clear(&comparison->line);
-    if (list_lines(comparison->list, number, 1, &comparison->line, err) < 0) {
+    if (list_base_has(&all, &comparing->reader, &had, err) < 0 ||
+        list_base_has(results, &comparing->reader, &has, err) < 0) {
         return -1;
     }
-    const struct buffer *known = &comparison->line; /* the line in brackets */
-    comparison->is_same = known->size == size + 2 && memcmp(known->data + 1, line, size) == 0;
+    comparing->has_all = !had || has;
     return 0;
 }
 
-int list_compare(struct list *list, bool *ret_is_same, int64_t *ret_lines, struct error *err) {
+static int compare_line(void *context, const char *line, size_t size, const char *mark UNUSED,
+                        struct error *err) {
+    struct comparing *comparing = context;
+    struct list_reader *known = &comparing->reader;
+    comparing->lines++;
+    if (!comparing->is_same) {
+        return 0; /* only counted */
+    }
+    int found = list_reader_next(known, err);
+    if (found <= 0) {
+        comparing->is_same = false;
+        return found;
+    }
+    const char *tab = memchr(line, '\t', size);
+    size_t json_size = tab ? (size_t)(tab - line) : size;
+    size_t print_size = tab ? size - json_size - 1 : 0;
+    bool is_known = !tab || print_size > 0;
+    comparing->is_same =
+        is_known && known->json_size == json_size && memcmp(known->json, line, json_size) == 0 &&
+        known->print_size == print_size && (!tab || memcmp(known->print, tab + 1, print_size) == 0);
+    return check_result(comparing, err);
+}
+
+int list_compare(struct list *list, const struct list_base *results,
+                 struct list_comparison *ret_comparison, struct error *err) {
     assert(list->is_complete);
-    AUTO(text_freep)
-    char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
-    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
+    AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
+    AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
     struct input_listing listing = {.spec = list->options.spec,
                                     .scratch = list->options.output,
                                     .scratch_name = scratch,
                                     .kept_name = kept};
-    struct comparison comparison = {.list = list, .is_same = true};
-    buffer_init(&comparison.line, INPUT_LINE_MAX + 2);
-    int result = list->options.kind->list(&listing, compare_line, &comparison, err);
-    buffer_release(&comparison.line);
+    struct comparing comparing = {.results = results, .is_same = true, .has_all = true};
+    list_reader_init(&comparing.reader, list->options.output, list->run, list->folder);
+    int result = list->options.kind->list(&listing, compare_line, &comparing, err);
+    list_reader_release(&comparing.reader);
     if (result < 0) {
         return -1;
     }
-    *ret_is_same = comparison.is_same && comparison.lines == list->lines;
-    *ret_lines = comparison.lines;
+    *ret_comparison =
+        (struct list_comparison){.is_same = comparing.is_same && comparing.lines == list->told.all,
+                                 .has_all = comparing.has_all,
+                                 .then = list->told.all,
+                                 .now = comparing.lines};
     return 0;
 }

@@ -11,15 +11,18 @@
 #pragma once
 
 #include "agent/data/input/input.h"
+#include "agent/data/input/list_merge.h"
 
 enum { LIST_PAGE_MS = 1000 };
 
 struct list;
 
 struct list_options {
-    struct store *output; /* must outlive the list */
-    const char *run;      /* 16 hexadecimal digits */
-    const char *scratch;  /* unique to this coordinator: its epoch */
+    struct store *output;         /* must outlive the list */
+    const char *run;              /* 16 hexadecimal digits */
+    const char *folder;           /* of the pages; NULL: .windlass/RUN/list */
+    const struct list_base *base; /* of a rerun: the list with which it is compared; or NULL */
+    const char *scratch;          /* unique to this coordinator: its epoch */
     const json_t *spec;
     const struct input_kind *kind;
     void (*wake)(void *context); /* called from the thread when list_turn has news. May be NULL */
@@ -39,17 +42,27 @@ NODISCARD int list_turn(struct list *list, int64_t *ret_lines, struct error *err
 /* True once list_turn has returned the last line. */
 bool list_is_complete(const struct list *list);
 
+/* What a rerun has found so far, in the lines that are listed. */
+struct list_counts list_found(struct list *list);
+
 /* Appends lines [first, first + count), which list_turn has returned, as one JSON array. Reads a
  * page that is not in memory (blocks). INVALID: a page has been damaged since. EXHAUSTED: the
  * buffer is full. */
 NODISCARD int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
                          struct error *err);
 
-/* SHA-256 of all lines of the complete list, each with its newline. Reads the pages; blocks.
+/* SHA-256 of all lines of the complete list, kept ones included, each as the kind lists it, with a
+ * newline. Reads the pages; blocks.
  * INVALID as from list_lines. */
 NODISCARD int list_digest(struct list *list, char ret_sha256[static 65], struct error *err);
 
 /* Lists the input once more and compares it with the complete list, for a finished run that is
- * started again. ret_lines: how many the input has now. Blocks. */
-NODISCARD int list_compare(struct list *list, bool *ret_is_same, int64_t *ret_lines,
-                           struct error *err);
+ * started again. Blocks. */
+struct list_comparison {
+    bool is_same;      /* the same lines, with the same, known fingerprints */
+    bool has_all;      /* no result of them is gone from the output (is_there) */
+    int64_t then, now; /* how many lines, kept ones included */
+};
+/* results: of the list's items, and where they are; its folder is not used. */
+NODISCARD int list_compare(struct list *list, const struct list_base *results,
+                           struct list_comparison *ret_comparison, struct error *err);

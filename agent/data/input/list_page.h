@@ -1,12 +1,16 @@
 /* list_page.h: formats and parses a page of an input's lines. Pure. The text comes from a store
- * that may hold anything, so everything is bounded and checked. A page is an object of JSON Lines:
+ * that may hold anything, so everything is bounded and checked. A page is an object of lines:
  *
- *     {"windlass":1,"run":"5f0c…","page":3,"first":7000}
- *     "2019/a.jpg"
- *     {"end":1,"last":true,"mark":"2019/a.jpg","crc":"d0b31f42"}
+ *     {"windlass":2,"run":"5f0c…","page":3,"first":7000}
+ *     "2019/a.jpg" TAB 1f4a-68d… TAB k
+ *     {"end":1,"last":true,"mark":"2019/a.jpg","counts":[1,0,0,0,2],"crc":"d0b31f42"}
  *
- * first: the number of its first line; end: the number of lines; mark: where the kind continues
- * after them (absent: it starts over); crc: CRC-32C of all bytes before ,"crc". */
+ * A line is JSON, then possibly the fingerprint of its content (input.h), then possibly what a
+ * rerun makes of it (enum list_flag). Kept lines are not scored and have no number. first: the
+ * number of the first line that is scored; end: the number of all lines; mark: where the kind
+ * continues after them (absent: it starts over); counts: see struct list_counts, of this page; crc:
+ * CRC-32C of all bytes before ,"crc". Format 1, of earlier releases, has neither fingerprints nor
+ * counts. */
 #pragma once
 
 #include "agent/data/input/input.h"
@@ -18,14 +22,35 @@ enum {
     LIST_PAGE_BYTES_MAX = LIST_PAGE_TEXT_MAX + (64 << 10),
 };
 
+/* What a rerun makes of a line, as a letter. */
+enum list_flag {
+    LIST_PLAIN = 0,     /* not of a rerun */
+    LIST_KEPT = 'k',    /* its result is kept */
+    LIST_NEW = 'n',     /* it was not in the input before */
+    LIST_CHANGED = 'c', /* its fingerprint differs, or is unknown */
+    LIST_AGAIN = 'a',   /* it had no result, or has lost it */
+};
+
+/* removed: lines of the earlier list that are not in this one. */
+struct list_counts {
+    int64_t kept, added, changed, again, removed;
+};
+
+struct list_line {
+    uint32_t start, json_size, print, print_size; /* of the page's text: JSON; fingerprint */
+    enum list_flag flag;
+};
+
 struct list_page {
     int64_t number, first;
-    size_t count;
+    size_t count; /* lines that are scored */
     bool is_last;
     char *mark; /* NULL: none */
     char *text; /* owned, the whole object */
-    /* Line i is [starts[i], starts[i + 1] - 1) of text; count + 1 of them. */
-    uint32_t *starts;
+    struct list_line *lines;
+    size_t line_count; /* with those that are kept */
+    uint32_t *scored;  /* the index in `lines` of each line that is scored */
+    struct list_counts counts;
 };
 void list_page_release(struct list_page *page);
 
@@ -35,15 +60,17 @@ NODISCARD int list_page_read(const char *run, int64_t number, char *text, size_t
 
 struct list_writer {
     struct buffer lines;
-    size_t count;
+    size_t count, scored; /* lines; of them those that are scored */
     char *mark;
+    struct list_counts counts; /* its `removed` is the caller's */
 };
 void list_writer_init(struct list_writer *writer);
 void list_writer_release(struct list_writer *writer);
-/* 1: added; 0: this page is full, take the next; -1 with INVALID: the line is longer than
- * INPUT_LINE_MAX or not JSON, or its mark is too long or not UTF-8. mark: copied; may be NULL. */
+/* line: JSON, with the fingerprint if it has one (input.h). 1: added; 0: this page is full, take
+ * the next; -1 with INVALID: the line is longer than INPUT_LINE_MAX or not JSON, or its mark is too
+ * long or not UTF-8. mark: copied; may be NULL. */
 NODISCARD int list_writer_add(struct list_writer *writer, const char *line, size_t size,
-                              const char *mark, struct error *err);
+                              enum list_flag flag, const char *mark, struct error *err);
 /* The whole object; the caller frees. */
 char *list_writer_text(const struct list_writer *writer, const char *run, int64_t number,
                        int64_t first, bool is_last, size_t *ret_size);

@@ -11,6 +11,7 @@
 #include "lib/file.h"
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ enum {
     TIME_BYTES = 8,        /* bytes of the time in a key, which is time, then path */
     AHEAD_MAX = 16,        /* files that are read together, if the store supports it ... */
     AHEAD_BYTES = 1 << 20, /* ... and they are not larger */
+    PRINT_BYTES = STORE_TOKEN_MAX + 24,
+    CLOCKS_DIFFER_MS = 60000,
 };
 
 struct walk {
@@ -106,9 +109,27 @@ static int add_fault(struct walk *walk, const char *name, const char *fault, str
                : 0;
 }
 
-/* fault: of a link; NULL: none. */
+/* What the file's content is known by; "" if it may change without another fingerprint, because it
+ * has just changed: its time would be the same. Times that are ahead of our clock by more than
+ * clocks differ are not "just now". */
+static void make_print(const struct walk *walk, const struct store_info *info,
+                       char ret_print[static PRINT_BYTES]) {
+    int64_t latest_ms = MAX(info->modified_ns, info->changed_ns) / 1000000;
+    int64_t age_ms = clock_wall_ms() - latest_ms;
+    int64_t tick_ms = walk->store ? store_can(walk->store).tick_ms : 0;
+    *ret_print = 0;
+    if (*info->token && (tick_ms == 0 || age_ms >= tick_ms || age_ms < -CLOCKS_DIFFER_MS)) {
+        snprintf(ret_print, PRINT_BYTES, "%s-%llx", info->token,
+                 (unsigned long long)info->changed_ns);
+    }
+    for (char *at = ret_print; *at; at++) {
+        *at = (unsigned char)*at < ' ' ? '_' : *at;
+    }
+}
+
+/* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */
 static int tell(struct walk *walk, const char *name, const char *mark, const char *fault,
-                struct error *err) {
+                const char *print, struct error *err) {
     char why[OUTPUT_NAME_WHY_MAX];
     AUTO(text_freep) char *legible = make_legible(fault ? fault : "");
     size_t length = strlen(name);
@@ -126,18 +147,19 @@ static int tell(struct walk *walk, const char *name, const char *mark, const cha
         return MIN(fits, 0);
     }
     if (fits < 0 ||
-        (fits > 0 ? add_string(walk, name, err) : add_fault(walk, name, fault, err)) < 0) {
+        (fits > 0 ? add_string(walk, name, err) : add_fault(walk, name, fault, err)) < 0 ||
+        (fits > 0 && print && buffer_printf(&walk->text, err, "\t%s", print) < 0)) {
         return -1;
     }
     walk->found++;
     return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
 }
 
-/* Adds the key: the time in eight bytes that sort like the time, then the path; of a link with a
- * fault, whose time is 0, a NUL and the fault. */
+/* Adds the key: the time in eight bytes that sort like the time, the path, a NUL, and either "p"
+ * and the fingerprint or, of a link with a fault, whose time is 0, "f" and the fault. */
 static int collect(struct walk *walk, const char *name, const struct store_info *info,
                    struct error *err) {
-    char key[TIME_BYTES + STORE_NAME_MAX + 1 + sizeof(struct error)];
+    char key[TIME_BYTES + STORE_NAME_MAX + 2 + sizeof(struct error)], print[PRINT_BYTES];
     if (!info->modified_ns && !info->fault) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "%s: this storage does not report when files were modified: "
@@ -148,14 +170,11 @@ static int collect(struct walk *walk, const char *name, const struct store_info 
     for (int i = 0; i < TIME_BYTES; i++) {
         key[i] = (char)(time >> (8 * (TIME_BYTES - 1 - i)));
     }
-    size_t length = strlen(name);
-    memcpy(key + TIME_BYTES, name, length);
-    size_t size = TIME_BYTES + length;
-    if (info->fault) {
-        size += (size_t)snprintf(key + size + 1, sizeof key - size - 1, "%s", info->fault) + 1;
-        key[TIME_BYTES + length] = 0;
-    }
-    return sorter_add(walk->sorter, key, size, err);
+    make_print(walk, info, print);
+    int size = snprintf(key + TIME_BYTES, sizeof key - TIME_BYTES, "%s%c%c%s", name, 0,
+                        info->fault ? 'f' : 'p', info->fault ? info->fault : print);
+    return sorter_add(walk->sorter, key,
+                      TIME_BYTES + MIN((size_t)size, sizeof key - TIME_BYTES - 1), err);
 }
 
 static int on_name(void *context, const char *name, const struct store_info *info,
@@ -165,9 +184,13 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         !name_pattern_matches(walk->pattern, name)) {
         return 0;
     }
+    if (walk->sorter) {
+        return collect(walk, name, info, err);
+    }
     AUTO(text_freep) char *mark = make_mark(name);
-    return walk->sorter ? collect(walk, name, info, err)
-                        : tell(walk, name, mark, info ? info->fault : NULL, err);
+    char print[PRINT_BYTES];
+    make_print(walk, info, print);
+    return tell(walk, name, mark, info->fault, print, err);
 }
 
 /* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
@@ -180,7 +203,7 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
         time = time << 8 | (unsigned char)key[i];
     }
     size_t length = strnlen(key + TIME_BYTES, size - TIME_BYTES);
-    bool has_fault = TIME_BYTES + length < size;
+    size_t rest = TIME_BYTES + length + 1; /* its letter */
     snprintf(place, sizeof place, "%016llx %.*s", (unsigned long long)time, (int)length,
              key + TIME_BYTES);
     bool is_told = walk->after && strcmp(place, walk->after) <= 0;
@@ -190,11 +213,11 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     walk->catches_up = is_told;
     const char *name = place + 2 * TIME_BYTES + 1;
     AUTO(text_freep)
-    char *fault =
-        has_fault ? x_strndup(key + TIME_BYTES + length + 1, size - TIME_BYTES - length - 1) : NULL;
+    char *text = rest + 1 <= size ? x_strndup(key + rest + 1, size - rest - 1) : NULL;
+    bool is_fault = text && key[rest] == 'f';
     AUTO(text_freep) char *name_mark = make_mark(name);
     AUTO(text_freep) char *mark = x_printf("%.*s %s", 2 * TIME_BYTES, place, name_mark);
-    return tell(walk, name, mark, fault, err);
+    return tell(walk, name, mark, is_fault ? text : NULL, is_fault ? NULL : text, err);
 }
 
 /* Results in the input's folder are skipped. */
@@ -278,8 +301,7 @@ static int walk_folder(struct walk *walk, struct error *err) {
     if (is_behind && catch_up(walk, after, err) < 0) {
         return -1;
     }
-    int listed = by_time ? store_list_infos(walk->store, "", NULL, on_name, walk, err)
-                         : store_list_links(walk->store, "", after, on_name, walk, err);
+    int listed = store_list_infos(walk->store, "", by_time ? NULL : after, on_name, walk, err);
     if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
         return -1;
     }
@@ -291,9 +313,19 @@ static int walk_folder(struct walk *walk, struct error *err) {
                      walk->pattern);
 }
 
+/* Over az:// a query for each file would take longer than to score it. */
 static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
     struct walk *walk = context;
-    int result = tell(walk, path, mark, NULL, err);
+    struct store_info info = {0};
+    struct error cause = {0};
+    char print[PRINT_BYTES] = "absent";
+    bool is_asked = walk->store && !walk->catches_up;
+    if (is_asked && store_stat(walk->store, path, &info, &cause) == 0) {
+        make_print(walk, &info, print);
+    } else if (cause.kind != ERROR_NOT_FOUND) {
+        *print = 0;
+    }
+    int result = tell(walk, path, mark, NULL, is_asked ? print : NULL, err);
     if (result == 0 && walk->catches_up && strcmp(mark, walk->after) == 0) {
         walk->catches_up = false;
         return error_set(err, ERROR_CANCELLED, "all names before are known");
@@ -318,6 +350,21 @@ static int read_manifest(struct walk *walk, const char *manifest, struct error *
     return input_manifest_read(manifest, after, on_manifest, walk, err);
 }
 
+static int list_manifest(struct walk *walk, const char *manifest, struct error *err) {
+    struct error ignored = {0};
+    if (store_is_local(walk->folder) && !walk->listing->checks_only) {
+        (void)!store_open(walk->folder, /* writes= */ false, &walk->store, &ignored);
+    }
+    int result = read_manifest(walk, manifest, err);
+    store_free(walk->store);
+    return result;
+}
+
+static bool files_can_keep(const json_t *spec) {
+    return !tree_get(spec, "input.files.manifest") &&
+           strcmp(tree_text(spec, "input.files.order", "Name"), "Name") == 0;
+}
+
 static int files_list(const struct input_listing *listing, input_line *line, void *context,
                       struct error *err) {
     const char *manifest = tree_text(listing->spec, "input.files.manifest", NULL);
@@ -326,12 +373,12 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
                         .pattern = tree_text(listing->spec, "input.files.pattern", "*"),
                         .line = line,
                         .context = context};
-    buffer_init(&walk.text, INPUT_LINE_MAX);
+    buffer_init(&walk.text, INPUT_LINE_MAX + PRINT_BYTES);
     int result = -1;
     struct error cause = {0};
     output_name_init(&walk.names, listing->spec, NULL, listing->scratch);
     if (manifest) {
-        result = read_manifest(&walk, manifest, &cause);
+        result = list_manifest(&walk, manifest, &cause);
     } else if (store_open(walk.folder, /* writes= */ false, &walk.store, &cause) == 0) {
         walk.names.input = walk.store;
         result = walk_folder(&walk, &cause);
@@ -530,6 +577,7 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
 const struct input_kind files_input = {
     .name = "files",
     .item = files_item,
+    .can_keep = files_can_keep,
     .list = files_list,
     .reader_open = files_reader_open,
     .reader_next = files_reader_next,

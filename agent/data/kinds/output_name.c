@@ -19,7 +19,7 @@ static const char *const ours[] = {"summary.json",     "failed.jsonl",       "re
                                    "outputs.jsonl",    "result.intoto.jsonl"};
 
 /* The run's state exists before the input is listed. */
-static bool is_case_blind(struct store *output) {
+bool output_name_is_blind(struct store *output) {
     struct store_info info, other;
     struct error ignored = {0};
     return output && store_can(output).is_local &&
@@ -36,17 +36,21 @@ static size_t count_characters(const char *text) {
     return count;
 }
 
-void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
-                      struct store *output) {
+const char *output_name_added(const json_t *spec) {
     bool is_picture =
         !tree_get(spec, "scorer.command") &&
         strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0;
+    return is_picture ? "" : ".json";
+}
+
+void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
+                      struct store *output) {
     const char *path = tree_text(spec, "output.path", "");
     *names = (struct output_name){
         .is_used = strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0,
-        .added = is_picture ? "" : ".json",
+        .added = output_name_added(spec),
         .is_local = store_is_local(path),
-        .is_blind = is_case_blind(output),
+        .is_blind = output_name_is_blind(output),
         .folder_characters = count_characters(path),
         .input = input,
         .pattern = tree_text(spec, "input.files.pattern", "*"),

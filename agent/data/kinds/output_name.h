@@ -28,6 +28,10 @@ struct output_name {
 void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
                       struct store *output);
 void output_name_release(struct output_name *names);
+/* What the name of a result has behind its item's: "" or ".json". */
+const char *output_name_added(const json_t *spec);
+/* For this storage, names that differ only in case are one name. It must have .windlass/owner. */
+bool output_name_is_blind(struct store *output);
 
 /* 1: the output of this item, whose name is UTF-8, can be written; 0: ret_why says why not; -1: the
  * input's storage failed. Of items whose outputs collide, the first one to be asked for has the

@@ -82,7 +82,8 @@ static bool is_listed(const char *const *names, const char *variable) {
  * trainer are our programs, too, and read variables that their pods do not have. */
 static void begin(const struct launch_context *context, enum launch_role role,
                   struct launch_variables *variables) {
-    static const char *const trainers[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES",
+    static const char *const trainers[] = {"WINDLASS_SPEC",          "WINDLASS_RUN",
+                                           "WINDLASS_RESTART",       "WINDLASS_STORES",
                                            "WINDLASS_STORES_FOLDER", NULL};
     for (const char *const *one = context->pod_environment; one && *one; one++) {
         bool is_secret = role == LAUNCH_COMMAND && is_listed(context->secrets, *one);

@@ -386,12 +386,13 @@ static int list_packs(struct assembly *assembly, struct file_list *list, struct 
     return check_broken(assembly->journal, err);
 }
 
-int assemble_file_list(struct journal *journal, json_t **ret_list, struct error *err) {
+int assemble_file_list(struct journal *journal, const char *name, json_t **ret_list,
+                       struct error *err) {
     struct assembly assembly;
     struct file_list list = {0};
     struct output_lines_sum sum;
     begin(&assembly, journal);
-    int result = output_lines_begin(journal->output, OUTPUT_LINES_NAME, &list.writer, err);
+    int result = output_lines_begin(journal->output, name, &list.writer, err);
     if (result == 0) {
         result = list_packs(&assembly, &list, err);
     }
@@ -403,7 +404,7 @@ int assemble_file_list(struct journal *journal, json_t **ret_list, struct error 
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }
-    *ret_list = result_file_entry(OUTPUT_LINES_NAME, sum.size_bytes, sum.sha256);
+    *ret_list = result_file_entry(name, sum.size_bytes, sum.sha256);
     json_object_set_new(*ret_list, "files", json_integer(sum.count));
     json_object_set_new(*ret_list, "fileBytes", json_integer(sum.files_bytes));
     return 0;
@@ -443,8 +444,10 @@ static int join_parts(struct prepared_job *prepared, const struct job *job, stru
                : hash_outputs(prepared, job, outputs, err);
 }
 
-/* What result.json needs to know about the outputs. */
-static int begin_made(struct prepared_job *prepared, struct error *err) {
+int assemble_begin(struct prepared_job *prepared, struct error *err) {
+    if (journal_check_failures(&prepared->journal, err) < 0) {
+        return -1;
+    }
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);
     prepared->made_files = json_array();
@@ -456,19 +459,23 @@ int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
     struct journal *journal = &prepared->journal;
-    /* Missing results can still be scored again at this point. */
-    if (is_whole && (journal_check_failures(journal, err) < 0 || begin_made(prepared, err) < 0)) {
+    if (is_whole && assemble_begin(prepared, err) < 0) {
         return -1;
     }
     switch (prepared->form) {
     case SINK_PACKS:
         if (journal_publish(journal, err) < 0 ||
-            (is_whole && assemble_file_list(journal, &prepared->made_list, err) < 0)) {
+            (is_whole &&
+             assemble_file_list(journal, OUTPUT_LINES_NAME, &prepared->made_list, err) < 0)) {
             return -1;
         }
         add_output(outputs, job->output);
         return 0;
     case SINK_ROWS:
+        /* The rows of a rerun that has failed would replace those that it wanted to keep. */
+        if (journal->generation.keeps >= 0) {
+            return 0;
+        }
         if (assemble_rows(journal, rows, prepared->made_files, err) < 0) {
             return -1;
         }

@@ -7,7 +7,11 @@
 
 #include "agent/score/coordinator/prepared.h"
 
-/* is_whole: false for a failed job; rows and files are then made, but no video. outputs: receives
+/* For a job that succeeds and makes its outputs by the functions below: while missing results can
+ * still be scored again. INVALID as for assemble. */
+NODISCARD int assemble_begin(struct prepared_job *prepared, struct error *err);
+/* is_whole: false for a failed job; rows and files are then made, but no video. Not for reruns that
+ * succeed (outputs.h). outputs: receives
  * the spec paths; may be NULL. ret_parts: of a video, for journal_void_broken; the caller frees its
  * places with free. INVALID: results are missing; journal_void_broken voids these. */
 NODISCARD int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
@@ -17,6 +21,7 @@ NODISCARD int assemble(struct prepared_job *prepared, const struct job *job, boo
  * files (NULL: not wanted). */
 NODISCARD int assemble_rows(struct journal *journal, const char *name, json_t *files,
                             struct error *err);
-/* Writes OUTPUT/outputs.jsonl (output_lines.h) from the indices of the packs. *ret_list: its entry
- * with "files" and "fileBytes"; owned by the caller. */
-NODISCARD int assemble_file_list(struct journal *journal, json_t **ret_list, struct error *err);
+/* Writes a list of files (output_lines.h) from the indices of the packs. *ret_list: its entry with
+ * "files" and "fileBytes"; owned by the caller. */
+NODISCARD int assemble_file_list(struct journal *journal, const char *name, json_t **ret_list,
+                                 struct error *err);

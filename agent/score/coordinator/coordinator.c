@@ -6,6 +6,8 @@
 #include "agent/score/coordinator/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/outcome.h"
+#include "agent/score/coordinator/outputs.h"
+#include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/run_result.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
@@ -33,6 +35,7 @@ enum {
 struct coordinator {
     struct dispatcher dispatcher; /* must be first: the server's events pass its address */
     const struct job *job;
+    struct job own_job; /* `job` points to it: its mini-batch size may change (prepared.h) */
     struct prepared_job prepared;
     bool is_listed;
     json_t *outputs;
@@ -58,16 +61,16 @@ static const struct ledger *ledger_of(const struct coordinator *coordinator) {
 /* ---- background tasks ----------------------------------------------------------------------- */
 
 static int list_input(struct coordinator *coordinator, struct error *err) {
-    return prepared_open(coordinator->job, &coordinator->prepared, err);
+    return prepared_open(&coordinator->own_job, &coordinator->prepared, err);
 }
 
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
-    return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ true,
-                    &coordinator->parts, coordinator->outputs, err);
+    return outputs_make(&coordinator->prepared, coordinator->job, &coordinator->parts,
+                        coordinator->outputs, err);
 }
 
-static int compare_input(struct coordinator *coordinator, struct error *err) {
-    return prepared_compare(&coordinator->prepared, err);
+static int look_again(struct coordinator *coordinator, struct error *err) {
+    return rerun_look_again(&coordinator->prepared, coordinator->job, err);
 }
 
 /* For a failed job: writes the outputs that are usable. */
@@ -182,6 +185,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;
     }
+    rerun_follow(&coordinator->prepared, coordinator->job, &coordinator->dispatcher.progress);
     dispatcher_settle(dispatcher);
     if (dispatcher->failure.kind) {
         *err = dispatcher->failure;
@@ -217,6 +221,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     tell_lost(coordinator);
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
     struct run_progress *progress = &coordinator->dispatcher.progress;
+    rerun_follow(&coordinator->prepared, coordinator->job, progress);
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
               (long long)counts.items.total, coordinator->prepared.media->unit,
               (long long)counts.batches.total, (long long)counts.batches.done);
@@ -264,7 +269,6 @@ static int drain(struct coordinator *coordinator, struct error *err) {
                : store_all(coordinator, INT32_MAX, err);
 }
 
-/* Partial results are kept, in the place of the results. */
 static int give_up(struct coordinator *coordinator, const struct error *verdict,
                    struct error *err) {
     struct error rest = {0};
@@ -414,7 +418,8 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
                  "Cancelled; the results of %lld of %lld items are kept",
                  (long long)counts.items.done, (long long)counts.items.total);
     } else {
-        snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
+        snprintf(progress->message, sizeof progress->message, "%s",
+                 outcome->kind ? outcome->text : progress->rerun);
     }
     if (ledger && !coordinator->is_superseded && tell_in_full(coordinator, outcome, &untold) < 0 &&
         !outcome->kind) {
@@ -436,7 +441,6 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     summary_leave_message(words, is_verdict ? 0 : progress->kept);
 }
 
-/* Sends DONE to all workers. The termination message already has the outcome. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
@@ -459,7 +463,6 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
-/* Repeats the termination message of an earlier coordinator. */
 static void say_again(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
     summary_leave_message(words, /* kept= */ 0);
@@ -471,7 +474,7 @@ static json_t *recall_finished(const struct coordinator *coordinator) {
     int code = 1;
     AUTO(tree_freep)
     json_t *words = summary_read_message(coordinator->job, /* any_uid= */ true, &code);
-    bool is_finished = words && code == 0 && journal->is_ended && journal->has_succeeded &&
+    bool is_finished = words && code == 0 && generation_is_whole(&journal->generation) &&
                        ledger_is_committed(journal->ledger);
     return is_finished ? TAKE(words) : NULL;
 }
@@ -492,13 +495,9 @@ static int run(struct coordinator *coordinator, struct error *err) {
     coordinator->finished = recall_finished(coordinator);
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
-        coordinator->is_listed = false; /* a changed input must be corrected in the manifest */
-        return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
+        return say_finished(coordinator);
     }
-    if (!(journal_of(coordinator)->is_ended && journal_of(coordinator)->has_succeeded) &&
-        run_result_remove(coordinator->prepared.output, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
+    bool is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
@@ -508,8 +507,9 @@ static int run(struct coordinator *coordinator, struct error *err) {
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
         say_again(coordinator->job, coordinator->finished, "another coordinator has ended it");
+        return 0;
     }
-    return 0;
+    return is_foreign ? run_on_journal(coordinator, look_again, err) : 0;
 }
 
 /* After SIGTERM: stores what was accepted. */
@@ -535,8 +535,9 @@ int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
     AUTO(tree_freep) json_t *words = NULL;
-    struct coordinator coordinator = {.job = job,
-                                      .dispatcher = {.job = job},
+    struct coordinator coordinator = {.job = &coordinator.own_job,
+                                      .own_job = *job,
+                                      .dispatcher = {.job = &coordinator.own_job},
                                       .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),
                                       .started_wall_ms = clock_wall_ms()};

@@ -6,11 +6,16 @@
 #include "agent/score/log/record_resolver.h"
 #include "lib/time/clock.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_BYTES = 1 << 20 };
+enum { ROOM_BYTES = 1 << 20, STORED_MS = 5 };
+
+struct journal_range {
+    int64_t first, cells;
+};
 
 static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
 
@@ -46,9 +51,28 @@ static void remember_first(struct journal *journal, const struct commit_record *
     }
 }
 
+static int add(struct journal *journal, const struct commit_record *record, int worker,
+               struct error *err);
+
+/* A ledger without records. */
+static int renew_ledger(struct journal *journal, struct error *err) {
+    ledger_free(journal->ledger);
+    journal->ledger = ledger_new(&journal->ledger_options);
+    journal->earlier_failure = (struct journal_first_failure){0};
+    return journal->cells >= 0 ? ledger_extend(journal->ledger, journal->cells, journal->items,
+                                               /* is_last= */ true, err)
+                               : 0;
+}
+
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
     struct journal *journal = context;
+    if (generation_see(&journal->generation, head, record, err) < 0) {
+        return -1;
+    }
+    if (head->number < journal->skips_to) {
+        return 0;
+    }
     struct ledger_record entry = {.verdict = verdict_of(record->type),
                                   .first = record->first,
                                   .cells = record->cells,
@@ -58,13 +82,12 @@ static int restore(void *context, const struct commit_head *head,
     case COMMIT_VOID:
         ledger_void(journal->ledger, record->first, record->cells);
         break;
+    case COMMIT_BEGIN:
+        return renew_ledger(journal, err);
     case COMMIT_PUBLISHED:
         ledger_published(journal->ledger, record->first, record->cells);
         return 0;
-    case COMMIT_END:
-        journal->is_ended = true;
-        journal->has_succeeded = record->text && record->text_size == strlen(succeeded_text) &&
-                                 memcmp(record->text, succeeded_text, record->text_size) == 0;
+    case COMMIT_END: /* generation_see */
         return 0;
     case COMMIT_RETRY:
         ledger_retried(journal->ledger, &entry, is_own_try(journal, head, record));
@@ -81,34 +104,85 @@ static int restore(void *context, const struct commit_head *head,
         }
         break;
     }
-    journal->is_ended = false;
     return 0;
 }
 
-int journal_open(const struct journal_options *options, struct journal *journal,
+static int claim(struct journal *journal, const struct journal_options *options,
                  struct error *err) {
     const struct job *job = options->job;
-    *journal = (struct journal){.job = job, .output = options->output};
-    struct commit_identity identity = {.run = job->run, .uid = job->uid, .job = job->name};
-    journal->ledger = ledger_new(&options->ledger);
-    bool is_known = options->cells >= 0;
-    if ((is_known && ledger_extend(journal->ledger, options->cells, options->items,
-                                   /* is_last= */ true, err) < 0) ||
+    struct generation *generation = &journal->generation;
+    struct commit_identity identity = {.run = generation->home, .uid = job->uid, .job = job->name};
+    if (renew_ledger(journal, err) < 0 ||
         commit_open(options->output, &identity, restore, journal, &journal->log, err) < 0) {
-        journal_release(journal);
         return -1;
     }
     journal->epoch = commit_epoch(journal->log);
     if (journal->epoch > LEDGER_EPOCH_MAX) {
-        journal_release(journal);
         return error_set(err, ERROR_EXHAUSTED,
                          "spec.output.path: this run has more than %d commits: choose another "
                          "output",
                          LEDGER_EPOCH_MAX);
     }
+    if (generation->number > 0) {
+        commit_start_after(journal->log, generation->begun, generation->epoch);
+    }
     ledger_number_leases(journal->ledger, journal->epoch);
     journal->epoch_ns = clock_monotonic_ns();
     return 0;
+}
+
+int journal_open(const struct journal_options *options, struct journal *journal,
+                 struct error *err) {
+    const struct generation *known = options->generation;
+    *journal = (struct journal){.job = options->job,
+                                .output = options->output,
+                                .ledger_options = options->ledger,
+                                .cells = options->cells,
+                                .items = options->items,
+                                .skips_to = options->begins ? INT64_MAX
+                                            : known         ? known->begun
+                                                            : 0,
+                                .generation = {.keeps = -1, .whole = -1, .epoch = -1}};
+    snprintf(journal->generation.home, sizeof journal->generation.home, "%s",
+             known ? known->home : options->job->run);
+    memcpy(journal->generation.run, journal->generation.home, sizeof journal->generation.run);
+    if (claim(journal, options, err) < 0) {
+        journal_release(journal);
+        return -1;
+    }
+    return 0;
+}
+
+static void ignore(void *context UNUSED, const struct journal_entry *entry UNUSED) {
+}
+
+int journal_begin(struct journal *journal, const char *restart, int64_t keeps, struct error *err) {
+    struct generation *generation = &journal->generation;
+    AUTO(text_freep) char *text = generation_text(journal->job->run, restart, keeps);
+    struct commit_record record = {.type = COMMIT_BEGIN,
+                                   .first = generation->number + 1,
+                                   .text = text,
+                                   .text_size = strlen(text)};
+    struct commit_head head = {.uid = journal->job->uid,
+                               .job = journal->job->name,
+                               .number = commit_next(journal->log),
+                               .epoch = journal->epoch};
+    if (add(journal, &record, -1, err) < 0) {
+        return -1;
+    }
+    while (!journal_is_stored(journal)) { /* the log gives up if the store takes nothing */
+        if (journal_turn(journal, /* at_once= */ true, ignore, NULL, err) < 0) {
+            return -1;
+        }
+        poll(NULL, 0, STORED_MS);
+    }
+    commit_start_after(journal->log, head.number, head.epoch);
+    journal->skips_to = 0;
+    if (renew_ledger(journal, err) < 0) {
+        return -1;
+    }
+    ledger_number_leases(journal->ledger, journal->epoch);
+    return generation_see(generation, &head, &record, err);
 }
 
 void journal_release(struct journal *journal) {
@@ -140,7 +214,7 @@ static int add(struct journal *journal, const struct commit_record *record, int 
     if (commit_add(journal->log, record, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    journal->is_ended = journal->is_ended && record->type >= COMMIT_PUBLISHED;
+    journal->generation.is_ended = journal->generation.is_ended && record->type >= COMMIT_PUBLISHED;
     remember(journal, (struct journal_entry){.type = record->type,
                                              .first = record->first,
                                              .cells = record->cells,
@@ -230,7 +304,7 @@ int journal_published(struct journal *journal, int64_t first, int64_t cells, str
 }
 
 int journal_end(struct journal *journal, bool succeeded, struct error *err) {
-    if (journal->is_ended && journal->has_succeeded == succeeded) {
+    if (journal->generation.is_ended && journal->generation.has_succeeded == succeeded) {
         return 0;
     }
     struct ledger_counts total = ledger_counts(journal->ledger);
@@ -244,8 +318,8 @@ int journal_end(struct journal *journal, bool succeeded, struct error *err) {
     if (add(journal, &record, -1, err) < 0) {
         return -1;
     }
-    journal->is_ended = true;
-    journal->has_succeeded = succeeded;
+    journal->generation.is_ended = true;
+    journal->generation.has_succeeded = succeeded;
     return 0;
 }
 

@@ -7,9 +7,8 @@
  * A cell is the smallest range of the input that can be leased; first and cells are the number of a
  * range's first cell and the number of its cells (ledger.h).
  *
- * Run: what the spec computes, by its hash; several jobs, one after the other, may continue one
- * run. Job: the Kubernetes resource, by its uid; several coordinators, one after the other, may
- * serve it, each with an epoch of its own.
+ * Run, generation: generation.h. Job: the Kubernetes resource, by its uid; several coordinators,
+ * one after the other, may serve it, each with an epoch of its own.
  *
  * Use it from the coordinator's thread only. journal_parts, journal_publish and
  * journal_check_failures take long and may run in another thread; during the call no other thread
@@ -19,7 +18,7 @@
 #include "agent/data/parts/part.h"
 #include "agent/job.h"
 #include "agent/score/ledger/ledger.h"
-#include "agent/score/log/commit.h"
+#include "agent/score/log/generation.h"
 #include "agent/score/wire/message.h"
 
 /* A failure that ended all tries of a range: the range's first cell, the number of tries, the last
@@ -31,23 +30,24 @@ struct journal_first_failure {
 };
 
 struct journal {
-    const struct job *job;   /* borrowed */
-    struct store *output;    /* borrowed */
-    struct ledger *ledger;   /* owned */
-    struct commit_log *log;  /* owned */
+    const struct job *job;        /* borrowed */
+    struct store *output;         /* borrowed */
+    struct ledger *ledger;        /* owned */
+    struct generation generation; /* the log's last one */
+    struct commit_log *log;       /* owned */
     int64_t epoch, epoch_ns; /* of this coordinator; epoch_ns: when it began, monotonic clock */
     int64_t kept_count;      /* results and published files of this epoch that are stored */
-    bool is_ended;           /* the log's last record says that the run has ended, ... */
-    bool has_succeeded;      /* ... and how */
     struct journal_first_failure earlier_failure; /* under earlier coordinators of this job */
     /* Private to journal.c. */
+    struct ledger_options ledger_options;
+    int64_t cells, items;          /* of the options */
+    int64_t skips_to;              /* records of earlier commits are of earlier generations */
     struct journal_entry *pending; /* added and not stored yet: from pending_first, oldest first */
     size_t pending_first, pending_count, pending_room;
     int64_t stored_count;         /* records of this epoch that are stored */
     struct journal_range *broken; /* see journal_broken */
     size_t broken_count, broken_room;
 };
-
 /* A record, as journal_turn reports it. */
 struct journal_entry {
     enum commit_record_type type;
@@ -56,25 +56,25 @@ struct journal_entry {
     int64_t lease; /* of that worker */
 };
 
-struct journal_range {
-    int64_t first, cells;
-};
-
 struct journal_options {
     const struct job *job;
     struct store *output;
+    const struct generation *generation; /* as generation_scan found it; NULL: the first of a run */
+    bool begins;                         /* journal_begin follows: earlier records do not matter */
     struct ledger_options ledger;
     int64_t cells, items; /* of the whole input; cells < 0: unknown yet, see ledger_extend */
 };
 
-/* Claims the run (commit_open) and reads all its records into a new ledger. The options' pointers
- * are borrowed; end with journal_release. CONFLICT: another run owns the output; INVALID: a record
- * does not fit the input, or a commit is damaged, missing, or not of this run; UNSUPPORTED: a
- * commit of another release; EXHAUSTED: the run has too many commits; else the store's error.
- * Blocks while it reads; a store that does not answer for 5 minutes is an error (commit.h). */
+/* Claims the run and reads its records into a new ledger. The options' pointers are borrowed; end
+ * with journal_release. Errors as commit_open, and INVALID: a record does not fit the input;
+ * EXHAUSTED: the run has too many commits. Blocks, 5 minutes if the store does not answer. */
 NODISCARD int journal_open(const struct journal_options *options, struct journal *journal,
                            struct error *err);
 void journal_release(struct journal *journal);
+/* Begins a generation: the ledger starts again, and earlier records do not count. Waits until the
+ * record is stored; no other record may have been added before. Errors as journal_turn. */
+NODISCARD int journal_begin(struct journal *journal, const char *restart, int64_t keeps,
+                            struct error *err);
 
 /* ---- adding records ------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/prepared.h"
 
+#include "agent/score/coordinator/rerun.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
 #include "agent/store/path.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 
 enum {
-    OWNER_BYTES_MAX = 16 << 10,
     LEASES_AHEAD = 1024,
     BLOCKS_MAX = 256, /* maximum of a lease */
     LIST_STEP_MS = 5,
@@ -85,20 +85,17 @@ static int try_apart(const struct job *job, const struct media *media, const cha
     return try_replaced(job, media, field, output, folder, err);
 }
 
-/* Locks the run's folder, unless the output is another run's, which the commit log reports. */
+/* Locks the folder of the output's log. */
 static int try_lock(const struct job *job, struct prepared_job *prepared, struct error *err) {
-    AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, job->run);
-    AUTO(tree_freep) json_t *owner = NULL;
-    AUTO(buffer_release) struct buffer text;
-    struct error ignored = {0};
-    buffer_init(&text, OWNER_BYTES_MAX);
-    if (store_get(prepared->output, ".windlass/owner", &text, NULL, &ignored) == 0 &&
-        tree_parse(text.data ? text.data : "", text.size, OWNER_BYTES_MAX, &owner, &ignored) == 0 &&
-        strcmp(tree_text(owner, "run", job->run), job->run) != 0) {
+    struct generation generation;
+    if (!store_can(prepared->output).is_local) {
         return 0;
     }
-    if (!store_can(prepared->output).is_local ||
-        path_lock(folder, job->uid, &prepared->lock_fd, err) == 0) {
+    if (generation_find_home(prepared->output, job->run, &generation, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, generation.home);
+    if (path_lock(folder, job->uid, &prepared->lock_fd, err) == 0) {
         return 0;
     }
     if (err->kind == ERROR_BUSY) {
@@ -125,12 +122,18 @@ static int try_output(const struct job *job, struct prepared_job *prepared, stru
 }
 
 /* Reads the commits, and claims the run. */
-static int try_run(const struct job *job, struct prepared_job *prepared, const struct trial *trial,
-                   struct error *err) {
+static int try_run(struct job *job, struct prepared_job *prepared, const struct trial *trial,
+                   const json_t *run, struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
+    if (rerun_decide(prepared, job, run, err) < 0) {
+        return -1;
+    }
+    prepared->cell_items = is_batch ? 1 : job->batch_items;
     struct journal_options options = {
         .job = job,
         .output = prepared->output,
+        .generation = &prepared->known,
+        .begins = prepared->begins,
         .cells = prepared->media->lines
                      ? -1
                      : (prepared->items + job->batch_items - 1) / job->batch_items,
@@ -146,19 +149,7 @@ static int try_run(const struct job *job, struct prepared_job *prepared, const s
                    .batch_errors_max = job->batch_errors_max,
                    .batch_errors_percent = job->batch_errors_percent},
     };
-    AUTO(tree_freep)
-    json_t *run = run_file_make(prepared->media, prepared->listing, prepared->files);
-    if (run_file_check(prepared->output, job->run, run, err) < 0) {
-        return -1;
-    }
-    if (journal_open(&options, &prepared->journal, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    if (is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
-        /* Blocks of a table become lines for programs, whose length is limited. */
-        ledger_limit(prepared->journal.ledger, BLOCKS_MAX);
-    }
-    return run_file_store(prepared->output, job->run, run, err);
+    return rerun_open(prepared, job, &options, run, err);
 }
 
 static int try_scorer(const struct job *job, struct prepared_job *prepared, struct trial *trial,
@@ -263,17 +254,23 @@ int prepared_extend(struct prepared_job *prepared, struct error *err) {
 
 /* Opens the list of lines, and waits for the first of them. */
 static int open_list(const struct job *job, struct prepared_job *prepared, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
     AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->journal.epoch);
+    AUTO(text_freep)
+    char *folder = generation_name(generation->home, generation->number, "list", "");
     struct list_options options = {.output = prepared->output,
-                                   .run = job->run,
+                                   .run = generation->home,
+                                   .folder = folder,
                                    .scratch = epoch,
                                    .spec = job->spec,
                                    .kind = prepared->media->lines};
-    if (!prepared->media->lines) {
-        return 0;
-    }
-    if (list_open(&options, &prepared->list, err) < 0) {
+    if (rerun_find_base(prepared, job, &options.base, err) < 0 ||
+        list_open(&options, &prepared->list, err) < 0) {
         return -1;
+    }
+    if (prepared->media->lines->is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
+        /* Blocks of a table become lines for programs, whose length is limited. */
+        ledger_limit(prepared->journal.ledger, BLOCKS_MAX);
     }
     while (prepared->items == 0) {
         if (prepared_extend(prepared, err) < 0) {
@@ -285,6 +282,31 @@ static int open_list(const struct job *job, struct prepared_job *prepared, struc
         poll(NULL, 0, LIST_STEP_MS);
     }
     return 0;
+}
+
+/* The input's list, if the kind has one; of a finished run it is compared with the input. */
+static int try_list(struct job *job, struct prepared_job *prepared, const json_t *run,
+                    struct error *err) {
+    bool begins = false;
+    if (!prepared->media->lines) {
+        return 0;
+    }
+    if (open_list(job, prepared, err) < 0) {
+        return -1;
+    }
+    if (!rerun_was_finished(prepared, job) || !list_is_complete(prepared->list)) {
+        return 0;
+    }
+    if (rerun_look(prepared, job, run, &begins, err) < 0) {
+        return -1;
+    }
+    if (!begins) {
+        return 0;
+    }
+    list_free(TAKE(prepared->list));
+    item_names_free(TAKE(prepared->names));
+    prepared->items = 0;
+    return open_list(job, prepared, err);
 }
 
 int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cells, char **ret_work,
@@ -333,31 +355,13 @@ int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t 
                             (long long)item);
 }
 
-int prepared_compare(struct prepared_job *prepared, struct error *err) {
-    bool is_same = true;
-    int64_t lines = 0;
-    if (!prepared->list || list_compare(prepared->list, &is_same, &lines, err) < 0 || is_same) {
-        return err->kind ? -1 : 0;
-    }
-    const char *unit = prepared->media->lines->is_batch ? "mini-batches" : "items";
-    if (lines == prepared->items) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.input.%s: %lld %s, but not those with which this run began: choose "
-                         "another output",
-                         prepared->media->name, (long long)lines, unit);
-    }
-    return error_set(err, ERROR_INVALID,
-                     "spec.input.%s: %lld %s when this run began, %lld now: choose another output",
-                     prepared->media->name, (long long)prepared->items, unit, (long long)lines);
-}
-
 int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 65],
                          struct error *err) {
     if (prepared->list) {
         return list_digest(prepared->list, ret_sha256, err);
     }
     AUTO(tree_freep)
-    json_t *run = run_file_make(prepared->media, prepared->listing, prepared->files);
+    json_t *run = run_file_make(NULL, prepared->media, prepared->listing, prepared->files);
     snprintf(ret_sha256, 65, "%s", tree_text(run, "input", ""));
     return 0;
 }
@@ -376,16 +380,18 @@ static int try_key(const struct job *job, struct prepared_job *prepared, struct 
                : 0;
 }
 
-static int prepare(const struct job *job, struct prepared_job *prepared, struct error *err) {
+static int prepare(struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};
-    return try_key(job, prepared, err) < 0 || try_input(job, prepared, err) < 0 ||
-                   try_scorer(job, prepared, &trial, err) < 0 ||
-                   try_output(job, prepared, err) < 0 || try_run(job, prepared, &trial, err) < 0
-               ? -1
-               : open_list(job, prepared, err);
+    if (try_key(job, prepared, err) < 0 || try_input(job, prepared, err) < 0 ||
+        try_scorer(job, prepared, &trial, err) < 0 || try_output(job, prepared, err) < 0) {
+        return -1;
+    }
+    AUTO(tree_freep)
+    json_t *run = run_file_make(job->spec, prepared->media, prepared->listing, prepared->files);
+    return try_run(job, prepared, &trial, run, err) < 0 ? -1 : try_list(job, prepared, run, err);
 }
 
-int prepared_open(const struct job *job, struct prepared_job *ret_prepared, struct error *err) {
+int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err) {
     struct prepared_job prepared = {.lock_fd = -1,
                                     .summary_spec = x_printf("%s/summary.json", job->output)};
     if (prepare(job, &prepared, err) < 0) {
@@ -408,6 +414,8 @@ void prepared_release(struct prepared_job *prepared) {
     tree_freep(&prepared->files);
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);
+    kept_bits_release(&prepared->base_bits);
+    free(TAKE(prepared->base_folder));
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);
     prepared->lock_fd = -1;

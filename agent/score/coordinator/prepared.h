@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "agent/data/input/kept_bits.h"
 #include "agent/data/input/list.h"
 #include "agent/data/input/sink.h"
 #include "agent/score/coordinator/journal.h"
@@ -28,12 +29,20 @@ struct prepared_job {
     json_t *made_list;  /* of outputs.jsonl; NULL: the mode has no such list */
     char input_sha256[65];
     struct signature_key *key; /* of spec.signingKey; NULL: results are not signed */
+    /* For rerun.c: the output's history before the claim, whether a generation begins, and of the
+     * generation whose results are kept: which items have one, its list, and where they are. */
+    struct generation known;
+    bool begins;
+    struct kept_bits base_bits;
+    char *base_folder;
+    struct list_base base;
+    const char *added; /* to an item's name by its result's, see output_name.h */
 };
 
-/* Fails with one line that names the spec's field. BUSY: an equal job is writing to the output;
- * CONFLICT: the output holds another RUN's results. */
-NODISCARD int prepared_open(const struct job *job, struct prepared_job *ret_prepared,
-                            struct error *err);
+/* Fails with one line that names the spec's field. BUSY: another job is writing to the output;
+ * INVALID: also if the output holds results of another spec, or of an input that has changed. The
+ * job's mini-batch size may become that of the run that it continues. */
+NODISCARD int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err);
 void prepared_release(struct prepared_job *prepared);
 
 /* Adds the cells to the ledger that were listed since the last call. */
@@ -47,9 +56,8 @@ NODISCARD int prepared_work(struct prepared_job *prepared, int64_t first, int64_
  * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared_job *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
-/* SHA-256 of what the run has listed: the lines of all pages (input.h), which have the items' names
- * and, where the kind knows them, change tokens; of a film its description. Blocks. */
+/* SHA-256 of what the run has listed: the lines of all pages (input.h), kept ones included, which
+ * have the items' names and, where the kind knows them, fingerprints; of a film its description.
+ * Blocks. */
 NODISCARD int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 65],
                                    struct error *err);
-/* For a finished run that is started again: lists the input once more. INVALID: it has changed. */
-NODISCARD int prepared_compare(struct prepared_job *prepared, struct error *err);

@@ -95,6 +95,17 @@ static json_t *count_json(const struct ledger_count *count) {
                      (json_int_t)count->retried);
 }
 
+static json_t *items_json(const struct run_progress *progress, const struct ledger_count *count) {
+    struct ledger_count all = *count;
+    all.total += progress->items_kept;
+    all.done += progress->items_kept;
+    json_t *tree = count_json(&all);
+    if (progress->items_kept > 0) {
+        json_object_set_new(tree, "kept", json_integer(progress->items_kept));
+    }
+    return tree;
+}
+
 void run_progress_lose(struct run_progress *progress, const json_t *lost) {
     size_t i;
     const json_t *row;
@@ -120,7 +131,7 @@ json_t *run_progress_json(const struct run_progress *progress, const struct ledg
     json_object_set_new(tree, "state", json_string(run_progress_state_name(progress->state)));
     json_object_set_new(tree, "message", json_string(progress->message));
     json_object_set_new(tree, "miniBatches", count_json(&counts->batches));
-    json_object_set_new(tree, "items", count_json(&counts->items));
+    json_object_set_new(tree, "items", items_json(progress, &counts->items));
     json_object_set_new(tree, "workers", json_integer(counts->workers));
     json_object_set_new(tree, "itemsPerSecond", json_string(rate_text));
     int64_t left = counts->items.total - counts->items.done - counts->items.failed;

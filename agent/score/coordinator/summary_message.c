@@ -20,6 +20,10 @@ static bool copy_count(const json_t *tree, const char *field, json_t *words) {
         }
         json_object_set(count, numbers[i], number);
     }
+    json_t *kept = json_object_get(from, "kept");
+    if (json_is_integer(kept)) {
+        json_object_set(count, "kept", kept);
+    }
     return true;
 }
 

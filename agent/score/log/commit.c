@@ -31,6 +31,7 @@ struct commit_log {
     char *nonce; /* distinguishes our objects from another coordinator's */
     int64_t patience_ms, absent_ms;
     int64_t epoch;
+    int64_t from, from_epoch; /* where replays start, and the epoch that is valid there; 0, -1 */
     /* only for the caller's thread */
     struct commit_writer current;
     int64_t current_ms; /* time of the first turn with these records; -1: none */
@@ -292,14 +293,20 @@ static int claim(struct commit_log *log, const struct commit_reader *reader, str
     return store_object(log, name, text, size, &there, err);
 }
 
+/* Reads on to the end. *must_exist: a listing showed commits from reader->next on. */
+static int read_on(struct commit_log *log, struct commit_reader *reader, bool *must_exist,
+                   struct error *err) {
+    int read = 0;
+    while ((read = commit_reader_step(reader, *must_exist, err)) > 0) {
+        *must_exist = false;
+    }
+    return read < 0 ? -1 : is_behind(log, reader->next, must_exist, err);
+}
+
 static int read_and_claim(struct commit_log *log, struct commit_reader *reader, struct error *err) {
     bool must_exist = false;
     for (int i = 0; i < CLAIM_TRIES_MAX; i++) {
-        int read = 0;
-        while ((read = commit_reader_step(reader, must_exist, err)) > 0) {
-            must_exist = false;
-        }
-        if (read < 0 || is_behind(log, reader->next, &must_exist, err) < 0) {
+        if (read_on(log, reader, &must_exist, err) < 0) {
             return -1;
         }
         if (must_exist) {
@@ -342,6 +349,7 @@ static struct commit_log *log_new(struct store *output, const struct commit_iden
     log->patience_ms = identity->patience_ms ? identity->patience_ms : PATIENCE_MS;
     log->absent_ms = identity->absent_ms ? identity->absent_ms : ABSENT_MS;
     log->current_ms = -1;
+    log->from_epoch = -1;
     commit_writer_init(&log->current);
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->changed, NULL);
@@ -380,6 +388,25 @@ int commit_open(struct store *output, const struct commit_identity *identity, co
     }
     *ret_log = log;
     return 0;
+}
+
+int commit_scan(struct store *output, const struct commit_identity *identity, commit_each *each,
+                void *context, struct error *err) {
+    if (check_identity(identity, err) < 0) {
+        return -1;
+    }
+    struct commit_log *log = log_new(output, identity);
+    AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    bool must_exist = false;
+    int result = 0;
+    do {
+        result = read_on(log, &reader, &must_exist, err);
+    } while (result == 0 && must_exist);
+    if (result == 0) {
+        result = commit_reader_finish(&reader, err);
+    }
+    commit_free(log);
+    return result;
 }
 
 void commit_free(struct commit_log *log) {
@@ -470,12 +497,24 @@ bool commit_is_full(struct commit_log *log) {
            (waiting == WAITING_MAX && log->current.lines.size >= DUE_BYTES);
 }
 
+void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch) {
+    log->from = number + 1;
+    log->from_epoch = epoch;
+}
+
+int64_t commit_next(struct commit_log *log) {
+    pthread_mutex_lock(&log->lock);
+    int64_t next = log->next;
+    pthread_mutex_unlock(&log->lock);
+    return next;
+}
+
 int commit_replay(struct commit_log *log, commit_each *each, void *context, struct error *err) {
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
-    pthread_mutex_lock(&log->lock);
-    int64_t end = log->next;
-    pthread_mutex_unlock(&log->lock);
+    int64_t end = commit_next(log);
     reader.end = end;
+    reader.next = log->from;
+    reader.epoch = log->from_epoch;
     while (reader.next < end) {
         if (commit_reader_step(&reader, /* must_exist= */ true, err) < 0) {
             return -1;

@@ -26,6 +26,10 @@ struct commit_log;
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
                           struct error *err);
+/* Passes all records of an output, as commit_open does, without claiming anything: for a look at
+ * what is there. identity: run, uid and job as for commit_open. */
+NODISCARD int commit_scan(struct store *output, const struct commit_identity *identity,
+                          commit_each *each, void *context, struct error *err);
 /* Drops records that are added but not stored yet, as if this process had died. NULL is fine. Waits
  * for a call of the store that is in progress. */
 void commit_free(struct commit_log *log);
@@ -46,6 +50,10 @@ NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
 /* True: the store is slower than the workers: grant no leases until it is false. */
 bool commit_is_full(struct commit_log *log);
 
+/* The last BEGIN record is alone in the commit `number`, which has this epoch: commit_replay starts
+ * after it. Without this call it starts at the first commit. */
+void commit_start_after(struct commit_log *log, int64_t number, int64_t epoch);
+int64_t commit_next(struct commit_log *log); /* the number of the next commit */
 /* Passes all stored records from the start to `each`, including those added to this log; holds two
  * objects at a time. Any thread. */
 NODISCARD int commit_replay(struct commit_log *log, commit_each *each, void *context,

@@ -10,7 +10,7 @@
 
 enum { VERSION = 2, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
-static const char letters[] = "dpfvber";                               /* by type */
+static const char letters[] = "dpfvberg";                              /* by type */
 static const char *const fault_names[] = {"error", "timeout", "lost"}; /* "error" is the default and
                                                                           not written */
 

@@ -24,6 +24,7 @@ enum commit_record_type {
     COMMIT_END,       /* the run has ended */
     COMMIT_RETRY, /* a try that failed and is repeated. It changes no cell; reports and the number
                      of tries that a cell has used are counted from it */
+    COMMIT_BEGIN, /* a generation begins (generation.h): earlier records are about other results */
 };
 enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST /* the worker */ };
 /* Where a result is: nowhere (SummaryOnly), in the object of its try, or in the record itself. */
@@ -33,7 +34,7 @@ enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
  * which fields the record has; the others are 0. All but END have first and cells. DONE, PARTIAL,
  * FAILED and RETRY come from a lease and have the fields of a try (commit_is_try). VOID also has a
  * text. END has cells, items and failed of the whole job, and as its text whether it succeeded.
- * Texts are UTF-8. */
+ * BEGIN has the generation's number as `first`, and a text. Texts are UTF-8. */
 struct commit_record {
     enum commit_record_type type;
     int64_t first, cells, items, failed;

@@ -2,6 +2,7 @@
 #include "agent/score/log/run_file.h"
 
 #include "lib/digest.h"
+#include "lib/text/tree_changes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 
 enum { RUN_BYTES_MAX = 1 << 20, RUN_FORMAT = 2 };
 
-static char *name_of(const char *run_name) {
-    return x_printf(".windlass/%s/run.json", run_name);
+static char *name_of(const char *home, int64_t number) {
+    return generation_name(home, number, "run", ".json");
 }
 
 /* ---- what this run would begin with ---------------------------------------------------------- */
@@ -25,9 +26,24 @@ static void add_input(json_t *run, const struct media *media, const struct listi
     json_object_set_new(run, "input", json_string(hex));
 }
 
-json_t *run_file_make(const struct media *media, const struct listing *listing,
+/* Fields of the scorer that change no result. */
+static json_t *scorer_of(const json_t *spec) {
+    json_t *scorer = json_deep_copy(json_object_get(spec, "scorer"));
+    json_t *command = json_object_get(scorer, "command");
+    json_object_del(command, "processesPerWorker");
+    json_object_del(command, "initTimeoutSeconds");
+    return scorer;
+}
+
+json_t *run_file_make(const json_t *spec, const struct media *media, const struct listing *listing,
                       const json_t *files) {
-    json_t *run = json_pack("{s:i,s:O}", "windlass", RUN_FORMAT, "files", files);
+    static const char *const sizes[] = {"miniBatchSize", "miniBatchBytes"};
+    json_t *run = json_pack("{s:i,s:O?,s:{s:O?,s:o?,s:O?},s:{}}", "windlass", RUN_FORMAT, "files",
+                            files, "spec", "input", json_object_get(spec, "input"), "scorer",
+                            scorer_of(spec), "output", json_object_get(spec, "output"), "size");
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        json_object_set(json_object_get(run, "size"), sizes[i], json_object_get(spec, sizes[i]));
+    }
     if (!media->lines) {
         add_input(run, media, listing);
     }
@@ -71,52 +87,69 @@ void run_file_describe_change(const json_t *then, const json_t *now, const char 
              *after ? after : "none", *before ? before : "none");
 }
 
-static int compare(struct store *output, const char *name, const json_t *then, const json_t *now,
-                   struct error *err) {
-    const char *path = store_path(output);
-    int64_t format = tree_integer(then, "windlass", 0);
-    if (format != RUN_FORMAT) {
-        return error_set(err, ERROR_INVALID,
-                         "%s/%s was written by another release (its format is %lld, this one's "
-                         "%d): choose another output",
-                         path, name, (long long)format, RUN_FORMAT);
+/* ---- all changes ---------------------------------------------------------------------------- */
+
+static void compare_file(struct tree_changes *changes, const char *field, const json_t *then,
+                         const json_t *now) {
+    const char *before = digest_of(then, field), *after = digest_of(now, field);
+    if (strcmp(before, after) != 0) {
+        AUTO(text_freep)
+        char *change = x_printf("spec.%.100s: the file's SHA-256 was %.12s, is %.12s", field,
+                                *before ? before : "none", *after ? after : "none");
+        tree_changes_add(changes, change);
     }
-    const json_t *files_then = json_object_get(then, "files");
-    const json_t *files_now = json_object_get(now, "files");
-    const char *field = run_file_find_change(files_then, files_now);
-    if (field) {
-        char change[RUN_FILE_CHANGE_BYTES];
-        run_file_describe_change(files_then, files_now, field, change);
-        return error_set(err, ERROR_INVALID,
-                         "spec.%s is not the file that this run began with (%s; %s/%s): choose "
-                         "another output",
-                         field, change, path, name);
-    }
-    if (has_changed(then, now, "items") || has_changed(then, now, "input")) {
-        long long before = tree_integer(then, "items", 0), after = tree_integer(now, "items", 0);
-        if (before == after) {
-            return error_set(err, ERROR_INVALID,
-                             "spec.input: %lld items, but not those with which this run began "
-                             "(%s/%s): choose another output",
-                             after, path, name);
-        }
-        return error_set(err, ERROR_INVALID,
-                         "spec.input: %lld items when this run began, %lld now (%s/%s): choose "
-                         "another output",
-                         before, after, path, name);
-    }
-    return 0;
 }
 
-int run_file_check(struct store *output, const char *run_name, const json_t *run,
-                   struct error *err) {
-    AUTO(text_freep) char *name = name_of(run_name);
+/* Of an input without lines. */
+static void compare_input(struct tree_changes *changes, const json_t *then, const json_t *now) {
+    long long before = tree_integer(then, "items", 0), after = tree_integer(now, "items", 0);
+    if (!has_changed(then, now, "items") && !has_changed(then, now, "input")) {
+        return;
+    }
+    AUTO(text_freep)
+    char *change = before == after
+                       ? x_printf("spec.input: %lld items, but not those of then", after)
+                       : x_printf("spec.input: %lld items then, %lld now", before, after);
+    tree_changes_add(changes, change);
+}
+
+int run_file_changes(const json_t *then, const json_t *now,
+                     char text[static RUN_FILE_CHANGES_BYTES]) {
+    struct tree_changes changes;
+    const json_t *files_then = json_object_get(then, "files");
+    const json_t *files_now = json_object_get(now, "files");
+    const json_t *spec_then = json_object_get(then, "spec");
+    const char *field;
+    const json_t *ignored;
+    tree_changes_init(&changes, text, RUN_FILE_CHANGES_BYTES);
+    if (spec_then) { /* earlier releases did not store it; RUN has the same fields */
+        tree_changes_compare(&changes, "spec", spec_then, json_object_get(now, "spec"));
+    }
+    json_object_foreach((json_t *)files_then, field, ignored) {
+        compare_file(&changes, field, files_then, files_now);
+    }
+    json_object_foreach((json_t *)files_now, field, ignored) {
+        if (!json_object_get(files_then, field) && !text_starts(field, RUN_FILE_CODE)) {
+            compare_file(&changes, field, files_then, files_now);
+        }
+    }
+    compare_input(&changes, then, now);
+    tree_changes_finish(&changes);
+    return changes.count;
+}
+
+/* ---- the stored file ------------------------------------------------------------------------ */
+
+int run_file_read(struct store *output, const char *home, int64_t number, json_t **ret_run,
+                  struct error *err) {
+    AUTO(text_freep) char *name = name_of(home, number);
     AUTO(tree_freep) json_t *then = NULL;
     AUTO(buffer_release) struct buffer text;
     struct error cause = {0};
     buffer_init(&text, RUN_BYTES_MAX);
     if (store_get(output, name, &text, NULL, &cause) < 0) {
         if (cause.kind == ERROR_NOT_FOUND) {
+            *ret_run = NULL;
             return 0;
         }
         *err = cause;
@@ -125,13 +158,23 @@ int run_file_check(struct store *output, const char *run_name, const json_t *run
     if (tree_parse(text.data ? text.data : "", text.size, RUN_BYTES_MAX, &then, err) < 0) {
         return error_context(err, "spec.output.path: %s/%s", store_path(output), name);
     }
-    return compare(output, name, then, run, err);
+    int64_t format = tree_integer(then, "windlass", 0);
+    if (format != RUN_FORMAT) {
+        return error_set(err, ERROR_INVALID,
+                         "%s/%s was written by another release (its format is %lld, this one's "
+                         "%d): choose another output",
+                         store_path(output), name, (long long)format, RUN_FORMAT);
+    }
+    *ret_run = TAKE(then);
+    return 0;
 }
 
-int run_file_store(struct store *output, const char *run_name, const json_t *run,
+int run_file_store(struct store *output, const char *home, int64_t number, const json_t *run,
                    struct error *err) {
-    AUTO(text_freep) char *name = name_of(run_name);
+    AUTO(text_freep) char *name = name_of(home, number);
     AUTO(text_freep) char *text = json_dumps(run, JSON_COMPACT);
+    AUTO(tree_freep) json_t *then = NULL;
+    char changes[RUN_FILE_CHANGES_BYTES];
     struct error cause = {0};
     if (store_put(output, name, text, strlen(text), STORE_CREATE, &cause) == 0) {
         return 0;
@@ -140,5 +183,10 @@ int run_file_store(struct store *output, const char *run_name, const json_t *run
         *err = cause;
         return error_context(err, "spec.output.path");
     }
-    return run_file_check(output, run_name, run, err);
+    if (run_file_read(output, home, number, &then, err) < 0) {
+        return -1;
+    }
+    return then && run_file_changes(then, run, changes) > 0
+               ? error_set(err, ERROR_INVALID, "%s/%s: %s", store_path(output), name, changes)
+               : 0;
 }

@@ -27,7 +27,7 @@ static void keep_run(json_t *kept, const json_t *run) {
 }
 
 static json_t *keep_job(const json_t *job) {
-    static const char *const annotations[] = {ANNOTATION_RUN, NULL};
+    static const char *const annotations[] = {ANNOTATION_RUN, ANNOTATION_RESTART, NULL};
     json_t *kept = job_transform(job, annotations);
     if (job_is_settled(job) && series_is_run(job)) {
         keep_run(kept, job);

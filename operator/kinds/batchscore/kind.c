@@ -4,7 +4,6 @@
 #include "operator/kinds/batchscore/local_run.h"
 #include "operator/kinds/batchscore/pods.h"
 #include "operator/kinds/batchscore/reconcile.h"
-#include "operator/kinds/batchscore/restart.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/spec.h"
@@ -44,7 +43,6 @@ const struct kind_row batchscore_row = {
             .fit_gpus = batchscore_fit_gpus,
             .is_series = series_is,
             .take_one_run = batchscore_take_one_run,
-            .restart = restart_forget,
             .print_success = batchscore_print_success,
         },
 };

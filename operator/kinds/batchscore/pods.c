@@ -106,6 +106,7 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     pod_add_origin(environment, &spec->job,
                    json_pack("{s:s, s:s}", "coordinator", spec->job.image, "worker",
                              tree_text(spec->command, "image", spec->job.image)));
+    pod_add_restart(environment, &spec->job);
     const json_t *resources = spec->coordinator.resources;
     json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
                             container(spec, "coordinate", environment,

@@ -21,6 +21,10 @@ static void copy_counters(json_t *status, const json_t *progress, const char *na
         int64_t count = tree_integer(from, counters[i], 0);
         json_object_set_new(to, counters[i], json_integer(MAX(count, 0)));
     }
+    json_t *kept = json_object_get(from, "kept");
+    if (json_is_integer(kept) && json_integer_value(kept) > 0) {
+        json_object_set(to, "kept", kept);
+    }
     json_object_set_new(status, name, to);
 }
 

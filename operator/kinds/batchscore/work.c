@@ -105,7 +105,7 @@ static bool is_named(const struct batchscore_spec *spec, const struct volume *vo
 
 void batchscore_work_run(const struct batchscore_spec *spec, const json_t *folders,
                          char ret_run[static 17]) {
-    static const char *const copied[] = {"input", "output", "miniBatchSize", "miniBatchBytes"};
+    static const char *const copied[] = {"input", "output"};
     AUTO(tree_freep) json_t *scorer = json_deep_copy(json_object_get(spec->work, "scorer"));
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");

@@ -2,12 +2,13 @@
 #include "operator/kinds/disttrain/cache_transform.h"
 
 #include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/owned.h"
 
 #include <string.h>
 
 /* Keeps the fields of a finished trial by which its Sweep judges and ranks it. */
 static json_t *keep_trial(const json_t *trial) {
-    static const char *const annotations[] = {ANNOTATION_TRIAL, NULL};
+    static const char *const annotations[] = {ANNOTATION_TRIAL, ANNOTATION_RESTART, NULL};
     static const char *const more[] = {"objective", "startTime", NULL};
     json_t *kept = job_transform(trial, annotations);
     if (job_is_settled(trial) && tree_get(kept, "metadata.annotations")) {

@@ -35,6 +35,7 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     if (!spec->command) { /* a trainer, whose files are known */
         pod_add_origin(environment, &spec->job, json_pack("{s:s}", "agent", spec->job.image));
     }
+    pod_add_restart(environment, &spec->job);
     add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
     add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
     if (restarts->objective && json_object_get(spec->job.json, "metrics")) {

@@ -18,6 +18,8 @@
  * the count does not restart when the old pods are deleted (by the cluster's garbage collection of
  * ended pods, for example). */
 #define ANNOTATION_DEATHS "windlass.dev/deaths"
+/* On a job, by its owner: a text. An output that was begun under another one is made anew. */
+#define ANNOTATION_RESTART "windlass.dev/restart"
 /* On a pod that waits for the next run of a series: the spec that it was made from. */
 #define ANNOTATION_WATCH "windlass.dev/watch"
 /* On the Service. */

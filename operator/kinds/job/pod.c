@@ -50,6 +50,14 @@ static char *escape_dollars(const char *text) {
     return escaped;
 }
 
+void pod_add_restart(json_t *environment, const struct job_spec *spec) {
+    const char *text = owned_annotation(spec->object, ANNOTATION_RESTART);
+    if (text && *text) {
+        AUTO(text_freep) char *escaped = escape_dollars(text);
+        pod_add_value(environment, "WINDLASS_RESTART", escaped);
+    }
+}
+
 void pod_add_tree(json_t *environment, const char *name, const json_t *tree) {
     AUTO(text_freep) char *text = tree_canonical(tree);
     AUTO(text_freep) char *escaped = escape_dollars(text);

@@ -20,6 +20,8 @@ void pod_add_origin(json_t *environment, const struct job_spec *spec, json_t *im
 void pod_add_field(json_t *environment, const char *name, const char *path);
 /* The environment of every pod (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB,
  * _RUN, _SPEC (work), _WORKER and _STORES. */
+/* WINDLASS_RESTART, if the job has the annotation. */
+void pod_add_restart(json_t *environment, const struct job_spec *spec);
 json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name);
 /* "10.96.3.4:8443", "[fd00::4]:8443". */
 char *pod_authority(const char *address, int64_t port);

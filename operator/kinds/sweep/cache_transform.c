@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/cache_transform.h"
 
+#include "operator/kinds/job/owned.h"
+
 #include <string.h>
 
 json_t *sweep_transform(const json_t *object) {
-    static const char *const annotations[] = {NULL};
+    static const char *const annotations[] = {ANNOTATION_RESTART, NULL};
     if (strcmp(tree_text(object, "kind", ""), "Pod") == 0) {
         return job_transform_owned(object);
     }

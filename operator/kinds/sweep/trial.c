@@ -55,7 +55,9 @@ json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *trai
     json_t *said = json_pack("{s:I, s:O}", "index", (json_int_t)index, "values", values);
     AUTO(text_freep) char *annotation = tree_canonical(said);
     json_t *metadata = owned_metadata(spec->object, name, ROLE_TRIAL);
-    json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_TRIAL, annotation));
+    json_object_set_new(metadata, "annotations",
+                        json_pack("{s:s, s:s*}", ANNOTATION_TRIAL, annotation, ANNOTATION_RESTART,
+                                  owned_annotation(spec->object, ANNOTATION_RESTART)));
     return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", schema_api_version(train), "kind",
                      schema_kind(train), "metadata", metadata, "spec", made);
 }

@@ -107,14 +107,15 @@ static void test_an_input_is_listed_once(void) {
     check_lines(list, 999, 2, 1); /* over the end of the first page */
     check_lines(list, 250000, 1, 1);
     check_lines(list, 5, 0, 1);
-    bool is_same = false;
+    struct list_comparison comparison = {0};
+    static const struct list_base no_results = {0};
     int64_t lines = 0;
-    CHECK_OK(list_compare(list, &is_same, &lines, &err), &err);
-    CHECK(is_same);
+    CHECK_OK(list_compare(list, &no_results, &comparison, &err), &err);
+    CHECK(comparison.is_same);
     json_object_set_new(spec, "count", json_integer(250000));
-    CHECK_OK(list_compare(list, &is_same, &lines, &err), &err);
-    CHECK(!is_same);
-    CHECK_INT(lines, 250000);
+    CHECK_OK(list_compare(list, &no_results, &comparison, &err), &err);
+    CHECK(!comparison.is_same);
+    CHECK_INT(comparison.now, 250000);
     list_free(list);
     /* Another coordinator: nothing is listed again (the input to list does not exist). */
     json_object_set_new(spec, "count", json_integer(7));
@@ -196,7 +197,7 @@ static void test_pages_that_are_not_ours_are_refused(void) {
     struct list_writer writer;
     list_writer_init(&writer);
     struct error err = {0};
-    CHECK_INT(list_writer_add(&writer, "\"a\"", 3, "a", &err), 1);
+    CHECK_INT(list_writer_add(&writer, "\"a\"", 3, LIST_PLAIN, "a", &err), 1);
     size_t size = 0;
     static const struct {
         const char *run;
@@ -249,12 +250,14 @@ static void test_lines_that_no_page_may_hold_are_refused(void) {
                 {"1", 1, "\xff"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        CHECK_INT(list_writer_add(&writer, rows[i].line, rows[i].size, rows[i].mark, &err), -1);
+        CHECK_INT(
+            list_writer_add(&writer, rows[i].line, rows[i].size, LIST_PLAIN, rows[i].mark, &err),
+            -1);
         CHECK_INT(err.kind, ERROR_INVALID);
     }
     struct error err = {0};
     int added = 0;
-    while (list_writer_add(&writer, large, INPUT_LINE_MAX, NULL, &err) == 1) {
+    while (list_writer_add(&writer, large, INPUT_LINE_MAX, LIST_PLAIN, NULL, &err) == 1) {
         added++;
     }
     CHECK_INT(added, LIST_PAGE_TEXT_MAX / (INPUT_LINE_MAX + 1));

@@ -28,7 +28,8 @@ static void put_at(const char *name, int64_t seconds) {
 /* Lines joined by spaces; and the mark of one line. */
 struct told {
     char *lines;
-    int64_t count, stop; /* stop: after this many lines */
+    int64_t count, stop;     /* stop: after this many lines */
+    int64_t prints, unknown; /* lines with a fingerprint; with an empty one */
     char mark[4096];
 };
 
@@ -38,8 +39,11 @@ static int on_line(void *context, const char *line, size_t size, const char *mar
     if (told->count == told->stop) {
         return error_set(err, ERROR_CANCELLED, "stopped");
     }
+    const char *tab = memchr(line, '\t', size); /* behind it is the fingerprint */
+    told->unknown += tab && tab + 1 == line + size;
+    told->prints += tab != NULL;
     char *more = x_printf("%s%s%.*s", told->lines ? told->lines : "", told->lines ? " " : "",
-                          (int)size, line);
+                          (int)(tab ? tab - line : (long)size), line);
     free(told->lines);
     told->lines = more;
     told->count++;

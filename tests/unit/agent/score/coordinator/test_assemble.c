@@ -256,7 +256,7 @@ static void test_files_are_listed_in_the_inputs_order(void) {
         add_pack(&journal, output, order[i]);
     }
     store_all(&journal);
-    CHECK_OK(assemble_file_list(&journal, &list, &err), &err);
+    CHECK_OK(assemble_file_list(&journal, "outputs.jsonl", &list, &err), &err);
     CHECK_OK(output_lines_read(output, OUTPUT_LINES_NAME, check_line, &cell, &sum, &err), &err);
     CHECK_INT(cell, CELLS);
     CHECK_INT(tree_integer(list, "files", 0), CELLS);
@@ -266,7 +266,7 @@ static void test_files_are_listed_in_the_inputs_order(void) {
     CHECK_OK(store_remove(output, OUTPUT_LINES_NAME, &err), &err);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
     tree_freep(&list);
-    CHECK_INT(assemble_file_list(&journal, &list, &err), -1);
+    CHECK_INT(assemble_file_list(&journal, "outputs.jsonl", &list, &err), -1);
     CHECK_INT(journal.broken_count, (CELLS + 2) / 3);
     struct store_info info;
     error_clear(&err);

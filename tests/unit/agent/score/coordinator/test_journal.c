@@ -124,7 +124,7 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
 
     open_journal(output, &journal);
     CHECK_INT(done(&journal), 2);
-    CHECK(journal.epoch > 0 && !journal.is_ended);
+    CHECK(journal.epoch > 0 && !journal.generation.is_ended);
     worker = join(&journal);
     while (done(&journal) < CELLS) {
         score(&journal, output, worker, NULL);
@@ -140,7 +140,8 @@ static void test_what_is_stored_is_found_and_nothing_else(void) {
     journal_release(&journal);
 
     open_journal(output, &journal);
-    CHECK(journal.is_ended && journal.has_succeeded && ledger_is_committed(journal.ledger));
+    CHECK(journal.generation.is_ended && journal.generation.has_succeeded &&
+          ledger_is_committed(journal.ledger));
     CHECK_OK(journal_end(&journal, true, &err), &err); /* exists already */
     CHECK(journal_is_stored(&journal));
     CHECK_INT(ledger_counts(journal.ledger).items.done, ITEMS);
@@ -168,7 +169,7 @@ static void test_what_is_broken_is_made_again(void) {
     CHECK_OK(journal_void_broken(&journal, NULL, &broken, &err), &err);
     CHECK_INT(broken, 3);
     CHECK_INT(done(&journal), 3);
-    CHECK(!journal.is_ended);
+    CHECK(!journal.generation.is_ended);
     store_all(&journal);
     journal_release(&journal);
     open_journal(output, &journal); /* the next coordinator knows it, too */
@@ -206,7 +207,8 @@ static void test_failures_are_the_jobs_own(void) {
     store_all(&journal);
     journal_release(&journal);
     open_journal(output, &journal);
-    CHECK(ledger_is_committed(journal.ledger) && journal.is_ended && !journal.has_succeeded);
+    CHECK(ledger_is_committed(journal.ledger) && journal.generation.is_ended &&
+          !journal.generation.has_succeeded);
     CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
     struct journal_first_failure first = journal_find_first_failure(&journal);
     CHECK_STR(first.cause, "it is bad");
@@ -222,7 +224,7 @@ static void test_failures_are_the_jobs_own(void) {
     worker = join(&journal);
     score(&journal, output, worker, NULL);
     store_all(&journal);
-    CHECK(ledger_is_committed(journal.ledger) && !journal.is_ended);
+    CHECK(ledger_is_committed(journal.ledger) && !journal.generation.is_ended);
     journal_release(&journal);
     job.uid = "uid-1"; /* a DONE of any job remains valid */
     open_journal(output, &journal);

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A run belongs to the files that it began with. */
+/* A generation belongs to what it began with. */
 #include "agent/score/log/run_file.h"
 
 #include "agent/data/input/input.h"
 #include "tests/unit/agent/data/tries.h"
 
-/* Another network or other labels under the old names end a run that began with others. */
-static void test_files_that_have_changed_are_refused_by_name(void) {
+static const struct input_kind by_lines = {0}; /* nothing to list */
+static const struct media media = {.lines = &by_lines};
+
+/* Another network, or other labels, under the old names. */
+static void test_changed_files_are_named(void) {
     static const char *const fields[] = {"scorer.onnx.path", "scorer.onnx.postprocess.labels"};
-    AUTO(store_freep) struct store *output = open_output("out/run_file");
-    struct error err = {0};
-    static const struct input_kind kind = {0}; /* by lines: nothing to list */
-    static const struct media media = {.lines = &kind};
+    char text[RUN_FILE_CHANGES_BYTES];
     AUTO(tree_freep) json_t *files = json_pack("{s:s,s:s}", fields[0], "aa", fields[1], "bb");
-    AUTO(tree_freep) json_t *run = run_file_make(&media, NULL, files);
-    CHECK_OK(run_file_check(output, RUN, run, &err), &err); /* there is none yet */
-    CHECK_OK(run_file_store(output, RUN, run, &err), &err);
-    CHECK_OK(run_file_store(output, RUN, run, &err), &err);
-    CHECK_OK(run_file_check(output, RUN, run, &err), &err);
+    AUTO(tree_freep) json_t *spec = json_pack("{s:{}}", "scorer");
+    AUTO(tree_freep) json_t *run = run_file_make(spec, &media, NULL, files);
+    CHECK_INT(run_file_changes(run, run, text), 0);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         for (int is_gone = 0; is_gone < 2; is_gone++) {
             AUTO(tree_freep) json_t *others = json_deep_copy(files);
@@ -26,24 +24,60 @@ static void test_files_that_have_changed_are_refused_by_name(void) {
             } else {
                 json_object_set_new(others, fields[i], json_string("cc"));
             }
-            AUTO(tree_freep) json_t *other = run_file_make(&media, NULL, others);
-            for (int way = 0; way < 2; way++) {
-                err = (struct error){0};
-                CHECK_INT(way ? run_file_store(output, RUN, other, &err)
-                              : run_file_check(output, RUN, other, &err),
-                          -1);
-                CHECK_INT(err.kind, ERROR_INVALID);
-                AUTO(text_freep)
-                char *says = x_printf("spec.%s is not the file that this run began with (SHA-256 "
-                                      "%s, the run began with %s;",
-                                      fields[i], is_gone ? "none" : "cc", i ? "bb" : "aa");
-                CHECK_STR(strncmp(err.text, says, strlen(says)) == 0 ? says : err.text, says);
-            }
+            AUTO(tree_freep) json_t *other = run_file_make(spec, &media, NULL, others);
+            AUTO(text_freep)
+            char *says = x_printf("spec.%s: the file's SHA-256 was %s, is %s", fields[i],
+                                  i ? "bb" : "aa", is_gone ? "none" : "cc");
+            CHECK_INT(run_file_changes(run, other, text), 1);
+            CHECK_STR(text, says);
+            CHECK_INT(run_file_changes(other, run, text), 1);
         }
     }
 }
 
-/* A file that appears is a change, too, and so is a run of another release. */
+/* The size of a mini-batch changes no result, and neither do a program's processes; what a release
+ * did not store does not count. */
+static void test_changed_fields_are_named(void) {
+    char text[RUN_FILE_CHANGES_BYTES];
+    AUTO(tree_freep) json_t *files = json_object();
+    AUTO(tree_freep)
+    json_t *then = json_pack("{s:{s:{s:s}}, s:{s:{s:i}}, s:{s:s,s:s}, s:i}", "input", "files",
+                             "path", "data/in", "scorer", "command", "processesPerWorker", 1,
+                             "output", "path", "data/out", "mode", "PerFile", "miniBatchSize", 8);
+    AUTO(tree_freep) json_t *now = json_deep_copy(then);
+    json_object_set_new(tree_get(now, "scorer.command"), "processesPerWorker", json_integer(2));
+    json_object_set_new(now, "miniBatchSize", json_integer(16));
+    AUTO(tree_freep) json_t *before = run_file_make(then, &media, NULL, files);
+    AUTO(tree_freep) json_t *same = run_file_make(now, &media, NULL, files);
+    CHECK_INT(run_file_changes(before, same, text), 0);
+    CHECK_INT(tree_integer(same, "size.miniBatchSize", 0), 16);
+    json_object_set_new(tree_get(now, "output"), "mode", json_string("AppendRow"));
+    json_object_set_new(tree_get(now, "input.files"), "order", json_string("Modified"));
+    AUTO(tree_freep) json_t *other = run_file_make(now, &media, NULL, files);
+    CHECK_INT(run_file_changes(before, other, text), 2);
+    CHECK_STR(text, "spec.input.files.order: was absent, is \"Modified\"; spec.output.mode: was "
+                    "\"PerFile\", is \"AppendRow\"");
+    json_object_del(before, "spec");
+    CHECK_INT(run_file_changes(before, other, text), 0);
+}
+
+/* However many changes there are, the text has room, and says how many it leaves out. */
+static void test_many_changes_are_counted(void) {
+    char text[RUN_FILE_CHANGES_BYTES];
+    AUTO(tree_freep) json_t *files = json_object();
+    AUTO(tree_freep) json_t *spec = json_object();
+    for (int i = 0; i < 100; i++) {
+        AUTO(text_freep) char *name = x_printf("scorer.model%d", i);
+        json_object_set_new(files, name, json_string("0123456789abcdef"));
+    }
+    AUTO(tree_freep) json_t *none = json_object();
+    AUTO(tree_freep) json_t *then = run_file_make(spec, &media, NULL, files);
+    AUTO(tree_freep) json_t *now = run_file_make(spec, &media, NULL, none);
+    CHECK_INT(run_file_changes(then, now, text), 100);
+    CHECK(strlen(text) < sizeof text && strstr(text, " more"));
+}
+
+/* A file that appears is a change, too. */
 static void test_changes_are_found_from_both_sides(void) {
     AUTO(tree_freep) json_t *none = json_object();
     AUTO(tree_freep) json_t *one = json_pack("{s:s}", "scorer.onnx.path", "aa");
@@ -51,23 +85,43 @@ static void test_changes_are_found_from_both_sides(void) {
     CHECK(!run_file_find_change(one, one));
     CHECK_STR(run_file_find_change(none, one), "scorer.onnx.path");
     CHECK_STR(run_file_find_change(one, NULL), "scorer.onnx.path");
-    AUTO(tree_freep) json_t *code = json_pack("{s:s}", RUN_FILE_CODE "code/a.py", "aa");
-    AUTO(tree_freep) json_t *edited = json_pack("{s:s}", RUN_FILE_CODE "code/a.py", "bb");
-    CHECK(!run_file_find_change(none, code)); /* it was added, or the run is an earlier release's */
-    CHECK_STR(run_file_find_change(code, none), RUN_FILE_CODE "code/a.py");
-    CHECK_STR(run_file_find_change(code, edited), RUN_FILE_CODE "code/a.py");
+}
+
+/* One per generation; the first one stays. */
+static void test_what_is_stored_stays(void) {
     struct error err = {0};
-    AUTO(store_freep) struct store *output = open_output("out/older");
+    AUTO(store_freep) struct store *output = open_output("out/run_file");
+    AUTO(tree_freep) json_t *files = json_pack("{s:s}", "scorer.onnx.path", "aa");
+    AUTO(tree_freep) json_t *others = json_pack("{s:s}", "scorer.onnx.path", "bb");
+    AUTO(tree_freep) json_t *spec = json_object();
+    AUTO(tree_freep) json_t *run = run_file_make(spec, &media, NULL, files);
+    AUTO(tree_freep) json_t *other = run_file_make(spec, &media, NULL, others);
+    AUTO(tree_freep) json_t *none = NULL;
+    AUTO(tree_freep) json_t *read = NULL;
+    CHECK_OK(run_file_read(output, RUN, 0, &none, &err), &err);
+    CHECK(!none);
+    CHECK_OK(run_file_store(output, RUN, 0, run, &err), &err);
+    CHECK_OK(run_file_store(output, RUN, 0, run, &err), &err);
+    CHECK_INT(run_file_store(output, RUN, 0, other, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "SHA-256 was aa, is bb"));
+    error_clear(&err);
+    CHECK_OK(run_file_store(output, RUN, 1, other, &err), &err);
+    CHECK_OK(run_file_read(output, RUN, 1, &read, &err), &err);
+    CHECK_STR(tree_text(json_object_get(read, "files"), "scorer.onnx.path", ""), "");
     AUTO(tree_freep) json_t *older = json_pack("{s:i,s:s}", "windlass", 1, "model", "aa");
-    AUTO(tree_freep) json_t *run = json_pack("{s:i,s:O}", "windlass", 2, "files", one);
-    CHECK_OK(run_file_store(output, RUN, older, &err), &err);
-    CHECK_INT(run_file_check(output, RUN, run, &err), -1);
+    CHECK_OK(run_file_store(output, RUN, 2, older, &err), &err);
+    AUTO(tree_freep) json_t *unread = NULL;
+    CHECK_INT(run_file_read(output, RUN, 2, &unread, &err), -1);
     CHECK(strstr(err.text, "was written by another release (its format is 1, this one's 2)"));
 }
 
 int main(void) {
     fixtures_start("run_file");
-    TEST(test_files_that_have_changed_are_refused_by_name);
+    TEST(test_changed_files_are_named);
+    TEST(test_changed_fields_are_named);
+    TEST(test_many_changes_are_counted);
     TEST(test_changes_are_found_from_both_sides);
+    TEST(test_what_is_stored_stays);
     return TEST_END();
 }

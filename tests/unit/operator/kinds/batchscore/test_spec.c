@@ -87,8 +87,8 @@ static void check_run(const char *manifest, const struct change *rows, size_t co
 static void test_run(void) {
     static const struct change rows[] = {
         {"spec", "miniBatchSize", "\"10\"", false},
-        {"spec", "miniBatchSize", "11", true},
-        {"spec", "miniBatchSize", "\"auto\"", true},
+        {"spec", "miniBatchSize", "11", false},
+        {"spec", "miniBatchSize", "\"auto\"", false},
         {"spec.retry", "maxTries", "9", false},
         {"spec", "errorThreshold", "9", false},
         {"spec", "logs", "{\"path\": \"data/logs\"}", false},
@@ -121,7 +121,7 @@ static void test_run_of_a_command(void) {
         {"spec.scorer.command.arguments", "threshold", "0.6", true},
         {"spec", "miniBatchSize", "\"1024KB\"", false},
         {"spec", "miniBatchSize", "null", false}, /* 1MB */
-        {"spec", "miniBatchSize", "\"2MB\"", true},
+        {"spec", "miniBatchSize", "\"2MB\"", false},
         {"spec.output", "appendRowFileName", "\"rows.txt\"", false},
         {"spec.output", "appendRowFileName", "\"other.txt\"", true},
         {"spec.stores[0]", "secretName", "\"other\"", false},

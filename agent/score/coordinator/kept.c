@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/kept.h"
+
+#include "agent/result/output_lines.h"
+#include "agent/score/log/failures.h"
+#include "agent/score/log/record_resolver.h"
+#include "lib/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FORMAT = 1,
+    HEAD_MAX = 256,
+    MADE_BYTES_MAX = 1 << 20,
+};
+#define ITEMS_MAX ((int64_t)1 << 31) /* bits in one object of the store */
+
+/* ---- which items have a result ------------------------------------------------------------- */
+
+struct collecting {
+    struct prepared_job *prepared;
+    const struct job *job;
+    struct record_resolver *resolver;
+    struct kept_bits bits;
+    int64_t first; /* the item at which the current record begins */
+};
+
+static int see_first(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct collecting *collecting = context;
+    return journal_counts(&collecting->prepared->journal, head, record)
+               ? record_resolver_add(collecting->resolver, record, err)
+               : 0;
+}
+
+static int clear_failed(void *context, int64_t index, const char *cause UNUSED, size_t size UNUSED,
+                        struct error *err UNUSED) {
+    struct collecting *collecting = context;
+    kept_bits_set(&collecting->bits, collecting->first + index, false);
+    return 0;
+}
+
+/* Of the second reading. */
+static int see_again(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct collecting *collecting = context;
+    struct prepared_job *prepared = collecting->prepared;
+    bool has_results = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
+    if (!journal_counts(&prepared->journal, head, record) ||
+        record_resolver_next(collecting->resolver, record) == 0 || !has_results) {
+        return 0;
+    }
+    int64_t size = prepared->cell_items;
+    collecting->first = record->first * size;
+    for (int64_t i = 0; i < record->cells * size; i++) {
+        kept_bits_set(&collecting->bits, collecting->first + i, true);
+    }
+    return record->type == COMMIT_PARTIAL ? failures_read(prepared->output, collecting->job->run,
+                                                          record, clear_failed, collecting, err)
+                                          : 0;
+}
+
+int kept_collect(struct prepared_job *prepared, const struct job *job, struct kept_bits *ret_bits,
+                 struct error *err) {
+    struct journal *journal = &prepared->journal;
+    struct collecting collecting = {
+        .prepared = prepared,
+        .job = job,
+        .resolver = record_resolver_new(ledger_cells(journal->ledger)),
+        .bits = {.bits = x_calloc((size_t)prepared->items / 8 + 1, 1), .count = prepared->items}};
+    int result = commit_replay(journal->log, see_first, &collecting, err) < 0
+                     ? -1
+                     : commit_replay(journal->log, see_again, &collecting, err);
+    record_resolver_free(collecting.resolver);
+    if (result < 0) {
+        free(collecting.bits.bits);
+        return -1;
+    }
+    *ret_bits = collecting.bits;
+    return 0;
+}
+
+int kept_store_bits(struct store *output, const struct generation *generation,
+                    const struct kept_bits *bits, struct error *err) {
+    AUTO(text_freep)
+    char *name = generation_name(generation->home, generation->number, "done", "");
+    size_t bytes = (size_t)(bits->count + 7) / 8, head_size = 0;
+    AUTO(text_freep)
+    char *text = x_printf("{\"windlass\":%d,\"items\":%lld,\"crc\":\"%08x\"}\n", FORMAT,
+                          (long long)bits->count, digest_crc32c(0, bits->bits, bytes));
+    head_size = strlen(text);
+    text = x_realloc(text, head_size + bytes + 1);
+    memcpy(text + head_size, bits->bits, bytes);
+    return store_put(output, name, text, head_size + bytes, STORE_REPLACE, err);
+}
+
+int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits, struct error *err) {
+    AUTO(tree_freep) json_t *head = NULL;
+    const char *end = memchr(text, '\n', MIN(size, (size_t)HEAD_MAX));
+    size_t head_size = end ? (size_t)(end - text) + 1 : 0;
+    if (!end || tree_parse(text, head_size, HEAD_MAX, &head, err) < 0 ||
+        tree_integer(head, "windlass", 0) != FORMAT) {
+        error_clear(err);
+        return error_set(err, ERROR_INVALID, "has no head of format %d", FORMAT);
+    }
+    int64_t count = tree_integer(head, "items", -1);
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", digest_crc32c(0, text + head_size, size - head_size));
+    if (count < 0 || count > ITEMS_MAX || (size_t)(count + 7) / 8 != size - head_size ||
+        strcmp(tree_text(head, "crc", ""), crc) != 0) {
+        return error_set(err, ERROR_INVALID, "is torn");
+    }
+    *ret_bits = (struct kept_bits){.bits = x_malloc(size - head_size + 1), .count = count};
+    memcpy(ret_bits->bits, text + head_size, size - head_size);
+    return 0;
+}
+
+int kept_load_bits(struct store *output, const char *home, int64_t number,
+                   struct kept_bits *ret_bits, struct error *err) {
+    AUTO(text_freep) char *name = generation_name(home, number, "done", "");
+    AUTO(buffer_release) struct buffer text;
+    struct error cause = {0};
+    buffer_init(&text, (size_t)(ITEMS_MAX / 8) + HEAD_MAX);
+    if (store_get(output, name, &text, NULL, &cause) < 0) {
+        *ret_bits = (struct kept_bits){0};
+        *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
+        return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+    }
+    return kept_parse_bits(text.data ? text.data : "", text.size, ret_bits, err) < 0
+               ? error_context(err, "%s/%s", store_path(output), name)
+               : 0;
+}
+
+/* ---- what was made -------------------------------------------------------------------------- */
+
+int kept_store_made(struct store *output, const struct generation *generation,
+                    const json_t *outputs, const json_t *lines, struct error *err) {
+    AUTO(text_freep)
+    char *name = generation_name(generation->home, generation->number, "made", "");
+    AUTO(tree_freep)
+    json_t *tree =
+        json_pack("{s:i,s:O,s:O*}", "windlass", FORMAT, "outputs", outputs, "lines", lines);
+    AUTO(text_freep) char *text = json_dumps(tree, JSON_COMPACT);
+    return store_put(output, name, text, strlen(text), STORE_REPLACE, err);
+}
+
+int kept_load_made(struct store *output, const char *home, int64_t number, json_t **ret_outputs,
+                   json_t **ret_lines, struct error *err) {
+    AUTO(text_freep) char *name = generation_name(home, number, "made", "");
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *tree = NULL;
+    struct error cause = {0};
+    buffer_init(&text, MADE_BYTES_MAX);
+    *ret_outputs = *ret_lines = NULL;
+    if (store_get(output, name, &text, NULL, &cause) < 0) {
+        *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
+        return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+    }
+    if (tree_parse(text.data ? text.data : "", text.size, MADE_BYTES_MAX, &tree, err) < 0) {
+        return error_context(err, "%s/%s", store_path(output), name);
+    }
+    json_t *outputs = json_object_get(tree, "outputs"), *lines = json_object_get(tree, "lines");
+    *ret_outputs = json_is_array(outputs) ? json_incref(outputs) : json_array();
+    *ret_lines = json_is_object(lines) ? json_incref(lines) : NULL;
+    return 0;
+}
+
+int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                  struct error *err) {
+    const char *name = tree_text(lines, "name", "");
+    struct store_info info;
+    struct error cause = {0};
+    int64_t size = 0;
+    char hex[65];
+    *ret_is_there = false;
+    if (store_stat(output, name, &info, &cause) < 0 ||
+        (info.size_bytes == tree_integer(lines, "bytes", -1) &&
+         output_lines_hash(output, name, &size, hex, &cause) < 0)) {
+        *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
+        return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+    }
+    *ret_is_there = info.size_bytes == tree_integer(lines, "bytes", -1) &&
+                    strcmp(hex, tree_text(lines, "sha256", "")) == 0;
+    return 0;
+}

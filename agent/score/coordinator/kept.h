@@ -1,0 +1,35 @@
+/* kept.h: what a generation (generation.h) leaves for the next one, which keeps its results: which
+ * items have a result, and what the file was that has a line for each of them. For files with
+ * fingerprints (input.h, can_keep).
+ *
+ *   HOME/done-N   {"windlass":1,"items":1000,"crc":"d0b31f42"} newline, then one bit per item that
+ *                 was scored, in the order of the list, the lowest bit first: it has a result; the
+ *                 CRC-32C is of these bits
+ *   HOME/made-N   {"windlass":1,"outputs":["data/out/rows.txt"],"lines":{"name","bytes","sha256"}}
+ *                 lines: rows.txt or outputs.jsonl. Written before that file gets its name, so that
+ *                 the file that is there can be compared with it */
+#pragma once
+
+#include "agent/score/coordinator/prepared.h"
+
+/* Reads from the commits which items have a result; owned by the caller. Like journal_parts. */
+NODISCARD int kept_collect(struct prepared_job *prepared, const struct job *job,
+                           struct kept_bits *ret_bits, struct error *err);
+NODISCARD int kept_store_bits(struct store *output, const struct generation *generation,
+                              const struct kept_bits *bits, struct error *err);
+/* Of generation `number`. Without such an object no item has a result. INVALID: it is torn. */
+NODISCARD int kept_load_bits(struct store *output, const char *home, int64_t number,
+                             struct kept_bits *ret_bits, struct error *err);
+/* Parses the object's content; for kept_load_bits, and for its fuzzer. */
+NODISCARD int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits,
+                              struct error *err);
+
+/* lines: result_file_entry (result_file.h) of the file with lines; NULL: there is none. */
+NODISCARD int kept_store_made(struct store *output, const struct generation *generation,
+                              const json_t *outputs, const json_t *lines, struct error *err);
+/* Both owned; NULL: there is no such object. */
+NODISCARD int kept_load_made(struct store *output, const char *home, int64_t number,
+                             json_t **ret_outputs, json_t **ret_lines, struct error *err);
+/* Whether that file is in the output, unchanged: reads it. */
+NODISCARD int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                            struct error *err);

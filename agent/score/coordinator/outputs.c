@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/outputs.h"
+
+#include "agent/result/output_lines.h"
+#include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/kept_lines.h"
+#include "agent/score/coordinator/stale.h"
+#include "lib/file.h"
+
+#include <stdlib.h>
+
+/* Its lines are items, so which of them have a result can be stored. */
+static bool has_items(const struct prepared_job *prepared) {
+    return prepared->list && !prepared->media->lines->is_batch;
+}
+
+/* ---- of a rerun ----------------------------------------------------------------------------- */
+
+/* The lines of this generation, as an object of that name. */
+static int make_fresh(struct prepared_job *prepared, const char *fresh, struct error *err) {
+    AUTO(tree_freep) json_t *list = NULL;
+    return prepared->form == SINK_PACKS
+               ? assemble_file_list(&prepared->journal, fresh, &list, err)
+               : assemble_rows(&prepared->journal, fresh, /* files= */ NULL, err);
+}
+
+static int merge_lines(struct prepared_job *prepared, struct kept_lines *lines, json_t **ret_entry,
+                       struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(text_freep)
+    char *fresh = generation_name(generation->home, generation->number, "lines", "");
+    lines->fresh = fresh;
+    if (kept_lines_find(prepared, ret_entry, err) < 0 || *ret_entry) {
+        return *ret_entry ? 0 : -1;
+    }
+    return make_fresh(prepared, fresh, err) < 0 ||
+                   kept_lines_write(prepared, lines, ret_entry, err) < 0
+               ? -1
+               : store_remove(prepared->output, fresh, err);
+}
+
+static int pass_by(void *context UNUSED, const struct output_line *line UNUSED,
+                   struct error *err UNUSED) {
+    return 0;
+}
+
+/* The sums of all files, for result.json. */
+static int add_sums(struct prepared_job *prepared, json_t *entry, struct error *err) {
+    struct output_lines_sum sum;
+    if (output_lines_read(prepared->output, OUTPUT_LINES_NAME, pass_by, NULL, &sum, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    json_object_set_new(entry, "files", json_integer(sum.count));
+    json_object_set_new(entry, "fileBytes", json_integer(sum.files_bytes));
+    prepared->made_list = json_incref(entry);
+    return 0;
+}
+
+static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
+                         const struct kept_bits *bits, json_t *outputs, struct error *err) {
+    bool are_files = prepared->form == SINK_PACKS;
+    const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+    AUTO(text_freep) char *path = are_files ? x_strdup(job->output) : file_join(job->output, rows);
+    AUTO(tree_freep) json_t *entry = NULL;
+    struct kept_lines lines = {
+        .name = are_files ? OUTPUT_LINES_NAME : rows, .bits = bits, .outputs = outputs};
+    if (assemble_begin(prepared, err) < 0 || prepared->form == SINK_NOTHING) {
+        return err->kind ? -1 : 0;
+    }
+    json_array_append_new(outputs, json_string(path));
+    if ((are_files && journal_publish(&prepared->journal, err) < 0) ||
+        merge_lines(prepared, &lines, &entry, err) < 0) {
+        return -1;
+    }
+    if (are_files) {
+        return add_sums(prepared, entry, err);
+    }
+    json_array_append(prepared->made_files, entry);
+    return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static int make(struct prepared_job *prepared, const struct job *job, const struct kept_bits *bits,
+                struct parts *ret_parts, json_t *outputs, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    if (generation->keeps >= 0) {
+        return make_of_rerun(prepared, job, bits, outputs, err);
+    }
+    if (assemble(prepared, job, /* is_whole= */ true, ret_parts, outputs, err) < 0) {
+        return -1;
+    }
+    const json_t *lines = prepared->form == SINK_PACKS  ? prepared->made_list
+                          : prepared->form == SINK_ROWS ? json_array_get(prepared->made_files, 0)
+                                                        : NULL;
+    return kept_store_made(prepared->output, generation, outputs, lines, err);
+}
+
+int outputs_make(struct prepared_job *prepared, const struct job *job, struct parts *ret_parts,
+                 json_t *outputs, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(kept_bits_release) struct kept_bits bits = {0};
+    bool are_files = prepared->form == SINK_PACKS && has_items(prepared);
+    json_array_clear(outputs);
+    if ((has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
+        make(prepared, job, &bits, ret_parts, outputs, err) < 0) {
+        return -1;
+    }
+    if (has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err);
+}

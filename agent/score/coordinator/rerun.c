@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/rerun.h"
+
+#include "agent/data/kinds/output_name.h"
+#include "agent/score/coordinator/kept.h"
+#include "agent/score/coordinator/stale.h"
+#include "agent/score/log/run_file.h"
+#include "lib/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANEW_HINT "rerun with --restart (annotation windlass.dev/restart), or choose another output"
+
+/* ---- before the claim ----------------------------------------------------------------------- */
+
+static int refuse(const struct job *job, const struct generation *known, const char *changes,
+                  struct error *err) {
+    return error_set(
+        err, ERROR_INVALID,
+        "%.120s holds the results of job %.60s, begun with something else: %s: " ANEW_HINT,
+        job->output, *known->job ? known->job : "?", changes);
+}
+
+static int compare(struct prepared_job *prepared, const struct job *job, const json_t *then,
+                   const json_t *now, struct error *err) {
+    const struct generation *known = &prepared->known;
+    char changes[RUN_FILE_CHANGES_BYTES];
+    if (then && run_file_changes(then, now, changes) > 0) {
+        return refuse(job, known, changes, err);
+    }
+    if (strcmp(known->run, job->run) == 0) {
+        return 0;
+    }
+    return refuse(job, known,
+                  tree_get(then, "spec") ? "a volume of the spec is another one"
+                                         : "its fields are not known (another release, or it "
+                                           "ended before it began)",
+                  err);
+}
+
+/* A generation that has begun keeps its mini-batches. */
+static int keep_size(struct job *job, const json_t *then, const json_t *now, struct error *err) {
+    const json_t *before = json_object_get(then, "size");
+    if (!before || json_equal(before, json_object_get(now, "size"))) {
+        return 0;
+    }
+    AUTO(text_freep) char *size = json_dumps(before, JSON_COMPACT);
+    log_event(LOG_INFO, "goes on with the mini-batches with which it began: %s", size);
+    return job_set_size(job, before, err);
+}
+
+int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *run,
+                 struct error *err) {
+    struct generation *known = &prepared->known;
+    AUTO(tree_freep) json_t *then = NULL;
+    if (generation_scan(prepared->output, job->run, job->uid, known, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    prepared->begins = *job->restart && strcmp(known->restart, job->restart) != 0;
+    if (prepared->begins || !known->is_there) {
+        return 0;
+    }
+    return run_file_read(prepared->output, known->home, known->number, &then, err) < 0 ||
+                   compare(prepared, job, then, run, err) < 0
+               ? -1
+               : keep_size(job, then, run, err);
+}
+
+/* ---- the claim ------------------------------------------------------------------------------ */
+
+static bool is_of_another(const struct generation *generation, const struct job *job) {
+    return *generation->uid && strcmp(generation->uid, job->uid) != 0;
+}
+
+bool rerun_was_finished(const struct prepared_job *prepared, const struct job *job) {
+    const struct generation *generation = &prepared->journal.generation;
+    return generation_is_whole(generation) && is_of_another(generation, job);
+}
+
+bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job) {
+    const struct generation *generation = &prepared->journal.generation;
+    return prepared->list && !generation->is_ended && is_of_another(generation, job);
+}
+
+int rerun_open(struct prepared_job *prepared, const struct job *job,
+               const struct journal_options *options, const json_t *run, struct error *err) {
+    struct journal *journal = &prepared->journal;
+    const struct generation *generation = &journal->generation;
+    if (journal_open(options, journal, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (generation->number != prepared->known.number) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "spec.output.path: job %s has begun to make %s anew meanwhile",
+                         generation->job, job->output);
+    }
+    if (prepared->begins) {
+        if (generation->is_there || generation->number > 0 || *generation->uid) {
+            log_event(LOG_INFO, "%s: restart: what earlier runs have done is not kept",
+                      job->output);
+        }
+        if (journal_begin(journal, job->restart, /* keeps= */ -1, err) < 0) {
+            return error_context(err, "spec.output.path");
+        }
+    }
+    if (!generation_is_whole(generation) &&
+        stale_unsay(prepared->output, generation->number > 0, err) < 0) {
+        return -1;
+    }
+    return run_file_store(prepared->output, generation->home, generation->number, run, err);
+}
+
+/* ---- a finished run ------------------------------------------------------------------------- */
+
+/* Results that are files: whether the item's one is there. Over az:// the question would take as
+ * long as some scorers. */
+static int is_there(void *context, const char *name, bool *ret_is_there, struct error *err) {
+    struct prepared_job *prepared = context;
+    AUTO(text_freep) char *file = x_printf("%s%s", name, prepared->added);
+    struct store_info info;
+    struct error cause = {0};
+    *ret_is_there = store_stat(prepared->output, file, &info, &cause) == 0;
+    if (cause.kind && cause.kind != ERROR_NOT_FOUND) {
+        *err = cause;
+        return -1;
+    }
+    return 0;
+}
+
+static struct list_base base_of(struct prepared_job *prepared, const struct job *job,
+                                const struct kept_bits *bits) {
+    bool looks = prepared->form == SINK_PACKS && store_can(prepared->output).is_local;
+    prepared->added = output_name_added(job->spec);
+    return (struct list_base){.results = kept_bits_results(bits),
+                              .is_there = looks ? is_there : NULL,
+                              .context = prepared};
+}
+
+static bool can_keep(const struct prepared_job *prepared, const struct job *job) {
+    const struct input_kind *kind = prepared->media->lines;
+    return kind && kind->can_keep && kind->can_keep(job->spec) && prepared->form != SINK_PARTS;
+}
+
+/* Whether the file with a line for each result is the one that the generation wrote. */
+static int check_lines(struct prepared_job *prepared, const struct generation *generation,
+                       bool *ret_is_sound, struct error *err) {
+    AUTO(tree_freep) json_t *outputs = NULL;
+    AUTO(tree_freep) json_t *lines = NULL;
+    *ret_is_sound = true;
+    if (prepared->form != SINK_ROWS && prepared->form != SINK_PACKS) {
+        return 0;
+    }
+    if (kept_load_made(prepared->output, generation->home, generation->number, &outputs, &lines,
+                       err) < 0) {
+        return -1;
+    }
+    *ret_is_sound = false;
+    return lines ? kept_is_there(prepared->output, lines, ret_is_sound, err) : 0;
+}
+
+static int compare_input(struct prepared_job *prepared, const struct job *job,
+                         struct list_comparison *ret_comparison, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(kept_bits_release) struct kept_bits bits = {0};
+    *ret_comparison = (struct list_comparison){.is_same = true, .has_all = true};
+    if (!prepared->list) {
+        return 0; /* its run file has the input, and was compared */
+    }
+    if (kept_load_bits(prepared->output, generation->home, generation->number, &bits, err) < 0) {
+        return -1;
+    }
+    struct list_base results = base_of(prepared, job, &bits);
+    return list_compare(prepared->list, &results, ret_comparison, err);
+}
+
+static int refuse_input(const struct prepared_job *prepared, const struct list_comparison *found,
+                        struct error *err) {
+    const char *unit = prepared->media->lines->is_batch ? "mini-batches" : "items";
+    const char *name = prepared->media->name;
+    if (found->then == found->now) {
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.input.%s: %lld %s, but not those with which this run began: " ANEW_HINT, name,
+            (long long)found->now, unit);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "spec.input.%s: %lld %s when this run began, %lld now: " ANEW_HINT, name,
+                     (long long)found->then, unit, (long long)found->now);
+}
+
+static int begin(struct prepared_job *prepared, struct job *job, const json_t *run,
+                 struct error *err) {
+    struct journal *journal = &prepared->journal;
+    int64_t then = journal->generation.number;
+    if (job_set_size(job, json_object_get(run, "size"), err) < 0) {
+        return -1;
+    }
+    prepared->cell_items = job->batch_items;
+    journal->ledger_options.cell_items = job->batch_items;
+    journal->ledger_options.is_auto = job->is_auto;
+    if (journal_begin(journal, job->restart, then, err) < 0 ||
+        stale_unsay(prepared->output, /* all= */ true, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return run_file_store(prepared->output, journal->generation.home, journal->generation.number,
+                          run, err);
+}
+
+int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run, bool *ret_begins,
+               struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    struct ledger_counts counts = ledger_counts(prepared->journal.ledger);
+    struct list_comparison found;
+    bool is_sound = true, keeps = can_keep(prepared, job);
+    *ret_begins = false;
+    if (compare_input(prepared, job, &found, err) < 0 ||
+        check_lines(prepared, generation, &is_sound, err) < 0) {
+        return -1;
+    }
+    /* Failed items of a generation that kept others are scored again in one more. */
+    bool is_short = generation->keeps >= 0 && counts.batches.done < counts.batches.total;
+    if (found.is_same && found.has_all && (is_sound || !keeps) && !is_short) {
+        return 0;
+    }
+    if (!keeps && found.is_same) {
+        return 0;
+    }
+    if (!keeps) {
+        return refuse_input(prepared, &found, err);
+    }
+    if (!is_sound) {
+        const char *name = prepared->form == SINK_PACKS
+                               ? "outputs.jsonl"
+                               : tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s/%s is not as the last run wrote it: " ANEW_HINT,
+                         job->output, name);
+    }
+    *ret_begins = true;
+    return begin(prepared, job, run, err);
+}
+
+int rerun_find_base(struct prepared_job *prepared, const struct job *job,
+                    const struct list_base **ret_base, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    *ret_base = NULL;
+    if (generation->keeps < 0) {
+        return 0;
+    }
+    kept_bits_release(&prepared->base_bits);
+    if (kept_load_bits(prepared->output, generation->home, generation->keeps, &prepared->base_bits,
+                       err) < 0) {
+        return -1;
+    }
+    free(prepared->base_folder);
+    prepared->base_folder = generation_name(generation->home, generation->keeps, "list", "");
+    prepared->base = base_of(prepared, job, &prepared->base_bits);
+    prepared->base.folder = prepared->base_folder;
+    *ret_base = &prepared->base;
+    return 0;
+}
+
+void rerun_follow(const struct prepared_job *prepared, const struct job *job,
+                  struct run_progress *progress) {
+    if (!prepared->list || prepared->journal.generation.keeps < 0 || *progress->rerun) {
+        return;
+    }
+    struct list_counts found = list_found(prepared->list);
+    progress->items_kept = found.kept;
+    if (list_is_complete(prepared->list)) {
+        snprintf(progress->rerun, sizeof progress->rerun,
+                 "%.200s: %lld new, %lld changed, %lld tried again, %lld removed, %lld kept",
+                 job->output, (long long)found.added, (long long)found.changed,
+                 (long long)found.again, (long long)found.removed, (long long)found.kept);
+        snprintf(progress->message, sizeof progress->message, "%s", progress->rerun);
+        log_event(LOG_INFO, "%s", progress->rerun);
+    }
+}
+
+int rerun_look_again(struct prepared_job *prepared, const struct job *job, struct error *err) {
+    struct list_comparison found;
+    if (compare_input(prepared, job, &found, err) < 0) {
+        return -1;
+    }
+    return found.is_same ? 0
+                         : error_set(err, ERROR_UNAVAILABLE,
+                                     "spec.input.%s has changed since this run began; what has "
+                                     "changed is scored next",
+                                     prepared->media->name);
+}

@@ -1,0 +1,49 @@
+/* rerun.h: what a coordinator does with an output that has a history (generation.h). Called by
+ * prepared.c: rerun_decide before the run is claimed, rerun_open to claim it, rerun_look when the
+ * list of an earlier, finished run is read.
+ *
+ *   nothing there                          the first generation
+ *   job->restart is another text           a generation that keeps nothing
+ *   another spec, model or code            INVALID, field by field: --restart, or another output
+ *   not ended                              it goes on, with its list and its mini-batch size
+ *   succeeded, the input is the same       nothing to do, or failed items again
+ *   succeeded, the input has changed       files by name: a generation that keeps the results of
+ *                                          unchanged ones; others: INVALID */
+#pragma once
+
+#include "agent/score/coordinator/prepared.h"
+#include "agent/score/coordinator/run_progress.h"
+
+/* Reads the output's history and compares it with the job; claims nothing. run: what the job would
+ * begin with (run_file.h). Sets prepared->known and prepared->begins. May change the job's
+ * mini-batch size to that of a generation that goes on. */
+NODISCARD int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *run,
+                           struct error *err);
+/* Claims the run, and begins a generation if that was decided. From here on the output does not say
+ * that it is whole, unless it is. UNAVAILABLE: another job has begun one meanwhile; decide again.
+ */
+NODISCARD int rerun_open(struct prepared_job *prepared, const struct job *job,
+                         const struct journal_options *options, const json_t *run,
+                         struct error *err);
+/* Whether another job has finished this generation. */
+bool rerun_was_finished(const struct prepared_job *prepared, const struct job *job);
+/* Whether another job has begun this generation, and not finished it. */
+bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job);
+/* The list of such a generation is read: lists the input again. *ret_begins: a generation has begun
+ * that keeps the results of what is unchanged; its list must be opened. INVALID: the input has
+ * changed, and only a full run is right. */
+NODISCARD int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run,
+                         bool *ret_begins, struct error *err);
+/* The generation whose results are kept, for list_open; prepared owns what it points to. NULL: none
+ * are. */
+NODISCARD int rerun_find_base(struct prepared_job *prepared, const struct job *job,
+                              const struct list_base **ret_base, struct error *err);
+/* After a success of a job that went on with what another one had begun: UNAVAILABLE: the input of
+ * today differs from that of then. The next coordinator finds a finished run, and scores what has
+ * changed. */
+NODISCARD int rerun_look_again(struct prepared_job *prepared, const struct job *job,
+                               struct error *err);
+/* Call it when the list may have grown: tells in /progress and in the log what a rerun has found:
+ * "data/out: 2 new, 1 changed, 0 tried again, 3 removed, 1000 kept". */
+void rerun_follow(const struct prepared_job *prepared, const struct job *job,
+                  struct run_progress *progress);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose results are in the output: OUTPUT/.windlass/owner. */
+#include "agent/train/metrics_log.h"
+#include "agent/train/trainer_kept.h"
+#include "agent/train/trainer_state.h"
+#include "lib/text/tree_changes.h"
+#include "lib/time/clock.h"
+#include "lib/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWNER_BYTES_MAX = 64 << 10, CHANGES_BYTES = 320 };
+#define OWNER ".windlass/owner"
+
+/* Our owner object: {"run","job","at","restart","trainer"}. restart: the text under which the
+ * output was made anew; trainer: the fields of the spec that decide the result. */
+static json_t *make_owner(const struct trainer *trainer) {
+    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline"};
+    const struct train_job *job = trainer->job;
+    char at[21];
+    clock_format(clock_wall_ms(), at);
+    json_t *settings = json_deep_copy(job->trainer);
+    for (size_t i = 0; i < ARRAY_LEN(pace); i++) {
+        json_object_del(settings, pace[i]);
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:o}", "run", job->run, "job", job->name ? job->name : "",
+                     "at", at, "restart", job->restart ? job->restart : "", "trainer", settings);
+}
+
+/* What an earlier training has made. Its starts are overtaken first, so that none of them that
+ * still lives writes its result again. */
+static int discard(const struct trainer *trainer, const char *run, struct error *err) {
+    static const char *const folders[] = {"checkpoint/", "finished/"};
+    static const char *const files[] = {"result.json", "result.intoto.jsonl", RESULT_MODEL,
+                                        METRICS_CSV, METRICS_EVENTS};
+    struct store *store = trainer->store;
+    AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", run);
+    struct checkpoint_place place = {store, prefix};
+    int64_t generation = 0;
+    if (checkpoint_claim(&place, "restart", &generation, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (store_remove(store, files[i], err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        AUTO(text_freep) char *folder = x_printf("%s%s", prefix, folders[i]);
+        if (store_clear(store, folder, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int refuse(const struct trainer *trainer, const json_t *then, const json_t *now,
+                  struct error *err) {
+    char text[CHANGES_BYTES];
+    struct tree_changes changes;
+    tree_changes_init(&changes, text, sizeof text);
+    if (json_object_get(then, "trainer")) {
+        tree_changes_compare(&changes, "spec.trainer", json_object_get(then, "trainer"),
+                             json_object_get(now, "trainer"));
+        tree_changes_finish(&changes);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "%s holds the results of job %s, begun with something else: %s: rerun with "
+                     "--restart (annotation windlass.dev/restart), or choose another output",
+                     store_path(trainer->store), tree_text(then, "job", "?"),
+                     *text ? text : "its volumes, or fields that an earlier release did not store");
+}
+
+static int replace(const struct trainer *trainer, const json_t *then, const char *text,
+                   struct error *err) {
+    const char *run = tree_text(then, "run", "");
+    trainer_say(trainer, "restart: what earlier trainings have made is thrown away");
+    if (strlen(run) == 16 && strspn(run, "0123456789abcdef") == 16 &&
+        discard(trainer, run, err) < 0) {
+        return -1;
+    }
+    return store_put(trainer->store, OWNER, text, strlen(text), STORE_REPLACE, err);
+}
+
+int trainer_own(const struct trainer *trainer, struct error *err) {
+    struct store *store = trainer->store;
+    const char *restart = trainer->job->restart ? trainer->job->restart : "";
+    AUTO(tree_freep) json_t *mine = make_owner(trainer);
+    AUTO(text_freep) char *text = mine ? json_dumps(mine, JSON_COMPACT) : x_strdup("");
+    AUTO(buffer_release) struct buffer there;
+    AUTO(tree_freep) json_t *owner = NULL;
+    struct error ignored = {0};
+    buffer_init(&there, OWNER_BYTES_MAX);
+    /* The object is read to see who made it: the answer to our own request may have been lost. */
+    if (store_put(store, OWNER, text, strlen(text), STORE_CREATE, &ignored) < 0 &&
+        ignored.kind != ERROR_CONFLICT) {
+        *err = ignored;
+        return -1;
+    }
+    if (store_get(store, OWNER, &there, NULL, err) < 0) {
+        return -1;
+    }
+    error_clear(&ignored);
+    (void)!tree_parse(there.data ? there.data : "", there.size, OWNER_BYTES_MAX, &owner, &ignored);
+    if (*restart && strcmp(tree_text(owner, "restart", ""), restart) != 0) {
+        return replace(trainer, owner, text, err);
+    }
+    return strcmp(tree_text(owner, "run", ""), trainer->job->run) == 0
+               ? 0
+               : refuse(trainer, owner, mine, err);
+}

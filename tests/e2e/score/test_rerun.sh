@@ -1,0 +1,270 @@
+#!/usr/bin/env bash
+# A finished job is applied again after its input, its spec, its code or its outputs were edited: what is new or
+# changed is scored, what is gone leaves the output, the rest is kept, and where only a full run is right it says
+# so, and --restart does it. At the end the output is that of a fresh run, byte for byte, whatever was killed when.
+# SOAK_ROUNDS, SOAK_SEED: more rounds of random edits and kills.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/data/in/sub" "$work/code"
+seed=${SOAK_SEED:-$RANDOM}
+echo "# SOAK_SEED=$seed"
+RANDOM=$seed
+# Logs each item; one whose text has "bad" fails.
+cat >"$work/code/score.py" <<'P'
+import json, os, sys, time
+line = json.loads(sys.stdin.readline())["init"]
+asked = os.open(line["arguments"]["asked"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+print('{"ready":true}', flush=True)
+for text in sys.stdin:
+    request = json.loads(text)
+    results, failed = [], {}
+    for index, item in enumerate(request["items"]):
+        text = open(item).read().strip()
+        os.write(asked, f"{os.path.basename(item)}\n".encode())
+        if "bad" in text:
+            failed[str(index)] = "a bad file"
+        results.append(text if text != "empty" else "")
+    time.sleep(line["arguments"].get("sleep", 0))
+    print(json.dumps({"id": request["id"], "results": results, **({"failed": failed} if failed else {})}), flush=True)
+P
+manifest() { # mode, size of a mini-batch, more arguments, output
+    cat >"$work/job.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: again}
+spec:
+  input: {files: {path: data/in${folder:-}${order:-}}}
+  scorer: {command: {command: [python3, \$(code)/score.py], processesPerWorker: 2, arguments: {asked: $work/asked${3:-}}}}
+  output: {path: ${4:-data/out}, mode: $1}
+  miniBatchSize: $2
+  errorThreshold: -1
+  retry: {maxTries: 2, timeoutSeconds: 30}
+  workers: {min: 2, max: 2}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+    - {name: code, persistentVolumeClaim: {claimName: code}}
+M
+}
+launch() { rm -rf "$work/state"; timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null & run=$!; }
+runs() {
+    : >"$work/asked"
+    launch "$@"
+    wait $run
+    code=$?
+}
+asked() { sort "$work/asked" | uniq | tr '\n' ' '; }
+say() { grep -qF -- "$1" "$work/log" "$work"/state/*.log; }
+summary() { jq -r "$1" "$work/data/out/summary.json"; }
+# What a user gets: the results, without what is about the run.
+results() { (cd "$1" && find . -name .windlass -prune -o -type f -print | grep -vxE './(summary.json|result.*|outputs.jsonl|report.html|.*\.csv|failed.jsonl)' | LC_ALL=C sort | while read -r name; do echo "== $name"; cat "$name"; done); }
+fresh() { # mode: what a run into an empty output makes
+    rm -rf "$work/data/fresh"
+    manifest "$1" 3 "" data/fresh
+    runs
+    results "$work/data/fresh" >"$work/wanted"
+    manifest "$1" "${2:-4}"
+}
+# result.json and what it names: the files, their hashes, and nothing else.
+verifies() {
+    mv "$work/data/out/notes.txt" "$work/" 2>/dev/null # the user's
+    "$windlass" verify "$work/data/out" >"$work/verify" 2>&1 || { sed 's/^/# /' "$work/verify"; false; }
+    local holds=$?
+    mv "$work/notes.txt" "$work/data/out/" 2>/dev/null
+    return $holds
+}
+same() { diff <(results "$work/data/out") "$work/wanted"; }
+show() {
+    [ $failures -eq "${shown:-0}" ] && return
+    shown=$failures
+    tail -qn 12 "$work/log" "$work"/state/*.log | sed 's/^/# /'
+}
+for mode in PerFile AppendRow; do
+    rm -rf "$work/data/in" "$work/data/out"
+    mkdir -p "$work/data/in/sub"
+    for i in $(seq -w 0 24); do echo "file $i" >"$work/data/in/f$i"; done
+    echo empty >"$work/data/in/f11"
+    echo bad >"$work/data/in/f12"
+    echo below >"$work/data/in/sub/x"
+    sleep 0.1
+    manifest $mode 4
+    runs
+    check "$mode: a first run (code $code)" [ "$code" = 0 -a "$(wc -l <"$work/asked")" -ge 26 ]
+    [ $mode = PerFile ] || check "an empty result is an empty line" [ "$(sed -n 12p "$work/data/out/rows.txt" | wc -c)" = 1 ]
+    echo mine >"$work/data/out/notes.txt"
+    rm "$work/data/in/f12"
+    runs
+    check "a failed file is gone: nothing is scored" [ "$code $(asked)" = "0 " ]
+    runs
+    check "applied again: nothing to do, nothing is asked" [ "$code $(asked)" = "0 " ]
+    check "and it says so" say "nothing to do"
+    show
+
+    # New, changed, changed to the same size and time, removed, and in front of and behind all others.
+    echo new >"$work/data/in/f02b"
+    echo first >"$work/data/in/a"
+    echo last >"$work/data/in/z"
+    echo changed >"$work/data/in/f05"
+    touch -r "$work/data/in/f07" "$work/time"
+    echo "FILE 07" >"$work/data/in/f07"
+    touch -r "$work/time" "$work/data/in/f07"
+    rm "$work/data/in/f10" "$work/data/in/sub/x"
+    sleep 0.1
+    runs
+    check "edited: only what is new or changed is asked: $(asked)" [ "$code $(asked)" = "0 a f02b f05 f07 z " ]
+    check "it says what it found" say "data/out: 3 new, 2 changed, 0 tried again, 2 removed, 21 kept"
+    check "the counts are of all" [ "$(summary '[.items.total, .items.done, .items.kept] | join(" ")')" = "26 26 21" ]
+    show
+    fresh $mode
+    echo mine >"$work/data/fresh/notes.txt"
+    results "$work/data/fresh" >"$work/wanted"
+    check "the output is that of a fresh run" same
+    check "result.json holds" verifies
+    runs
+    check "once more: nothing to do" [ "$code $(asked)" = "0 " ]
+
+    # A changed file that fails loses its result; then it is mended.
+    echo "bad now" >"$work/data/in/f03"
+    sleep 0.1
+    runs
+    check "a changed file that fails: code 0, counted" [ "$code $(summary .items.failed)" = "0 1" ]
+    [ $mode = AppendRow ] || check "its old result is gone" [ ! -e "$work/data/out/f03.json" ]
+    [ $mode = PerFile ] || check "its old row is gone" [ "$(grep -c 'file 03' "$work/data/out/rows.txt")" = 0 ]
+    runs
+    check "it is tried again" [ "$code $(asked)" = "0 f03 " ]
+    echo mended >"$work/data/in/f03"
+    sleep 0.1
+    runs
+    check "mended: $(asked)" [ "$code $(asked) $(summary .items.failed)" = "0 f03  0" ]
+    show
+
+    # Fields that change no result: nothing is done again.
+    manifest $mode 7
+    runs
+    check "another mini-batch size: nothing to do" [ "$code $(asked)" = "0 " ]
+    echo more >"$work/data/in/zz"
+    sleep 0.1
+    runs
+    check "and a new file is scored with it" [ "$code $(asked)" = "0 zz " ]
+    if [ $mode = PerFile ]; then
+        rm "$work/data/out/f01.json"
+        runs
+        check "a result that the user has removed is made again" [ "$code $(asked)" = "0 f01 " ]
+    else
+        sed -i s/file/FILE/ "$work/data/out/rows.txt"
+        runs
+        check "rows that the user has edited are refused (code $code)" [ "$code $(asked)" = "2 " ]
+        check "in words" say "is not as the last run wrote it"
+        runs --restart
+        check "and made anew" [ "$code $(grep -c FILE "$work/data/out/rows.txt")" = "0 1" ]
+    fi
+    show
+
+    # Fields and code that change results: a full run, when asked for.
+    cp "$work/data/out/summary.json" "$work/before.json"
+    results "$work/data/out" >"$work/before"
+    manifest $mode 4 ', more: 1'
+    runs
+    check "other arguments: refused (code $code), by field" say 'spec.scorer.command.arguments.more: was absent, is 1'
+    check "code 2, nothing is asked or touched" [ "$code $(asked)" = "2 " -a -z "$(diff "$work/before.json" "$work/data/out/summary.json")" ]
+    check "and the results are those" diff <(results "$work/data/out") "$work/before"
+    manifest $mode 4
+    sed -i 's/text = open(item).read().strip()/text = open(item).read().strip().replace("file", "page")/' "$work/code/score.py"
+    runs
+    check "edited code: refused (code $code)" [ "$code $(asked)" = "2 " ]
+    check "by name" say "score.py: the file's SHA-256 was "
+    check "with what to do" say "rerun with --restart (annotation windlass.dev/restart), or choose another output"
+    rm "$work/data/in/f20"
+    runs --restart
+    check "--restart: all is scored (code $code)" [ "$code $(asked | wc -w)" = "0 $(find "$work/data/in" -type f | wc -l)" ]
+    fresh $mode
+    echo mine >"$work/data/fresh/notes.txt"
+    results "$work/data/fresh" >"$work/wanted"
+    check "the output is that of a fresh run, and the user's file" same
+    runs
+    check "then nothing to do" [ "$code $(asked)" = "0 " ]
+    manifest $mode 4 ', more: 1'
+    runs --restart
+    check "--restart after an edit of the spec (code $code)" [ "$code $(asked | wc -w)" = "0 $(find "$work/data/in" -type f | wc -l)" ]
+    manifest $mode 4
+    runs --restart
+    check "and back again (code $code)" [ "$code" = 0 -a -n "$(asked)" ]
+    show
+    # To the other mode: the files of this one go.
+    [ $mode = PerFile ] && other=AppendRow || other=PerFile
+    manifest $other 4
+    runs --restart
+    fresh $other
+    echo mine >"$work/data/fresh/notes.txt"
+    results "$work/data/fresh" >"$work/wanted"
+    check "--restart with mode $other: no file of $mode is left (code $code)" same
+    show
+    sed -i 's/.replace("file", "page")//' "$work/code/score.py"
+done
+
+# Orders that cannot be compared name by name need a full run.
+rm -rf "$work/data/in" "$work/data/out"
+mkdir -p "$work/data/in"
+for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
+sleep 0.1
+order=', order: Modified'
+manifest PerFile 4
+runs
+echo new >"$work/data/in/9"
+sleep 0.1
+runs
+check "by time of change: refused (code $code), with both counts" say "5 items when this run began, 6 now: rerun with --restart"
+check "code 2" [ "$code $(asked)" = "2 " ]
+runs --restart
+check "--restart does it" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json$')" = "0 6" ]
+order=
+show
+
+##### random edits, reruns and kills #################################################################
+edit() { # one random edit
+    local name=r$((RANDOM % 60))
+    case $((RANDOM % 4)) in
+    0) rm -f "$work/data/in/$name" ;;
+    1) echo "bad $RANDOM" >"$work/data/in/$name" ;;
+    *) echo "text $RANDOM" >"$work/data/in/$name" ;;
+    esac
+}
+pods() { pgrep -P "$(pgrep -P $run -x windlass 2>/dev/null || echo 0)" 2>/dev/null; }
+hurt() { # kills a pod, or windlass, at a random moment
+    sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
+    local all victim
+    mapfile -t all < <(pods)
+    victim=${all[RANDOM % (${#all[@]} + 1)]:-$(pgrep -P $run -x windlass)}
+    [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null
+}
+for round in $(seq "${SOAK_ROUNDS:-2}"); do
+    [ $((round % 2)) = 0 ] && mode=PerFile || mode=AppendRow
+    rm -rf "$work/data/in" "$work/data/out"
+    mkdir -p "$work/data/in"
+    for i in $(seq 40); do edit; done
+    echo text >"$work/data/in/always"
+    kills=0
+    for turn in 1 2 3; do
+        manifest $mode $((RANDOM % 6 + 1)) ', sleep: 0.02'
+        for i in $(seq 6); do edit; done
+        sleep 0.05
+        launch
+        for i in 1 2; do hurt && kills=$((kills + 1)); done
+        wait $run
+        [ $((RANDOM % 3)) -gt 0 ] || edit # also while a run is not over
+    done
+    sleep 0.05
+    for i in 1 2 3; do # the first may be of a lock that is still held
+        manifest $mode 4 ', sleep: 0.02'
+        runs
+        [ $code = 0 ] && break
+    done
+    fresh $mode
+    check "round $round, $mode, $kills kills: the output is that of a fresh run (code $code)" same
+    check "and result.json holds" verifies
+    show
+done
+exit $((failures > 0))
