@@ -156,7 +156,8 @@ wait $pid
 controller after --no-leader-election --agent-image example.com/agent:after
 for pod in wait-upgrade-worker-0 wait-upgrade-coordinator-1; do
     "$api/curl" /api/v1/namespaces/default/pods/$pod/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
-        -d '{"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": null}}' >/dev/null
+        -d '{"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": [{"name": "agent", "image": "a", "imageID": "a",
+            "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}]}}' >/dev/null # its node says that it ended
 done
 second_attempts() { "$kubectl" get pod wait-upgrade-worker-0-2 wait-upgrade-coordinator-2; }
 check "upgrade: pods that were lost are made anew by the next controller" within 60 second_attempts
