@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *count_json(const struct ledger_count *count) {
-    return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)count->total, "done",
-                     (json_int_t)count->done, "failed", (json_int_t)count->failed, "retried",
-                     (json_int_t)count->retried);
-}
-
 static void add_time(json_t *tree, const char *name, int64_t wall_ms) {
     char text[21];
     clock_format(wall_ms, text);
@@ -34,9 +28,11 @@ static void add_manifest(const struct job *job, json_t *tree) {
 }
 
 static void add_input(const struct run_result *result, json_t *tree) {
-    json_object_set_new(tree, "input",
-                        json_pack("{s:I, s:s}", "items", (json_int_t)result->prepared->items,
-                                  "sha256", result->prepared->input_sha256));
+    json_object_set_new(
+        tree, "input",
+        json_pack("{s:I, s:s}", "items",
+                  (json_int_t)(result->prepared->items + result->summary->progress->items_kept),
+                  "sha256", result->prepared->input_sha256));
 }
 
 /* Files of the job below its output that it does not make, such as logs, which grow while processes
@@ -80,16 +76,22 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
     return 0;
 }
 
+/* As summary.json counts them, kept items of a rerun included. */
+static void add_counts(const struct summary *summary, json_t *tree) {
+    struct ledger_counts counts = ledger_counts(summary->ledger);
+    AUTO(tree_freep) json_t *all = run_progress_json(summary->progress, &counts, /* now_ms= */ 0);
+    json_object_set_new(tree, "counts",
+                        json_pack("{s:O, s:O}", "items", json_object_get(all, "items"),
+                                  "miniBatches", json_object_get(all, "miniBatches")));
+}
+
 static json_t *result_json(const struct run_result *result) {
     const struct prepared_job *prepared = result->prepared;
-    struct ledger_counts counts = ledger_counts(result->summary->ledger);
     json_t *tree = json_pack("{s:i}", "windlass", RESULT_FORMAT);
     add_manifest(result->job, tree);
     add_input(result, tree);
     json_object_set(tree, "files", prepared->files);
-    json_object_set_new(tree, "counts",
-                        json_pack("{s:o, s:o}", "items", count_json(&counts.items), "miniBatches",
-                                  count_json(&counts.batches)));
+    add_counts(result->summary, tree);
     add_time(tree, "started", result->summary->started_wall_ms);
     add_time(tree, "completed", result->summary->completed_wall_ms);
     if (prepared->made_files) {
