@@ -42,11 +42,27 @@ static size_t width(const char *at) {
     return *at != '\n' ? 1 : at[1] ? 3 : 0;
 }
 
+/* The last line, if our trainer has written it: it says why the program ended, and needs no lines
+ * before it. NULL: another program's. */
+static const char *find_own_error(const struct output_tail *tail) {
+    static const char own[] = "windlass-trainer train: ";
+    const char *at = tail->text + tail->size - (tail->size > 0);
+    while (at > tail->text && at[-1] != '\n') {
+        at--;
+    }
+    bool is_line = at > tail->text || !tail->is_cut;
+    return is_line && strncmp(at, own, sizeof own - 1) == 0 ? at : NULL;
+}
+
 /* The start of the shown text: the start of a line, with as many lines as fit. The end says why a
  * program failed, so if the last line alone is too long, its end is shown. */
 static const char *first_shown(const struct output_tail *tail) {
-    const char *at = tail->text + tail->size, *start = NULL;
+    const char *at = tail->text + tail->size, *start = find_own_error(tail);
     size_t size = 0;
+    if (start && strlen(start) < OUTPUT_TAIL_LINE_MAX) {
+        return start;
+    }
+    start = NULL;
     for (int lines = 0; at > tail->text && lines < LINES_IN_ONE; at--) {
         size += width(at - 1);
         if (size >= OUTPUT_TAIL_LINE_MAX) {

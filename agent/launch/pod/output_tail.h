@@ -19,8 +19,8 @@ struct output_tail {                     /* {0}: no output yet */
 
 void output_tail_add(struct output_tail *tail, const char *data, size_t size);
 /* "one | two": at most the last five lines, before them that with which a program's help begins
- * (usage_error.h). Lines that do not fit are left out; if the last line
- * alone is too long, its end is kept. */
+ * (usage_error.h); of windlass-trainer only the last one, its error. Lines that do not fit are left
+ * out; if the last line alone is too long, its end is kept. */
 void output_tail_line(const struct output_tail *tail, char line[static OUTPUT_TAIL_LINE_MAX]);
 
 /* The last OUTPUT_TAIL_TEXT_LINES lines of a text of any bytes, in at most OUTPUT_TAIL_TEXT_BYTES

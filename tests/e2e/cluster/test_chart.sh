@@ -173,7 +173,7 @@ may() { # yes|no ACCOUNT NAMESPACE VERB RESOURCE...
 calls='list batchscores.windlass.dev|watch batchscores.windlass.dev
 create batchscores.windlass.dev|patch batchscores.windlass.dev|delete batchscores.windlass.dev
 update batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
-list disttrains.windlass.dev|watch disttrains.windlass.dev|create disttrains.windlass.dev|patch disttrains.windlass.dev
+list disttrains.windlass.dev|watch disttrains.windlass.dev|create disttrains.windlass.dev|patch disttrains.windlass.dev|delete disttrains.windlass.dev
 update disttrains.windlass.dev --subresource=status|update disttrains.windlass.dev --subresource=finalizers
 list sweeps.windlass.dev|watch sweeps.windlass.dev
 update sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
@@ -183,7 +183,7 @@ create secrets|create events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
 patch pods|update pods|update services|create pods --subresource=exec|create pods --subresource=attach
 get pods --subresource=log|create pods --subresource=eviction|create serviceaccounts --subresource=token
-get configmaps|create sweeps.windlass.dev|delete disttrains.windlass.dev|update batchscores.windlass.dev|deletecollection pods|create deployments.apps|create jobs.batch|list nodes|list namespaces
+get configmaps|create sweeps.windlass.dev|delete sweeps.windlass.dev|update batchscores.windlass.dev|deletecollection pods|create deployments.apps|create jobs.batch|list nodes|list namespaces
 create clusterrolebindings.rbac.authorization.k8s.io|impersonate users|bind clusterroles|escalate roles'
 all_of() { # yes|no ACCOUNT NAMESPACE TABLE
     local call bad=0

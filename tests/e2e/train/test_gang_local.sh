@@ -198,11 +198,11 @@ Y
     run secret --secrets "$work/secrets" --keep
     [ $code -eq 0 ] && [ "$(sort -u "$models"/key-{0,1})" = "hush-hush two words" ] && ! grep -rqF -e hush-hush "$work/secret/state" "$work/secret/said"
 }
-no_restart() {
+restarted_command() {
     local code
     manifest restart 1 <<<'command: ["true"]'
     run restart --restart
-    [ $code -eq 2 ] && says restart 'windlass: --restart is for a BatchScore'
+    [ $code -eq 0 ] && says restart '^restart succeeded'
 }
 
 ##### what a job is tuned for ###################################################################
@@ -290,6 +290,19 @@ trains_again() {
     [ $code -eq 0 ] && log trains 0 | grep -q 'model.onnx is not what the training wrote: .*; the result is written again' && is_recorded 3 &&
         "$windlass" verify "$work/trains/out/trained" && echo x >"$work/trains/out/trained/stale" &&
         ! "$windlass" verify "$work/trains/out/trained" && rm "$work/trains/out/trained/stale"
+}
+# Other settings are refused in one line that says which; --restart trains anew and leaves nothing of before.
+trains_anew() {
+    local code out=$work/trains/out/trained old
+    old=$(sha256sum <"$out/model.onnx")
+    sed -i 's/learningRate: "0.05"/learningRate: "0.04"/' "$work/trains/job.yaml"
+    run trains
+    [ $code -eq 1 ] && says trains '^windlass: trains failed: worker [01], rank [01]: windlass-trainer train: rank [01] of 2: out/trained holds the results of job trains, .*spec.trainer.optimizer.learningRate: .*0.05.*0.04.*--restart' && [ "$(sha256sum <"$out/model.onnx")" = "$old" ] || return 1
+    run trains --restart
+    [ $code -eq 0 ] && [ "$(sha256sum <"$out/model.onnx")" != "$old" ] && log trains 0 | grep -q '^epoch 25 of 25, step 100: ' &&
+        [ "$(grep -c ',0.04,' "$out/metrics.csv")" -ge 25 ] && ! grep -q ',0.05,' "$out/metrics.csv" && "$windlass" verify "$out" || return 1
+    run trains
+    [ $code -eq 0 ] && log trains 0 | grep -q '^this training came to its end at 20'
 }
 rank_of() { # NAME: a rank of that training
     local pid
@@ -425,6 +438,7 @@ trainings() {
     mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip trainings: Open MPI is not here"; return; }
     check "a training, its metrics, its model, its log" trains; show trains
     check "its record; run again it is not trained, and what was changed is written again" trains_again; show trains
+    check "a changed rate is refused by name; --restart trains anew" trains_anew; show trains
     check "kill -9 of one of its ranks: it continues from its checkpoint" rank_killed; show shot
     check "SIGTERM: its step is saved, and the next run continues from it" left_and_again; show left
     check "a loss that is not a number ends it at once" no_number; show number
@@ -444,7 +458,7 @@ badly() {
     check "wrong arguments end the job at once" wrong_words; show usage-mpi; show usage-one; show usage-lost
     check "another exit 2 does not" other_twos; show two-quiet; show two-late
     check "secrets, of files" secret; show secret
-    check "--restart is not an option of it" no_restart
+    check "--restart of a command: it runs" restarted_command; show restart
 }
 ends() {
     check "kill -9 of a worker: a successor comes, all start again" killed; show killed

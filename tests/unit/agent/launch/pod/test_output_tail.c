@@ -33,6 +33,18 @@ static void a_long_help_keeps_its_beginning(void) {
     CHECK(strlen(words) < OUTPUT_TAIL_LINE_MAX && words[0] == 'x');
 }
 
+static void an_error_of_the_trainer_stands_alone(void) {
+    struct output_tail tail = {0};
+    char words[OUTPUT_TAIL_LINE_MAX];
+    const char *output = "epoch 1\nwindlass-trainer train: rank 0 of 2: no space left\n";
+    output_tail_add(&tail, output, strlen(output));
+    output_tail_line(&tail, words);
+    CHECK_STR(words, "windlass-trainer train: rank 0 of 2: no space left");
+    output_tail_add(&tail, "more\n", 5);
+    output_tail_line(&tail, words);
+    CHECK_STR(words, "epoch 1 | windlass-trainer train: rank 0 of 2: no space left | more");
+}
+
 /* 511 bytes are kept; the first is a whole character or the second half of one. */
 static void it_begins_with_a_whole_character(void) {
     for (size_t after = 1; after < 3; after++) {
@@ -169,6 +181,7 @@ static void a_long_line_pushes_nothing_out(void) {
 int main(void) {
     TEST(five_lines_are_one);
     TEST(a_long_help_keeps_its_beginning);
+    TEST(an_error_of_the_trainer_stands_alone);
     TEST(it_begins_with_a_whole_character);
     TEST(the_end_is_never_cut);
     TEST(empty_lines_are_none);
