@@ -132,7 +132,7 @@ fails() {
 fails "the coordinator refuses the input" 2 \
     '[ $1 = score ] && exec sleep 1000; echo "no such video" >$WINDLASS_TERMINATION_LOG; exit 2' "no such video"
 fails "the coordinator gives up" 1 '[ $1 = score ] && exec sleep 1000; echo too many >&2; exit 1' "too many"
-fails "a coordinator that dies again and again" 1 '[ $1 = score ] && exec sleep 1000; echo dying; kill -9 $$' "dying"
+fails "a coordinator that dies again and again" 1 '[ $1 = score ] && exec sleep 1000; echo dying; kill -SEGV $$' "dying"
 fails "workers that die again and again" 1 '[ $1 = coordinate ] && exec sleep 1000; echo bad model >&2; exit 2' "bad model"
 check "its last lines are shown" grep -q '| bad model' "$work/err"
 check "no working folder is left" [ ! -e "$work/state/pods" ]
