@@ -185,3 +185,16 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
                     strcmp(hex, tree_text(lines, "sha256", "")) == 0;
     return 0;
 }
+
+int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    const struct input_kind *lines = prepared->media->lines;
+    const char *last = lines && !lines->is_batch ? "done" : "made";
+    AUTO(text_freep)
+    char *name = generation_name(generation->home, generation->number, last, "");
+    struct store_info info;
+    struct error cause = {0};
+    *ret_has = store_stat(prepared->output, name, &info, &cause) == 0;
+    *err = *ret_has || cause.kind == ERROR_NOT_FOUND ? *err : cause;
+    return *ret_has || cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+}

@@ -30,6 +30,9 @@ NODISCARD int kept_store_made(struct store *output, const struct generation *gen
 /* Both owned; NULL: there is no such object. */
 NODISCARD int kept_load_made(struct store *output, const char *home, int64_t number,
                              json_t **ret_outputs, json_t **ret_lines, struct error *err);
+/* Whether the outputs of the claimed generation were made completely: what outputs_make leaves last
+ * is there, done-N of a list of items, else made-N. */
+NODISCARD int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err);
 /* Whether that file is in the output, unchanged: reads it. */
 NODISCARD int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
                             struct error *err);

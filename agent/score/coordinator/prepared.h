@@ -33,6 +33,7 @@ struct prepared_job {
      * generation whose results are kept: which items have one, its list, and where they are. */
     struct generation known;
     bool begins;
+    bool has_outputs; /* the generation's outputs were complete when it was claimed */
     struct kept_bits base_bits;
     char *base_folder;
     struct list_base base;

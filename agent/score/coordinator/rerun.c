@@ -76,12 +76,24 @@ static bool is_of_another(const struct generation *generation, const struct job 
 
 bool rerun_was_finished(const struct prepared_job *prepared, const struct job *job) {
     const struct generation *generation = &prepared->journal.generation;
-    return generation_is_whole(generation) && is_of_another(generation, job);
+    return generation_is_whole(generation) && prepared->has_outputs &&
+           is_of_another(generation, job);
 }
 
 bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job) {
     const struct generation *generation = &prepared->journal.generation;
-    return prepared->list && !generation->is_ended && is_of_another(generation, job);
+    bool lacks_outputs = generation_is_whole(generation) && !prepared->has_outputs;
+    return prepared->list && (!generation->is_ended || lacks_outputs) &&
+           is_of_another(generation, job);
+}
+
+/* All results may be committed, and the coordinator have died before or while it made the outputs:
+ * then they are made from the commits first. */
+static int look_for_outputs(struct prepared_job *prepared, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    prepared->has_outputs = false;
+    return generation_is_whole(generation) ? kept_has_outputs(prepared, &prepared->has_outputs, err)
+                                           : 0;
 }
 
 int rerun_open(struct prepared_job *prepared, const struct job *job,
@@ -105,8 +117,10 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
             return error_context(err, "spec.output.path");
         }
     }
-    if (!generation_is_whole(generation) &&
-        stale_unsay(prepared->output, generation->number > 0, err) < 0) {
+    if (look_for_outputs(prepared, err) < 0) {
+        return -1;
+    }
+    if (!prepared->has_outputs && stale_unsay(prepared->output, generation->number > 0, err) < 0) {
         return -1;
     }
     return run_file_store(prepared->output, generation->home, generation->number, run, err);

@@ -5,7 +5,7 @@
  *   nothing there                          the first generation
  *   job->restart is another text           a generation that keeps nothing
  *   another spec, model or code            INVALID, field by field: --restart, or another output
- *   not ended                              it goes on, with its list and its mini-batch size
+ *   not ended, or without its outputs      it goes on, with its list and its mini-batch size
  *   succeeded, the input is the same       nothing to do, or failed items again
  *   succeeded, the input has changed       files by name: a generation that keeps the results of
  *                                          unchanged ones; others: INVALID */
@@ -25,7 +25,7 @@ NODISCARD int rerun_decide(struct prepared_job *prepared, struct job *job, const
 NODISCARD int rerun_open(struct prepared_job *prepared, const struct job *job,
                          const struct journal_options *options, const json_t *run,
                          struct error *err);
-/* Whether another job has finished this generation. */
+/* Whether another job has finished this generation, outputs included. */
 bool rerun_was_finished(const struct prepared_job *prepared, const struct job *job);
 /* Whether another job has begun this generation, and not finished it. */
 bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job);

@@ -164,6 +164,24 @@ for mode in PerFile AppendRow; do
     fi
     show
 
+    # A first coordinator has committed the end and died before its outputs were whole: another job makes them, then
+    # scores what is new.
+    manifest $mode 7 "" data/torn
+    rm -rf "$work/data/torn"
+    runs
+    echo newest >"$work/data/in/zzz"
+    sleep 0.1
+    rm "$work/data/torn/summary.json" "$work/data/torn/result.json" "$work"/data/torn/.windlass/*/{done,made}*
+    for name in outputs.jsonl rows.txt; do [ ! -e "$work/data/torn/$name" ] || echo torn >"$work/data/torn/$name"; done
+    runs
+    check "outputs that were not finished are made first (code $code)" [ $code = 0 ]
+    fresh $mode 7
+    check "and with the newest file they are those of a fresh run" diff <(results "$work/data/torn") "$work/wanted"
+    check "and whole" "$windlass" verify "$work/data/torn"
+    manifest $mode 7
+    runs
+    show
+
     # Fields and code that change results: a full run, when asked for.
     cp "$work/data/out/summary.json" "$work/before.json"
     results "$work/data/out" >"$work/before"

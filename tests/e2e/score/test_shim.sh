@@ -104,10 +104,11 @@ in_root() {
         chroot --userspec=65532:65532 "$root" /windlass/windlass-shim score
 }
 of_shim() { sed -n '/execve("\/windlass\/windlass-shim"/,$p' "$work/trace"; }
-# Prints the absolute paths that it touched and that match none of the patterns. (libwebsockets reads the local time.)
+# Prints the absolute paths that it touched and that match none of the patterns. (libwebsockets reads the local time; the
+# termination message is where containers have it.)
 touched() {
     of_shim | grep -v ' connect(' | grep -oE '"/[^"]*"' | tr -d '"' | sort -u |
-        grep -vE "^/(windlass/windlass-shim|bin/sizes|(data|proc)(/.*)?|dev/urandom|etc/localtime${1:+|$1})\$"
+        grep -vE "^/(windlass/windlass-shim|bin/sizes|(data|proc)(/.*)?|dev/(urandom|termination-log)|etc/localtime${1:+|$1})\$"
 }
 nothing_else() { local seen; seen=$(touched "${1:-}"); [ -z "$seen" ] || { sed 's/^/# touched: /' <<<"$seen"; return 1; }; }
 # The addresses that it connects to.
