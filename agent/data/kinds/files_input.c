@@ -188,9 +188,11 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         return collect(walk, name, info, err);
     }
     AUTO(text_freep) char *mark = make_mark(name);
-    char print[PRINT_BYTES];
-    make_print(walk, info, print);
-    return tell(walk, name, mark, info->fault, print, err);
+    char print[PRINT_BYTES] = "";
+    if (info) { /* catch_up lists without; it passes nothing on */
+        make_print(walk, info, print);
+    }
+    return tell(walk, name, mark, info ? info->fault : NULL, print, err);
 }
 
 /* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg", or
