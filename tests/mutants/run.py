@@ -2,6 +2,7 @@
 """Plants faults in the program, one at a time, and sees that a test fails for each (make mutants).
 
   tests/mutants/run.py [--sample N] [--seed S] [--jobs N] [NAME...]
+  tests/mutants/run.py --check    only: are the lines of all faults there, and their tests?
 
 A fault ("mutant") is a block of tests/mutants/*.txt:
 
@@ -87,6 +88,32 @@ def read_mutants():
         if names.count(name) > 1:
             stop(f"two faults have the name '{name}'")
     return mutants
+
+
+def check(mutants):
+    """The number of faults that cannot be planted."""
+    bad = 0
+    for mutant in mutants:
+        texts, why = {}, None
+        for change in mutant.changes:
+            path = os.path.join(TOP, change.path)
+            if not os.path.exists(path):
+                why = f"{change.path} does not exist"
+                break
+            lines = texts.setdefault(path, [each.strip() for each in open(path, encoding="utf-8")])
+            at = [i for i in range(len(lines)) if lines[i:i + len(change.old)] == change.old]
+            if len(at) != 1:
+                why = f"{change.path} has these lines {len(at)} times: {' '.join(change.old)}"
+                break
+            lines[at[0]:at[0] + len(change.old)] = change.new
+        for words in mutant.tests:
+            path = os.path.join(TOP, "tests", words[0])
+            if not os.path.exists(path) and not os.path.exists(path + ".c"):
+                why = f"there is no test {words[0]}"
+        if why:
+            print(f"not ok {mutant.where}: {mutant.name}: {why}")
+            bad += 1
+    return bad
 
 
 class Tree:
@@ -184,9 +211,14 @@ def main():
     parser.add_argument("--sample", type=int, default=0, help="this many, chosen by the seed")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SOAK_SEED", time.time())))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true", help="only see whether all faults can be planted")
     parser.add_argument("names", nargs="*", help="faults whose name or file contains this")
     args = parser.parse_args()
     every = read_mutants()
+    if args.check:
+        bad = check(every)
+        print("" if bad else f"ok {len(every)} faults", end="" if bad else "\n")
+        sys.exit(bad > 0)
     mutants = [each for each in every
                if not args.names or any(name in each.name or name in each.where for name in args.names)]
     if args.sample:
