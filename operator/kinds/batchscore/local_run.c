@@ -73,18 +73,18 @@ static void print_report(const struct ending *ending) {
 }
 
 void batchscore_print_success(const struct ending *ending) {
-    int64_t done = tree_integer(ending->status, "items.done", 0);
+    int64_t kept = tree_integer(ending->status, "items.kept", 0);
+    int64_t done = tree_integer(ending->status, "items.done", 0) - kept;
+    const char *message = tree_text(object_succeeded(ending->status), "message", "");
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
     if (strtod(tree_text(ending->status, "itemsPerSecond", "1"), NULL) > 0) {
         printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
                ending->unit, seconds, (double)done / seconds, ending->unit);
+        if (kept > 0) {
+            printf("  %-8s %s\n", "rerun", message);
+        }
     } else {
-        const json_t *condition = object_succeeded(ending->status);
-        AUTO(text_freep)
-        char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
-        printf("%s succeeded: %s\n  %-8s after `%s %s/.windlass`\n", ending->name,
-               tree_text(condition, "message", ""), "again",
-               ending_is_stored(output) ? "deleting" : "rm -r", output);
+        printf("%s succeeded: %s\n  %-8s with --restart\n", ending->name, message, "again");
     }
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {

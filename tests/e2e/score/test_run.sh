@@ -206,7 +206,7 @@ for again in finished emptied; do
     check "once more, $again: it succeeds" [ $? -eq 0 -a "$(count_frames "$work/job/data/out/in.mp4")" = 120 ]
     check "once more, $again: no rate is below zero" bash -c "! grep -q -- '-[0-9.]* frames/s' '$work/$again.err'"
     [ $again = emptied ] || check "once more: nothing to do, and how to have it done again" \
-        bash -c "grep -q 'nothing to do' '$work/out' && grep -q 'again .*rm -r $work/job/data/out/.windlass' '$work/out'"
+        bash -c "grep -q 'nothing to do' '$work/out' && grep -q 'again  *with --restart' '$work/out'"
 done
 check "once more, emptied: all frames were scored" grep -qE '120 frames in [0-9.]+ s' "$work/out"
 ##### windlass logs --state ######################################################################
