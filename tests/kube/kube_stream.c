@@ -39,15 +39,18 @@ static int64_t value_of(const struct things *things, const char *name) {
     return tree_integer(json_object_get(things->seen, name), "spec.value", -1);
 }
 
-static bool all_have(const struct things *things, int64_t value) {
+static size_t count_values(const struct things *things, int64_t value) {
+    size_t count = 0;
     const char *name;
     json_t *object;
     json_object_foreach(things->seen, name, object) {
-        if (tree_integer(object, "spec.value", -1) != value) {
-            return false;
-        }
+        count += tree_integer(object, "spec.value", -1) == value;
     }
-    return true;
+    return count;
+}
+
+static bool all_have(const struct things *things, int64_t value) {
+    return count_values(things, value) == json_object_size(things->seen);
 }
 
 static void test_1200_objects(void) {
@@ -292,39 +295,46 @@ static void test_a_server_that_is_away(void) {
     things_close(&things);
 }
 
-/* A long list comes in pages. Meanwhile etcd forgets the state that they are read from: a real 410
- * in the middle of the list. */
-static void test_a_list_that_is_compacted_away(void) {
+/* 600 things are listed in pages. Between two pages some are changed, and etcd is compacted.
+ * Returns whether the list was begun anew because of it: on a busy machine the stall between the
+ * pages may be over first, and then the list was whole. */
+static bool list_while_compacting(struct things *writer) {
     enum { CHANGED = 20 }; /* few: the client waits for an answer for a limited time */
-    if (!getenv("WINDLASS_TEST_SERVER")) {
-        SKIP("this server's etcd cannot be compacted");
-    }
-    struct things writer, reader;
-    struct tally_of_writes tally;
-    things_open(&writer, straight, NULL);
-    remove_all(&writer);
-    write_many(&writer, CLUSTER_CREATE, "compact", 600, 1, &tally);
-    /* The stall ends when the writes and the compaction are done, however long they take. */
+    struct things reader;
+    struct tally_of_writes tally = {0};
+    remove_all(writer);
+    write_many(writer, CLUSTER_CREATE, "compact", 600, 1, &tally);
+    /* The stall ends when the writes and the compaction are done. */
     set_faults("[{\"method\": \"GET\", \"path\": \"NotOlderThan\", \"times\": 1, \"status\": 500},"
                " {\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
                " \"stallSeconds\": 25, \"untilChanged\": true}]");
     things_open(&reader, broken, NULL);
-    CHECK(THINGS_UNTIL(&reader, 5000, json_object_size(reader.seen) == WATCH_FIRST_PAGE));
-    write_many(&writer, CLUSTER_APPLY, "compact", CHANGED, 2, &tally);
+    CHECK(THINGS_UNTIL(&reader, 60000, json_object_size(reader.seen) >= WATCH_FIRST_PAGE));
+    write_many(writer, CLUSTER_APPLY, "compact", CHANGED, 2, &tally);
     server("compact");
     set_faults("[]");
     CHECK(THINGS_UNTIL(&reader, 60000, reader.listed));
-    CHECK_INT(reader.listings, 5); /* two of them began with a first page only */
     CHECK_INT(json_object_size(reader.seen), 600);
-    int changed = 0;
-    const char *name;
-    json_t *object;
-    json_object_foreach(reader.seen, name, object) {
-        changed += tree_integer(object, "spec.value", -1) == 2;
-    }
-    CHECK_INT(changed, CHANGED);
-    remove_all(&writer);
+    CHECK(THINGS_UNTIL(&reader, 60000, count_values(&reader, 2) == CHANGED));
+    bool is_anew = reader.listings == 5; /* two of them began with a first page only */
     things_close(&reader);
+    return is_anew;
+}
+
+/* A long list comes in pages. Meanwhile etcd forgets the state that they are read from: a real 410
+ * in the middle of the list. */
+static void test_a_list_that_is_compacted_away(void) {
+    if (!getenv("WINDLASS_TEST_SERVER")) {
+        SKIP("this server's etcd cannot be compacted");
+    }
+    struct things writer;
+    bool is_anew = false;
+    things_open(&writer, straight, NULL);
+    for (int i = 0; i < 4 && !is_anew; i++) {
+        is_anew = list_while_compacting(&writer);
+    }
+    CHECK(is_anew);
+    remove_all(&writer);
     things_close(&writer);
 }
 
