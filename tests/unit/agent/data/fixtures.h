@@ -7,6 +7,7 @@
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FIXTURES "build/tests/media"
@@ -21,7 +22,13 @@ UNUSED static void fixtures_start(const char *test) {
         exit(1);
     }
     snprintf(fixtures_folder, sizeof fixtures_folder, "%s/" FIXTURES, here);
-    snprintf(fixtures_out, sizeof fixtures_out, "%s/build/tests/out-%s", here, test);
+    /* Beside the program: builds with sanitizers run at the same time. */
+    char program[2048];
+    ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[MAX(size, 0)] = 0;
+    char *slash = strrchr(program, '/');
+    snprintf(fixtures_out, sizeof fixtures_out, "%.*s/out-%s", slash ? (int)(slash - program) : 0,
+             program, test);
     if (file_remove_tree(fixtures_out, &err) < 0 || file_make_folders(fixtures_out, &err) < 0) {
         printf("not ok fixtures: %s\n", err.text);
         exit(1);
