@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a rerun reads from a store about the results of then: which items have one (HOME/done-N), and
- * the record that begins a generation. The input is taken unchanged and, as chance never finds a
- * checksum, as the bits of a list with a correct one. */
+/* What a rerun reads from a store about the results of then: which items have one (HOME/done-N),
+ * and the record that begins a generation. The input is taken unchanged and, as chance never finds
+ * a checksum, as the bits of a list with a correct one. */
 #include "agent/data/input/kept_bits.h"
 #include "agent/score/coordinator/kept.h"
 #include "agent/score/log/generation.h"
@@ -50,7 +50,8 @@ static void check_record(const uint8_t *data, size_t size) {
     struct generation generation = {.home = "5f0c5f0c5f0c5f0c", .run = "5f0c5f0c5f0c5f0c"};
     struct commit_head head = {.number = 7, .epoch = 7, .uid = "uid", .job = "job"};
     AUTO(text_freep) char *text = x_strndup((const char *)data, size);
-    struct commit_record record = {.type = COMMIT_BEGIN, .first = 1, .text = text, .text_size = size};
+    struct commit_record record = {
+        .type = COMMIT_BEGIN, .first = 1, .text = text, .text_size = size};
     struct error err = {0};
     if (generation_see(&generation, &head, &record, &err) < 0) {
         if (!err.text[0]) {
