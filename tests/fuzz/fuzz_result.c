@@ -18,13 +18,13 @@ static void check_line(const char *text, size_t size) {
     struct output_line line, again;
     struct error err = {0};
     AUTO(buffer_release) struct buffer written;
+    buffer_init(&written, OUTPUT_LINE_MAX);
     if (output_line_parse(text, size, &line, &err) < 0) {
         if (!err.text[0]) {
             abort();
         }
         return;
     }
-    buffer_init(&written, OUTPUT_LINE_MAX);
     if (output_line_format(line.name, line.size_bytes, line.sha256, &written, &err) < 0 ||
         output_line_parse(written.data, written.size - 1, &again, &err) < 0 ||
         strcmp(line.name, again.name) != 0 || line.size_bytes != again.size_bytes ||
