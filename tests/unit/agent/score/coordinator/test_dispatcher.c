@@ -136,6 +136,7 @@ static void house_close(struct house *house) {
     }
     server_free(house->dispatcher.server);
     dispatcher_release(&house->dispatcher);
+    run_progress_release(&house->dispatcher.progress);
     journal_release(&house->prepared.journal);
     store_free(house->output);
 }
