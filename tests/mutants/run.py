@@ -90,22 +90,29 @@ def read_mutants():
     return mutants
 
 
+def planted(mutant, top):
+    """The texts of its files in the tree `top`, {path: (without it, with it)}, or why it cannot be planted."""
+    texts = {}
+    for change in mutant.changes:
+        path = os.path.join(top, change.path)
+        if path not in texts and not os.path.exists(path):
+            return {}, f"{change.path} does not exist"
+        before, after = texts.get(path) or [open(path, encoding="utf-8").read()] * 2
+        lines = after.split("\n")
+        bare = [each.strip() for each in lines]
+        at = [i for i in range(len(bare)) if bare[i:i + len(change.old)] == change.old]
+        if len(at) != 1:
+            return {}, f"{change.path} has these lines {len(at)} times: {' '.join(change.old)}"
+        lines[at[0]:at[0] + len(change.old)] = change.new
+        texts[path] = before, "\n".join(lines)
+    return texts, None
+
+
 def check(mutants):
-    """The number of faults that cannot be planted."""
+    """The number of faults that cannot be planted, or have no test."""
     bad = 0
     for mutant in mutants:
-        texts, why = {}, None
-        for change in mutant.changes:
-            path = os.path.join(TOP, change.path)
-            if not os.path.exists(path):
-                why = f"{change.path} does not exist"
-                break
-            lines = texts.setdefault(path, [each.strip() for each in open(path, encoding="utf-8")])
-            at = [i for i in range(len(lines)) if lines[i:i + len(change.old)] == change.old]
-            if len(at) != 1:
-                why = f"{change.path} has these lines {len(at)} times: {' '.join(change.old)}"
-                break
-            lines[at[0]:at[0] + len(change.old)] = change.new
+        why = planted(mutant, TOP)[1]
         for words in mutant.tests:
             path = os.path.join(TOP, "tests", words[0])
             if not os.path.exists(path) and not os.path.exists(path + ".c"):
@@ -160,26 +167,16 @@ class Tree:
         return None
 
     def plant(self, mutant):
-        """The texts of the files before; an error's text if a line is not there once."""
-        texts = {}
-        for change in mutant.changes:
-            path = os.path.join(self.path, change.path)
-            if not os.path.exists(path):
-                return texts, f"{change.path} does not exist"
-            lines = open(path, encoding="utf-8").read().split("\n")
-            texts.setdefault(change.path, "\n".join(lines))
-            bare = [each.strip() for each in lines]
-            at = [i for i in range(len(bare)) if bare[i:i + len(change.old)] == change.old]
-            if len(at) != 1:
-                return texts, f"{change.path} has these lines {len(at)} times: {' '.join(change.old)}"
-            lines[at[0]:at[0] + len(change.old)] = change.new
+        """The texts of the files before; an error's text if it cannot be planted: then nothing is changed."""
+        texts, why = planted(mutant, self.path)
+        for path, (_, after) in texts.items():
             with open(path, "w", encoding="utf-8") as file:
-                file.write("\n".join(lines))
-        return texts, None
+                file.write(after)
+        return {path: before for path, (before, _) in texts.items()}, why
 
     def restore(self, texts):
         for path, text in texts.items():
-            with open(os.path.join(self.path, path), "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
 
 
@@ -194,7 +191,7 @@ def try_one(tree, mutant, seconds):
     try:
         if error:
             return False, error
-        built = tree.make(mutant.tests, texts)
+        built = tree.make(mutant.tests, {each.path for each in mutant.changes})
         if built.returncode != 0:
             return False, "does not compile: " + first_error(built)
         for words in mutant.tests:
@@ -217,7 +214,8 @@ def main():
     every = read_mutants()
     if args.check:
         bad = check(every)
-        print("" if bad else f"ok {len(every)} faults", end="" if bad else "\n")
+        if not bad:
+            print(f"ok {len(every)} faults")
         sys.exit(bad > 0)
     mutants = [each for each in every
                if not args.names or any(name in each.name or name in each.where for name in args.names)]

@@ -62,6 +62,10 @@ static int see_again(void *context, const struct commit_head *head,
                                           : 0;
 }
 
+bool kept_has_items(const struct prepared_job *prepared) {
+    return prepared->media->lines && !prepared->media->lines->is_batch;
+}
+
 int kept_collect(struct prepared_job *prepared, const struct job *job, struct kept_bits *ret_bits,
                  struct error *err) {
     struct journal *journal = &prepared->journal;
@@ -188,8 +192,7 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
 
 int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
-    const struct input_kind *lines = prepared->media->lines;
-    const char *last = lines && !lines->is_batch ? "done" : "made";
+    const char *last = kept_has_items(prepared) ? "done" : "made";
     AUTO(text_freep)
     char *name = generation_name(generation->home, generation->number, last, "");
     struct store_info info;

@@ -12,6 +12,8 @@
 
 #include "agent/score/coordinator/prepared.h"
 
+/* Whether the lines of its list are items, so that which of them have a result can be stored. */
+bool kept_has_items(const struct prepared_job *prepared);
 /* Reads from the commits which items have a result; owned by the caller. Like journal_parts. */
 NODISCARD int kept_collect(struct prepared_job *prepared, const struct job *job,
                            struct kept_bits *ret_bits, struct error *err);

@@ -9,11 +9,6 @@
 
 #include <stdlib.h>
 
-/* Its lines are items, so which of them have a result can be stored. */
-static bool has_items(const struct prepared_job *prepared) {
-    return prepared->list && !prepared->media->lines->is_batch;
-}
-
 /* ---- of a rerun ----------------------------------------------------------------------------- */
 
 /* The lines of this generation, as an object of that name. */
@@ -100,13 +95,13 @@ int outputs_make(struct prepared_job *prepared, const struct job *job, struct pa
                  json_t *outputs, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(kept_bits_release) struct kept_bits bits = {0};
-    bool are_files = prepared->form == SINK_PACKS && has_items(prepared);
+    bool are_files = prepared->form == SINK_PACKS && kept_has_items(prepared);
     json_array_clear(outputs);
-    if ((has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
+    if ((kept_has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
         make(prepared, job, &bits, ret_parts, outputs, err) < 0) {
         return -1;
     }
-    if (has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0) {
+    if (kept_has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     return stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err);

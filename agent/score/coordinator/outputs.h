@@ -1,5 +1,5 @@
 /* outputs.h: all outputs of a job that succeeds: those of its commits (assemble.h), for a rerun
- * with the rows that it keeps (kept_rows.h); what the next rerun needs to know (kept.h); and
+ * with the rows that it keeps (kept_lines.h); what the next rerun needs to know (kept.h); and
  * without the files of earlier generations that are stale (stale.h). */
 #pragma once
 
