@@ -51,6 +51,8 @@ for text in sys.stdin:
     request = json.loads(text)
     number, items, attempt = request["id"], request["items"], request["try"]
     results = [{"name": os.path.basename(item), "size": os.path.getsize(item)} for item in items]
+    if mode in ("mixed", "plain"):  # argv[2]: the seconds of a mini-batch
+        time.sleep(float(sys.argv[2]))
     if mode == "noise":
         noise(number)
     if mode == "rows":

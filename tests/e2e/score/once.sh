@@ -27,15 +27,18 @@ P
 
 # The default rule for a round, counted from 1.
 declare -F kind_of >/dev/null || kind_of() { echo $((($1 + 1) % 3)); }
-# Pictures and a film through a network, each result a file; pictures through a program, in one file of rows.
-inputs=("{files: {path: $in/photos}}" "{video: {path: $in/film.mp4}}" "{files: {path: $in/photos}}")
-sizes=(1 2 1) # of a mini-batch
+# Pictures and a film through a network, each result a file; pictures through a program, in one file of rows: a quick
+# one, and (kind 3) one that takes 0.7 s, so that what a dead coordinator leased is still under way when the next begins.
+inputs=("{files: {path: $in/photos}}" "{video: {path: $in/film.mp4}}" "{files: {path: $in/photos}}" "{files: {path: $in/photos}}")
+sizes=(1 2 1 1) # of a mini-batch
+seconds=(0 0 0 0.7)
+timeouts=(60 60 2 6)
 onnx='{onnx: {path: model/invert.onnx}}'
 manifest() { # kind, behaviour of its program
     local scorer=$onnx mode=PerFile
-    if [ "$1" = 2 ]; then
+    if [ "$1" -ge 2 ]; then
         mode=AppendRow
-        scorer="{command: {command: [python3, \$(code)/hostile.py, $2], processesPerWorker: 4}}"
+        scorer="{command: {command: [python3, \$(code)/hostile.py, $2, '${seconds[$1]}'], processesPerWorker: 4}}"
     fi
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
@@ -46,7 +49,7 @@ spec:
   scorer: $scorer
   output: {path: $out, mode: $mode}
   miniBatchSize: ${sizes[$1]}
-  retry: {maxTries: 6, timeoutSeconds: $([ "$1" = 2 ] && echo 2 || echo 60)}
+  retry: {maxTries: 6, timeoutSeconds: ${timeouts[$1]}}
   workers: {min: 2, max: 2}
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
