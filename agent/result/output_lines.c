@@ -68,113 +68,78 @@ int output_line_parse(const char *text, size_t size, struct output_line *ret_lin
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-struct reading {
-    const char *path;
-    output_lines_each *each;
-    void *context;
-    struct buffer rest; /* of a line whose end has not come yet */
-    struct output_lines_sum sum;
-};
-
-static int take_line(struct reading *reading, const char *text, size_t size, struct error *err) {
-    struct output_line line;
-    reading->sum.count++;
-    if (output_line_parse(text, size, &line, err) < 0) {
-        return error_context(err, "%s: line %lld", reading->path, (long long)reading->sum.count);
-    }
-    reading->sum.files_bytes += line.size_bytes;
-    return reading->each(reading->context, &line, err);
+void output_lines_reader_init(struct output_lines_reader *reader, const char *path,
+                              output_lines_each *each, void *context) {
+    *reader = (struct output_lines_reader){.path = path, .each = each, .context = context};
+    buffer_init(&reader->rest, OUTPUT_LINE_MAX);
 }
 
-static int take_piece(struct reading *reading, const char *piece, size_t size, struct error *err) {
+void output_lines_reader_release(struct output_lines_reader *reader) {
+    buffer_release(&reader->rest);
+}
+
+static int take_line(struct output_lines_reader *reader, const char *text, size_t size,
+                     struct error *err) {
+    struct output_line line;
+    reader->count++;
+    if (output_line_parse(text, size, &line, err) < 0) {
+        return error_context(err, "%s: line %lld", reader->path, (long long)reader->count);
+    }
+    reader->files_bytes += line.size_bytes;
+    return reader->each ? reader->each(reader->context, &line, err) : 0;
+}
+
+int output_lines_reader_take(struct output_lines_reader *reader, const char *piece, size_t size,
+                             struct error *err) {
     const char *end = piece + size;
     for (const char *at = piece; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((newline ? newline : end) - at);
-        if (reading->rest.size + length >= OUTPUT_LINE_MAX) {
+        if (reader->rest.size + length >= OUTPUT_LINE_MAX) {
             return error_set(err, ERROR_INVALID, "%s: line %lld has more than %d bytes",
-                             reading->path, (long long)reading->sum.count + 1, OUTPUT_LINE_MAX);
+                             reader->path, (long long)reader->count + 1, OUTPUT_LINE_MAX);
         }
-        if (!newline || reading->rest.size > 0) {
-            if (buffer_append(&reading->rest, at, length, err) < 0) {
+        if (!newline || reader->rest.size > 0) {
+            if (buffer_append(&reader->rest, at, length, err) < 0) {
                 return -1;
             }
         }
         if (newline) {
-            bool is_split = reading->rest.size > 0;
-            if (take_line(reading, is_split ? reading->rest.data : at,
-                          is_split ? reading->rest.size : length, err) < 0) {
+            bool is_split = reader->rest.size > 0;
+            if (take_line(reader, is_split ? reader->rest.data : at,
+                          is_split ? reader->rest.size : length, err) < 0) {
                 return -1;
             }
-            buffer_clear(&reading->rest);
+            buffer_clear(&reader->rest);
         }
         at += length + (newline ? 1 : 0);
     }
     return 0;
 }
 
-typedef int take_bytes(void *context, const char *data, size_t size, struct error *err);
-
-struct taker {
-    take_bytes *take; /* NULL: the bytes are only hashed */
-    void *context;
-};
-
-/* Reads an object as it is at the beginning, with its hash. */
-static int read_object(struct store *store, const char *name, const struct taker *taker,
-                       int64_t *ret_size, char ret_sha256[static 65], struct error *err) {
-    struct store_info info;
-    if (store_stat(store, name, &info, err) < 0) {
-        return -1;
-    }
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    for (int64_t at = 0; at < info.size_bytes;) {
-        size_t got = 0;
-        struct store_piece wanted = {at, piece, (size_t)MIN(info.size_bytes - at, PIECE_BYTES),
-                                     info.token};
-        if (store_read(store, name, &wanted, &got, err) < 0) {
-            return -1;
-        }
-        if (got == 0) {
-            return error_set(err, ERROR_CONFLICT, "%s/%s: became shorter while it was read",
-                             store_path(store), name);
-        }
-        digest_add(digest, piece, got);
-        if (taker && taker->take(taker->context, piece, got, err) < 0) {
-            return -1;
-        }
-        at += (int64_t)got;
-    }
-    digest_end(TAKE(digest), ret_sha256);
-    *ret_size = info.size_bytes;
-    return 0;
+int output_lines_reader_end(const struct output_lines_reader *reader, struct error *err) {
+    return reader->rest.size == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "%s: its last line has no end", reader->path);
 }
 
-static int on_bytes(void *context, const char *data, size_t size, struct error *err) {
-    return take_piece(context, data, size, err);
+static int on_piece(void *context, const char *data, size_t size, struct error *err) {
+    return output_lines_reader_take(context, data, size, err);
 }
 
 int output_lines_read(struct store *store, const char *name, output_lines_each *each, void *context,
                       struct output_lines_sum *ret_sum, struct error *err) {
     AUTO(text_freep) char *path = x_printf("%s/%s", store_path(store), name);
-    struct reading reading = {.path = path, .each = each, .context = context};
-    buffer_init(&reading.rest, OUTPUT_LINE_MAX);
-    struct taker taker = {on_bytes, &reading};
-    int result = read_object(store, name, &taker, &reading.sum.size_bytes, reading.sum.sha256, err);
-    if (result == 0 && reading.rest.size > 0) {
-        result = error_set(err, ERROR_INVALID, "%s: its last line has no end", path);
+    AUTO(output_lines_reader_release) struct output_lines_reader reader;
+    struct store_hash hash;
+    output_lines_reader_init(&reader, path, each, context);
+    if (store_hash(store, name, on_piece, &reader, &hash, err) < 0 ||
+        output_lines_reader_end(&reader, err) < 0) {
+        return -1;
     }
-    buffer_release(&reading.rest);
-    if (result == 0) {
-        *ret_sum = reading.sum;
-    }
-    return result;
-}
-
-int output_lines_hash(struct store *store, const char *name, int64_t *ret_size_bytes,
-                      char ret_sha256[static 65], struct error *err) {
-    return read_object(store, name, NULL, ret_size_bytes, ret_sha256, err);
+    *ret_sum = (struct output_lines_sum){
+        .hash = hash, .count = reader.count, .files_bytes = reader.files_bytes};
+    return 0;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -219,7 +184,7 @@ static int flush(struct output_lines_writer *writer, struct error *err) {
         return -1;
     }
     digest_add(writer->digest, text, writer->text.size);
-    writer->sum.size_bytes += (int64_t)writer->text.size;
+    writer->sum.hash.size_bytes += (int64_t)writer->text.size;
     buffer_clear(&writer->text);
     return 0;
 }
@@ -241,7 +206,7 @@ int output_lines_end(struct output_lines_writer *writer, struct output_lines_sum
         result = store_upload_commit(writer->upload, STORE_REPLACE, err);
     }
     if (result == 0) {
-        digest_end(TAKE(writer->digest), writer->sum.sha256);
+        digest_end(TAKE(writer->digest), writer->sum.hash.sha256);
         *ret_sum = writer->sum;
     }
     output_lines_free(writer);

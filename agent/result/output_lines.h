@@ -37,13 +37,31 @@ typedef int output_lines_each(void *context, const struct output_line *line, str
 
 /* What a whole list is, as result.json has it. */
 struct output_lines_sum {
-    int64_t size_bytes, count, files_bytes; /* files_bytes: of all files together */
-    char sha256[65];                        /* of the list itself */
+    struct store_hash hash;     /* of the list itself */
+    int64_t count, files_bytes; /* lines, and bytes of all files together */
 };
-/* Reads the list and calls `each` for its lines, in order. NOT_FOUND; INVALID names the line;
- * CONFLICT: the list was replaced while it was read; else the store's or the callback's error. */
+/* Reads the list and calls `each`, which may be NULL, for its lines, in order. NOT_FOUND; INVALID
+ * names the line; CONFLICT: the list was replaced while it was read; else the store's or the
+ * callback's error. */
 NODISCARD int output_lines_read(struct store *store, const char *name, output_lines_each *each,
                                 void *context, struct output_lines_sum *ret_sum, struct error *err);
+
+/* The same for bytes that come from elsewhere: init, take for each piece, end. path: for messages.
+ * Texts are borrowed. */
+struct output_lines_reader {
+    const char *path;
+    output_lines_each *each;
+    void *context;
+    struct buffer rest; /* of a line whose end has not come yet */
+    int64_t count, files_bytes;
+};
+void output_lines_reader_init(struct output_lines_reader *reader, const char *path,
+                              output_lines_each *each, void *context);
+NODISCARD int output_lines_reader_take(struct output_lines_reader *reader, const char *piece,
+                                       size_t size, struct error *err);
+/* INVALID: the last line has no end. */
+NODISCARD int output_lines_reader_end(const struct output_lines_reader *reader, struct error *err);
+void output_lines_reader_release(struct output_lines_reader *reader); /* for AUTO, too */
 
 /* Writes a list; the object does not exist before output_lines_end. */
 struct output_lines_writer;
@@ -56,7 +74,3 @@ NODISCARD int output_lines_end(struct output_lines_writer *writer, struct output
                                struct error *err);
 void output_lines_free(struct output_lines_writer *writer); /* leaves nothing; NULL is fine */
 void output_lines_freep(struct output_lines_writer **writer);
-
-/* SHA-256 and size of an object, read piece by piece. NOT_FOUND; INVALID: not a file. */
-NODISCARD int output_lines_hash(struct store *store, const char *name, int64_t *ret_size_bytes,
-                                char ret_sha256[static 65], struct error *err);

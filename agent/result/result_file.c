@@ -10,6 +10,13 @@ json_t *result_file_entry(const char *name, int64_t size_bytes, const char *sha2
                      sha256);
 }
 
+json_t *result_file_list_entry(const char *name, const struct output_lines_sum *sum) {
+    json_t *entry = result_file_entry(name, sum->hash.size_bytes, sum->hash.sha256);
+    json_object_set_new(entry, "files", json_integer(sum->count));
+    json_object_set_new(entry, "fileBytes", json_integer(sum->files_bytes));
+    return entry;
+}
+
 static bool is_entry(const json_t *entry) {
     const char *name = tree_text(entry, "name", "");
     return output_line_is_name(name) && json_is_integer(json_object_get(entry, "bytes")) &&

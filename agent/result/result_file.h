@@ -13,6 +13,9 @@ enum { RESULT_FORMAT = 1, RESULT_BYTES_MAX = 4 << 20, RESULT_FILES_MAX = 4096 };
 /* {"name", "bytes", "sha256"}, owned by the caller. */
 json_t *result_file_entry(const char *name, int64_t size_bytes, const char *sha256);
 
+/* The same for a list of files, with "files" and "fileBytes". */
+json_t *result_file_list_entry(const char *name, const struct output_lines_sum *sum);
+
 /* Checks what a storage holds. INVALID: not JSON, another format, or a field that is missing or
  * wrong, by its name. The caller owns *ret_result. */
 NODISCARD int result_file_parse(const char *text, size_t size, json_t **ret_result,

@@ -70,8 +70,7 @@ static int check_file(struct verification *verification, const char *name, int64
     struct store *output = verification->options->output;
     struct store_info info;
     struct error why = {0};
-    char hex[65] = "";
-    int64_t size = 0;
+    struct store_hash hash = {0};
     verification->report.files++;
     if (add_key(verification, name, IS_NAMED, err) < 0) {
         return -1;
@@ -79,9 +78,9 @@ static int check_file(struct verification *verification, const char *name, int64
     int result = store_stat(output, name, &info, &why);
     bool is_same = result == 0 && info.size_bytes == size_bytes;
     if (is_same) {
-        result = output_lines_hash(output, name, &size, hex, &why);
-        is_same = result == 0 && size == size_bytes && strcmp(hex, sha256) == 0;
-        verification->report.bytes += size;
+        result = store_hash(output, name, NULL, NULL, &hash, &why);
+        is_same = result == 0 && hash.size_bytes == size_bytes && strcmp(hash.sha256, sha256) == 0;
+        verification->report.bytes += hash.size_bytes;
     }
     if (result < 0 && store_error_is_machine(&why) && why.kind != ERROR_DENIED) {
         *err = why;
@@ -124,7 +123,7 @@ static int check_list(struct verification *verification, struct error *err) {
     const char *name = tree_text(list, "name", "");
     int result =
         output_lines_read(verification->options->output, name, on_line, verification, &sum, &why);
-    bool is_meant = result == 0 && strcmp(sum.sha256, tree_text(list, "sha256", "")) == 0 &&
+    bool is_meant = result == 0 && strcmp(sum.hash.sha256, tree_text(list, "sha256", "")) == 0 &&
                     sum.count == tree_integer(list, "files", -1) &&
                     sum.files_bytes == tree_integer(list, "fileBytes", -1);
     if (result < 0 && why.kind != ERROR_INVALID && why.kind != ERROR_CONFLICT &&

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/finished.h"
 
-#include "lib/digest.h"
 #include "lib/tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1, DIGITS = 12, PIECE = 8 << 20 };
+enum { VERSION = 1, DIGITS = 12 };
 #define NUMBER_MAX ((int64_t)999999999999)
 
 /* ---- the text ------------------------------------------------------------------------------- */
@@ -185,28 +184,17 @@ int finished_newest(struct store *store, const char *prefix, bool *ret_found,
 
 int finished_measure(struct store *store, const char *name, struct finished_object *ret_object,
                      struct error *err) {
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    struct finished_object object = {0};
-    struct store_info info;
+    struct store_hash hash;
     if (strlen(name) > FINISHED_NAME_MAX) {
         return error_set(err, ERROR_INVALID, "the name of an object is longer than %d bytes",
                          FINISHED_NAME_MAX);
     }
-    if (store_stat(store, name, &info, err) < 0) {
+    if (store_hash(store, name, NULL, NULL, &hash, err) < 0) {
         return -1;
     }
-    AUTO(text_freep) char *piece = x_malloc(PIECE);
-    for (size_t got = PIECE; got == PIECE && object.size_bytes < info.size_bytes;) {
-        const struct store_piece wanted = {object.size_bytes, piece, PIECE, info.token};
-        if (store_read(store, name, &wanted, &got, err) < 0) {
-            return -1;
-        }
-        digest_add(digest, piece, got);
-        object.size_bytes += (int64_t)got;
-    }
-    snprintf(object.name, sizeof object.name, "%s", name);
-    digest_end(TAKE(digest), object.sha256);
-    *ret_object = object;
+    *ret_object = (struct finished_object){.size_bytes = hash.size_bytes};
+    snprintf(ret_object->name, sizeof ret_object->name, "%s", name);
+    memcpy(ret_object->sha256, hash.sha256, sizeof ret_object->sha256);
     return 0;
 }
 
@@ -215,12 +203,13 @@ static int check_object(struct store *store, const struct finished_object *wante
     struct finished_object seen = {0};
     struct error cause = {0};
     if (finished_measure(store, wanted->name, &seen, &cause) < 0) {
-        if (cause.kind != ERROR_NOT_FOUND) {
-            *err = cause;
-            return -1;
+        if (cause.kind == ERROR_NOT_FOUND) {
+            return error_set(err, ERROR_FAILED, "%s/%s is not there, though the training wrote it",
+                             store_path(store), wanted->name);
         }
-        return error_set(err, ERROR_FAILED, "%s/%s is not there, though the training wrote it",
-                         store_path(store), wanted->name);
+        *err = cause;
+        err->kind = cause.kind == ERROR_CONFLICT ? ERROR_FAILED : cause.kind;
+        return -1;
     }
     if (seen.size_bytes != wanted->size_bytes || strcmp(seen.sha256, wanted->sha256) != 0) {
         return error_set(err, ERROR_FAILED,

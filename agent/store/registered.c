@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/registered.h"
 
-#include "lib/digest.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 << 20, LATEST_MAX = 256, METADATA_MAX = 16 << 20 };
+enum { LATEST_MAX = 256, METADATA_MAX = 16 << 20 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
@@ -62,33 +60,21 @@ static int note(void *context, const char *name, const struct store_info *info, 
     return 0;
 }
 
-/* Reads the whole object; upload: receives a copy, or NULL. */
+static int add_piece(void *context, const char *data, size_t size, struct error *err) {
+    return store_upload_add(context, data, size, err);
+}
+
+/* Reads the whole object; upload: receives a copy, or NULL. One that changes meanwhile may be
+ * stable at the next try. */
 static int pass(struct store *store, const char *name, struct store_upload *upload,
-                int64_t *ret_size, char hex[static 65], struct error *err) {
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    struct store_info info;
-    int64_t at = 0;
-    if (store_stat(store, name, &info, err) < 0) {
-        return -1;
+                struct store_hash *ret_hash, struct error *err) {
+    struct error why = {0};
+    if (store_hash(store, name, upload ? add_piece : NULL, upload, ret_hash, &why) == 0) {
+        return 0;
     }
-    while (at < info.size_bytes) {
-        size_t size = 0;
-        if (store_read(store, name, &(struct store_piece){at, piece, PIECE_BYTES, info.token},
-                       &size, err) < 0 ||
-            (upload && store_upload_add(upload, piece, size, err) < 0)) {
-            return -1;
-        }
-        if (size == 0) {
-            return error_set(err, ERROR_UNAVAILABLE, "%s/%s: ends too early", store_path(store),
-                             name);
-        }
-        digest_add(digest, piece, size);
-        at += (int64_t)size;
-    }
-    *ret_size = at;
-    digest_end(TAKE(digest), hex);
-    return 0;
+    *err = why;
+    err->kind = why.kind == ERROR_CONFLICT ? ERROR_UNAVAILABLE : why.kind;
+    return -1;
 }
 
 /* The source is read again, to check that the stored bytes are equal. */
@@ -96,20 +82,19 @@ static int copy_file(const struct registered_request *request, const char *name,
                      const char *to_name, json_t *files, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
     AUTO(text_freep) char *to = x_printf("%s/%s/%s", request->name, request->version, to_name);
-    char hex[65], again[65];
-    int64_t size, size_again;
+    struct store_hash hash, again;
     if (store_upload_open(request->to, to, &upload, err) < 0 ||
-        pass(request->from, name, upload, &size, hex, err) < 0 ||
+        pass(request->from, name, upload, &hash, err) < 0 ||
         store_upload_commit(upload, STORE_REPLACE, err) < 0 ||
-        pass(request->to, to, NULL, &size_again, again, err) < 0) {
+        pass(request->to, to, NULL, &again, err) < 0) {
         return -1;
     }
-    if (size != size_again || strcmp(hex, again) != 0) {
+    if (hash.size_bytes != again.size_bytes || strcmp(hash.sha256, again.sha256) != 0) {
         return error_set(err, ERROR_UNAVAILABLE, "%s/%s: differs from what was written",
                          store_path(request->to), to);
     }
     json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", to_name, "size",
-                                           (json_int_t)size, "sha256", hex));
+                                           (json_int_t)hash.size_bytes, "sha256", hash.sha256));
     return 0;
 }
 

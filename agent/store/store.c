@@ -2,10 +2,13 @@
 #include "agent/store/store.h"
 
 #include "agent/store/store_ops.h"
+#include "lib/digest.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PIECE_BYTES = 1 << 20 };
 
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes) {
     size_t length = strlen(path);
@@ -100,6 +103,36 @@ void store_peek(struct store *store, struct store_peeked *objects, size_t count)
     if (store->ops->peek && are_names) {
         store->ops->peek(store, objects, count);
     }
+}
+
+int store_hash(struct store *store, const char *name, store_hash_each *each, void *context,
+               struct store_hash *ret_hash, struct error *err) {
+    struct store_info info;
+    if (store_stat(store, name, &info, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    for (int64_t at = 0; at < info.size_bytes;) {
+        size_t got = 0;
+        const struct store_piece wanted = {
+            at, piece, (size_t)MIN(info.size_bytes - at, PIECE_BYTES), info.token};
+        if (store_read(store, name, &wanted, &got, err) < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            return error_set(err, ERROR_CONFLICT, "%s/%s: became shorter while it was read",
+                             store_path(store), name);
+        }
+        if (each && each(context, piece, got, err) < 0) {
+            return -1;
+        }
+        digest_add(digest, piece, got);
+        at += (int64_t)got;
+    }
+    digest_end(TAKE(digest), ret_hash->sha256);
+    ret_hash->size_bytes = info.size_bytes;
+    return 0;
 }
 
 int store_put(struct store *store, const char *name, const void *data, size_t size,

@@ -21,9 +21,8 @@ struct store;
 enum store_put { STORE_REPLACE, STORE_CREATE };
 struct store_info {
     int64_t size_bytes;
-    int64_t modified_ns; /* since 1970; whole seconds on az://; 0: unknown */
-    int64_t
-        changed_ns; /* the last change of content or status, which no program sets; 0: unknown */
+    int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
+    int64_t changed_ns;          /* of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
     /* Only while listing with links: not NULL: a link that does not lead to anything in the volume,
      * and why; all else is 0. Borrowed. */
@@ -70,9 +69,18 @@ struct store_piece {
  * object; CONFLICT: it has another token now. */
 NODISCARD int store_read(struct store *store, const char *name, const struct store_piece *piece,
                          size_t *ret_size, struct error *err);
-/* Size, time and token of an object. NOT_FOUND: there is no such object. */
+/* Size, time and token. NOT_FOUND: there is no such object. */
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
+/* The whole object, read piece by piece as it is at the beginning. each: gets the bytes before they
+ * count; may be NULL. INVALID: not a file; CONFLICT: it was replaced or cut while it was read. */
+struct store_hash {
+    int64_t size_bytes;
+    char sha256[65];
+};
+typedef int store_hash_each(void *context, const char *data, size_t size, struct error *err);
+NODISCARD int store_hash(struct store *store, const char *name, store_hash_each *each,
+                         void *context, struct store_hash *ret_hash, struct error *err);
 /* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
  * it was at some moment of the call. Of the others nothing is known: they may be absent, larger
  * than their room, without a response, or not tried, as on volumes. */

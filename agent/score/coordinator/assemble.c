@@ -404,9 +404,7 @@ int assemble_file_list(struct journal *journal, const char *name, json_t **ret_l
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }
-    *ret_list = result_file_entry(name, sum.size_bytes, sum.sha256);
-    json_object_set_new(*ret_list, "files", json_integer(sum.count));
-    json_object_set_new(*ret_list, "fileBytes", json_integer(sum.files_bytes));
+    *ret_list = result_file_list_entry(name, &sum);
     return 0;
 }
 
@@ -425,12 +423,12 @@ static int hash_outputs(struct prepared_job *prepared, const struct job *job, co
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         const char *path = json_string_value(json_array_get(outputs, i));
         const char *name = strlen(path) > folder ? path + folder : path;
-        char hex[65];
-        int64_t size = 0;
-        if (output_lines_hash(prepared->output, name, &size, hex, err) < 0) {
+        struct store_hash hash;
+        if (store_hash(prepared->output, name, NULL, NULL, &hash, err) < 0) {
             return error_context(err, "spec.output.path");
         }
-        json_array_append_new(prepared->made_files, result_file_entry(name, size, hex));
+        json_array_append_new(prepared->made_files,
+                              result_file_entry(name, hash.size_bytes, hash.sha256));
     }
     return 0;
 }

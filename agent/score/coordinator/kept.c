@@ -176,17 +176,16 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
     const char *name = tree_text(lines, "name", "");
     struct store_info info;
     struct error cause = {0};
-    int64_t size = 0;
-    char hex[65];
+    struct store_hash hash = {0};
     *ret_is_there = false;
     if (store_stat(output, name, &info, &cause) < 0 ||
         (info.size_bytes == tree_integer(lines, "bytes", -1) &&
-         output_lines_hash(output, name, &size, hex, &cause) < 0)) {
+         store_hash(output, name, NULL, NULL, &hash, &cause) < 0)) {
         *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
         return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
     }
     *ret_is_there = info.size_bytes == tree_integer(lines, "bytes", -1) &&
-                    strcmp(hex, tree_text(lines, "sha256", "")) == 0;
+                    strcmp(hash.sha256, tree_text(lines, "sha256", "")) == 0;
     return 0;
 }
 

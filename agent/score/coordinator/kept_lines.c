@@ -28,6 +28,7 @@ struct merging {
     struct store_upload *upload;
     struct digest *digest; /* of what was written */
     int64_t size_bytes;
+    struct output_lines_reader *files; /* counts what was written; NULL: rows */
 };
 
 /* 1: bytes are there; 0: the object ends. */
@@ -50,7 +51,9 @@ static int fill(struct rows *rows, struct error *err) {
 static int write_bytes(struct merging *merging, const char *bytes, size_t size, struct error *err) {
     digest_add(merging->digest, bytes, size);
     merging->size_bytes += (int64_t)size;
-    return store_upload_add(merging->upload, bytes, size, err);
+    return merging->files && output_lines_reader_take(merging->files, bytes, size, err) < 0
+               ? -1
+               : store_upload_add(merging->upload, bytes, size, err);
 }
 
 /* Takes the next line; writes it, or drops it. */
@@ -137,16 +140,26 @@ static int check_old(struct merging *merging, const json_t *then, struct error *
                            store_path(rows->store), rows->name);
 }
 
+/* For result.json; see result_file_list_entry. */
+static json_t *make_entry(struct merging *merging, const char *name) {
+    struct output_lines_sum sum = {.hash = {.size_bytes = merging->size_bytes}};
+    digest_end(TAKE(merging->digest), sum.hash.sha256);
+    if (!merging->files) {
+        return result_file_entry(name, sum.hash.size_bytes, sum.hash.sha256);
+    }
+    sum.count = merging->files->count;
+    sum.files_bytes = merging->files->files_bytes;
+    return result_file_list_entry(name, &sum);
+}
+
 static int merge(struct merging *merging, const json_t *then, const struct kept_lines *lines,
                  json_t **ret_entry, struct error *err) {
     struct prepared_job *prepared = merging->prepared;
-    char hex[65];
     if (store_upload_open(prepared->output, lines->name, &merging->upload, err) < 0 ||
         merge_all(merging, err) < 0 || check_old(merging, then, err) < 0) {
         return -1;
     }
-    digest_end(TAKE(merging->digest), hex);
-    AUTO(tree_freep) json_t *entry = result_file_entry(lines->name, merging->size_bytes, hex);
+    AUTO(tree_freep) json_t *entry = make_entry(merging, lines->name);
     if (kept_store_made(prepared->output, &prepared->journal.generation, lines->outputs, entry,
                         err) < 0 ||
         store_upload_commit(merging->upload, STORE_REPLACE, err) < 0) {
@@ -194,12 +207,15 @@ int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lin
     if (kept_load_made(output, generation->home, generation->keeps, &outputs, &then, err) < 0) {
         return -1;
     }
+    AUTO(output_lines_reader_release) struct output_lines_reader files;
+    output_lines_reader_init(&files, lines->name, NULL, NULL);
     AUTO(merging_release)
     struct merging merging = {
         .prepared = prepared,
         .had = kept_bits_results(&prepared->base_bits),
         .has = kept_bits_results(lines->bits),
         .digest = digest_new(),
+        .files = prepared->form == SINK_PACKS ? &files : NULL,
         .old_rows = {.store = output,
                      .name = tree_text(then, "name", ""),
                      .chunk = x_malloc(CHUNK_BYTES),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/outputs.h"
 
-#include "agent/result/output_lines.h"
+#include "agent/result/result_file.h"
 #include "agent/score/coordinator/assemble.h"
 #include "agent/score/coordinator/kept_lines.h"
 #include "agent/score/coordinator/stale.h"
@@ -34,20 +34,18 @@ static int merge_lines(struct prepared_job *prepared, struct kept_lines *lines, 
                : store_remove(prepared->output, fresh, err);
 }
 
-static int pass_by(void *context UNUSED, const struct output_line *line UNUSED,
-                   struct error *err UNUSED) {
-    return 0;
-}
-
-/* The sums of all files, for result.json. */
-static int add_sums(struct prepared_job *prepared, json_t *entry, struct error *err) {
+/* The entry of outputs.jsonl for result.json. One that an earlier release has stored lacks the sums
+ * of all files. */
+static int take_list(struct prepared_job *prepared, json_t *entry, struct error *err) {
     struct output_lines_sum sum;
-    if (output_lines_read(prepared->output, OUTPUT_LINES_NAME, pass_by, NULL, &sum, err) < 0) {
+    if (json_object_get(entry, "files")) {
+        prepared->made_list = json_incref(entry);
+        return 0;
+    }
+    if (output_lines_read(prepared->output, OUTPUT_LINES_NAME, NULL, NULL, &sum, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    json_object_set_new(entry, "files", json_integer(sum.count));
-    json_object_set_new(entry, "fileBytes", json_integer(sum.files_bytes));
-    prepared->made_list = json_incref(entry);
+    prepared->made_list = result_file_list_entry(OUTPUT_LINES_NAME, &sum);
     return 0;
 }
 
@@ -68,7 +66,7 @@ static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
         return -1;
     }
     if (are_files) {
-        return add_sums(prepared, entry, err);
+        return take_list(prepared, entry, err);
     }
     json_array_append(prepared->made_files, entry);
     return 0;

@@ -61,15 +61,15 @@ static int add_reports(const struct run_result *result, json_t *tree, struct err
     json_object_set_new(tree, "reports", reports);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct error why = {0};
-        char hex[65];
-        int64_t size = 0;
-        if (output_lines_hash(result->prepared->output, names[i], &size, hex, &why) == 0) {
-            json_array_append_new(reports, result_file_entry(names[i], size, hex));
+        struct store_hash hash = {0};
+        if (store_hash(result->prepared->output, names[i], NULL, NULL, &hash, &why) == 0) {
+            json_array_append_new(reports,
+                                  result_file_entry(names[i], hash.size_bytes, hash.sha256));
         } else if (!is_left_out(&why) || i == 0) {
             *err = why;
             return -1;
         }
-        if (i == 0 && strcmp(hex, result->summary->sha256) != 0) {
+        if (i == 0 && strcmp(hash.sha256, result->summary->sha256) != 0) {
             return error_set(err, ERROR_GONE, "another coordinator has ended this run");
         }
     }

@@ -35,7 +35,7 @@ static void test_lines_are_read_as_they_were_written(void) {
     CHECK_INT(sum.files_bytes, 3);
     struct store_info info;
     CHECK_OK(store_stat(output, "l.jsonl", &info, &err), &err);
-    CHECK_INT(info.size_bytes, sum.size_bytes);
+    CHECK_INT(info.size_bytes, sum.hash.size_bytes);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct output_line line;
         AUTO(buffer_release) struct buffer text;
@@ -107,7 +107,7 @@ static json_t *make_output(struct store *output) {
     digest_sha256("1", 1, hex);
     CHECK_OK(output_lines_add(writer, "deep/a.json", 1, hex, &err), &err);
     CHECK_OK(output_lines_end(writer, &sum, &err), &err);
-    json_t *list = result_file_entry(OUTPUT_LINES_NAME, sum.size_bytes, sum.sha256);
+    json_t *list = result_file_entry(OUTPUT_LINES_NAME, sum.hash.size_bytes, sum.hash.sha256);
     json_object_set_new(list, "files", json_integer(sum.count));
     json_object_set_new(list, "fileBytes", json_integer(sum.files_bytes));
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:[o], s:[o], s:o, s:[s]}", "windlass", 1, "kind",
