@@ -169,6 +169,8 @@ static int make_plan(struct sweep *sweep, const struct reconcile *request,
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
+    refusals_begin(&sweep->write_failures,
+                   tree_integer(request->object, "metadata.generation", 0));
     struct write_failures write_failures = refusals_of(request, &sweep->write_failures);
     struct sweep_observed observed = {.job = {.object = request->object,
                                               .pods = pods,
@@ -249,6 +251,8 @@ static void wrote(void *opaque, const struct written *written) {
         }
     } else if (written->verb == CLUSTER_APPLY) {
         refusals_note_change(&sweep->write_failures, written);
+    } else if (written->verb == CLUSTER_DELETE) {
+        refusals_note(&sweep->write_failures, written);
     }
 }
 

@@ -164,7 +164,9 @@ void job_wrote(void *opaque, const struct written *written) {
     if (written->verb == CLUSTER_APPLY && !written->err) {
         note_applied(&kept->applied, written->object);
     }
-    if (written->verb == CLUSTER_CREATE || written->verb == CLUSTER_APPLY) {
+    if (written->verb == CLUSTER_APPLY && tree_get(written->object, "metadata.uid")) {
+        refusals_note_change(&kept->write_failures, written); /* of a series to its run */
+    } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
     if (written->verb == CLUSTER_CREATE &&
@@ -182,11 +184,23 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
 
 /* ---- writes ---- */
 
-static void write_all(struct reconcile *request, enum cluster_verb verb, const json_t *objects) {
-    size_t i;
-    json_t *object;
-    json_array_foreach(objects, i, object) {
-        reconcile_write(request, verb, json_incref(object));
+/* Asks for the writes whose time has come, removes the others from the list, and asks for a pass
+ * when the next one may be sent. */
+static void write_all(struct reconcile *request, const struct refusals *refusals,
+                      enum cluster_verb verb, json_t *objects) {
+    for (size_t i = 0; i < json_array_size(objects);) {
+        json_t *object = json_array_get(objects, i);
+        enum refusal_of of = verb == CLUSTER_APPLY && tree_get(object, "metadata.uid")
+                                 ? REFUSAL_OF_CHANGE
+                                 : REFUSAL_OF_CREATION;
+        int64_t left_ms = refusals_left_ms(refusals, object, of, request->monotonic_ms);
+        if (left_ms > 0) {
+            status_write_requeue(request, left_ms);
+            json_array_remove(objects, i);
+        } else {
+            reconcile_write(request, verb, json_incref(object));
+            i++;
+        }
     }
 }
 
@@ -197,11 +211,23 @@ static void make_all(struct reconcile *request, const struct refusals *refusals,
         status_write_requeue(request, left_ms);
         json_array_clear(create);
     }
-    write_all(request, CLUSTER_CREATE, create);
+    write_all(request, refusals, CLUSTER_CREATE, create);
+}
+
+static void delete_one(struct reconcile *request, const struct refusals *refusals,
+                       json_t *object) {
+    int64_t left_ms =
+        refusals_left_ms(refusals, object, REFUSAL_OF_DELETION, request->monotonic_ms);
+    if (left_ms > 0) {
+        status_write_requeue(request, left_ms);
+    } else {
+        reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+    }
 }
 
 /* The cache knows what is to go; what it does not watch is identified by its name alone. */
-static void delete_all(struct reconcile *request, const struct plan_result *plan) {
+static void delete_all(struct reconcile *request, const struct refusals *refusals,
+                       const struct plan_result *plan) {
     for (size_t i = 0; i < plan->delete_count; i++) {
         const struct plan_deletion *one = &plan->delete[i];
         AUTO(tree_freep)
@@ -212,7 +238,7 @@ static void delete_all(struct reconcile *request, const struct plan_result *plan
                              : cache_find(request->cache, one->object.kind, request->namespace,
                                           one->object.name);
         if (object && !tree_get(object, "metadata.deletionTimestamp")) {
-            reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+            delete_one(request, refusals, object);
         }
     }
 }
@@ -268,8 +294,8 @@ void job_carry_out(struct reconcile *request, const struct refusals *refusals,
                    const struct status_write_record *status, struct plan_result *plan) {
     request->again_ms = plan->again_ms;
     make_all(request, refusals, plan->create);
-    write_all(request, CLUSTER_APPLY, plan->apply);
-    delete_all(request, plan);
+    write_all(request, refusals, CLUSTER_APPLY, plan->apply);
+    delete_all(request, refusals, plan);
     tell_events(request, plan, status_write(request, status, plan->status));
 }
 
@@ -347,6 +373,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return 0;
     }
     struct kept *kept = kept_of(state, request);
+    refusals_begin(&kept->write_failures, tree_integer(object, "metadata.generation", 0));
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
     }

@@ -1,32 +1,49 @@
-/* refusals.h: recent write failures of a job, and the pause of creations after a refusal,
- * kept between passes. */
+/* refusals.h: recent write failures of a job, kept between passes, and when each write may be tried
+ * again. An object whose creation failed is not asked for before its own time: 1 s after the first
+ * failure, doubling up to a minute. Only a success of the same write, or a new
+ * metadata.generation of the job, ends that; events and other objects' successes do not. In
+ * addition all creations of a job pause after one was denied. */
 #pragma once
 
 #include "lib/error.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/write_failure.h"
 
+enum refusal_of {
+    REFUSAL_OF_CREATION, /* or of an apply that creates */
+    REFUSAL_OF_CHANGE,   /* of an existing object */
+    REFUSAL_OF_DELETION,
+};
+
 struct refusal {
     struct object_key object; /* owned */
-    bool is_change;
+    enum refusal_of of;
     enum error_kind kind;
-    char *text;       /* owned */
-    int64_t since_ms; /* monotonic */
+    char *text;            /* owned */
+    int64_t since_ms;      /* monotonic */
+    int failures;          /* in a row */
+    int64_t not_before_ms; /* monotonic */
 };
 
 struct refusals {
     struct refusal *at; /* the oldest first */
     size_t count;
+    int64_t generation;      /* the job's, when they happened */
     int denied;              /* of creations, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
 
 void refusals_release(struct refusals *record);
-/* Records how a creation, or an apply, ended. */
+/* Before each pass. Forgets everything if the job's generation has changed since the last call. */
+void refusals_begin(struct refusals *record, int64_t generation);
+/* Records how a creation, an apply that creates, or a deletion ended. */
 void refusals_note(struct refusals *record, const struct written *written);
-/* Records how the change of an existing object ended. Only a change that is not allowed is kept;
- * other failures, such as a deletion meanwhile, are not. */
+/* Records how the change of an existing object ended. */
 void refusals_note_change(struct refusals *record, const struct written *written);
+/* How long a write of that object has to wait; 0: it may be sent now. */
+int64_t refusals_left_ms(const struct refusals *record, const json_t *object, enum refusal_of of,
+                         int64_t now_ms);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
- */
+ * Of changes only those that are not allowed are told, not other failures such as a deletion
+ * meanwhile. */
 struct write_failures refusals_of(const struct reconcile *request, const struct refusals *record);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A write that failed is not asked for before its time, whatever happens to other objects. */
+#include "operator/kinds/job/reconcile/refusals.h"
+
+#include "lib/time/clock.h"
+#include "tests/test.h"
+
+#include <string.h>
+
+static json_t *pod_named(const char *name) {
+    return json_pack("{s:s, s:{s:s}}", "kind", "Pod", "metadata", "name", name);
+}
+
+/* ERROR_NONE: success. */
+static void tell(struct refusals *record, const json_t *object, enum cluster_verb verb,
+                 enum error_kind kind) {
+    struct error err = {0};
+    struct written written = {.verb = verb, .object = object};
+    if (kind) {
+        error_set(&err, kind, "because");
+        written.err = &err;
+    }
+    refusals_note(record, &written);
+}
+
+static void test_the_wait_grows_to_a_minute(void) {
+    static const int64_t even_ms[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000};
+    struct refusals record = {0};
+    AUTO(tree_freep) json_t *pod = pod_named("a-0");
+    int64_t now_ms = clock_monotonic_ms();
+    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    for (size_t i = 0; i < ARRAY_LEN(even_ms); i++) {
+        tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
+        int64_t left_ms =
+            refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, clock_monotonic_ms());
+        CHECK(left_ms >= even_ms[i] * 3 / 4 - 100 && left_ms <= even_ms[i] * 5 / 4);
+    }
+    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms + 200000), 0);
+    refusals_release(&record);
+}
+
+/* Every kind of failure counts, and each kind of write for itself. */
+static void test_each_failure_counts(void) {
+    static const enum error_kind kinds[] = {ERROR_CONFLICT,    ERROR_DENIED,  ERROR_INVALID,
+                                            ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_NOT_FOUND,
+                                            ERROR_BUSY,        ERROR_GONE};
+    AUTO(tree_freep) json_t *pod = pod_named("a-0");
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct refusals record = {0};
+        int64_t now_ms = clock_monotonic_ms();
+        tell(&record, pod, CLUSTER_CREATE, kinds[i]);
+        CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
+        CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_DELETION, now_ms), 0);
+        tell(&record, pod, CLUSTER_DELETE, kinds[i]);
+        CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_DELETION, now_ms) > 0);
+        CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CHANGE, now_ms), 0);
+        refusals_release(&record);
+    }
+}
+
+/* Other objects' successes and other deletions do not shorten it; its own success and another
+ * generation of the job do. */
+static void test_what_ends_the_wait(void) {
+    struct refusals record = {0};
+    AUTO(tree_freep) json_t *pod = pod_named("a-0");
+    AUTO(tree_freep) json_t *other = pod_named("a-1");
+    int64_t now_ms = clock_monotonic_ms();
+    refusals_begin(&record, 1);
+    tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
+    int64_t left_ms = refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms);
+    CHECK(left_ms > 0);
+    tell(&record, other, CLUSTER_CREATE, ERROR_NONE);
+    tell(&record, pod, CLUSTER_DELETE, ERROR_NONE);
+    refusals_begin(&record, 1);
+    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), left_ms);
+    refusals_begin(&record, 2);
+    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
+    CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
+    tell(&record, pod, CLUSTER_CREATE, ERROR_NONE);
+    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    refusals_release(&record);
+}
+
+int main(void) {
+    TEST(test_the_wait_grows_to_a_minute);
+    TEST(test_each_failure_counts);
+    TEST(test_what_ends_the_wait);
+    return TEST_END();
+}
