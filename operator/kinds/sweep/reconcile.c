@@ -169,8 +169,7 @@ static int make_plan(struct sweep *sweep, const struct reconcile *request,
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
-    refusals_begin(&sweep->write_failures,
-                   tree_integer(request->object, "metadata.generation", 0));
+    refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
     struct write_failures write_failures = refusals_of(request, &sweep->write_failures);
     struct sweep_observed observed = {.job = {.object = request->object,
                                               .pods = pods,

@@ -214,8 +214,7 @@ static void make_all(struct reconcile *request, const struct refusals *refusals,
     write_all(request, refusals, CLUSTER_CREATE, create);
 }
 
-static void delete_one(struct reconcile *request, const struct refusals *refusals,
-                       json_t *object) {
+static void delete_one(struct reconcile *request, const struct refusals *refusals, json_t *object) {
     int64_t left_ms =
         refusals_left_ms(refusals, object, REFUSAL_OF_DELETION, request->monotonic_ms);
     if (left_ms > 0) {

@@ -102,8 +102,8 @@ static void note_refusal(struct refusals *record, const struct error *err) {
 }
 
 void refusals_note(struct refusals *record, const struct written *written) {
-    note(record,
-         written->verb == CLUSTER_DELETE ? REFUSAL_OF_DELETION : REFUSAL_OF_CREATION, written);
+    note(record, written->verb == CLUSTER_DELETE ? REFUSAL_OF_DELETION : REFUSAL_OF_CREATION,
+         written);
     if (written->verb == CLUSTER_CREATE) {
         note_refusal(record, written->err);
     }

@@ -44,6 +44,6 @@ void refusals_note_change(struct refusals *record, const struct written *written
 int64_t refusals_left_ms(const struct refusals *record, const json_t *object, enum refusal_of of,
                          int64_t now_ms);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
- * Of changes only those that are not allowed are told, not other failures such as a deletion
+ * Of changes it has only those that are not allowed, not other failures such as a deletion
  * meanwhile. */
 struct write_failures refusals_of(const struct reconcile *request, const struct refusals *record);

@@ -31,8 +31,7 @@ static void test_the_wait_grows_to_a_minute(void) {
     CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
     for (size_t i = 0; i < ARRAY_LEN(even_ms); i++) {
         tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
-        int64_t left_ms =
-            refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, clock_monotonic_ms());
+        int64_t left_ms = refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, clock_monotonic_ms());
         CHECK(left_ms >= even_ms[i] * 3 / 4 - 100 && left_ms <= even_ms[i] * 5 / 4);
     }
     CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms + 200000), 0);
