@@ -141,11 +141,10 @@ int journal_open(const struct journal_options *options, struct journal *journal,
                                 .items = options->items,
                                 .skips_to = options->begins ? INT64_MAX
                                             : known         ? known->begun
-                                                            : 0,
-                                .generation = {.keeps = -1, .whole = -1, .epoch = -1}};
-    snprintf(journal->generation.home, sizeof journal->generation.home, "%s",
-             known ? known->home : options->job->run);
-    memcpy(journal->generation.run, journal->generation.home, sizeof journal->generation.run);
+                                                            : 0};
+    struct generation fresh = {0};
+    snprintf(fresh.home, sizeof fresh.home, "%s", options->job->run);
+    generation_start(known ? known : &fresh, &journal->generation);
     if (claim(journal, options, err) < 0) {
         journal_release(journal);
         return -1;

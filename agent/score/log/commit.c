@@ -228,9 +228,9 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
     char at[21];
     clock_format(clock_wall_ms(), at);
     AUTO(tree_freep)
-    json_t *owner =
-        json_pack("{s:s,s:s,s:s*,s:s*,s:s}", "run", log->run, "job", log->job, "namespace",
-                  identity->name_space, "input", identity->input, "at", at);
+    json_t *owner = json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:s}", "run", log->run, "job", log->job,
+                              "uid", identity->uid, "namespace", identity->name_space, "input",
+                              identity->input, "at", at);
     AUTO(text_freep) char *text = json_dumps(owner, JSON_COMPACT);
     int64_t start_ms = clock_monotonic_ms();
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {

@@ -20,7 +20,7 @@ int generation_find_home(struct store *output, const char *run, struct generatio
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *owner = NULL;
     struct error cause = {0};
-    struct generation generation = {.keeps = -1, .whole = -1, .epoch = -1};
+    struct generation generation = {0};
     buffer_init(&text, OWNER_BYTES_MAX);
     if (store_get(output, ".windlass/owner", &text, NULL, &cause) < 0) {
         if (cause.kind != ERROR_NOT_FOUND) {
@@ -41,10 +41,20 @@ int generation_find_home(struct store *output, const char *run, struct generatio
         generation.is_there = true;
         snprintf(generation.home, sizeof generation.home, "%s", home);
         snprintf(generation.job, sizeof generation.job, "%s", tree_text(owner, "job", "?"));
+        snprintf(generation.owner, sizeof generation.owner, "%s", tree_text(owner, "uid", ""));
     }
-    snprintf(generation.run, sizeof generation.run, "%s", generation.home);
-    *ret_generation = generation;
+    generation_start(&generation, ret_generation);
     return 0;
+}
+
+void generation_start(const struct generation *known, struct generation *ret_generation) {
+    struct generation first = {.keeps = -1, .whole = -1, .epoch = -1, .is_there = known->is_there};
+    memcpy(first.home, known->home, sizeof first.home);
+    memcpy(first.run, known->home, sizeof first.run);
+    memcpy(first.job, known->job, sizeof first.job);
+    memcpy(first.owner, known->owner, sizeof first.owner);
+    memcpy(first.uid, known->owner, sizeof first.uid);
+    *ret_generation = first;
 }
 
 static int begin(struct generation *generation, const struct commit_head *head,
@@ -79,7 +89,7 @@ int generation_see(struct generation *generation, const struct commit_head *head
     if (record->type == COMMIT_BEGIN) {
         return begin(generation, head, record, err);
     }
-    if (!*generation->uid) {
+    if (!*generation->uid) { /* owners of earlier releases have none */
         snprintf(generation->uid, sizeof generation->uid, "%s", head->uid);
         snprintf(generation->job, sizeof generation->job, "%s", head->job);
     }

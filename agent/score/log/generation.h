@@ -20,8 +20,10 @@ struct generation {
     int64_t number;                           /* 0: the first */
     char run[17];                             /* of its spec; of the first: home */
     char restart[GENERATION_RESTART_MAX + 1]; /* "": none */
-    char uid[256]; /* of the job that began it; "": it has no record yet */
-    char job[256]; /* likewise */
+    char owner[256]; /* uid of the job that the output belonged to first; "": not known */
+    /* Of the job that began it, so that another one knows that the list of the input is not its
+     * own; "": not known yet. */
+    char uid[256], job[256];
     int64_t keeps; /* -1: nothing is kept */
     int64_t whole; /* the last generation before it that ended with success; -1: none */
     bool is_ended, has_succeeded; /* the log ends with that */
@@ -32,6 +34,9 @@ struct generation {
  * the owner is none. Other errors are the store's. */
 NODISCARD int generation_find_home(struct store *output, const char *run,
                                    struct generation *ret_generation, struct error *err);
+/* The first generation of an output of which a later one may be known: before its records are
+ * read (again). */
+void generation_start(const struct generation *known, struct generation *ret_generation);
 /* Reads the whole log, and claims nothing. */
 NODISCARD int generation_scan(struct store *output, const char *run, const char *uid,
                               struct generation *ret_generation, struct error *err);

@@ -29,6 +29,8 @@ for text in sys.stdin:
             failed[str(index)] = "a bad file"
         results.append(text if text != "empty" else "")
     time.sleep(line["arguments"].get("sleep", 0))
+    while os.path.exists(line["arguments"]["asked"] + ".hold"):
+        time.sleep(0.1)
     print(json.dumps({"id": request["id"], "results": results, **({"failed": failed} if failed else {})}), flush=True)
 P
 manifest() { # mode, size of a mini-batch, more arguments, output
@@ -78,7 +80,7 @@ verifies() {
 }
 same() {
     diff <(results "$work/data/out") "$work/wanted" && return
-    sed 's/^/# /' "$work/data/out/failed.jsonl"
+    sed 's/^/# /' "$work/data/out/failed.jsonl" "$work/last"
     false
 }
 show() {
@@ -247,6 +249,25 @@ check "--restart does it" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json
 order=
 show
 
+# Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
+rm -rf "$work/data/in" "$work/data/out"
+mkdir -p "$work/data/in"
+for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
+sleep 0.1
+manifest PerFile 4
+touch "$work/asked.hold"
+: >"$work/asked"
+launch
+for i in $(seq 600); do [ ! -s "$work/asked" ] || break; sleep 0.1; done
+kill -9 "$(pgrep -P $run -x windlass)"
+wait $run 2>/dev/null
+rm "$work/data/in/3" "$work/asked.hold"
+echo new >"$work/data/in/9"
+sleep 0.1
+runs
+check "a list of a killed job that has no result: today's input is scored (code $code)" [ "$code $(cd "$work/data/out" && echo [0-9].json)" = "0 1.json 2.json 4.json 5.json 9.json" ]
+show
+
 ##### random edits, reruns and kills #################################################################
 edit() { # one random edit
     local name=r$((RANDOM % 60))
@@ -286,6 +307,7 @@ for round in $(seq "${SOAK_ROUNDS:-2}"); do
         runs
         [ $code = 0 ] && break
     done
+    tail -n 30 "$work/log" "$work"/state/*coordinator*.log >"$work/last"
     fresh $mode
     check "round $round, $mode, $kills kills: the output is that of a fresh run (code $code)" same
     check "and result.json holds" verifies

@@ -114,6 +114,27 @@ static void test_a_generation_forgets_the_one_before(void) {
     journal_release(&journal);
 }
 
+/* It may have listed the input: whoever goes on with that list must know that it is not its own. */
+static void test_a_claim_without_results_is_its_jobs(void) {
+    AUTO(store_freep) struct store *output = open_output("out/claimed");
+    struct job first = job_of(RUN, "u-1"), second = job_of(RUN, "u-2");
+    struct journal journal;
+    struct error err = {0};
+    int64_t lease = 0;
+    CHECK_OK(open_journal(output, &first, false, &journal, &err), &err);
+    journal_release(&journal);
+
+    CHECK_OK(open_journal(output, &second, false, &journal, &err), &err);
+    CHECK_STR(journal.generation.uid, "u-1");
+    score(&journal, &lease);
+    CHECK_OK(store_all(&journal, &err), &err);
+    journal_release(&journal);
+
+    CHECK_OK(open_journal(output, &second, false, &journal, &err), &err);
+    CHECK_STR(journal.generation.uid, "u-1");
+    journal_release(&journal);
+}
+
 /* A coordinator of the generation before, which was frozen, cannot commit any more. */
 static void test_a_late_coordinator_is_fenced_out(void) {
     AUTO(store_freep) struct store *output = open_output("out/fenced");
@@ -226,6 +247,7 @@ static void test_records_that_begin_nothing_are_refused(void) {
 int main(void) {
     fixtures_start("generation");
     TEST(test_a_generation_forgets_the_one_before);
+    TEST(test_a_claim_without_results_is_its_jobs);
     TEST(test_a_late_coordinator_is_fenced_out);
     TEST(test_any_course_gives_the_last_generation);
     TEST(test_records_that_begin_nothing_are_refused);
