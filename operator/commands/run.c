@@ -39,7 +39,7 @@ enum {
     FAILURES_MAX = 6 /* passes in a row, about 3 s */
 };
 
-#define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
+#define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure/azure_place.h */
 
 struct run {
     const char *state_option, *stores, *secrets;

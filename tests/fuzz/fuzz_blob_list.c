@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A list of blobs from a service or a proxy. What the parser reports is written as a list again and
  * parsed again: the result must be the same. */
-#include "agent/store/blob_list.h"
+#include "agent/store/azure/blob_list.h"
 #include "lib/buffer.h"
 
 #include <stdlib.h>

@@ -39,7 +39,7 @@ static int run(void *context, const struct option_list *words, int *ret_code UNU
     arguments[count++] = "--";
     arguments[count++] = words->values[0];
     if (request->stores) {
-        setenv("WINDLASS_STORES_FOLDER", request->stores, 1); /* agent/store/azure_place.h */
+        setenv("WINDLASS_STORES_FOLDER", request->stores, 1); /* agent/store/azure/azure_place.h */
     }
     execv(agent, (char **)arguments);
     return error_from_errno(err, errno, "cannot run %s", agent);

@@ -3,7 +3,7 @@
  * thread. */
 #pragma once
 
-#include "agent/store/azure_place.h"
+#include "agent/store/azure/azure_place.h"
 #include "lib/net/resolver.h"
 
 enum azure_secret_kind { AZURE_KEY, AZURE_SAS, AZURE_TOKEN };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure_folder.h"
+#include "agent/store/azure/azure_folder.h"
 
 #include "lib/time/clock.h"
 

@@ -3,7 +3,7 @@
  * azure_place.h has the configuration. */
 #pragma once
 
-#include "agent/store/azure_client.h"
+#include "agent/store/azure/azure_client.h"
 #include "agent/store/store_ops.h"
 
 /* Larger objects are read in ranges, and written in blocks, of this size. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of az:// that need no service: an account's address, the signing of requests, the size
  * of blocks. With a service: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
-#include "agent/store/azure_folder.h"
+#include "agent/store/azure/azure_folder.h"
 #include "lib/text/base64.h"
 #include "tests/test.h"
 

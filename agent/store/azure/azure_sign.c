@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Builds a request, and signs it with Shared Key ("Authorize with Shared Key",
  * learn.microsoft.com). */
-#include "agent/store/azure_client.h"
+#include "agent/store/azure/azure_client.h"
 
 #include "lib/digest.h"
 #include "lib/text/base64.h"

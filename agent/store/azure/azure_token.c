@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure_secret.h"
+#include "agent/store/azure/azure_secret.h"
 
 #include "lib/buffer.h"
 #include "lib/file.h"

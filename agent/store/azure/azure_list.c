@@ -2,8 +2,8 @@
 /* Pages of List Blobs, 5,000 names each. The service lists in the order of the names' bytes, but
  * for accounts with a hierarchical namespace, where "a/b" comes before "a.txt": names out of order
  * are refused, since a listing that continues after a name would miss others. */
-#include "agent/store/azure_folder.h"
-#include "agent/store/blob_list.h"
+#include "agent/store/azure/azure_folder.h"
+#include "agent/store/azure/blob_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

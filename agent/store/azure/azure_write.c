@@ -3,7 +3,7 @@
  * unique to this writer, and a list of them. Every request may be repeated: a block replaces
  * itself, and the list names the latest version of each, uncommitted or, after a lost response,
  * committed. The service drops blocks that are not in a list after a week. */
-#include "agent/store/azure_folder.h"
+#include "agent/store/azure/azure_folder.h"
 
 #include "lib/digest.h"
 #include "lib/text/base64.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure_place.h"
+#include "agent/store/azure/azure_place.h"
 
 #include "lib/file.h"
 #include "lib/tree.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/azure_client.h"
+#include "agent/store/azure/azure_client.h"
 
 #include "lib/net/http.h"
 #include "lib/text/utf8.h"

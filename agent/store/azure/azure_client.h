@@ -7,7 +7,7 @@
  * by a child after fork, which would use its parent's connections. */
 #pragma once
 
-#include "agent/store/azure_secret.h"
+#include "agent/store/azure/azure_secret.h"
 #include "agent/store/store.h"
 
 struct azure_account;

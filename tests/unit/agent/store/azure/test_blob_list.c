@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/store/blob_list.h"
+#include "agent/store/azure/blob_list.h"
 #include "lib/buffer.h"
 #include "tests/test.h"
 
