@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: the path does not go through `latest`. An account or a container of az:// may have this
- * name, too, but is not a folder. */
-static const char *find_latest(const char *spec_path) {
+/* An account or a container of az:// may have this name, too, but is not a folder. */
+const char *stored_file_find_latest(const char *spec_path) {
     const char *folders = spec_path;
     if (!store_is_local(spec_path)) {
         const char *place = strstr(spec_path, "://");
@@ -19,7 +18,7 @@ static const char *find_latest(const char *spec_path) {
 }
 
 int stored_file_path(const char *spec_path, char **ret_path, struct error *err) {
-    const char *latest = find_latest(spec_path);
+    const char *latest = stored_file_find_latest(spec_path);
     AUTO(store_freep) struct store *store = NULL;
     char version[REGISTERED_VERSION_MAX + 1] = "";
     if (latest) {

@@ -2,7 +2,8 @@
  * thread.
  *
  * FOLDER/latest/FILE, where FOLDER/latest is not a folder but an object that names a version (what
- * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. */
+ * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. The processes of
+ * a run have such paths resolved before (moving_paths.h). */
 #pragma once
 
 #include "agent/store/store.h"
@@ -11,6 +12,8 @@ struct stored_file {
     struct store *store; /* the folder it is in; owned */
     char *name;          /* the last part of the path */
 };
+/* Where "/latest/" begins, for a path that may go through one; NULL: it does not. Pure. */
+const char *stored_file_find_latest(const char *spec_path);
 /* Resolves a path through `latest`; other paths are returned unchanged. The caller frees.
  * UNAVAILABLE and other errors of the store: it cannot be resolved. */
 NODISCARD int stored_file_path(const char *spec_path, char **ret_path, struct error *err);

@@ -44,7 +44,7 @@ static struct journal *journal_of(const struct dispatcher *dispatcher) {
 }
 
 static struct ledger *ledger_of(const struct dispatcher *dispatcher) {
-    return dispatcher->prepared->journal.ledger;
+    return journal_of(dispatcher)->ledger;
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -248,12 +248,17 @@ static void on_published(struct dispatcher *dispatcher, struct connection *conne
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
+/* The last message to it. */
+static void answer(struct connection *connection, const struct message *message) {
+    send_message(connection, message);
+    server_close(connection->peer);
+}
+
 static void refuse(struct connection *connection, const char *reason) {
     struct message message = {.type = MESSAGE_REFUSED};
     snprintf(message.text, sizeof message.text, "%s", reason);
     log_event(LOG_WARNING, "refused a worker: %s", reason);
-    send_message(connection, &message);
-    server_close(connection->peer);
+    answer(connection, &message);
 }
 
 static void leave(struct dispatcher *dispatcher, struct connection *connection) {
@@ -285,33 +290,28 @@ static void replace_namesake(struct dispatcher *dispatcher, const struct connect
     }
 }
 
-/* A worker that has loaded another model than the run began with would mix results of two models
- * in one output: the job ends, and says which file it was. */
+/* A worker with another model would mix results of two models in one output: the job ends. */
 static bool has_same_files(struct dispatcher *dispatcher, const struct connection *connection) {
-    const json_t *files = dispatcher->prepared->files;
-    const char *field = run_file_find_change(files, connection->files);
-    if (field) {
-        char change[RUN_FILE_CHANGE_BYTES];
-        run_file_describe_change(files, connection->files, field, change);
-        struct error err = {0};
-        error_set(&err, ERROR_INVALID,
-                  "spec.%s changed while the job ran: worker %s has loaded a file with %s; restore "
-                  "the file, or start the job anew with another output",
-                  field, connection->name, change);
-        note_failure(dispatcher, -1, &err);
-    }
-    return !field;
+    struct error err = {0};
+    int result = run_file_check_worker(dispatcher->prepared->files, connection->files,
+                                       connection->name, &err);
+    note_failure(dispatcher, result, &err);
+    return result == 0;
 }
 
 static void admit(struct dispatcher *dispatcher, struct connection *connection) {
     struct error err = {0};
     if (dispatcher->is_closed) {
-        send_message(connection, &(struct message){.type = MESSAGE_DONE});
-        server_close(connection->peer);
+        answer(connection, &(struct message){.type = MESSAGE_DONE});
         return;
     }
     if (!dispatcher->prepared || dispatcher->is_paused) {
         return; /* admitted when the input is listed, or the dispatcher resumes */
+    }
+    if (connection->slots == 0) {
+        answer(connection,
+               &(struct message){.type = MESSAGE_PATHS, .paths = dispatcher->prepared->paths});
+        return;
     }
     if (!has_same_files(dispatcher, connection)) {
         refuse(connection, dispatcher->failure.text);

@@ -382,12 +382,15 @@ static int try_key(const struct job *job, struct prepared_job *prepared, struct 
 
 static int prepare(struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};
-    if (try_key(job, prepared, err) < 0 || try_input(job, prepared, err) < 0 ||
-        try_scorer(job, prepared, &trial, err) < 0 || try_output(job, prepared, err) < 0) {
+    if (try_key(job, prepared, err) < 0 || rerun_find_paths(prepared, job, err) < 0 ||
+        try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
+        try_output(job, prepared, err) < 0) {
         return -1;
     }
     AUTO(tree_freep)
-    json_t *run = run_file_make(job->spec, prepared->media, prepared->listing, prepared->files);
+    json_t *run =
+        run_file_make(prepared->given, prepared->media, prepared->listing, prepared->files);
+    run_file_add_paths(run, prepared->paths);
     return try_run(job, prepared, &trial, run, err) < 0 ? -1 : try_list(job, prepared, run, err);
 }
 
@@ -412,6 +415,8 @@ void prepared_release(struct prepared_job *prepared) {
     store_free(TAKE(prepared->output));
     signature_key_freep(&prepared->key);
     tree_freep(&prepared->files);
+    tree_freep(&prepared->paths);
+    tree_freep(&prepared->given);
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);
     kept_bits_release(&prepared->base_bits);

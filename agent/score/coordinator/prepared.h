@@ -19,6 +19,8 @@ struct prepared_job {
     struct item_names *names; /* NULL until the first prepared_name */
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
     int64_t cell_items; /* of them in each cell (ledger.h) except the last */
+    json_t *paths;      /* of the spec, that lead elsewhere (run_paths.h); applied to job->spec */
+    json_t *given;      /* the spec as it was given, before that */
     json_t *files;      /* what the results depend on, see scorer.h: the spec's field -> SHA-256 */
     struct store *output;
     int lock_fd;        /* advisory (path_lock.h); -1: none */

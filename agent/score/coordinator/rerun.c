@@ -5,6 +5,8 @@
 #include "agent/score/coordinator/kept.h"
 #include "agent/score/coordinator/stale.h"
 #include "agent/score/log/run_file.h"
+#include "agent/score/wire/run_paths.h"
+#include "agent/store/moving_paths.h"
 #include "lib/log.h"
 
 #include <stdio.h>
@@ -12,6 +14,60 @@
 #include <string.h>
 
 #define ANEW_HINT "rerun with --restart (annotation windlass.dev/restart), or choose another output"
+
+/* ---- paths that move ------------------------------------------------------------------------ */
+
+/* Whether this job only continues what the generation has begun: a newer model is not for it. */
+static bool goes_on(const struct generation *known, const struct job *job) {
+    bool begins = *job->restart && strcmp(known->restart, job->restart) != 0;
+    bool is_own = strcmp(known->uid, job->uid) == 0;
+    return known->is_there && !begins && (is_own || !generation_is_whole(known));
+}
+
+static int read_begun(const struct job *job, json_t **ret_run, struct error *err) {
+    AUTO(store_freep) struct store *output = NULL;
+    struct generation known = {0};
+    struct error cause = {0};
+    if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
+        return 0; /* not there yet, or said when it is opened for writing */
+    }
+    if (generation_scan(output, job->run, job->uid, &known, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return goes_on(&known, job) ? run_file_read(output, known.home, known.number, ret_run, err) : 0;
+}
+
+/* then: NULL: of this release's first coordinator, or of an earlier release: as they are now. */
+static void keep_begun(json_t *paths, const json_t *then) {
+    AUTO(tree_freep) json_t *now = json_deep_copy(paths);
+    char moved[MOVING_PATHS_TEXT_MAX];
+    const char *path;
+    json_t *led;
+    json_object_foreach((json_t *)then, path, led) {
+        moving_paths_describe(path, then, now, moved);
+        if (*moved) {
+            log_event(LOG_WARNING, "%s: %s: this run goes on with what it began with", path, moved);
+        }
+        json_object_set(paths, path, led);
+    }
+}
+
+int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct error *err) {
+    AUTO(tree_freep) json_t *begun = NULL;
+    prepared->given = json_deep_copy(job->spec);
+    if (run_paths_find(job->spec, &prepared->paths, err) < 0) {
+        return -1;
+    }
+    if (json_object_size(prepared->paths) == 0) {
+        return 0;
+    }
+    if (read_begun(job, &begun, err) < 0) {
+        return -1;
+    }
+    keep_begun(prepared->paths, json_object_get(begun, "paths"));
+    run_paths_apply(job->spec, prepared->paths);
+    return 0;
+}
 
 /* ---- before the claim ----------------------------------------------------------------------- */
 

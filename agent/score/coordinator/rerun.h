@@ -14,6 +14,10 @@
 #include "agent/score/coordinator/prepared.h"
 #include "agent/score/coordinator/run_progress.h"
 
+/* What the spec's moving paths lead to (run_paths.h): a run that goes on opens what they led to
+ * when it began, all others what they lead to now. Sets prepared->paths and prepared->given, and
+ * changes job->spec. Before anything of the spec is opened. */
+NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct error *err);
 /* Reads the output's history and compares it with the job; claims nothing. run: what the job would
  * begin with (run_file.h). Sets prepared->known and prepared->begins. May change the job's
  * mini-batch size to that of a generation that goes on. */

@@ -91,6 +91,9 @@ static json_t *result_json(const struct run_result *result) {
     add_manifest(result->job, tree);
     add_input(result, tree);
     json_object_set(tree, "files", prepared->files);
+    if (json_object_size(prepared->paths) > 0) {
+        json_object_set(tree, "paths", prepared->paths);
+    }
     add_counts(result->summary, tree);
     add_time(tree, "started", result->summary->started_wall_ms);
     add_time(tree, "completed", result->summary->completed_wall_ms);

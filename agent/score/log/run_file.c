@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/log/run_file.h"
 
+#include "agent/store/moving_paths.h"
 #include "lib/digest.h"
 #include "lib/text/tree_changes.h"
 
@@ -87,17 +88,44 @@ void run_file_describe_change(const json_t *then, const json_t *now, const char 
              *after ? after : "none", *before ? before : "none");
 }
 
+int run_file_check_worker(const json_t *then, const json_t *now, const char *worker,
+                          struct error *err) {
+    char change[RUN_FILE_CHANGE_BYTES];
+    const char *field = run_file_find_change(then, now);
+    if (!field) {
+        return 0;
+    }
+    run_file_describe_change(then, now, field, change);
+    return error_set(err, ERROR_INVALID,
+                     "spec.%s changed while the job ran: worker %s has loaded a file with %s; "
+                     "restore the file, or start the job anew with another output",
+                     field, worker, change);
+}
+
+void run_file_add_paths(json_t *run, const json_t *paths) {
+    if (json_object_size(paths) > 0) {
+        json_object_set(run, "paths", (json_t *)paths);
+    }
+}
+
 /* ---- all changes ---------------------------------------------------------------------------- */
 
+/* Where its path leads elsewhere now, as with a newer version of a model, that is the reason. */
 static void compare_file(struct tree_changes *changes, const char *field, const json_t *then,
                          const json_t *now) {
-    const char *before = digest_of(then, field), *after = digest_of(now, field);
-    if (strcmp(before, after) != 0) {
-        AUTO(text_freep)
-        char *change = x_printf("spec.%.100s: the file's SHA-256 was %.12s, is %.12s", field,
-                                *before ? before : "none", *after ? after : "none");
-        tree_changes_add(changes, change);
+    const char *before = digest_of(json_object_get(then, "files"), field);
+    const char *after = digest_of(json_object_get(now, "files"), field);
+    char moved[MOVING_PATHS_TEXT_MAX];
+    if (strcmp(before, after) == 0) {
+        return;
     }
+    moving_paths_describe(tree_text(json_object_get(now, "spec"), field, ""),
+                          json_object_get(then, "paths"), json_object_get(now, "paths"), moved);
+    AUTO(text_freep)
+    char *change = *moved ? x_printf("spec.%.100s: %s", field, moved)
+                          : x_printf("spec.%.100s: the file's SHA-256 was %.12s, is %.12s", field,
+                                     *before ? before : "none", *after ? after : "none");
+    tree_changes_add(changes, change);
 }
 
 /* Of an input without lines. */
@@ -126,11 +154,11 @@ int run_file_changes(const json_t *then, const json_t *now,
         tree_changes_compare(&changes, "spec", spec_then, json_object_get(now, "spec"));
     }
     json_object_foreach((json_t *)files_then, field, ignored) {
-        compare_file(&changes, field, files_then, files_now);
+        compare_file(&changes, field, then, now);
     }
     json_object_foreach((json_t *)files_now, field, ignored) {
         if (!json_object_get(files_then, field) && !text_starts(field, RUN_FILE_CODE)) {
-            compare_file(&changes, field, files_then, files_now);
+            compare_file(&changes, field, then, now);
         }
     }
     compare_input(&changes, then, now);

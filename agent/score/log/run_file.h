@@ -13,7 +13,8 @@ enum { RUN_FILE_CHANGE_BYTES = 128, RUN_FILE_CHANGES_BYTES = 320 };
 #define RUN_FILE_CODE "scorer.command: "
 
 /* What a run with these files (scorer.h: field -> SHA-256; borrowed) and this input begins with.
- * spec: the job's; listing: NULL where the input has lines. The caller owns the result. */
+ * spec: the job's, as it was given; listing: NULL where the input has lines. The caller owns the
+ * result. */
 json_t *run_file_make(const json_t *spec, const struct media *media, const struct listing *listing,
                       const json_t *files);
 /* Compares two such lists of files: a field whose file differs or is in one list only, borrowed
@@ -23,6 +24,11 @@ const char *run_file_find_change(const json_t *then, const json_t *now);
 /* "SHA-256 1f0c…, the run began with 77aa…", 12 digits of each. */
 void run_file_describe_change(const json_t *then, const json_t *now, const char *field,
                               char text[static RUN_FILE_CHANGE_BYTES]);
+/* INVALID: a worker has loaded other files than the run began with. */
+NODISCARD int run_file_check_worker(const json_t *then, const json_t *now, const char *worker,
+                                    struct error *err);
+/* Adds what the spec's paths led to when the run began (moving_paths.h); borrowed. */
+void run_file_add_paths(json_t *run, const json_t *paths);
 /* How many fields, files and inputs differ; the mini-batch size is none of them. text: each by its
  * name, then and now, as far as there is room, and how many more. */
 int run_file_changes(const json_t *then, const json_t *now,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const type_names[] = {"hello",     "results", "published", "leaving", "leases",
-                                         "committed", "cancel",  "done",      "refused"};
+                                         "committed", "cancel",  "done",      "refused", "paths"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
 static const char *const fault_names[] = {"scorer", "machine", "back"};
 static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
@@ -69,6 +69,23 @@ static int read_files(const json_t *tree, struct message *message, struct error 
     return 0;
 }
 
+static int read_paths(const json_t *tree, struct message *message, struct error *err) {
+    const char *path;
+    json_t *led, *paths = json_object_get(tree, "paths");
+    if (!json_is_object(paths) || json_object_size(paths) > MESSAGE_PATHS_MAX) {
+        return error_set(err, ERROR_INVALID, "paths is not an object with up to %d members",
+                         MESSAGE_PATHS_MAX);
+    }
+    json_object_foreach(paths, path, led) {
+        if (!json_is_string(led)) {
+            return error_set(err, ERROR_INVALID, "paths: %.100s leads to something other than text",
+                             path);
+        }
+    }
+    message->paths = paths;
+    return 0;
+}
+
 static int read_text(const json_t *tree, const char *field, struct message *message,
                      struct error *err) {
     const char *text = json_string_value(json_object_get(tree, field));
@@ -103,7 +120,7 @@ static int read_hello(const json_t *tree, struct message *message, struct error 
     const json_t *field = json_object_get(tree, "slots");
     int64_t slots = 1;
     if (read_name(tree, message->name, err) < 0 ||
-        (field && read_number(field, "slots", 1, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
+        (field && read_number(field, "slots", 0, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
         return -1;
     }
     message->slots = (int)slots;
@@ -315,11 +332,13 @@ static int read_fields(const json_t *tree, struct message *message, struct error
         return 0;
     case MESSAGE_REFUSED:
         return read_text(tree, "message", message, err);
+    case MESSAGE_PATHS:
+        return read_paths(tree, message, err);
     default:
         return error_set(
             err, ERROR_INVALID,
             "type is not one of hello, results, published, leaving, leases, committed, "
-            "cancel, done, refused");
+            "cancel, done, refused, paths");
     }
 }
 
@@ -525,6 +544,10 @@ char *message_format(const struct message *message) {
         break;
     case MESSAGE_REFUSED:
         json_object_set_new(tree, "message", json_string(message->text));
+        break;
+    case MESSAGE_PATHS:
+        json_object_set_new(tree, "paths",
+                            message->paths ? json_deep_copy(message->paths) : json_object());
         break;
     case MESSAGE_LEAVING:
     case MESSAGE_DONE:

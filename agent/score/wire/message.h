@@ -12,11 +12,12 @@ enum {
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
     MESSAGE_SLOTS_MAX = 1024,
     MESSAGE_FILES_MAX = 1024, /* a model and labels; or a program's code */
+    MESSAGE_PATHS_MAX = 64,
     MESSAGE_DEATHS_MAX = 1000000,
 };
 
 enum message_type {
-    MESSAGE_HELLO,     /* worker: name, slots, files */
+    MESSAGE_HELLO,     /* worker: name, slots, files; with 0 slots it asks for PATHS */
     MESSAGE_RESULTS,   /* worker: epoch, results */
     MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files are published */
     MESSAGE_LEAVING,   /* worker: the next results are its last, and end all its leases */
@@ -25,6 +26,7 @@ enum message_type {
     MESSAGE_CANCEL,    /* coordinator: lease; drop it, but still report it (as a fault) */
     MESSAGE_DONE,      /* coordinator: no work is left, exit 0 */
     MESSAGE_REFUSED,   /* coordinator: text says why; exit 1 */
+    MESSAGE_PATHS,     /* coordinator: paths; the answer to a hello without slots */
     MESSAGE_TYPE_COUNT
 };
 
@@ -72,10 +74,11 @@ struct message_result {
 struct message {
     enum message_type type;
     char name[MESSAGE_NAME_MAX + 1];
-    int slots;              /* 1..MESSAGE_SLOTS_MAX */
+    int slots;              /* 0..MESSAGE_SLOTS_MAX */
     int deaths, deaths_max; /* of a hello: of how many workers before it, and how many are too many;
                                0: none; then `text` is how the last one ended */
     json_t *files;          /* borrowed; of the scorer: the spec's field -> SHA-256 in hex */
+    const json_t *paths;    /* borrowed: text -> text (moving_paths.h); NULL: none */
     int64_t epoch, lease;   /* >= 0 */
     char text[512];         /* one line, truncated if longer */
     size_t count;           /* of the entries of its type: */

@@ -3,6 +3,7 @@
 
 #include "agent/launch/pod/notice.h"
 #include "agent/score/wire/volume_watch.h"
+#include "agent/score/worker/ask_paths.h"
 #include "agent/score/worker/runners.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"
@@ -422,6 +423,12 @@ static int open_worker(struct worker *worker, struct error *err) {
     if (volume_watch_check(job, VOLUME_CHECK_MS, err) < 0) {
         return -1;
     }
+    int asked = ask_paths(job, err);
+    if (asked != 0) {
+        bool is_late = asked < 0 && err->kind == ERROR_UNAVAILABLE;
+        worker->exit_code = asked > 0 ? 0 : is_late ? WORKER_EXIT_UNREACHABLE : -1;
+        return MIN(asked, 0);
+    }
     if (store_open(job->output, /* writes= */ true, &worker->output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
@@ -452,14 +459,15 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
                             .unreachable_since_ms = -1,
                             .leaving_since_ms = -1};
     pthread_mutex_init(&worker.wake_lock, NULL);
-    if (open_worker(&worker, &err) == 0 && live(&worker, &err) == 0) {
+    if (open_worker(&worker, &err) == 0 && (worker.exit_code >= 0 || live(&worker, &err) == 0)) {
         err.kind = ERROR_NONE;
     }
     if (worker.publisher) {
         (void)publisher_free(worker.publisher, WORKER_FAREWELL_MS);
     }
     if (err.kind) {
-        give_up(&worker, error_exit_code(&err), "%s", err.text);
+        give_up(&worker, worker.exit_code > 0 ? worker.exit_code : error_exit_code(&err), "%s",
+                err.text);
     }
     leave_evidence(&worker, /* at_once= */ true);
     socket_free(worker.socket);

@@ -30,6 +30,8 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"done\"}",
         "{\"type\":\"leaving\"}",
         "{\"type\":\"refused\",\"message\":\"no\"}",
+        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":0}",
+        "{\"type\":\"paths\",\"paths\":{\"v/net/latest/m\":\"v/net/7/m\"}}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct error err = {0};
@@ -72,7 +74,7 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,1024,1,1,1,{}]]}", "slot is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,1,\"x\"]]}", "work is neither"},
         {"{\"type\":\"committed\",\"epoch\":1,\"leases\":[\"x\"]}", "leases[0]: lease is not"},
-        {"{\"type\":\"hello\",\"worker\":\"w\",\"slots\":0}", "slots is not"},
+        {"{\"type\":\"hello\",\"worker\":\"w\",\"slots\":-1}", "slots is not"},
         {"{\"type\":\"hello\",\"worker\":\"w\",\"files\":[]}", "files is not an object"},
         {"{\"type\":\"hello\",\"worker\":\"w\",\"files\":{\"a\":\"1f\"}}",
          "files.a is not a SHA-256 in hex"},
@@ -81,6 +83,8 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":{}}", "leases is not a list"},
         {"{\"type\":\"refused\"}", "message is not a text"},
         {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
+        {"{\"type\":\"paths\"}", "paths is not an object"},
+        {"{\"type\":\"paths\",\"paths\":{\"a/b\":7}}", "paths: a/b leads to something"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         is_refused(rows[i].text, rows[i].sentence);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/wire/run_paths.h"
+
+#include "agent/store/moving_paths.h"
+
+static const char *const fields[] = {"scorer.onnx.path",     "scorer.onnx.postprocess.labels",
+                                     "input.video.path",     "input.files.path",
+                                     "input.files.manifest", "input.table.path",
+                                     "input.npy.path",       NULL};
+
+int run_paths_find(const json_t *spec, json_t **ret_paths, struct error *err) {
+    return moving_paths_find(spec, fields, ret_paths, err);
+}
+
+void run_paths_apply(json_t *spec, const json_t *paths) {
+    moving_paths_apply(spec, fields, paths);
+}
