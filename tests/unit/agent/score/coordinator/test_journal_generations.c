@@ -114,7 +114,8 @@ static void test_a_generation_forgets_the_one_before(void) {
     journal_release(&journal);
 }
 
-/* It may have listed the input: a job that goes on with that list must know that it is of another. */
+/* It may have listed the input: a job that goes on with that list must know that it is of another.
+ */
 static void test_a_claim_without_results_is_its_jobs(void) {
     AUTO(store_freep) struct store *output = open_output("out/claimed");
     struct job first = job_of(RUN, "u-1"), second = job_of(RUN, "u-2");
