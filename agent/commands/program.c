@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/program.h"
 
-#include "lib/base.h"
+#include "lib/log.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int usage(const struct program *program, FILE *to) {
-    fprintf(to, "%s %s: %s\n\nUsage: %s COMMAND [options]\n\nCommands:\n", program->name,
-            WINDLASS_VERSION, program->about, program->name);
+    fprintf(to, "%s %s: %s\n\nUsage: %s [--log-format=text|json] COMMAND [options]\n\nCommands:\n",
+            program->name, WINDLASS_VERSION, program->about, program->name);
     for (const struct program_command *row = program->commands; row->name; row++) {
         fprintf(to, "  %-12s %s\n", row->name, row->about);
     }
@@ -18,8 +19,34 @@ static int usage(const struct program *program, FILE *to) {
     return to == stdout ? 0 : 2;
 }
 
+/* How this process logs: the option before the command, else the variable that the controller gives
+ * to pods. -1: neither "text" nor "json". *ret_first: index of the command. */
+static int read_log_format(const struct program *program, int argc, char **argv, int *ret_first) {
+    static const char option[] = "--log-format=";
+    bool is_given = argc > 1 && strncmp(argv[1], option, sizeof option - 1) == 0;
+    const char *variable = getenv("WINDLASS_LOG_FORMAT");
+    const char *text = is_given ? argv[1] + sizeof option - 1 : variable ? variable : "text";
+    enum log_format format;
+    *ret_first = is_given ? 2 : 1;
+    if (!log_format_parse(text, &format)) {
+        fprintf(stderr, "%s: %s%s: expected text or json\n", program->name,
+                is_given ? option : "WINDLASS_LOG_FORMAT=", text);
+        return -1;
+    }
+    log_set_format(format);
+    log_set_job(getenv("WINDLASS_JOB"));
+    return 0;
+}
+
 int program_run(const struct program *program, int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    int first;
+    if (read_log_format(program, argc, argv, &first) < 0) {
+        return 2;
+    }
+    argc -= first - 1;
+    argv[first - 1] = argv[0];
+    argv += first - 1;
     program_main *other = program->main_of_link(argc > 0 ? argv[0] : NULL);
     if (other) {
         return other(argc, argv);

@@ -59,8 +59,23 @@ struct replica {
     int64_t lead_ms; /* since when it leads */
 };
 
+static int set_log(const char *level_name, const char *format_name, struct error *err) {
+    enum log_level level;
+    enum log_format format;
+    if (!log_level_parse(level_name, &level)) {
+        return error_set(err, ERROR_INVALID,
+                         "--log-level %s: expected error, warning, info or debug", level_name);
+    }
+    if (!log_format_parse(format_name, &format)) {
+        return error_set(err, ERROR_INVALID, "--log-format %s: expected text or json", format_name);
+    }
+    log_set_level(level);
+    log_set_format(format);
+    return 0;
+}
+
 static int read_options(struct replica *replica, int argc, char **argv, struct error *err) {
-    const char *level_name = "info";
+    const char *level_name = "info", *format_name = "text";
     const struct option options[] = {
         {"namespace", 'n', OPTION_TEXT, "NS", "Only the jobs of this namespace (default: all).",
          &replica->namespace},
@@ -90,6 +105,9 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
          &replica->lease_name},
         {"log-level", 0, OPTION_TEXT, "LEVEL", "error, warning, info or debug (default info).",
          &level_name},
+        {"log-format", 0, OPTION_TEXT, "FORMAT",
+         "text, or json: one object a line; also of the pods' agents (default text).",
+         &format_name},
         {0},
     };
     struct option_list words = {0};
@@ -107,13 +125,8 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     if (result != 0) {
         return result;
     }
-    enum log_level level;
-    if (!log_level_parse(level_name, &level)) {
-        return error_set(err, ERROR_INVALID,
-                         "--log-level %s: expected error, warning, info or debug", level_name);
-    }
-    log_set_level(level);
-    return 0;
+    replica->jobs.logs_json = strcmp(format_name, "json") == 0;
+    return set_log(level_name, format_name, err);
 }
 
 static int open_signals(struct replica *replica, struct error *err) {

@@ -82,6 +82,9 @@ json_t *pod_environment(const struct job_spec *spec, const json_t *work, const c
         AUTO(text_freep) char *stores = job_stores(spec->json);
         pod_add_value(environment, "WINDLASS_STORES", stores);
     }
+    if (spec->logs_json) {
+        pod_add_value(environment, "WINDLASS_LOG_FORMAT", "json");
+    }
     return environment;
 }
 

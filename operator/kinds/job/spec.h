@@ -38,6 +38,7 @@ struct job_options {
     const char *agent_image;       /* for a spec without image */
     const char *trainer_image;     /* the same, for a spec with a trainer */
     const char *trainer_gpu_image; /* the same, for a trainer with gpus */
+    bool logs_json;                /* the agents log JSON, as the controller does (lib/log.h) */
     const json_t *folders; /* {volume: its folder} where jobs run on this machine; otherwise NULL */
 };
 struct schema;
@@ -61,7 +62,7 @@ struct job_spec {
     const json_t *stores; /* array */
     const char *service_account, *priority_class; /* NULL where not given */
     const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */
-    bool suspend;
+    bool suspend, logs_json;
     int64_t active_deadline_seconds;    /* 0: none */
     int64_t ttl_seconds_after_finished; /* -1: none, 0: at once */
     struct volume volumes[JOB_VOLUMES_MAX];

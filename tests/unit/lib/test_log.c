@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/log.h"
 
+#include "lib/base.h"
+#include "lib/time/clock.h"
+#include "lib/tree.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -75,9 +78,71 @@ static void test_levels(void) {
     CHECK_STR(catch_end(), "detail n=1\n");
 }
 
+/* The one line that was logged, as an object; checked to be one line within the limit. */
+static json_t *caught_object(void) {
+    catch_end();
+    size_t length = strlen(seen);
+    CHECK(length > 0 && length <= LOG_LINE_MAX);
+    CHECK(strchr(seen, '\n') == seen + length - 1);
+    json_t *tree = json_loads(seen, JSON_REJECT_DUPLICATES, NULL);
+    CHECK(tree);
+    return tree;
+}
+
+static void test_json(void) {
+    log_set_level(LOG_INFO);
+    log_set_format(LOG_JSON);
+    catch_begin();
+    log_pairs(LOG_WARNING, "reconcile failed", "job", "BatchScore ns/one", "error",
+              "a \"b\"\n\x01 \\ \xc3\xa4 \xff", "absent", NULL, NULL);
+    AUTO(tree_freep) json_t *tree = caught_object();
+    CHECK_STR(tree_text(tree, "level", ""), "warning");
+    CHECK_STR(tree_text(tree, "message", ""), "reconcile failed");
+    CHECK_STR(tree_text(tree, "namespace", ""), "ns");
+    CHECK_STR(tree_text(tree, "name", ""), "one");
+    CHECK_STR(tree_text(tree, "job", ""), "BatchScore ns/one");
+    CHECK_STR(tree_text(tree, "error", ""), "a \"b\"\n\x01 \\ \xc3\xa4 \xef\xbf\xbd");
+    CHECK(!json_object_get(tree, "absent"));
+    /* RFC 3339 with milliseconds, of now. */
+    const char *time = tree_text(tree, "time", "");
+    CHECK_INT(strlen(time), 24);
+    AUTO(text_freep) char *second = x_printf("%.19sZ", time);
+    CHECK(llabs(clock_parse(second) - clock_wall_ms()) < 60000);
+    CHECK(time[19] == '.' && time[23] == 'Z');
+
+    log_set_job("mine");
+    catch_begin();
+    log_event(LOG_INFO, "lease %d\nof \"%s\"", 7, "x");
+    AUTO(tree_freep) json_t *event = caught_object();
+    CHECK_STR(tree_text(event, "message", ""), "lease 7\nof \"x\"");
+    CHECK_STR(tree_text(event, "name", ""), "mine");
+    log_set_job(NULL);
+
+    char longer[5000];
+    memset(longer, '"', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    catch_begin();
+    log_pairs(LOG_ERROR, longer, "job", longer, "error", longer, "more", longer, NULL);
+    AUTO(tree_freep) json_t *cut = caught_object();
+    CHECK(strlen(tree_text(cut, "message", "")) > 500);
+    CHECK(strlen(tree_text(cut, "error", "")) > 100); /* a long message leaves room */
+    log_set_format(LOG_TEXT);
+}
+
+static void test_format_names(void) {
+    enum log_format format = LOG_TEXT;
+    CHECK(log_format_parse("json", &format));
+    CHECK_INT(format, LOG_JSON);
+    CHECK(log_format_parse("text", &format));
+    CHECK_INT(format, LOG_TEXT);
+    CHECK(!log_format_parse("xml", &format));
+}
+
 int main(void) {
     TEST(test_values_are_quoted_where_needed);
     TEST(test_long_values_are_cut_and_closed);
     TEST(test_levels);
+    TEST(test_json);
+    TEST(test_format_names);
     return TEST_END();
 }
