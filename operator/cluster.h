@@ -43,6 +43,10 @@ enum cluster_verb {
      * an error. Pods get their terminationGracePeriodSeconds: they stay, with
      * metadata.deletionTimestamp, until they end. */
     CLUSTER_DELETE,
+    /* Changes the fields of an object that are given, and removes those that are null; lists are
+     * replaced (a JSON merge patch). CONFLICT when the stored object has another metadata.uid or
+     * metadata.resourceVersion; NOT_FOUND when it is gone. */
+    CLUSTER_MERGE,
 };
 
 /* How a write ended. On success err is NULL and stored is the object as stored, with the fields
@@ -70,9 +74,10 @@ struct cluster_ops {
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                   cluster_done *done, void *context);
 
-    /* Lists objects that are not watched: at most 50 of the kind and namespace of `like` that match
-     * the field selector ("involvedObject.uid=..."). done gets a List with `items` as `stored`,
-     * from a later `wait`. */
+    /* Lists objects, whether they are watched or not, as they are now: at most 50 of the kind and
+     * namespace of `like` that match the field selector ("involvedObject.uid=...",
+     * "metadata.name=..."). done gets a List with `items` as `stored`, from a later `wait`; the
+     * items may lack apiVersion and kind. */
     void (*list)(struct cluster *cluster, const json_t *like, const char *fields,
                  cluster_done *done, void *context);
 

@@ -431,6 +431,29 @@ json_t *cache_owned_since(const struct cache *cache, const char *kind_name, cons
     return owned;
 }
 
+json_t *cache_lost(const struct cache *cache, const char *kind_name, const json_t *owner,
+                   uint64_t since) {
+    const struct cached_kind *kind = find_kind(cache, kind_name);
+    json_t *lost = json_array();
+    size_t count = 0;
+    struct entry **found = kind ? find_owned(cache, kind, owner, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (found[i]->change <= since) {
+            continue;
+        }
+        AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
+        if (json_array_size(tree_get(object, "metadata.ownerReferences")) == 0) {
+            json_array_append(lost, object);
+        }
+    }
+    free(found);
+    return lost;
+}
+
+uint64_t cache_changes(const struct cache *cache) {
+    return cache->changes;
+}
+
 json_t *cache_owned(const struct cache *cache, const char *kind_name, const json_t *owner) {
     uint64_t mark = 0;
     size_t count;

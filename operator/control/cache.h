@@ -61,6 +61,12 @@ json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *o
 json_t *cache_owned_since(const struct cache *cache, const char *kind, const json_t *owner,
                           uint64_t *mark, size_t *ret_labelled);
 
+/* The objects of that kind with the owner's name as LABEL_JOB and without any owner, of those that
+ * were stored after the cache's change number `since` (0: all). An array, owned by the caller. */
+json_t *cache_lost(const struct cache *cache, const char *kind, const json_t *owner,
+                   uint64_t since);
+uint64_t cache_changes(const struct cache *cache); /* the number of changes that it has made */
+
 /* Keeps less of a stored object: the result of this transform instead of the kind's. For objects
  * of jobs that have ended. object: as read from this cache. It lasts until the object's next
  * event. */

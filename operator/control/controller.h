@@ -19,6 +19,14 @@ struct written {
     const struct error *err; /* why it failed; NULL: it succeeded */
 };
 
+/* The answer to reconcile_find. All borrowed. */
+struct found {
+    const char *namespace, *name; /* of the resource that asked */
+    const json_t *like;           /* what was asked for */
+    const json_t *object;         /* as the cluster has it; NULL: there is none, or err */
+    const struct error *err;      /* why it is not known; NULL: it is */
+};
+
 struct owned_kind {
     const char *api_version, *kind; /* "v1", "Pod" */
 };
@@ -50,6 +58,8 @@ struct kind {
     /* Gets what reconcile_list (reconcile.h) asked for: `list` is a Kubernetes List with `items`,
      * borrowed, or NULL when the request failed. NULL: the kind never calls reconcile_list. */
     void (*listed)(void *state, const char *namespace, const char *name, const json_t *list);
+    /* Gets what reconcile_find asked for. NULL: the kind never calls it. */
+    void (*found)(void *state, const struct found *found);
 };
 
 /* Called for every pass that failed or had a failed write. key: of the resource

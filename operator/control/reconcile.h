@@ -45,6 +45,11 @@ void event_recorder_add(struct reconcile *request, const struct reconcile_event 
  * resource is reconciled again. False: a list for this resource is already under way. */
 bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields);
 
+/* Asks the cluster, and not the cache, for the object with the kind, namespace and name of `like`.
+ * The kind's `found` gets the answer, and the resource is reconciled again. False: a list or a
+ * question of this resource is already under way; its end leads to another pass, too. */
+bool reconcile_find(struct reconcile *request, const json_t *like);
+
 /* Sends a GET to the URL about once a second (poller.h), as long as every pass over the resource
  * calls this. Returns the body of the last answer, borrowed, or NULL when there is none yet or the
  * last request failed. When the answer changes, the resource is reconciled. One URL per resource.

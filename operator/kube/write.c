@@ -20,6 +20,8 @@ static const struct {
     [CLUSTER_STATUS] = {"update", "PUT", "application/json", "status",
                         "?fieldManager=" WRITE_FIELD_MANAGER, true},
     [CLUSTER_DELETE] = {"delete", "DELETE", "application/json", NULL, "", true},
+    [CLUSTER_MERGE] = {"patch", "PATCH", "application/merge-patch+json", NULL,
+                       "?fieldManager=" WRITE_FIELD_MANAGER, true},
 };
 
 /* The object without fields that the server would ignore or, in an apply, record as owned by us. */
@@ -67,6 +69,7 @@ static char *make_body(enum cluster_verb verb, const json_t *object) {
     switch (verb) {
     case CLUSTER_CREATE:
     case CLUSTER_APPLY:
+    case CLUSTER_MERGE:
         return body_of_object(object);
     case CLUSTER_STATUS:
         return body_of_status(object);
@@ -174,7 +177,7 @@ enum write_verdict write_judge(enum cluster_verb verb, const struct client_answe
         error_clear(err);
         return WRITE_DONE;
     }
-    if (verb == CLUSTER_APPLY && has_other_uid(answer)) {
+    if ((verb == CLUSTER_APPLY || verb == CLUSTER_MERGE) && has_other_uid(answer)) {
         err->kind = ERROR_CONFLICT;
         return WRITE_FAILED;
     }

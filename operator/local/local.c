@@ -270,6 +270,9 @@ static void local_write(struct cluster *cluster, enum cluster_verb verb, const j
     case CLUSTER_DELETE:
         delete (local, object);
         break;
+    case CLUSTER_MERGE:
+        failed = local_objects_merge(local->objects, object, &stored, &result.err);
+        break;
     }
     if (done) {
         result.stored = failed < 0 ? NULL : json_incref(stored);
@@ -279,13 +282,18 @@ static void local_write(struct cluster *cluster, enum cluster_verb verb, const j
     arm(local);
 }
 
-/* Returns an empty list: here all objects are watched. */
+/* Finds one object by its name; there is nothing else to list, as no kubelet writes Events. */
 static void local_list(struct cluster *cluster, const json_t *like, const char *fields,
                        cluster_done *done, void *context) {
     struct local *local = local_of(cluster);
-    (void)like, (void)fields;
     struct result result = {
         .done = done, .context = context, .stored = json_pack("{s:[]}", "items")};
+    json_t *there = text_starts(fields, "metadata.name=")
+                        ? local_objects_find_like(local->objects, like)
+                        : NULL;
+    if (there) {
+        json_array_append(json_object_get(result.stored, "items"), there);
+    }
     local->results = x_realloc_array(local->results, local->result_count + 1, sizeof result);
     local->results[local->result_count++] = result;
     arm(local);

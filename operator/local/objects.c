@@ -76,6 +76,8 @@ static void merge(json_t *into, const json_t *from) {
         json_t *old = json_object_get(into, key);
         if (json_is_object(old) && json_is_object(value)) {
             merge(old, value);
+        } else if (json_is_null(value)) {
+            json_object_del(into, key);
         } else {
             json_object_set_new(into, key, json_deep_copy(value));
         }
@@ -201,21 +203,43 @@ json_t *local_objects_amend(struct local_objects *objects, const json_t *object,
     return store(objects, made);
 }
 
-int local_objects_set_status(struct local_objects *objects, const json_t *object,
-                             json_t **ret_object, struct error *err) {
+/* The stored object, which has the uid and resourceVersion of `object` if they are given; NULL and
+ * err otherwise. */
+static json_t *find_guarded(struct local_objects *objects, const json_t *object,
+                            struct error *err) {
+    static const char *const guards[] = {"metadata.uid", "metadata.resourceVersion"};
     const char *kind = tree_text(object, "kind", ""),
                *name = tree_text(object, "metadata.name", "");
-    json_t *old = local_objects_find_like(objects, object),
-           *status = json_object_get(object, "status");
+    json_t *old = local_objects_find_like(objects, object);
     if (!old) {
-        return error_set(err, ERROR_NOT_FOUND, "%s %s: not found", kind, name);
+        error_set(err, ERROR_NOT_FOUND, "%s %s: not found", kind, name);
+        return NULL;
     }
-    static const char *const guards[] = {"metadata.uid", "metadata.resourceVersion"};
     for (size_t i = 0; i < ARRAY_LEN(guards); i++) {
         const char *guard = tree_text(object, guards[i], NULL);
         if (guard && strcmp(guard, tree_text(old, guards[i], "")) != 0) {
-            return error_set(err, ERROR_CONFLICT, "%s %s: changed since it was read", kind, name);
+            error_set(err, ERROR_CONFLICT, "%s %s: changed since it was read", kind, name);
+            return NULL;
         }
+    }
+    return old;
+}
+
+int local_objects_merge(struct local_objects *objects, const json_t *wanted, json_t **ret_object,
+                        struct error *err) {
+    json_t *old = find_guarded(objects, wanted, err);
+    if (!old) {
+        return -1;
+    }
+    *ret_object = change(objects, old, wanted);
+    return 0;
+}
+
+int local_objects_set_status(struct local_objects *objects, const json_t *object,
+                             json_t **ret_object, struct error *err) {
+    json_t *old = find_guarded(objects, object, err), *status = json_object_get(object, "status");
+    if (!old) {
+        return -1;
     }
     *ret_object = old;
     if (!json_equal(json_object_get(old, "status"), status)) {

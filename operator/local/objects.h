@@ -24,6 +24,9 @@ NODISCARD int local_objects_apply(struct local_objects *objects, const json_t *o
  * (clusterIP, deletionTimestamp). Returns the stored object, borrowed. */
 json_t *local_objects_amend(struct local_objects *objects, const json_t *object,
                             const json_t *change);
+/* Does CLUSTER_MERGE (cluster.h). *ret_object: as stored, borrowed. */
+NODISCARD int local_objects_merge(struct local_objects *objects, const json_t *change,
+                                  json_t **ret_object, struct error *err);
 /* Does CLUSTER_STATUS (cluster.h). *ret_object: as stored, borrowed. */
 NODISCARD int local_objects_set_status(struct local_objects *objects, const json_t *object,
                                        json_t **ret_object, struct error *err);

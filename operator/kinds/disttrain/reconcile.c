@@ -56,4 +56,5 @@ const struct kind disttrain_kind = {
     .reconcile = reconcile,
     .wrote = job_wrote,
     .listed = job_listed,
+    .found = job_found,
 };

@@ -29,12 +29,15 @@ static void put(json_t *to, const char *name, json_t *value_new) {
     json_decref(value_new);
 }
 
+/* Only the controller: it alone decides whose the object is (control/claim.h). */
 static json_t *keep_owners(const json_t *metadata) {
     static const char *const owner[] = {"kind", "name", "uid", NULL};
     json_t *owners = json_array(), *reference;
     size_t i;
     json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
-        json_array_append_new(owners, transform_pick(reference, owner));
+        if (tree_bool(reference, "controller", false)) {
+            json_array_append_new(owners, transform_pick(reference, owner));
+        }
     }
     return owners;
 }

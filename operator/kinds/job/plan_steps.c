@@ -64,6 +64,11 @@ static const struct failure_row {
     {WRITE_FAILURE_DENIED, "Denied", " cannot be created now: ", true, false, false},
     {WRITE_FAILURE_TAKEN, "NameTaken",
      " exists and is not this job's; delete it, or give the job another name", false, false, true},
+    {WRITE_FAILURE_HELD, "NameTaken",
+     " was taken out of this job (its labels or its owner were changed), may still run, and must "
+     "not "
+     "run beside another; delete it, or put its labels back",
+     false, false, true},
     {WRITE_FAILURE_REFUSED, "ObjectRefused", " is refused by the cluster: ", true, true, false},
 };
 

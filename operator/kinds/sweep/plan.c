@@ -30,6 +30,7 @@ static const struct {
                              true},
     [WRITE_FAILURE_LEAVING] = {"NameTaken", "an earlier sweep's is on its way out; waiting for it",
                                false},
+    [WRITE_FAILURE_HELD] = {"NameTaken", "it was taken out of this sweep; delete it", true},
     [WRITE_FAILURE_DENIED] = {"Denied", "it is asked for again", false},
     [WRITE_FAILURE_MISSING] = {"NotSupported",
                                "the cluster has no DistTrains; install their definition", true},

@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/reconcile/claims.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -151,13 +152,18 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     return false;
 }
 
-static int make_plan(struct sweep *sweep, const struct reconcile *request,
-                     struct plan_result *ret_plan, struct error *err) {
+static int make_plan(struct sweep *sweep, struct reconcile *request, struct plan_result *ret_plan,
+                     struct error *err) {
     const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
     bool is_over = conditions_is_finished(request->object); /* its rows are not needed */
+    static const char *const kinds[] = {"DistTrain", "Pod", NULL};
+    refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
+    if (!is_over) {
+        claims_settle(request, &sweep->write_failures, kinds);
+    }
     bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
     if (is_readable) {
         sweep->algorithm = spec.algorithm;
@@ -169,8 +175,7 @@ static int make_plan(struct sweep *sweep, const struct reconcile *request,
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
-    refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
-    struct write_failures write_failures = refusals_of(request, &sweep->write_failures);
+    struct write_failures write_failures = refusals_of(&sweep->write_failures);
     struct sweep_observed observed = {.job = {.object = request->object,
                                               .pods = pods,
                                               .options = options->jobs,
@@ -250,8 +255,17 @@ static void wrote(void *opaque, const struct written *written) {
         }
     } else if (written->verb == CLUSTER_APPLY) {
         refusals_note_change(&sweep->write_failures, written);
+    } else if (written->verb == CLUSTER_MERGE) {
+        claims_note(&sweep->write_failures, written);
     } else if (written->verb == CLUSTER_DELETE) {
         refusals_note(&sweep->write_failures, written);
+    }
+}
+
+static void found(void *opaque, const struct found *answer) {
+    struct sweep *sweep = *find(opaque, answer->namespace, answer->name);
+    if (sweep) {
+        claims_found(&sweep->write_failures, answer);
     }
 }
 
@@ -282,4 +296,5 @@ const struct kind sweep_kind = {
     .reconcile = reconcile,
     .job_ended = job_ended,
     .wrote = wrote,
+    .found = found,
 };

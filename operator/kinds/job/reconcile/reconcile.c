@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/reconcile.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/reconcile/claims.h"
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/refusals.h"
@@ -166,12 +167,21 @@ void job_wrote(void *opaque, const struct written *written) {
     }
     if (written->verb == CLUSTER_APPLY && tree_get(written->object, "metadata.uid")) {
         refusals_note_change(&kept->write_failures, written); /* of a series to its run */
+    } else if (written->verb == CLUSTER_MERGE) {
+        claims_note(&kept->write_failures, written);
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
     if (written->verb == CLUSTER_CREATE &&
         strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
         job_credentials_note(&kept->credentials, written);
+    }
+}
+
+void job_found(void *opaque, const struct found *found) {
+    struct kept *kept = find_kept(opaque, found->namespace, found->name);
+    if (kept) {
+        claims_found(&kept->write_failures, found);
     }
 }
 
@@ -198,6 +208,9 @@ static void write_all(struct reconcile *request, const struct refusals *refusals
             status_write_requeue(request, left_ms);
             json_array_remove(objects, i);
         } else {
+            if (verb == CLUSTER_CREATE) {
+                claims_mark(request, object);
+            }
             reconcile_write(request, verb, json_incref(object));
             i++;
         }
@@ -376,6 +389,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
     }
+    const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
+    claims_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
@@ -383,7 +398,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     forget_applied(&kept->applied, request->monotonic_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
     AUTO(release_failures)
-    struct write_failures write_failures = refusals_of(request, &kept->write_failures);
+    struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {.object = object,
                                     .service = service,
                                     .pods = pods,

@@ -2,14 +2,10 @@
 #include "operator/kinds/job/reconcile/refusals.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/owned.h"
-#include "operator/object.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    TAKEN_MS = 5000,       /* our own objects may be missing from the cache for this long */
     REFUSED_MIN_MS = 1000, /* the pause of creations after a refusal, doubling */
     REFUSED_MAX_MS = 60000,
     AGAIN_MIN_MS = 1000, /* the pause of one object's writes after a failure, doubling */
@@ -19,6 +15,9 @@ enum {
 
 static void release(struct refusal *entry) {
     object_key_release(&entry->object);
+    json_decref(entry->wanted);
+    json_decref(entry->there);
+    free(entry->api_version);
     free(entry->text);
 }
 
@@ -61,6 +60,41 @@ static int64_t pause_ms(int failures, int64_t min_ms, int64_t max_ms) {
     return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
 }
 
+void refusals_delay(struct refusal *row) {
+    row->failures++;
+    row->not_before_ms = clock_monotonic_ms() + pause_ms(row->failures, AGAIN_MIN_MS, AGAIN_MAX_MS);
+}
+
+void refusals_explain(struct refusal *row, const struct error *err) {
+    row->kind = err->kind;
+    free(row->text);
+    row->text = x_strdup(err->text);
+}
+
+static struct refusal *add(struct refusals *record, enum refusal_of of, const json_t *object) {
+    record->at = x_realloc_array(record->at, record->count + 1, sizeof *record->at);
+    struct refusal *row = &record->at[record->count++];
+    *row = (struct refusal){.object = object_key_copy(object_key_of(object)),
+                            .api_version = x_strdup(tree_text(object, "apiVersion", "")),
+                            .of = of,
+                            .text = x_strdup("")};
+    return row;
+}
+
+void refusals_add_lost(struct refusals *record, const json_t *object) {
+    if (find(record, object_key_of(object), REFUSAL_OF_ADOPTION) == record->count) {
+        add(record, REFUSAL_OF_ADOPTION, object);
+        record->lost++;
+    }
+}
+
+/* Who has the name is asked for again after each conflict. */
+static void note_conflict(struct refusal *row, const json_t *wanted) {
+    row->is_asked = row->is_known = false;
+    json_decref(row->wanted);
+    row->wanted = json_incref((json_t *)wanted);
+}
+
 static void note(struct refusals *record, enum refusal_of of, const struct written *written) {
     struct object_key key = object_key_of(written->object);
     const struct error *err = written->err;
@@ -69,18 +103,12 @@ static void note(struct refusals *record, enum refusal_of of, const struct writt
         drop(record, at);
         return;
     }
-    int64_t now_ms = clock_monotonic_ms();
-    if (at == record->count) {
-        record->at = x_realloc_array(record->at, ++record->count, sizeof *record->at);
-        record->at[at] =
-            (struct refusal){.object = object_key_copy(key), .of = of, .since_ms = now_ms};
+    struct refusal *row = at < record->count ? &record->at[at] : add(record, of, written->object);
+    refusals_explain(row, err);
+    refusals_delay(row);
+    if (err->kind == ERROR_CONFLICT) {
+        note_conflict(row, written->object);
     }
-    struct refusal *entry = &record->at[at];
-    entry->kind = err->kind;
-    entry->failures++;
-    entry->not_before_ms = now_ms + pause_ms(entry->failures, AGAIN_MIN_MS, AGAIN_MAX_MS);
-    free(entry->text);
-    entry->text = x_strdup(err->text);
 }
 
 /* A quota refuses objects until others are deleted, and each try costs the cluster. */
@@ -120,36 +148,25 @@ int64_t refusals_left_ms(const struct refusals *record, const json_t *object, en
     return MAX(left_ms, 0);
 }
 
-/* The name is taken: by our own object (its event is not here yet; then false), by an object of an
- * earlier job, or by a foreign object, which the cache has only if it carries our label. */
-static bool is_taken(const struct reconcile *request, const struct refusal *entry,
-                     enum write_failure_why *ret_why) {
-    AUTO(tree_freep)
-    json_t *there =
-        cache_find(request->cache, entry->object.kind, request->namespace, entry->object.name);
-    *ret_why = WRITE_FAILURE_TAKEN;
-    if (!there) {
-        return request->monotonic_ms - entry->since_ms >= TAKEN_MS;
-    }
-    if (object_is_owned_by(there, tree_text(request->object, "metadata.uid", ""))) {
-        return false;
-    }
-    const char *job = owned_label(there, LABEL_JOB);
-    bool earlier =
-        strcmp(tree_text(there, "metadata.ownerReferences[0].kind", ""), request->kind) == 0 &&
-        job && strcmp(job, request->name) == 0;
-    if (earlier || tree_get(there, "metadata.deletionTimestamp")) {
-        *ret_why = WRITE_FAILURE_LEAVING;
-    }
-    return true;
+/* False: nobody else has the name, as far as is known (claims.h). */
+static bool is_taken(const struct refusal *entry, enum write_failure_why *ret_why) {
+    static const struct {
+        bool is_taken;
+        enum write_failure_why why;
+    } rows[] = {
+        [CLAIM_HELD] = {true, WRITE_FAILURE_HELD},
+        [CLAIM_LEAVING] = {true, WRITE_FAILURE_LEAVING},
+        [CLAIM_FOREIGN] = {true, WRITE_FAILURE_TAKEN},
+    };
+    *ret_why = rows[entry->holder].why;
+    return entry->is_known && rows[entry->holder].is_taken;
 }
 
 /* False: the cluster has a problem, not the object. */
-static bool is_of_object(const struct reconcile *request, const struct refusal *entry,
-                         enum write_failure_why *ret_why) {
+static bool is_of_object(const struct refusal *entry, enum write_failure_why *ret_why) {
     switch (entry->kind) {
     case ERROR_CONFLICT:
-        return is_taken(request, entry, ret_why);
+        return is_taken(entry, ret_why);
     case ERROR_DENIED:
         *ret_why = WRITE_FAILURE_DENIED;
         return true;
@@ -173,12 +190,12 @@ static bool is_for_plans(const struct refusal *entry) {
              entry->kind == ERROR_UNSUPPORTED));
 }
 
-struct write_failures refusals_of(const struct reconcile *request, const struct refusals *record) {
+struct write_failures refusals_of(const struct refusals *record) {
     struct write_failures told = {.at = x_calloc(record->count + 1, sizeof *told.at)};
     for (size_t i = 0; i < record->count; i++) {
         const struct refusal *entry = &record->at[i];
         enum write_failure_why why;
-        if (is_for_plans(entry) && is_of_object(request, entry, &why)) {
+        if (is_for_plans(entry) && is_of_object(entry, &why)) {
             told.at[told.count++] = (struct write_failure){
                 entry->object, entry->of == REFUSAL_OF_CHANGE, why, entry->text};
         }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lib/error.h"
+#include "operator/control/claim.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/write_failure.h"
 
@@ -13,22 +14,30 @@ enum refusal_of {
     REFUSAL_OF_CREATION, /* or of an apply that creates */
     REFUSAL_OF_CHANGE,   /* of an existing object */
     REFUSAL_OF_DELETION,
+    REFUSAL_OF_ADOPTION, /* none was refused: the object was found without an owner (claims.h) */
 };
 
 struct refusal {
-    struct object_key object; /* owned */
+    struct object_key object; /* owned, as all texts and trees */
+    char *api_version;
     enum refusal_of of;
     enum error_kind kind;
-    char *text;            /* owned */
-    int64_t since_ms;      /* monotonic */
+    char *text;
     int failures;          /* in a row */
     int64_t not_before_ms; /* monotonic */
+    /* Who has the name, for claims.c: */
+    bool is_asked, is_known, is_seen; /* is_seen: the holder was in the cache */
+    enum claim holder;
+    json_t *wanted; /* what was to be created */
+    json_t *there;  /* what is there instead, until it is judged */
 };
 
 struct refusals {
     struct refusal *at; /* the oldest first */
     size_t count;
     int64_t generation;      /* the job's, when they happened */
+    uint64_t mark;           /* cache_lost */
+    size_t lost;             /* rows of objects without an owner */
     int denied;              /* of creations, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
@@ -40,10 +49,19 @@ void refusals_begin(struct refusals *record, int64_t generation);
 void refusals_note(struct refusals *record, const struct written *written);
 /* Records how the change of an existing object ended. */
 void refusals_note_change(struct refusals *record, const struct written *written);
+/* ---- for claims.c ---- */
+
+/* Adds a row for an object that has lost its owner, if it has none. */
+void refusals_add_lost(struct refusals *record, const json_t *object);
+/* Another error as the reason of the row's failure. */
+void refusals_explain(struct refusal *row, const struct error *err);
+/* One more failure. */
+void refusals_delay(struct refusal *row);
+
 /* How long a write of that object has to wait; 0: it may be sent now. */
 int64_t refusals_left_ms(const struct refusals *record, const json_t *object, enum refusal_of of,
                          int64_t now_ms);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
  * Of changes it has only those that are not allowed, not other failures such as a deletion
  * meanwhile. */
-struct write_failures refusals_of(const struct reconcile *request, const struct refusals *record);
+struct write_failures refusals_of(const struct refusals *record);

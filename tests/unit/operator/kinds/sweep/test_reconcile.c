@@ -240,14 +240,13 @@ static void test_a_refused_change_is_noted(void) {
     struct cache *cache = cache_new();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        struct reconcile request = {.cache = cache, .namespace = "default", .name = "s"};
         struct written written = {.verb = CLUSTER_APPLY, .object = trial};
         if (rows[i].kind) {
             error_set(&err, rows[i].kind, "because");
             written.err = &err;
         }
         refusals_note_change(&kept, &written);
-        struct write_failures told = refusals_of(&request, &kept);
+        struct write_failures told = refusals_of(&kept);
         CHECK_INT(told.count, rows[i].is_noted);
         CHECK(!rows[i].is_noted ||
               write_failure_find(&told, (struct object_key){"DistTrain", "s-0001"}, true));

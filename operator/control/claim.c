@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/claim.h"
+
+#include "operator/cluster.h"
+#include "operator/object.h"
+
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *map, const char *name) {
+    return json_string_value(json_object_get(tree_get(object, map), name));
+}
+
+static bool equal(const char *a, const char *b) {
+    return a && b && strcmp(a, b) == 0;
+}
+
+static const json_t *controller_of(const json_t *object) {
+    const json_t *owners = tree_get(object, "metadata.ownerReferences");
+    for (size_t i = 0; i < json_array_size(owners); i++) {
+        if (tree_bool(json_array_get(owners, i), "controller", false)) {
+            return json_array_get(owners, i);
+        }
+    }
+    return NULL;
+}
+
+/* By our labels the resource finds it, and knows which place it has. */
+static bool has_labels(const json_t *there, const json_t *wanted, const json_t *owner) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(tree_get(wanted, "metadata.labels"), name, value) {
+        if (text_starts(name, "windlass.dev/") &&
+            !equal(text_of(there, "metadata.labels", name), json_string_value(value))) {
+            return false;
+        }
+    }
+    return equal(text_of(there, "metadata.labels", LABEL_JOB),
+                 tree_text(owner, "metadata.name", NULL));
+}
+
+/* It runs, or may run. */
+static bool may_run(const json_t *there) {
+    const char *phase = tree_text(there, "status.phase", "");
+    return text_of(there, "metadata.annotations", ANNOTATION_ALONE) &&
+           strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
+}
+
+/* What an object of ours owns has no controller: a Secret, which goes with its Service. */
+static bool has_same_owner(const json_t *there, const json_t *wanted) {
+    const char *uid = tree_text(wanted, "metadata.ownerReferences[0].uid", NULL);
+    return uid && object_is_owned_by(there, uid);
+}
+
+static enum claim judge_controlled(const json_t *there, const json_t *controller,
+                                   const json_t *wanted, const json_t *owner) {
+    static const char *const same[] = {"kind", "name"};
+    if (equal(tree_text(controller, "uid", NULL), tree_text(owner, "metadata.uid", NULL))) {
+        if (has_labels(there, wanted, owner)) {
+            return CLAIM_OURS;
+        }
+        if (may_run(there)) {
+            return CLAIM_HELD;
+        }
+        return tree_get(there, "metadata.deletionTimestamp") ? CLAIM_FOREIGN : CLAIM_RELEASE;
+    }
+    bool is_earlier =
+        equal(tree_text(controller, same[0], NULL), tree_text(owner, "kind", NULL)) &&
+        equal(tree_text(controller, same[1], NULL), tree_text(owner, "metadata.name", NULL));
+    return is_earlier ? CLAIM_LEAVING : CLAIM_FOREIGN;
+}
+
+enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *owner) {
+    if (!there) {
+        return CLAIM_NONE;
+    }
+    const json_t *controller = controller_of(there);
+    if (controller) {
+        return judge_controlled(there, controller, wanted, owner);
+    }
+    if (has_same_owner(there, wanted)) {
+        return CLAIM_OURS;
+    }
+    bool is_of_job = has_labels(there, wanted, owner);
+    bool is_made_for = equal(text_of(there, "metadata.annotations", ANNOTATION_UID),
+                             tree_text(owner, "metadata.uid", NULL));
+    if (is_of_job && is_made_for && !tree_get(there, "metadata.deletionTimestamp")) {
+        return CLAIM_ADOPT;
+    }
+    return is_of_job && may_run(there) ? CLAIM_HELD : CLAIM_FOREIGN;
+}
+
+/* ---- changes ---- */
+
+static json_t *change_of(const json_t *there, json_t *owners_new) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s*, s:s*, s:o}}", "apiVersion",
+                     tree_text(there, "apiVersion", ""), "kind", tree_text(there, "kind", ""),
+                     "metadata", "name", tree_text(there, "metadata.name", ""), "namespace",
+                     tree_text(there, "metadata.namespace", "default"), "uid",
+                     tree_text(there, "metadata.uid", NULL), "resourceVersion",
+                     tree_text(there, "metadata.resourceVersion", NULL), "ownerReferences",
+                     owners_new);
+}
+
+json_t *claim_owner(const json_t *owner) {
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:b, s:b}", "apiVersion", tree_text(owner, "apiVersion", ""), "kind",
+        tree_text(owner, "kind", ""), "name", tree_text(owner, "metadata.name", ""), "uid",
+        tree_text(owner, "metadata.uid", ""), "controller", true, "blockOwnerDeletion", true);
+}
+
+/* Without the resource itself. */
+static json_t *other_owners(const json_t *there, const json_t *owner) {
+    const char *uid = tree_text(owner, "metadata.uid", "");
+    json_t *others = json_array(), *reference;
+    size_t i;
+    json_array_foreach(tree_get(there, "metadata.ownerReferences"), i, reference) {
+        if (!equal(tree_text(reference, "uid", NULL), uid)) {
+            json_array_append(others, reference);
+        }
+    }
+    return others;
+}
+
+json_t *claim_adoption(const json_t *there, const json_t *owner) {
+    json_t *owners = other_owners(there, owner);
+    json_array_append_new(owners, claim_owner(owner));
+    return change_of(there, owners);
+}
+
+json_t *claim_release(const json_t *there, const json_t *owner) {
+    json_t *change = change_of(there, other_owners(there, owner));
+    json_object_set_new(json_object_get(change, "metadata"), "annotations",
+                        json_pack("{s:n}", ANNOTATION_UID));
+    return change;
+}

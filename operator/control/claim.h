@@ -1,0 +1,34 @@
+/* claim.h: whose an object is that has a name or a label that a resource would use. An object is
+ * ours when its controller, among its ownerReferences, is the resource; a label or a name proves
+ * nothing. Pure; knows no kind. */
+#pragma once
+
+#include "lib/tree.h"
+
+/* On all objects that are created for a resource: its uid. With it an object that has lost its
+ * owner is recognized. */
+#define ANNOTATION_UID "windlass.dev/uid"
+/* On objects of which two must never run at once: "true". */
+#define ANNOTATION_ALONE "windlass.dev/alone"
+
+enum claim {
+    CLAIM_NONE,    /* there is no object */
+    CLAIM_OURS,    /* it is the wanted one */
+    CLAIM_ADOPT,   /* it was made for this resource and has no controller any more: take it back */
+    CLAIM_RELEASE, /* we are its controller, but somebody changed our labels: let it go */
+    CLAIM_HELD,    /* to be released, but it may still run, and must not run beside another */
+    CLAIM_LEAVING, /* it belongs to an earlier resource of this name, and goes with it */
+    CLAIM_FOREIGN, /* somebody else's: never touched */
+};
+
+/* there: the whole object as the cluster has it; NULL: none. wanted: the object that was to be
+ * created in its place; NULL: it was only found by its label. owner: the resource, with its uid. */
+enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *owner);
+
+/* The changes for CLUSTER_MERGE, which apply only to this version of the object. Owned by the
+ * caller. A released object keeps its other owners, and loses the annotation, so that it is not
+ * adopted. */
+/* The reference of an object to the resource that controls it. */
+json_t *claim_owner(const json_t *owner);
+json_t *claim_adoption(const json_t *there, const json_t *owner);
+json_t *claim_release(const json_t *there, const json_t *owner);

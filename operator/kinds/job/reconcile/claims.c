@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/reconcile/claims.h"
+
+#include "operator/kinds/job/owned.h"
+#include "operator/object.h"
+
+#include <string.h>
+
+enum {
+    LOST_MAX = 16,      /* objects without an owner that are looked at, of one job */
+    LEAVING_MS = 60000, /* its deletion leads to a pass */
+};
+
+void claims_mark(const struct reconcile *request, json_t *object) {
+    json_t *metadata = json_object_get(object, "metadata");
+    json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_UID,
+                        json_string(tree_text(request->object, "metadata.uid", "")));
+}
+
+/* ---- what the cache knows of a holder ---- */
+
+/* The cache keeps of an object's owners only the controller, and not all labels: so it shows only
+ * what is clear. */
+static bool judge_cached(const struct reconcile *request, struct refusal *row) {
+    AUTO(tree_freep)
+    json_t *there =
+        cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
+    const json_t *owner = tree_get(there, "metadata.ownerReferences[0]");
+    if (!owner) {
+        return false;
+    }
+    if (object_is_owned_by(there, tree_text(request->object, "metadata.uid", ""))) {
+        return false;
+    }
+    bool is_earlier = strcmp(tree_text(owner, "kind", ""), request->kind) == 0 &&
+                      strcmp(tree_text(owner, "name", ""), request->name) == 0;
+    row->holder = is_earlier ? CLAIM_LEAVING : CLAIM_FOREIGN;
+    row->is_known = true;
+    return true;
+}
+
+/* ---- one row ---- */
+
+static void ask(struct reconcile *request, struct refusal *row) {
+    AUTO(tree_freep)
+    json_t *like = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", row->api_version, "kind",
+                             row->object.kind, "metadata", "name", row->object.name, "namespace",
+                             request->namespace);
+    row->is_asked |= reconcile_find(request, like);
+}
+
+static bool may_ask(const struct reconcile *request, const struct refusal *row) {
+    if (row->of == REFUSAL_OF_CREATION) {
+        return row->kind == ERROR_CONFLICT && !row->is_asked &&
+               strcmp(row->object.kind, "Secret") != 0; /* it gets another name (credentials.h) */
+    }
+    return request->monotonic_ms >= row->not_before_ms;
+}
+
+/* While the cache shows the holder nothing is asked for; when it is gone, the name is free. */
+static void wait_for(const struct reconcile *request, struct refusal *row) {
+    AUTO(tree_freep)
+    json_t *there =
+        cache_find(request->cache, row->object.kind, request->namespace, row->object.name);
+    if (there && !object_is_owned_by(there, tree_text(request->object, "metadata.uid", ""))) {
+        row->is_seen = true;
+        row->not_before_ms = request->monotonic_ms + LEAVING_MS;
+    } else if (row->is_seen) {
+        row->is_seen = row->is_known = false;
+        row->not_before_ms = request->monotonic_ms;
+    }
+}
+
+static void act(struct reconcile *request, struct refusal *row) {
+    switch (row->holder) {
+    case CLAIM_OURS:
+        if (row->there) {
+            cache_put(request->cache, row->there);
+        }
+        break;
+    case CLAIM_ADOPT:
+        if (row->there) {
+            reconcile_write(request, CLUSTER_MERGE, claim_adoption(row->there, request->object));
+        }
+        break;
+    case CLAIM_RELEASE:
+        if (row->there) {
+            reconcile_write(request, CLUSTER_MERGE, claim_release(row->there, request->object));
+        }
+        break;
+    case CLAIM_LEAVING:
+        wait_for(request, row);
+        break;
+    case CLAIM_NONE: /* it is gone; the next creation shows more */
+        row->is_known = false;
+        row->not_before_ms = row->failures > 1 ? row->not_before_ms : request->monotonic_ms;
+        break;
+    case CLAIM_HELD:
+    case CLAIM_FOREIGN:
+        break;
+    }
+    json_decref(TAKE(row->there));
+}
+
+static void settle(struct reconcile *request, struct refusal *row) {
+    if (row->of != REFUSAL_OF_CREATION && row->of != REFUSAL_OF_ADOPTION) {
+        return;
+    }
+    if (row->is_known && row->there) {
+        row->holder = claim_judge(row->there, row->wanted, request->object);
+    }
+    if (row->is_known) {
+        act(request, row);
+    } else if (may_ask(request, row) &&
+               (row->of != REFUSAL_OF_CREATION || !judge_cached(request, row))) {
+        ask(request, row);
+    }
+}
+
+/* ---- objects that have lost their owner ---- */
+
+static void add_lost(struct reconcile *request, struct refusals *record, const char *kind) {
+    AUTO(tree_freep)
+    json_t *lost = cache_lost(request->cache, kind, request->object, record->mark);
+    for (size_t i = 0; i < json_array_size(lost) && record->lost < LOST_MAX; i++) {
+        refusals_add_lost(record, json_array_get(lost, i));
+    }
+}
+
+void claims_settle(struct reconcile *request, struct refusals *record, const char *const *kinds) {
+    for (; *kinds; kinds++) {
+        add_lost(request, record, *kinds);
+    }
+    record->mark = cache_changes(request->cache);
+    for (size_t i = 0; i < record->count; i++) {
+        settle(request, &record->at[i]);
+    }
+}
+
+/* ---- answers ---- */
+
+void claims_found(struct refusals *record, const struct found *found) {
+    struct object_key key = object_key_of(found->like);
+    for (size_t i = 0; i < record->count; i++) {
+        struct refusal *row = &record->at[i];
+        if ((row->of != REFUSAL_OF_CREATION && row->of != REFUSAL_OF_ADOPTION) || !row->is_asked ||
+            row->is_known || !object_key_equal(row->object, key)) {
+            continue;
+        }
+        if (found->err) { /* asked again after the next creation */
+            refusals_explain(row, found->err);
+            continue;
+        }
+        row->is_known = true;
+        row->holder = CLAIM_NONE;
+        json_decref(row->there);
+        row->there = json_incref((json_t *)found->object);
+    }
+}
+
+void claims_note(struct refusals *record, const struct written *written) {
+    struct object_key key = object_key_of(written->object);
+    for (size_t i = 0; i < record->count; i++) {
+        struct refusal *row = &record->at[i];
+        if (!row->is_known || !object_key_equal(row->object, key)) {
+            continue;
+        }
+        if (written->err) {
+            row->is_known = false;
+            refusals_delay(row);
+        } else if (row->holder == CLAIM_ADOPT) {
+            row->holder = CLAIM_OURS;
+        } else if (row->holder == CLAIM_RELEASE) {
+            row->holder = CLAIM_FOREIGN;
+        }
+    }
+}
