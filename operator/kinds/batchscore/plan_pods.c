@@ -157,9 +157,14 @@ static bool wait_for_old(struct batchscore_plan *plan) {
 /* All workers wait for a coordinator whose node is silent. If its storage keeps two coordinators
  * apart, it is given up soon; otherwise another one must wait for the node's answer anyway. */
 static void make_coordinator(struct batchscore_plan *plan, int attempt) {
-    json_t *pod = batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, attempt);
+    json_t *pod = NULL;
+    for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+        pod = batchscore_coordinator_pod(&plan->spec, &plan->job.endpoint, attempt + tried);
+    }
     if (plan->excludes) {
         batchscore_leave_lost_nodes(pod);
+    } else {
+        job_plan_mark_alone(pod);
     }
     batchscore_tell_coordinator(plan, pod);
     job_plan_make_pod(&plan->job, pod, plan->coordinator, plan->coordinator_failures);
@@ -379,8 +384,11 @@ static void plan_workers(struct batchscore_plan *plan, struct slot *slots, int w
             job_plan_wake(&plan->job, plan->job.now_ms + 1);
             return;
         }
-        json_t *pod =
-            batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1);
+        json_t *pod = NULL;
+        for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+            pod = batchscore_worker_pod(&plan->spec, &plan->job.endpoint, i,
+                                        newest->attempt + 1 + tried);
+        }
         if (slots[i].deaths > 0) {
             batchscore_tell_worker(newest, slots[i].deaths, failures_max(plan, newest), pod);
         }

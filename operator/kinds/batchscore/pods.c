@@ -93,7 +93,8 @@ static void place_coordinator(const struct batchscore_spec *spec, json_t *pod_ne
 
 json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, int attempt) {
-    AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", spec->job.name, attempt);
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
+    AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", prefix, attempt);
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
@@ -152,10 +153,10 @@ void batchscore_leave_lost_nodes(json_t *pod) {
 
 json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number, int attempt,
                              const char *mark) {
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
     AUTO(text_freep)
-    char *name = attempt > 1
-                     ? x_printf("%s-watch-%lld-%d", spec->job.name, (long long)number, attempt)
-                     : x_printf("%s-watch-%lld", spec->job.name, (long long)number);
+    char *name = attempt > 1 ? x_printf("%s-watch-%lld-%d", prefix, (long long)number, attempt)
+                             : x_printf("%s-watch-%lld", prefix, (long long)number);
     json_t *environment = pod_environment(&spec->job, spec->work, name);
     pod_add_value(environment, "WINDLASS_MARK", mark);
     const json_t *resources = spec->coordinator.resources;
@@ -174,9 +175,10 @@ json_t *batchscore_watch_pod(const struct batchscore_spec *spec, int64_t number,
 
 json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct endpoint *endpoint,
                               int index, int attempt) {
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
     AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", spec->job.name, index, attempt)
-                             : x_printf("%s-worker-%d", spec->job.name, index);
+    char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", prefix, index, attempt)
+                             : x_printf("%s-worker-%d", prefix, index);
     AUTO(text_freep) char *coordinator = pod_authority(endpoint->address, endpoint->port);
     json_t *environment = environment_of_both(spec, endpoint, name);
     pod_add_value(environment, "WINDLASS_COORDINATOR", coordinator);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The runs of a series as objects, and as lines of its status. */
-#include "lib/digest.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/series.h"
 
@@ -140,15 +139,10 @@ json_t *series_refused(const struct series_start *start, const char *problem) {
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-/* The name has at most 45 characters, and never equals that of another series' run. */
 static char *name_of(const json_t *object, int64_t number) {
-    const char *name = tree_text(object, "metadata.name", "");
-    char hex[65];
-    if (strlen(name) <= SERIES_NAME_MAX) {
-        return x_printf("%s-%lld", name, (long long)number);
-    }
-    digest_sha256(name, strlen(name), hex);
-    return x_printf("%.*s%.6s-%lld", SERIES_NAME_MAX - 6, name, hex, (long long)number);
+    AUTO(text_freep)
+    char *prefix = owned_prefix(tree_text(object, "metadata.name", ""), SERIES_NAME_MAX);
+    return x_printf("%s-%lld", prefix, (long long)number);
 }
 
 /* "20261121T030000Z" */

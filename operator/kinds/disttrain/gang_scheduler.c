@@ -32,7 +32,8 @@ const char *gang_scheduler_needs(enum gang_kind kind) {
 }
 
 static char *name_of_object(const struct disttrain_spec *spec) {
-    return x_printf("%s-gang", spec->job.name);
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
+    return x_printf("%s-gang", prefix);
 }
 
 json_t *gang_scheduler_object(const struct disttrain_spec *spec, const json_t *service) {

@@ -26,7 +26,8 @@ void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *po
 
 /* The name contains the job's uid, because pods of an earlier job of this name may still exist. */
 char *kueue_new_group(const struct disttrain_spec *spec, int attempt) {
-    return x_printf("%s-%.*s-%d", spec->job.name, UID_SHOWN,
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
+    return x_printf("%s-%.*s-%d", prefix, UID_SHOWN,
                     tree_text(spec->job.object, "metadata.uid", "none"), attempt);
 }
 

@@ -303,10 +303,15 @@ static void make_missing(struct disttrain_plan *gang, struct gang_place *places)
             return;
         }
         restarts.is_memory = newest->attempt > 0 && job_plan_ran_out_of_memory(newest);
-        job_plan_make_pod(&gang->job,
-                          disttrain_member_pod(&gang->spec, &gang->job.endpoint, i,
-                                               next_attempt(gang, &places[i], i), &restarts, group),
-                          newest->attempt > 0 ? newest : NULL, places[i].deaths);
+        json_t *pod = NULL;
+        for (int tried = 0; job_plan_wants_name(&gang->job, &pod, tried); tried++) {
+            pod = disttrain_member_pod(&gang->spec, &gang->job.endpoint, i,
+                                       next_attempt(gang, &places[i], i) + tried, &restarts, group);
+        }
+        if (i == 0) {
+            job_plan_mark_alone(pod);
+        }
+        job_plan_make_pod(&gang->job, pod, newest->attempt > 0 ? newest : NULL, places[i].deaths);
         places[i].is_alive = true;
     }
 }

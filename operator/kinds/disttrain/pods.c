@@ -158,9 +158,10 @@ json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct end
                              int index, int attempt, const struct restarts *restarts,
                              const char *group) {
     AUTO(text_freep) char *first = group ? NULL : kueue_new_group(spec, 1);
+    AUTO(text_freep) char *prefix = owned_prefix(spec->job.name, OWNED_PREFIX_MAX);
     AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-%d-%d", spec->job.name, index, attempt)
-                             : x_printf("%s-%d", spec->job.name, index);
+    char *name = attempt > 1 ? x_printf("%s-%d-%d", prefix, index, attempt)
+                             : x_printf("%s-%d", prefix, index);
     json_t *environment = environment_of(spec, endpoint, name, index, attempt, restarts);
     json_t *pod = pod_make(&spec->job, name, ROLE_MEMBER, attempt, container(spec, environment));
     json_t *metadata = json_object_get(pod, "metadata");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/owned.h"
 
+#include "lib/digest.h"
 #include "operator/cluster.h"
 
 #include <ctype.h>
+#include <string.h>
 
 const char *owned_annotation(const json_t *object, const char *name) {
     return json_string_value(json_object_get(tree_get(object, "metadata.annotations"), name));
@@ -28,6 +30,20 @@ bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
     }
     *ret_endpoint = endpoint;
     return true;
+}
+
+char *owned_prefix(const char *job, int max) {
+    enum { DIGITS = 6 };
+    char hex[65];
+    if (strlen(job) <= (size_t)max) {
+        return x_strdup(job);
+    }
+    digest_sha256(job, strlen(job), hex);
+    return x_printf("%.*s%.*s", max - DIGITS, job, DIGITS, hex);
+}
+
+char *owned_next_name(const char *name, int tried) {
+    return tried > 0 ? x_printf("%s-%c", name, 'a' + tried) : x_strdup(name);
 }
 
 /* "BatchScore" -> "batchscore"; owned by the caller. */
@@ -68,7 +84,8 @@ json_t *owned_metadata(const json_t *object, const char *name, const char *role)
 json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                       const struct credentials *credentials, const char *begun) {
     const char *job = tree_text(object, "metadata.name", "");
-    AUTO(text_freep) char *name = x_printf("%s-%s", job, hub->suffix);
+    AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
+    AUTO(text_freep) char *name = x_printf("%s-%s", prefix, hub->suffix);
     json_t *service =
         json_pack("{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s, s:s*}, s:[{s:s, s:s, s:i, s:i}]}}",
                   "apiVersion", "v1", "kind", "Service", "metadata",

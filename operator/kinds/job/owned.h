@@ -60,6 +60,18 @@ struct endpoint {
     const char *secret; /* name of the Secret */
 };
 
+/* ---- names: PREFIX-PART; a name that a foreign object has leads to the next one ---- */
+
+enum {
+    OWNED_PREFIX_MAX = 45, /* with a part, an index and an attempt: at most 63 characters */
+    OWNED_NAMES_MAX = 10,  /* how many names are tried for one object */
+};
+
+/* The job's name, or, when it is longer than `max`, its beginning and six digits of its hash. */
+char *owned_prefix(const char *job, int max);
+/* The names of an object that has no attempts: NAME, NAME-b, NAME-c, ... tried: from 0. */
+char *owned_next_name(const char *name, int tried);
+
 /* False until the Service has an address and our annotations. */
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 

@@ -121,6 +121,12 @@ void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_resu
  * none. deaths: how many earlier pods with its role and index have failed. */
 void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                        int deaths);
+/* Of this pod two must not run at once, even if somebody takes one out of the job. */
+void job_plan_mark_alone(json_t *pod);
+/* For a loop over the names of an object that is to be created, `tried` from 0: true while *made is
+ * NULL, and while a foreign object has its name; *made is then released, and made again with the
+ * next name. At most OWNED_NAMES_MAX are tried. */
+bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried);
 /* True: this unwatched object is assumed to exist (job_observed.applied), and nothing is done.
  * False: the result asks to apply it, and holds a reference of its own. */
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);

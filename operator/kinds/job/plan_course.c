@@ -29,6 +29,27 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
     }
 }
 
+/* The existing Service, or the one that is to be made, under the first name that is free. */
+static json_t *make_service(struct job_plan *plan, const struct credentials *fresh) {
+    const struct job_observed *observed = plan->observed;
+    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
+    json_t *service = owned_service(observed->object, &plan->words->hub, fresh, begun);
+    json_t *metadata = json_object_get(service, "metadata");
+    AUTO(text_freep) char *first = x_strdup(tree_text(service, "metadata.name", ""));
+    if (observed->service) {
+        json_object_set(metadata, "name", tree_get(observed->service, "metadata.name"));
+    }
+    for (int tried = 1; !observed->service && tried < OWNED_NAMES_MAX; tried++) {
+        const struct write_failure *failure = job_plan_write_failure_of(plan, service);
+        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
+            break;
+        }
+        AUTO(text_freep) char *next = owned_next_name(first, tried);
+        json_object_set_new(metadata, "name", json_string(next));
+    }
+    return service;
+}
+
 /* One step towards credentials that are confirmed in the cluster. True when they are. */
 static bool credentials(struct job_plan *plan) {
     const struct job_observed *observed = plan->observed;
@@ -58,14 +79,11 @@ static bool credentials(struct job_plan *plan) {
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
     bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
-    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {
-        json_array_append_new(plan->result.create,
-                              owned_service(object, &plan->words->hub, fresh, begun));
+        json_array_append_new(plan->result.create, make_service(plan, fresh));
     } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
-        json_array_append_new(plan->result.apply,
-                              owned_service(object, &plan->words->hub, fresh, begun));
+        json_array_append_new(plan->result.apply, make_service(plan, fresh));
     } else if (is_recorded && placed) {
         json_array_append_new(plan->result.create,
                               owned_secret(object, &plan->words->hub, service, fresh));

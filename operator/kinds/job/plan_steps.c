@@ -2,6 +2,7 @@
 /* The steps that the plans of all kinds share. */
 #include "operator/kinds/job/plan.h"
 
+#include "operator/control/claim.h"
 #include "operator/kinds/job/plan_phases.h"
 
 #include <stdio.h>
@@ -75,6 +76,24 @@ static const struct failure_row {
 const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
                                                       const json_t *object) {
     return write_failure_find(plan->observed->write_failures, object_key_of(object), false);
+}
+
+void job_plan_mark_alone(json_t *pod) {
+    json_t *metadata = json_object_get(pod, "metadata");
+    json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_ALONE, json_string("true"));
+}
+
+bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried) {
+    if (!*made) {
+        return true;
+    }
+    const struct write_failure *failure = job_plan_write_failure_of(plan, *made);
+    if (!failure || failure->why != WRITE_FAILURE_TAKEN || tried >= OWNED_NAMES_MAX) {
+        return false;
+    }
+    json_decref(*made);
+    *made = NULL;
+    return true;
 }
 
 bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {

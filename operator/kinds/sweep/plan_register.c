@@ -67,16 +67,19 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
             tree_text(plan->best, "trial", ""));
         return;
     }
-    json_t *pod;
+    json_t *pod = NULL;
     struct error err = {0};
     struct registrar_attempt attempt = {.train = plan->observed->train,
                                         .jobs = plan->job.observed->options,
                                         .best = plan->best,
                                         .number = plan->registrar.attempt + 1,
                                         .deaths = plan->register_deaths};
-    if (registrar_pod(&plan->spec, &attempt, &pod, &err) < 0) {
-        fail(plan, "", err.text);
-        return;
+    for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {
+        if (registrar_pod(&plan->spec, &attempt, &pod, &err) < 0) {
+            fail(plan, "", err.text);
+            return;
+        }
+        attempt.number++;
     }
     json_array_append_new(plan->job.result.create, pod);
     say(plan, how, why);

@@ -103,6 +103,17 @@ const struct trial_row *sweep_find_row(const struct sweep_observed *seen, int64_
     return low < seen->count && seen->rows[low].index == index ? &seen->rows[low] : NULL;
 }
 
+static void choose_name(const struct sweep_plan *plan, int64_t index, json_t *trial) {
+    for (int tried = 1; tried < OWNED_NAMES_MAX; tried++) {
+        const struct write_failure *failure = job_plan_write_failure_of(&plan->job, trial);
+        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
+            return;
+        }
+        AUTO(text_freep) char *next = trial_name(&plan->spec, index, tried);
+        json_object_set_new(json_object_get(trial, "metadata"), "name", json_string(next));
+    }
+}
+
 void sweep_make(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
     bool is_bayes = spec->algorithm == ALGORITHM_BAYESIAN;
@@ -123,8 +134,9 @@ void sweep_make(struct sweep_plan *plan) {
         } else {
             space_points_at(&points, index, units);
         }
-        json_array_append_new(plan->job.result.create,
-                              trial_make(spec, plan->observed->train, index, units));
+        json_t *trial = trial_make(spec, plan->observed->train, index, units);
+        choose_name(plan, index, trial);
+        json_array_append_new(plan->job.result.create, trial);
         room--;
     }
 }

@@ -110,10 +110,10 @@ static json_t *make_pod(const struct sweep_spec *spec, const struct registrar_at
     job.object = spec->object; /* the owner of the pod */
     job.name = spec->name;
     job.image = jobs && jobs->agent_image ? jobs->agent_image : JOB_AGENT_IMAGE;
+    AUTO(text_freep) char *prefix = owned_prefix(spec->name, OWNED_PREFIX_MAX);
     AUTO(text_freep)
-    char *name = attempt->number > 1
-                     ? x_printf("%s-%s-%d", spec->name, ROLE_REGISTER, attempt->number)
-                     : x_printf("%s-%s", spec->name, ROLE_REGISTER);
+    char *name = attempt->number > 1 ? x_printf("%s-%s-%d", prefix, ROLE_REGISTER, attempt->number)
+                                     : x_printf("%s-%s", prefix, ROLE_REGISTER);
     json_t *pod = pod_make(&job, name, ROLE_REGISTER, attempt->number, container(&job, work, name));
     json_t *metadata = json_object_get(pod, "metadata");
     json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,

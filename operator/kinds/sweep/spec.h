@@ -10,7 +10,7 @@
 enum {
     SWEEP_TRIALS_MAX = 10000,
     SWEEP_RUNNING_MAX = 1000,
-    SWEEP_NAME_MAX = 38, /* a DistTrain's 45, less "-0000" and two to spare */
+    SWEEP_PREFIX_MAX = 38, /* of a trial's name: a DistTrain's 45, less "-0000-b" */
 };
 
 enum algorithm { ALGORITHM_RANDOM, ALGORITHM_GRID, ALGORITHM_BAYESIAN, ALGORITHM_COUNT };

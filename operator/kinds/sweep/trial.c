@@ -10,8 +10,24 @@
 
 enum { POINTS_MAX = 128, UID_SHOWN = 8, ANNOTATION_MAX = 64 << 10 };
 
-char *trial_name(const struct sweep_spec *spec, int64_t index) {
-    return x_printf("%s-%04lld", spec->name, (long long)index);
+static char *name_of(const char *sweep, int64_t index, int tried) {
+    AUTO(text_freep) char *prefix = owned_prefix(sweep, SWEEP_PREFIX_MAX);
+    AUTO(text_freep) char *first = x_printf("%s-%04lld", prefix, (long long)index);
+    return owned_next_name(first, tried);
+}
+
+char *trial_name(const struct sweep_spec *spec, int64_t index, int tried) {
+    return name_of(spec->name, index, tried);
+}
+
+bool trial_is_named(const char *sweep, int64_t index, const char *name) {
+    for (int tried = 0; tried < OWNED_NAMES_MAX; tried++) {
+        AUTO(text_freep) char *one = name_of(sweep, index, tried);
+        if (strcmp(one, name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- the object ---- */
@@ -49,7 +65,7 @@ json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, in
 
 json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                         const json_t *values) {
-    AUTO(text_freep) char *name = trial_name(spec, index);
+    AUTO(text_freep) char *name = trial_name(spec, index, 0);
     json_t *made = spec_of(spec, train, index, values);
     AUTO(tree_freep)
     json_t *said = json_pack("{s:I, s:O}", "index", (json_int_t)index, "values", values);

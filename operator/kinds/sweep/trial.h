@@ -8,8 +8,11 @@
 
 #define ROLE_TRIAL "trial"
 
-/* "NAME-0007"; the caller frees. */
-char *trial_name(const struct sweep_spec *spec, int64_t index);
+/* "NAME-0007", or, where foreign objects have the first names, "NAME-0007-b" and so on; tried: from
+ * 0. The caller frees. */
+char *trial_name(const struct sweep_spec *spec, int64_t index, int tried);
+/* Whether that is a name of the trial of that index: any user can write the annotation. */
+bool trial_is_named(const char *sweep, int64_t index, const char *name);
 
 /* The trial at a point; owned. train: DistTrain's definition. */
 json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,

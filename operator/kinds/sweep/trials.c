@@ -48,14 +48,6 @@ static void put(struct trials *trials, struct trial_row row) {
     trials->count++;
 }
 
-/* Only the name identifies the trial: any user can write the annotation. */
-static bool is_named(const json_t *owner, const struct trial_row *row) {
-    AUTO(text_freep)
-    char *name =
-        x_printf("%s-%04lld", tree_text(owner, "metadata.name", ""), (long long)row->index);
-    return strcmp(name, row->name) == 0;
-}
-
 static void read_changed(struct trials *trials, const json_t *owner, const struct sweep_spec *spec,
                          const json_t *changed) {
     for (size_t i = 0; i < json_array_size(changed); i++) {
@@ -63,7 +55,7 @@ static void read_changed(struct trials *trials, const json_t *owner, const struc
         if (!trial_row_read(json_array_get(changed, i), &spec->space, spec->metric, &row)) {
             continue;
         }
-        if (is_named(owner, &row)) {
+        if (trial_is_named(tree_text(owner, "metadata.name", ""), row.index, row.name)) {
             put(trials, row);
         } else {
             trial_row_release(&row);

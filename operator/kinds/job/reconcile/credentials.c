@@ -21,9 +21,11 @@ int job_credentials_make(const json_t *object, struct credentials **ret_credenti
         return error_context(err, "credentials of the coordinator");
     }
     AUTO(text_freep) char *suffix = digest_random(SUFFIX_BYTES);
+    AUTO(text_freep)
+    char *prefix = owned_prefix(tree_text(object, "metadata.name", ""), OWNED_PREFIX_MAX);
     struct credentials *made = x_calloc(1, sizeof *made);
     *made = (struct credentials){
-        .secret = x_printf("%s-%s", tree_text(object, "metadata.name", ""), suffix),
+        .secret = x_printf("%s-%s", prefix, suffix),
         .token = digest_random(TOKEN_BYTES),
         .certificate = TAKE(certificate),
         .certificate_sha256 = x_strdup(sha256),

@@ -49,8 +49,7 @@ static void add_source(struct sweep_view *view, const json_t *trial) {
     if (!trial_row_read(trial, &view->spec.space, view->spec.metric, &source.row)) {
         return;
     }
-    AUTO(text_freep) char *name = trial_name(&view->spec, source.row.index);
-    if (strcmp(name, source.row.name) != 0) { /* any user can write the annotation */
+    if (!trial_is_named(view->spec.name, source.row.index, source.row.name)) {
         trial_row_release(&source.row);
         return;
     }
