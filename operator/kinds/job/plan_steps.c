@@ -128,8 +128,9 @@ static const struct failure_row *find_worst(const struct job_plan *plan,
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     const struct write_failure *failure = NULL;
     const struct failure_row *row = find_worst(plan, &failure);
-    /* A job that runs with fewer pods than wanted is running. */
-    if (!row || (!row->fails && is_running)) {
+    /* A job that runs with fewer pods than wanted is running; but not without one of which there is
+     * only one. */
+    if (!row || (!row->fails && row->why != WRITE_FAILURE_HELD && is_running)) {
         return;
     }
     const char *reason = strstr(failure->text, "exceeded quota") ? "QuotaExceeded" : row->reason;

@@ -38,18 +38,16 @@ static const struct {
 };
 static_assert(ARRAY_LEN(failure_rows) == WRITE_FAILURE_COUNT, "one row per failure");
 
-/* Reports the first write failure of the objects of that kind, which are to be created now. */
-static void report_write_failures(struct sweep_plan *plan, const char *kind) {
-    const struct write_failures *list = plan->job.observed->write_failures;
-    size_t i = 0;
-    while (list && i < list->count &&
-           (list->at[i].is_change || strcmp(list->at[i].object.kind, kind) != 0)) {
-        i++;
+/* Reports the first write failure of the objects that are to be created now. */
+static void report_write_failures(struct sweep_plan *plan) {
+    const json_t *create = plan->job.result.create;
+    const struct write_failure *failure = NULL;
+    for (size_t i = 0; i < json_array_size(create) && !failure; i++) {
+        failure = job_plan_write_failure_of(&plan->job, json_array_get(create, i));
     }
-    if (!list || i == list->count) {
+    if (!failure) {
         return;
     }
-    const struct write_failure *failure = &list->at[i];
     const char *reason = failure_rows[failure->why].reason;
     AUTO(text_freep) char *what = object_key_format(failure->object);
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s: %.300s; %s", what,
@@ -93,7 +91,7 @@ static void run_trials(struct sweep_plan *plan) {
                    "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                    (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                    tree_text(plan->best, "trial", ""));
-    report_write_failures(plan, "DistTrain");
+    report_write_failures(plan);
     tell_refused_change(plan);
 }
 
@@ -116,7 +114,7 @@ static void under_way(struct sweep_plan *plan) {
     } else {
         sweep_conclude(plan, end);
         if (plan->job.conditions.state == CONDITIONS_UNDER_WAY) {
-            report_write_failures(plan, "Pod");
+            report_write_failures(plan);
         }
     }
 }

@@ -11,6 +11,7 @@ enum {
     AGAIN_MIN_MS = 1000, /* the pause of one object's writes after a failure, doubling */
     AGAIN_MAX_MS = 60000,
     DOUBLINGS_MAX = 10,
+    ROWS_MAX = 4096, /* of one job; the oldest goes */
 };
 
 static void release(struct refusal *entry) {
@@ -72,6 +73,9 @@ void refusals_explain(struct refusal *row, const struct error *err) {
 }
 
 static struct refusal *add(struct refusals *record, enum refusal_of of, const json_t *object) {
+    if (record->count == ROWS_MAX) {
+        drop(record, 0);
+    }
     record->at = x_realloc_array(record->at, record->count + 1, sizeof *record->at);
     struct refusal *row = &record->at[record->count++];
     *row = (struct refusal){.object = object_key_copy(object_key_of(object)),
@@ -159,7 +163,7 @@ static bool is_taken(const struct refusal *entry, enum write_failure_why *ret_wh
         [CLAIM_FOREIGN] = {true, WRITE_FAILURE_TAKEN},
     };
     *ret_why = rows[entry->holder].why;
-    return entry->is_known && rows[entry->holder].is_taken;
+    return rows[entry->holder].is_taken; /* as last known, while it is asked for again */
 }
 
 /* False: the cluster has a problem, not the object. */

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# On a real API server (Kubernetes 1.20): names that others have, objects whose owner or labels somebody
+# changes, and how often the API server is asked meanwhile.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+. tests/e2e/cluster/jobs.sh
+# requests VERB [CODE]: the number of such requests.
+requests() { page "$port" /metrics | awk -v verb="verb=\"$1\"" -v code="${2:+code=\"$2\"}" 'index($0, "windlass_apiserver_requests_total{" verb) && index($0, code) { n += $2 } END { print n + 0 }'; }
+exists() { "$kubectl" get "$@" >/dev/null 2>&1; }
+owner() { "$kubectl" get "$1" "$2" -o jsonpath='{.metadata.ownerReferences[?(@.controller==true)].kind}' 2>/dev/null; }
+annotation() { "$kubectl" get "$1" "$2" -o jsonpath='{.metadata.annotations.windlass\.dev/uid}' 2>/dev/null; }
+is_owned() { [ "$(owner "$1" "$2")" = "$3" ]; }
+foreign_pod() { # NAME
+    "$kubectl" apply -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1}
+spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
+YAML
+}
+training() { # NAME WORKERS
+    cat <<YAML
+---
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $1}
+spec: {workers: $2, image: i, command: [train]}
+YAML
+}
+sweep() { # NAME
+    cat <<YAML
+---
+apiVersion: windlass.dev/v1alpha1
+kind: Sweep
+metadata: {name: $1}
+spec:
+  objective: {metric: accuracy, goal: Maximize}
+  parameters: [{name: X, choice: ['1', '2', '3', '4']}]
+  algorithm: {kind: Grid}
+  maxTrials: 4
+  maxConcurrentTrials: 4
+  trial: {workers: 1, image: i, launcher: None, command: [x, \$(X)]}
+YAML
+}
+controller owner --no-leader-election
+
+##### names ########################################################################################
+# A trial's name is taken by a DistTrain of a user.
+training s2-0001 1 | "$kubectl" apply -f - >/dev/null
+within 60 exists pod s2-0001-0
+sweep s2 | "$kubectl" apply -f - >/dev/null
+four() { [ "$("$kubectl" get disttrains -l windlass.dev/job=s2 -o name | wc -l)" -eq 4 ]; }
+check "sweep: a trial whose name is taken gets the next name" within 60 is_owned disttrain s2-0001-b Sweep
+check "sweep: all four trials are made" within 60 four
+check "sweep: the foreign one is not touched" [ -z "$(owner disttrain s2-0001)$(annotation disttrain s2-0001)" ]
+next_is_4() { [ "$("$kubectl" get sweep s2 -o jsonpath="{.status.next}")" = 4 ]; }
+check "sweep: each has its number" within 60 next_is_4
+before=$(requests create)
+sleep 5
+after=$(requests create)
+check "sweep: nothing is asked for in 5 s ($before, then $after creations)" [ "$before" = "$after" ]
+check "sweep: one creation was refused" [ "$(requests create 409)" -eq 1 ]
+
+# A DistTrain's pods have the names of a BatchScore's workers.
+training both-worker 2 | "$kubectl" apply -f - >/dev/null
+within 60 exists pod both-worker-1
+apply both
+check "two kinds: the pods of another kind's job lead to the next names" within 60 is_owned pod both-worker-0-2 BatchScore
+check "two kinds: of both workers" within 60 is_owned pod both-worker-1-2 BatchScore
+check "two kinds: and stay as they are" [ "$(owner pod both-worker-0)" = DistTrain ]
+check "every object says for which job it was made" \
+    [ "$(annotation pod both-worker-0-2)$(annotation service both-coordinator)" = "$(uid=$("$kubectl" get bs both -o jsonpath='{.metadata.uid}'); echo "$uid$uid")" ]
+
+"$kubectl" create service clusterip mine-coordinator --tcp=80:80 >/dev/null
+foreign_pod mine-coordinator-1
+apply mine
+check "a foreign Service: the job's has the next name" within 60 is_owned service mine-coordinator-b BatchScore
+check "a foreign pod: the coordinator has the next name" within 60 is_owned pod mine-coordinator-2 BatchScore
+
+long=a123456789-123456789-123456789-123456789-123456789-123456789-12
+apply "$long"
+long_has_pods() { [ "$(count pods "$long")" -eq 3 ]; }
+check "a name of ${#long} characters: its pods are made" within 60 long_has_pods
+check "a name of ${#long} characters: no name is longer than 63" \
+    [ "$("$kubectl" get pods,services -l windlass.dev/job="$long" -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}' | awk 'length > 63' | wc -l)" -eq 0 ]
+
+##### owners and labels ##############################################################################
+apply kept
+within 60 exists pod kept-worker-1
+uid=$("$kubectl" get pod kept-worker-0 -o jsonpath='{.metadata.uid}')
+"$kubectl" patch pod kept-worker-0 --type=json -p '[{"op": "remove", "path": "/metadata/ownerReferences"}]' >/dev/null
+check "a pod that lost its owner is adopted" within 60 is_owned pod kept-worker-0 BatchScore
+check "and it is the same pod" [ "$("$kubectl" get pod kept-worker-0 -o jsonpath='{.metadata.uid}')" = "$uid" ]
+"$kubectl" label pod kept-worker-1 windlass.dev/job- >/dev/null
+check "a worker whose job label was removed: the place gets the next name" within 60 is_owned pod kept-worker-1-2 BatchScore
+released() { exists pod kept-worker-1 && [ -z "$(owner pod kept-worker-1)$(annotation pod kept-worker-1)" ]; }
+check "the pod itself is released, not deleted" within 60 released
+sleep 1
+before=$(requests create)
+sleep 8 # in this time it was tried ten times
+after=$(requests create)
+check "nothing more is asked for in 8 s ($before, then $after creations)" [ "$before" = "$after" ]
+"$kubectl" label pod kept-coordinator-1 windlass.dev/job=other --overwrite >/dev/null
+held() { [ "$("$kubectl" get bs kept -o jsonpath='{.status.conditions[?(@.type=="Stalled")].reason}')" = NameTaken ]; }
+check "a coordinator that was taken out and may still run: no second one, but NameTaken" within 60 held
+check "and no second one" [ "$(exists pod kept-coordinator-2; echo $?)" -ne 0 ]
+before=$(requests create 409)
+sleep 8
+after=$(requests create 409)
+check "in 8 s it is tried $((after - before)) times, further and further apart" [ $((after - before)) -le 4 ]
+"$kubectl" label pod kept-coordinator-1 windlass.dev/job=kept --overwrite >/dev/null
+free() { [ "$("$kubectl" get bs kept -o jsonpath='{.status.conditions[?(@.type=="Stalled")].status}')" != True ]; }
+check "with its label again the job goes on" within 60 free
+
+##### an earlier job of the same name ################################################################
+apply again
+within 60 exists pod again-worker-1
+"$kubectl" delete bs again --wait=false >/dev/null
+apply again
+again_is_new() { [ "$("$kubectl" get bs again -o jsonpath='{.metadata.uid}')" = "$(annotation pod again-coordinator-1)" ]; }
+check "a job that was deleted and applied again has its first names" within 60 again_is_new
+kill "$pid"
+wait "$pid"
+[ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'
+exit $failures

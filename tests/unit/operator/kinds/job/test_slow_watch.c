@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A controller whose watch is seconds late and that loses the answers to its creations never makes
+ * a second pod for a place: it asks who has the name. An object that lost its owner is adopted, one
+ * whose labels were changed is released, a foreign one is left alone; the job goes on. */
+#include "operator/kinds/batchscore/reconcile.h"
+
+#include "lib/file.h"
+#include "lib/time/clock.h"
+#include "operator/control/claim.h"
+#include "operator/control/controller.h"
+#include "operator/kinds/job/conditions.h"
+#include "operator/local/local.h"
+#include "operator/object.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
+    "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
+    "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, "
+    "persistentVolumeClaim: {claimName: films}}]}}";
+static const char agent[] =
+    "#!/bin/sh\necho $WINDLASS_WORKER >>\"$data/started\"\nexec sleep 100\n";
+
+enum { LATE_MS = 3000, EVENTS_MAX = 4096 };
+
+struct late_event {
+    int64_t due_ms;
+    enum cluster_event event;
+    json_t *object;
+};
+
+/* The local cluster, whose events come late, and whose answers to the creations of pods are lost as
+ * long as `losing`. */
+struct late {
+    struct cluster base;
+    struct cluster *inner;
+    int64_t late_ms;
+    int losing, creations;
+    cluster_listener *listener;
+    void *context;
+    struct late_event events[EVENTS_MAX];
+    size_t count;
+};
+
+static struct {
+    char folder[64];
+    struct late late;
+    struct controller *controller;
+} world;
+
+struct lost {
+    cluster_done *done;
+    void *context;
+};
+
+static void on_lost(void *context, const json_t *stored, const struct error *err) {
+    struct lost *lost = context;
+    struct error timeout = {0};
+    error_set(&timeout, ERROR_TIMEOUT, "no answer");
+    lost->done(lost->context, NULL, err ? err : &timeout);
+    (void)stored;
+    free(lost);
+}
+
+static void late_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                       cluster_done *done, void *context) {
+    struct late *late = (struct late *)cluster;
+    bool is_pod = verb == CLUSTER_CREATE && strcmp(tree_text(object, "kind", ""), "Pod") == 0;
+    late->creations += is_pod;
+    if (is_pod && late->losing > 0) {
+        struct lost *lost = x_calloc(1, sizeof *lost);
+        *lost = (struct lost){done, context};
+        late->losing--;
+        late->inner->ops->write(late->inner, verb, object, on_lost, lost);
+    } else {
+        late->inner->ops->write(late->inner, verb, object, done, context);
+    }
+}
+
+static void late_list(struct cluster *cluster, const json_t *like, const char *fields,
+                      cluster_done *done, void *context) {
+    struct cluster *inner = ((struct late *)cluster)->inner;
+    inner->ops->list(inner, like, fields, done, context);
+}
+
+static int late_watch(struct cluster *cluster, const char *api_version, const char *kind,
+                      const char *label, bool may_be_absent, struct error *err) {
+    struct cluster *inner = ((struct late *)cluster)->inner;
+    return inner->ops->watch(inner, api_version, kind, label, may_be_absent, err);
+}
+
+static void keep_event(void *context, enum cluster_event event, const json_t *object) {
+    struct late *late = context;
+    bool is_late = strcmp(tree_text(object, "kind", ""), "Pod") == 0 &&
+                   (event == CLUSTER_APPLIED || event == CLUSTER_DELETED);
+    if (!is_late || late->late_ms == 0) {
+        late->listener(late->context, event, object);
+        return;
+    }
+    CHECK(late->count < EVENTS_MAX);
+    late->events[late->count++] = (struct late_event){clock_monotonic_ms() + late->late_ms, event,
+                                                      json_incref((json_t *)object)};
+}
+
+static int late_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,
+                     void *context, struct error *err) {
+    struct late *late = (struct late *)cluster;
+    late->listener = listener;
+    late->context = context;
+    int result = late->inner->ops->wait(late->inner, timeout_ms, keep_event, late, err);
+    size_t told = 0;
+    while (told < late->count && late->events[told].due_ms <= clock_monotonic_ms()) {
+        listener(context, late->events[told].event, late->events[told].object);
+        json_decref(late->events[told++].object);
+    }
+    memmove(late->events, late->events + told, (late->count - told) * sizeof *late->events);
+    late->count -= told;
+    return result;
+}
+
+static int late_wait_fd(struct cluster *cluster) {
+    struct cluster *inner = ((struct late *)cluster)->inner;
+    return inner->ops->wait_fd(inner);
+}
+
+static const struct cluster_ops late_ops = {.watch = late_watch,
+                                            .write = late_write,
+                                            .list = late_list,
+                                            .wait = late_wait,
+                                            .wait_fd = late_wait_fd};
+
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    (void)context, (void)key, (void)retry_ms, (void)failures;
+    printf("# %s\n", err->text);
+}
+
+static void open_world(int64_t late_ms, int losing) {
+    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    struct error err = {0};
+    memset(&world, 0, sizeof world);
+    snprintf(world.folder, sizeof world.folder, "/tmp/windlass-late-XXXXXX");
+    CHECK(mkdtemp(world.folder));
+    AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
+    CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
+    CHECK_INT(chmod(program, 0755), 0);
+    AUTO(text_freep) char *data = file_join(world.folder, "data");
+    CHECK_OK(file_make_folders(data, &err), &err);
+    struct local_options options = {
+        .places = {.manifest_folder = world.folder, .state_folder = world.folder},
+        .threads = 1,
+        .program_folder = world.folder};
+    CHECK_OK(local_open(&options, &world.late.inner, &err), &err);
+    world.late.base.ops = &late_ops;
+    world.late.late_ms = late_ms;
+    world.late.losing = losing;
+    CHECK_OK(controller_new(&world.late.base, kinds, report, NULL, &world.controller, &err), &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_APPLY, object, NULL, NULL);
+}
+
+static void close_world(void) {
+    struct error err = {0};
+    controller_free(world.controller);
+    world.late.inner->ops->free(world.late.inner);
+    for (size_t i = 0; i < world.late.count; i++) {
+        json_decref(world.late.events[i].object);
+    }
+    CHECK_OK(file_remove_tree(world.folder, &err), &err);
+}
+
+static const json_t *pod(const char *name) {
+    return local_find(world.late.inner, "Pod", "default", name);
+}
+
+static const json_t *job(void) {
+    return local_find(world.late.inner, "BatchScore", "default", "job");
+}
+
+static void check_first_names_only(void) {
+    static const char *const second[] = {"job-coordinator-2", "job-worker-0-2", "job-worker-1-2"};
+    for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+        CHECK(!pod(second[i]));
+    }
+}
+
+static void run_ms(int64_t ms, void (*check)(void)) {
+    struct error err = {0};
+    for (int64_t end_ms = clock_monotonic_ms() + ms; clock_monotonic_ms() < end_ms;) {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+        if (check) {
+            check();
+        }
+    }
+}
+
+/* Runs until that pod exists, for at most 20 s. */
+static void run_until(const char *name) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 20000;
+    while (!pod(name) && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+    }
+    CHECK(pod(name) != NULL);
+}
+
+static bool is_ours(const json_t *object) {
+    return object_is_owned_by(object, tree_text(job(), "metadata.uid", "?"));
+}
+
+/* Three creations, whose answers are all lost: each is asked for once more, and found. */
+static void test_a_late_watch_makes_no_second_pod(void) {
+    open_world(LATE_MS, 3);
+    run_ms(2 * LATE_MS + 2000, check_first_names_only);
+    CHECK(pod("job-coordinator-1") && pod("job-worker-0") && pod("job-worker-1"));
+    CHECK(world.late.creations >= 4 && world.late.creations <= 6);
+    const json_t *stalled = conditions_find(job(), "Stalled");
+    CHECK(strcmp(tree_text(stalled, "status", "False"), "False") == 0);
+    close_world();
+}
+
+/* Answers come and events are late: nothing is asked for twice. */
+static void test_answers_count_before_events(void) {
+    open_world(LATE_MS, 0);
+    run_ms(LATE_MS + 1000, check_first_names_only);
+    CHECK_INT(world.late.creations, 3);
+    close_world();
+}
+
+static void merge(const char *name, json_t *metadata_new) {
+    json_object_set_new(metadata_new, "name", json_string(name));
+    AUTO(tree_freep)
+    json_t *change =
+        json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", metadata_new);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_MERGE, change, NULL, NULL);
+}
+
+/* Its owner is removed: it is adopted, and no other is made. */
+static void test_a_lost_pod_is_adopted(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    int creations = world.late.creations;
+    AUTO(text_freep) char *uid = x_strdup(tree_text(pod("job-worker-0"), "metadata.uid", ""));
+    merge("job-worker-0", json_pack("{s:[]}", "ownerReferences"));
+    run_ms(3000, check_first_names_only);
+    CHECK(is_ours(pod("job-worker-0")));
+    CHECK_STR(tree_text(pod("job-worker-0"), "metadata.uid", ""), uid);
+    CHECK(world.late.creations <= creations + 1);
+    close_world();
+}
+
+/* Its labels are changed: it is released, runs on, and the place gets the next name. */
+static void test_a_relabelled_pod_is_released(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    merge("job-worker-0", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
+    run_until("job-worker-0-2");
+    run_ms(500, NULL);
+    CHECK(pod("job-worker-0") && !is_ours(pod("job-worker-0")));
+    CHECK(!json_object_get(tree_get(pod("job-worker-0"), "metadata.annotations"), ANNOTATION_UID));
+    CHECK(is_ours(pod("job-worker-0-2")));
+    CHECK(!pod("job-worker-0-3"));
+    close_world();
+}
+
+/* The coordinator's storage is not known to keep two apart: there is no second one. */
+static void test_a_relabelled_coordinator_is_held(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    merge("job-coordinator-1", json_pack("{s:{s:s}}", "labels", LABEL_JOB, "other"));
+    run_ms(3000, check_first_names_only);
+    const json_t *stalled = conditions_find(job(), "Stalled");
+    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
+    CHECK(strstr(tree_text(stalled, "message", ""), "was taken out of this job"));
+    CHECK(is_ours(pod("job-coordinator-1")));
+    close_world();
+}
+
+/* Pods of somebody else have the names: they stay as they are, and the job runs beside them. */
+static void test_foreign_pods_are_left_alone(void) {
+    static const char *const taken[] = {"job-coordinator-1", "job-worker-0", "job-worker-0-2"};
+    open_world(0, 0);
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        AUTO(tree_freep)
+        json_t *foreign =
+            json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:[{s:s, s:s}]}}", "apiVersion", "v1", "kind",
+                      "Pod", "metadata", "name", taken[i], "spec", "restartPolicy", "Never",
+                      "containers", "name", "c", "image", "i");
+        world.late.inner->ops->write(world.late.inner, CLUSTER_CREATE, foreign, NULL, NULL);
+    }
+    run_until("job-worker-0-3");
+    run_until("job-coordinator-2");
+    run_ms(1000, NULL);
+    CHECK(is_ours(pod("job-worker-0-3")) && is_ours(pod("job-coordinator-2")));
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        CHECK(pod(taken[i]) && !tree_get(pod(taken[i]), "metadata.ownerReferences"));
+    }
+    CHECK_INT(world.late.creations, 6); /* three met a foreign one */
+    close_world();
+}
+
+int main(void) {
+    TEST(test_answers_count_before_events);
+    TEST(test_a_late_watch_makes_no_second_pod);
+    TEST(test_a_lost_pod_is_adopted);
+    TEST(test_a_relabelled_pod_is_released);
+    TEST(test_a_relabelled_coordinator_is_held);
+    TEST(test_foreign_pods_are_left_alone);
+    return TEST_END();
+}
