@@ -294,9 +294,30 @@ static void check_stalled(const char *why, const char *reason, const char *says)
     close_world(&world);
 }
 
+/* The first `count` names of the first trial are taken. */
+static json_t *plan_with_taken(int count) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 12");
+    for (int i = 0; i < count; i++) {
+        AUTO(text_freep) char *name = owned_next_name("DistTrain s-0000", i);
+        json_object_set_new(world.write_failures, name,
+                            json_pack("{s:s, s:s}", "why", "Taken", "text", "because"));
+    }
+    json_t *result = plan(&world);
+    close_world(&world);
+    return result;
+}
+
 static void test_names_are_taken(void) {
-    check_stalled("Taken", "NameTaken",
-                  "DistTrain s-0000: because; it is not this sweep's; delete it");
+    AUTO(tree_freep) json_t *next = plan_with_taken(3);
+    CHECK_STR(tree_text(next, "create[0].metadata.name", ""), "s-0000-d");
+    CHECK_STR(tree_text(next, "create[1].metadata.name", ""), "s-0001");
+    CHECK(!object_condition(json_object_get(next, "status"), "Stalled"));
+    AUTO(tree_freep) json_t *all = plan_with_taken(OWNED_NAMES_MAX);
+    const json_t *stalled = object_condition(json_object_get(all, "status"), "Stalled");
+    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
+    CHECK(strstr(tree_text(stalled, "message", ""),
+                 "DistTrain s-0000-j: because; it is not this sweep's; delete it"));
     check_stalled("Refused", "ObjectRefused", "DistTrain s-0000: because");
 }
 

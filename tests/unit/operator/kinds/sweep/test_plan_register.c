@@ -258,9 +258,17 @@ static void test_the_pod_s_name_is_taken(void) {
     json_object_set_new(world.write_failures, "Pod s-register",
                         json_pack("{s:s, s:s}", "why", "Taken", "text", "because"));
     AUTO(tree_freep) json_t *result = plan(&world);
-    const json_t *stalled = object_condition(json_object_get(result, "status"), "Stalled");
+    CHECK_STR(tree_text(result, "create[0].metadata.name", ""), "s-register-2");
+    CHECK(!object_condition(json_object_get(result, "status"), "Stalled"));
+    for (int i = 2; i <= OWNED_NAMES_MAX; i++) {
+        AUTO(text_freep) char *name = x_printf("Pod s-register-%d", i);
+        json_object_set_new(world.write_failures, name,
+                            json_pack("{s:s, s:s}", "why", "Taken", "text", "because"));
+    }
+    AUTO(tree_freep) json_t *all = plan(&world);
+    const json_t *stalled = object_condition(json_object_get(all, "status"), "Stalled");
     CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
-    CHECK(text_starts(tree_text(stalled, "message", ""), "Pod s-register: because; it is not"));
+    CHECK(text_starts(tree_text(stalled, "message", ""), "Pod s-register-10: because; it is not"));
     close_world(&world);
 }
 
