@@ -5,6 +5,7 @@
 #include "lib/time/clock.h"
 #include "operator/control/kind_watch.h"
 #include "operator/control/poller.h"
+#include "operator/control/questions.h"
 #include "operator/control/queue.h"
 #include "operator/control/write_batch.h"
 #include "operator/operator_metrics.h"
@@ -47,8 +48,7 @@ struct controller {
     json_t *parked;          /* key -> itself, an item of fair */
     json_t *written;         /* key of an object that is being written -> null, or the uid
                                 of an object of that name that was deleted meanwhile */
-    json_t *sought;          /* the same for objects that reconcile_find asks for */
-    void *listings;          /* tsearch tree by key */
+    struct questions *questions;
     struct poller *poller;
     int epoll_fd; /* the descriptors of the cluster and the poller */
     uint64_t random;
@@ -80,25 +80,6 @@ static const struct kind *find_kind(const struct controller *controller, const c
     return NULL;
 }
 
-/* A list that is under way for a resource. */
-struct listing {
-    char *key;
-    struct controller *controller;
-    size_t kind;
-    json_t *like; /* of reconcile_find; owned; NULL: of reconcile_list */
-};
-
-static void listing_free(void *opaque) {
-    struct listing *listing = opaque;
-    json_decref(listing->like);
-    free(listing->key);
-    free(listing);
-}
-
-static int by_listing(const void *a, const void *b) {
-    return strcmp(((const struct listing *)a)->key, ((const struct listing *)b)->key);
-}
-
 static int by_key(const void *a, const void *b) {
     return strcmp(((const struct write_batch *)a)->key, ((const struct write_batch *)b)->key);
 }
@@ -128,6 +109,9 @@ static int open_fds(struct controller *controller, struct error *err) {
     return 0;
 }
 
+static void on_answer(void *context, const struct question *question, const json_t *list,
+                      const json_t *object, const struct error *err);
+
 int controller_new(struct cluster *cluster, const struct kind *const *kinds,
                    controller_report *report, void *report_context,
                    struct controller **ret_controller, struct error *err) {
@@ -137,7 +121,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->queue = queue_new();
     controller->watched = json_object();
     controller->written = json_object();
-    controller->sought = json_object();
+    controller->questions = questions_new(cluster, on_answer, controller);
     controller->fair = fair_queue_new(WRITES_MAX);
     controller->parked = json_object();
     controller->random = (uint64_t)clock_monotonic_ns();
@@ -176,10 +160,9 @@ void controller_free(struct controller *controller) {
     cache_free(controller->cache);
     queue_free(controller->queue);
     tdestroy(controller->batches, write_batch_free);
-    tdestroy(controller->listings, listing_free);
     json_decref(controller->watched);
     json_decref(controller->written);
-    json_decref(controller->sought);
+    questions_free(controller->questions);
     fair_queue_free(controller->fair);
     json_decref(controller->parked);
     free(controller);
@@ -249,10 +232,11 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
     }
     queue_owner(controller, event, object);
     AUTO(text_freep) char *id = resource_key_of_object(object);
-    json_t *const awaited[] = {controller->written, controller->sought};
-    for (size_t i = 0; i < ARRAY_LEN(awaited) && event == CLUSTER_DELETED; i++) {
-        if (json_object_get(awaited[i], id)) {
-            json_object_set_new(awaited[i], id, json_string(tree_text(object, "metadata.uid", "")));
+    if (event == CLUSTER_DELETED) {
+        questions_note_deleted(controller->questions, object);
+        if (json_object_get(controller->written, id)) {
+            json_object_set_new(controller->written, id,
+                                json_string(tree_text(object, "metadata.uid", "")));
         }
     }
 }
@@ -373,71 +357,36 @@ const char *reconcile_poll(struct reconcile *request, const char *url, const cha
     return poller_get(request->poller, key, url, certificate_pem, has_priority);
 }
 
-/* An object that was deleted since it was read is none: its event came first. */
-static void tell_found(struct controller *controller, const struct listing *listing,
-                       const json_t *list, const struct error *err) {
-    const struct kind *kind = controller->kinds[listing->kind];
-    AUTO(resource_key_release) struct resource_key key = resource_key_parse(listing->key);
-    AUTO(text_freep) char *id = resource_key_of_object(listing->like);
-    AUTO(tree_freep) json_t *object = json_copy(tree_get(list, "items[0]"));
-    const char *gone = json_string_value(json_object_get(controller->sought, id));
-    if (object) {
-        json_object_set(object, "apiVersion", json_object_get(listing->like, "apiVersion"));
-        json_object_set(object, "kind", json_object_get(listing->like, "kind"));
+static void on_answer(void *context, const struct question *question, const json_t *list,
+                      const json_t *object, const struct error *err) {
+    struct controller *controller = context;
+    const struct kind *kind = controller->kinds[question->kind];
+    void *state = controller->states[question->kind];
+    AUTO(resource_key_release) struct resource_key key = resource_key_parse(question->key);
+    if (question->like && kind->found) {
+        struct found found = {key.namespace, key.name, question->like, object, err};
+        kind->found(state, &found);
+    } else if (!question->like && kind->listed) { /* on errors list is NULL */
+        kind->listed(state, key.namespace, key.name, list);
     }
-    bool is_gone = gone && object && strcmp(gone, tree_text(object, "metadata.uid", "")) == 0;
-    struct found found = {key.namespace, key.name, listing->like, is_gone ? NULL : object, err};
-    json_object_del(controller->sought, id);
-    if (kind->found) {
-        kind->found(controller->states[listing->kind], &found);
-    }
+    queue_add(controller->queue, question->key, clock_monotonic_ms());
 }
 
-static void on_listed(void *context, const json_t *stored, const struct error *err) {
-    struct listing *listing = context;
-    struct controller *controller = listing->controller;
-    const struct kind *kind = controller->kinds[listing->kind];
-    if (listing->like) {
-        tell_found(controller, listing, stored, err);
-    } else if (kind->listed) { /* on errors stored is NULL */
-        AUTO(resource_key_release) struct resource_key key = resource_key_parse(listing->key);
-        kind->listed(controller->states[listing->kind], key.namespace, key.name, stored);
-    }
-    queue_add(controller->queue, listing->key, clock_monotonic_ms());
-    tdelete(listing, &controller->listings, by_listing);
-    listing_free(listing);
-}
-
-static bool start_list(struct reconcile *request, const json_t *like, const char *fields,
-                       bool is_find) {
+static bool ask(struct reconcile *request, const json_t *like, const char *fields) {
     struct controller *controller = request->controller;
-    struct listing *listing = x_calloc(1, sizeof *listing);
-    listing->controller = controller;
-    listing->like = is_find ? json_incref((json_t *)like) : NULL;
-    listing->key = resource_key_format(request->kind, request->namespace, request->name);
-    find_kind(controller, request->kind, &listing->kind);
-    if (tfind(listing, &controller->listings, by_listing)) {
-        listing_free(listing);
-        return false;
-    }
-    tsearch(listing, &controller->listings, by_listing);
-    controller->cluster->ops->list(controller->cluster, like, fields, on_listed, listing);
-    return true;
+    AUTO(text_freep)
+    char *key = resource_key_format(request->kind, request->namespace, request->name);
+    size_t kind = 0;
+    find_kind(controller, request->kind, &kind);
+    return questions_ask(controller->questions, key, kind, like, fields);
 }
 
 bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields) {
-    return start_list(request, like, fields, false);
+    return ask(request, like, fields);
 }
 
 bool reconcile_find(struct reconcile *request, const json_t *like) {
-    AUTO(text_freep)
-    char *fields = x_printf("metadata.name=%s", tree_text(like, "metadata.name", ""));
-    AUTO(text_freep) char *id = resource_key_of_object(like);
-    if (!start_list(request, like, fields, true)) {
-        return false;
-    }
-    json_object_set_new(request->controller->sought, id, json_null());
-    return true;
+    return ask(request, like, NULL);
 }
 
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
