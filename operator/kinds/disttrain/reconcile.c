@@ -53,8 +53,8 @@ const struct kind disttrain_kind = {
     .transform = disttrain_transform,
     .state_new = job_state_new,
     .state_free = job_state_free,
+    .found = job_found,
     .reconcile = reconcile,
     .wrote = job_wrote,
     .listed = job_listed,
-    .found = job_found,
 };

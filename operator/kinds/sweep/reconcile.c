@@ -3,7 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
-#include "operator/kinds/job/reconcile/claims.h"
+#include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -162,7 +162,7 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, struct plan
     static const char *const kinds[] = {"DistTrain", "Pod", NULL};
     refusals_begin(&sweep->write_failures, tree_integer(request->object, "metadata.generation", 0));
     if (!is_over) {
-        claims_settle(request, &sweep->write_failures, kinds);
+        holders_settle(request, &sweep->write_failures, kinds);
     }
     bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
     if (is_readable) {
@@ -256,7 +256,7 @@ static void wrote(void *opaque, const struct written *written) {
     } else if (written->verb == CLUSTER_APPLY) {
         refusals_note_change(&sweep->write_failures, written);
     } else if (written->verb == CLUSTER_MERGE) {
-        claims_note(&sweep->write_failures, written);
+        holders_note(&sweep->write_failures, written);
     } else if (written->verb == CLUSTER_DELETE) {
         refusals_note(&sweep->write_failures, written);
     }
@@ -265,7 +265,7 @@ static void wrote(void *opaque, const struct written *written) {
 static void found(void *opaque, const struct found *answer) {
     struct sweep *sweep = *find(opaque, answer->namespace, answer->name);
     if (sweep) {
-        claims_found(&sweep->write_failures, answer);
+        holders_found(&sweep->write_failures, answer);
     }
 }
 

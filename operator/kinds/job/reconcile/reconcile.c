@@ -2,8 +2,8 @@
 #include "operator/kinds/job/reconcile/reconcile.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/reconcile/claims.h"
 #include "operator/kinds/job/reconcile/credentials.h"
+#include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -168,7 +168,7 @@ void job_wrote(void *opaque, const struct written *written) {
     if (written->verb == CLUSTER_APPLY && tree_get(written->object, "metadata.uid")) {
         refusals_note_change(&kept->write_failures, written); /* of a series to its run */
     } else if (written->verb == CLUSTER_MERGE) {
-        claims_note(&kept->write_failures, written);
+        holders_note(&kept->write_failures, written);
     } else if (written->verb != CLUSTER_STATUS) {
         refusals_note(&kept->write_failures, written);
     }
@@ -181,7 +181,7 @@ void job_wrote(void *opaque, const struct written *written) {
 void job_found(void *opaque, const struct found *found) {
     struct kept *kept = find_kept(opaque, found->namespace, found->name);
     if (kept) {
-        claims_found(&kept->write_failures, found);
+        holders_found(&kept->write_failures, found);
     }
 }
 
@@ -209,7 +209,7 @@ static void write_all(struct reconcile *request, const struct refusals *refusals
             json_array_remove(objects, i);
         } else {
             if (verb == CLUSTER_CREATE) {
-                claims_mark(request, object);
+                holders_mark(request, object);
             }
             reconcile_write(request, verb, json_incref(object));
             i++;
@@ -390,7 +390,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         job_credentials_free(TAKE(kept->credentials)); /* in use */
     }
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
-    claims_settle(request, &kept->write_failures, owned);
+    holders_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);

@@ -152,7 +152,7 @@ int64_t refusals_left_ms(const struct refusals *record, const json_t *object, en
     return MAX(left_ms, 0);
 }
 
-/* False: the name is free or ours, as far as is known (claims.h). */
+/* False: the name is free or ours, as far as is known (holders.h). */
 static bool is_taken(const struct refusal *entry, enum write_failure_why *ret_why) {
     static const struct {
         bool is_taken;

@@ -14,7 +14,7 @@ enum refusal_of {
     REFUSAL_OF_CREATION, /* or of an apply that creates */
     REFUSAL_OF_CHANGE,   /* of an existing object */
     REFUSAL_OF_DELETION,
-    REFUSAL_OF_ADOPTION, /* none was refused: the object was found without an owner (claims.h) */
+    REFUSAL_OF_ADOPTION, /* none was refused: the object was found without an owner (holders.h) */
 };
 
 struct refusal {
@@ -25,7 +25,7 @@ struct refusal {
     char *text;
     int failures;          /* in a row */
     int64_t not_before_ms; /* monotonic */
-    /* Who has the name, for claims.c: */
+    /* Who has the name, for holders.c: */
     bool is_asked, is_known, is_seen; /* is_seen: the holder was in the cache */
     enum claim holder;
     json_t *wanted; /* what was to be created */
@@ -49,7 +49,7 @@ void refusals_begin(struct refusals *record, int64_t generation);
 void refusals_note(struct refusals *record, const struct written *written);
 /* Records how the change of an existing object ended. */
 void refusals_note_change(struct refusals *record, const struct written *written);
-/* ---- for claims.c ---- */
+/* ---- for holders.c ---- */
 
 /* Adds a row for an object that has lost its owner, if it has none. */
 void refusals_add_lost(struct refusals *record, const json_t *object);

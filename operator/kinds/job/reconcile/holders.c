@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/reconcile/claims.h"
+#include "operator/kinds/job/reconcile/holders.h"
 
 #include "operator/kinds/job/owned.h"
 #include "operator/object.h"
@@ -11,7 +11,7 @@ enum {
     LEAVING_MS = 60000, /* its deletion leads to a pass */
 };
 
-void claims_mark(const struct reconcile *request, json_t *object) {
+void holders_mark(const struct reconcile *request, json_t *object) {
     json_t *metadata = json_object_get(object, "metadata");
     json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_UID,
                         json_string(tree_text(request->object, "metadata.uid", "")));
@@ -127,7 +127,7 @@ static void add_lost(struct reconcile *request, struct refusals *record, const c
     }
 }
 
-void claims_settle(struct reconcile *request, struct refusals *record, const char *const *kinds) {
+void holders_settle(struct reconcile *request, struct refusals *record, const char *const *kinds) {
     for (; *kinds; kinds++) {
         add_lost(request, record, *kinds);
     }
@@ -139,7 +139,7 @@ void claims_settle(struct reconcile *request, struct refusals *record, const cha
 
 /* ---- answers ---- */
 
-void claims_found(struct refusals *record, const struct found *found) {
+void holders_found(struct refusals *record, const struct found *found) {
     struct object_key key = object_key_of(found->like);
     for (size_t i = 0; i < record->count; i++) {
         struct refusal *row = &record->at[i];
@@ -158,7 +158,7 @@ void claims_found(struct refusals *record, const struct found *found) {
     }
 }
 
-void claims_note(struct refusals *record, const struct written *written) {
+void holders_note(struct refusals *record, const struct written *written) {
     struct object_key key = object_key_of(written->object);
     for (size_t i = 0; i < record->count; i++) {
         struct refusal *row = &record->at[i];
