@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_join.h"
 
+#include "agent/data/video/track_times.h"
 #include "agent/data/video/video_cursor.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
@@ -18,17 +19,16 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-static const AVRational MILLISECONDS = {1, 1000};
-
 /* A track of the input on its way to the output. Times are in units of its own time base. */
 struct track {
     int to;                            /* output stream, -1: left out */
     struct video_sound *sound;         /* not NULL: it is encoded again */
     struct video_subtitles *subtitles; /* likewise */
-    int64_t raw;                       /* the last packet's dts, as in the input */
-    int64_t end;      /* and its end in the output, before the origin is subtracted */
-    int64_t shift;    /* what is added to this section's times */
-    int64_t sections; /* that began so far */
+    struct track_times times;
+    /* Sound whose input does not say how long a packet lasts: the last one waits for the next,
+     * whose time is its end. The muxer would end the track where its last packet begins. */
+    AVPacket *held;
+    int64_t step; /* how long the one before it lasted */
 };
 
 struct output {
@@ -59,6 +59,7 @@ static void output_release(struct output *output) {
     for (unsigned i = 0; i < output->track_count; i++) {
         video_sound_free(output->tracks[i].sound);
         video_subtitles_free(output->tracks[i].subtitles);
+        av_packet_free(&output->tracks[i].held);
     }
     free(output->tracks);
     free(output->last_dts);
@@ -108,7 +109,7 @@ static int add_tracks(struct output *output, struct error *err) {
     for (unsigned i = 0; i < output->track_count; i++) {
         AVStream *stream = output->input.format->streams[i];
         struct track *track = &output->tracks[i];
-        *track = (struct track){.to = -1, .raw = AV_NOPTS_VALUE};
+        *track = (struct track){.to = -1, .times = {.raw = AV_NOPTS_VALUE}};
         stream->discard = AVDISCARD_ALL;
         if (output->plan.fates[i] == TRACK_LEFT_OUT) {
             continue;
@@ -119,6 +120,8 @@ static int add_tracks(struct output *output, struct error *err) {
             }
         } else {
             track->to = add_stream(output, stream->codecpar, stream->time_base, err);
+            bool is_sound = stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+            track->held = is_sound ? av_packet_alloc() : NULL;
         }
         if (track->to < 0) {
             return -1;
@@ -225,45 +228,6 @@ static int64_t find_origin(const struct output *output, const struct video_index
     return MAX(origin, 0);
 }
 
-/* A stream that was made of several begins its clock again at each: the pictures were moved behind
- * the ones before, and a track moves with them. */
-static void begin_section(struct track *track, const struct video_index *index, AVRational base,
-                          int64_t dts) {
-    int64_t number = track->sections++;
-    int64_t shift = track->end - dts;
-    if (number < index->section_count) {
-        shift = av_rescale_q(index->sections[number], video_rational(index->time_base), base);
-    }
-    track->shift = dts + shift < track->end - av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base)
-                       ? track->end - dts
-                       : shift;
-}
-
-/* Gives a packet the times that it has in the output, before the origin is subtracted. False: it
- * has none, and none came before. */
-static bool keep_time(struct track *track, const struct video_index *index, AVRational base,
-                      AVPacket *packet) {
-    int64_t back = av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base);
-    if (packet->dts == AV_NOPTS_VALUE) {
-        packet->dts = packet->pts;
-    }
-    if (packet->dts == AV_NOPTS_VALUE) {
-        if (track->raw == AV_NOPTS_VALUE) {
-            return false;
-        }
-        packet->dts = track->end - track->shift;
-    }
-    if (track->raw != AV_NOPTS_VALUE && packet->dts < track->raw - back) {
-        begin_section(track, index, base, packet->dts);
-    }
-    packet->pts = packet->pts == AV_NOPTS_VALUE ? packet->dts : packet->pts;
-    track->raw = packet->dts;
-    packet->dts += track->shift;
-    packet->pts += track->shift;
-    track->end = packet->dts + MAX(packet->duration, (int64_t)0);
-    return true;
-}
-
 static int next_side(struct output *output, const struct video_index *index, struct error *err) {
     AVPacket *packet = output->side;
     for (;;) {
@@ -278,8 +242,9 @@ static int next_side(struct output *output, const struct video_index *index, str
         /* Streams that appear later, as in transport streams, are unknown and skipped. */
         if (packet->stream_index < (int)output->track_count &&
             output->tracks[packet->stream_index].to >= 0 &&
-            keep_time(&output->tracks[packet->stream_index], index,
-                      output->input.format->streams[packet->stream_index]->time_base, packet)) {
+            track_times_keep(&output->tracks[packet->stream_index].times, index,
+                             output->input.format->streams[packet->stream_index]->time_base,
+                             packet)) {
             return 0;
         }
     }
@@ -326,6 +291,33 @@ static int write_subtitles(struct output *output, struct track *track, const AVP
     return result > 0 ? write_packet(output, output->encoded, track->to, base, err) : result;
 }
 
+/* The held packet, which ends at `end`; AV_NOPTS_VALUE: as long after its begin as the one before.
+ */
+static int write_held(struct output *output, struct track *track, AVRational base, int64_t end,
+                      struct error *err) {
+    AVPacket *held = track->held;
+    if (!held || held->size == 0) {
+        return 0;
+    }
+    track->step = end != AV_NOPTS_VALUE && end > held->dts ? end - held->dts : track->step;
+    held->duration = track->step;
+    return write_packet(output, held, track->to, base, err);
+}
+
+static int write_copied(struct output *output, struct track *track, AVPacket *packet,
+                        AVRational base, struct error *err) {
+    if (write_held(output, track, base, packet->dts, err) < 0) {
+        return -1;
+    }
+    if (!track->held || packet->duration > 0) {
+        return write_packet(output, packet, track->to, base, err);
+    }
+    if (packet->size > 0) { /* FLAC in NUT ends with an empty one */
+        av_packet_move_ref(track->held, packet);
+    }
+    return 0;
+}
+
 static int write_side(struct output *output, const struct video_index *index, struct error *err) {
     AVPacket *packet = output->side;
     AVRational base = output->input.format->streams[packet->stream_index]->time_base;
@@ -335,7 +327,7 @@ static int write_side(struct output *output, const struct video_index *index, st
     packet->pts -= origin;
     int result = track->sound       ? write_encoded(output, track, packet, err)
                  : track->subtitles ? write_subtitles(output, track, packet, base, err)
-                                    : write_packet(output, packet, track->to, base, err);
+                                    : write_copied(output, track, packet, base, err);
     return result < 0 ? -1 : next_side(output, index, err);
 }
 
@@ -364,7 +356,9 @@ static int end_tracks(struct output *output, const struct video_index *index, st
     }
     for (unsigned i = 0; i < output->track_count; i++) {
         struct track *track = &output->tracks[i];
-        if (track->sound && write_encoded(output, track, NULL, err) < 0) {
+        AVRational base = output->input.format->streams[i]->time_base;
+        if (write_held(output, track, base, AV_NOPTS_VALUE, err) < 0 ||
+            (track->sound && write_encoded(output, track, NULL, err) < 0)) {
             return -1;
         }
     }
