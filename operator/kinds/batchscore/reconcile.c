@@ -5,6 +5,7 @@
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 
 #include <string.h>
@@ -34,6 +35,7 @@ static const struct job_ops ops = {
     .plan = plan,
     .begins = begins,
     .transform_ended = job_transform_ended,
+    .mutable_fields = batchscore_mutable_fields,
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {

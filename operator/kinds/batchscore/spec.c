@@ -7,7 +7,7 @@
 
 /* The fields that may change while the job runs; the rule at the root of the definition has all
  * others. */
-static const char *const mutable_fields[] = {
+const char *const batchscore_mutable_fields[] = {
     "suspend",     "activeDeadlineSeconds", "ttlSecondsAfterFinished",
     "workers.min", "workers.max",           NULL};
 
@@ -80,7 +80,7 @@ int batchscore_spec_read(const json_t *object, const struct job_options *options
         .coordinator = read_role(json_object_get(json, "coordinator")),
     };
     batchscore_work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
-    job_hash(json, mutable_fields, ret_spec->job.hash);
+    job_hash(json, batchscore_mutable_fields, ret_spec->job.hash);
     return 0;
 }
 

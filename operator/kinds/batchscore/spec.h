@@ -52,3 +52,6 @@ enum output_mode batchscore_mode(const json_t *spec);
 bool batchscore_excludes(const json_t *spec);
 /* The unit of its items: "frames", "files", "rows", "slices". */
 const char *batchscore_unit(const json_t *spec);
+
+/* The fields that may change while a job runs; ends with NULL. */
+extern const char *const batchscore_mutable_fields[];

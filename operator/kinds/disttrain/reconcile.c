@@ -37,6 +37,7 @@ static const struct job_ops ops = {
     .begins = begins,
     .is_first = is_first,
     .transform_ended = job_transform_ended,
+    .mutable_fields = disttrain_mutable_fields,
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {

@@ -14,13 +14,13 @@ static_assert(ARRAY_LEN(disttrain_gangs) == GANG_COUNT, "one name per scheduler"
 
 /* The fields that may change while the job runs; the rule at the root of the definition has all
  * others. */
-static const char *const mutable_fields[] = {"suspend",
-                                             "stop",
-                                             "activeDeadlineSeconds",
-                                             "startDeadlineSeconds",
-                                             "ttlSecondsAfterFinished",
-                                             "restart.maxRestarts",
-                                             NULL};
+const char *const disttrain_mutable_fields[] = {"suspend",
+                                                "stop",
+                                                "activeDeadlineSeconds",
+                                                "startDeadlineSeconds",
+                                                "ttlSecondsAfterFinished",
+                                                "restart.maxRestarts",
+                                                NULL};
 
 /* With a command, spec.image is the program's image, and ours is the controller's; a trainer may
  * name an image of its own instead of the controller's. */
@@ -71,7 +71,7 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
     };
     read_images(options, ret_spec);
     disttrain_work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
-    job_hash(json, mutable_fields, ret_spec->job.hash);
+    job_hash(json, disttrain_mutable_fields, ret_spec->job.hash);
     return 0;
 }
 

@@ -42,3 +42,6 @@ NODISCARD int disttrain_check(const json_t *object, struct error *err);
 NODISCARD int disttrain_spec_read(const json_t *object, const struct job_options *options,
                                   struct disttrain_spec *ret_spec, struct error *err);
 void disttrain_spec_release(struct disttrain_spec *spec); /* for AUTO, too */
+
+/* The fields that may change while a job runs; ends with NULL. */
+extern const char *const disttrain_mutable_fields[];

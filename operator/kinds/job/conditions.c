@@ -32,6 +32,14 @@ void conditions_stall(struct conditions *conditions, const char *reason, const c
     snprintf(conditions->stalled_message, sizeof conditions->stalled_message, "%s", text.text);
 }
 
+void conditions_note_change(struct conditions *conditions, const char *fields) {
+    snprintf(
+        conditions->spec_changed, sizeof conditions->spec_changed,
+        "changed once it had started, and not accepted: spec.%s; it goes on with what it began "
+        "with. Put it back, or delete it and apply it again",
+        fields);
+}
+
 const json_t *conditions_find(const json_t *object, const char *type) {
     return object_condition(json_object_get(object, "status"), type);
 }
@@ -125,11 +133,13 @@ static struct condition stalled(const struct conditions *conditions) {
     return condition;
 }
 
-/* Stalled and Suspended are added when they are True for the first time. Their absence means False
- * (kstatus), and a longer status costs more to write, store and send to all watchers. */
+/* Stalled, Suspended and SpecChanged are added when they are True for the first time. Their absence
+ * means False (kstatus), and a longer status costs more to write, store and send to all watchers.
+ */
 static bool is_due(const json_t *status, const struct condition *condition) {
-    bool is_rare =
-        strcmp(condition->type, "Stalled") == 0 || strcmp(condition->type, "Suspended") == 0;
+    bool is_rare = strcmp(condition->type, "Stalled") == 0 ||
+                   strcmp(condition->type, "Suspended") == 0 ||
+                   strcmp(condition->type, "SpecChanged") == 0;
     return !is_rare || strcmp(condition->status, "True") == 0 ||
            object_condition(status, condition->type);
 }
@@ -143,6 +153,9 @@ static void set_conditions(json_t *status, const struct conditions *conditions, 
         stalled(conditions),
         {"Suspended", suspended ? "True" : "False", suspended ? "Suspended" : "NotSuspended",
          suspended ? "spec.suspend is true" : "spec.suspend is false"},
+        {"SpecChanged", *conditions->spec_changed ? "True" : "False",
+         *conditions->spec_changed ? "NotAccepted" : "Accepted",
+         *conditions->spec_changed ? conditions->spec_changed : "spec is as it was accepted"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (is_due(status, &rows[i])) {

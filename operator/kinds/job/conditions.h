@@ -19,6 +19,7 @@ struct conditions {
     bool is_asked_for;   /* it failed because a user ended it: no warning, and not Stalled */
     const char *stalled; /* the reason of Stalled while the job is under way; NULL: not stalled */
     char stalled_message[640];
+    char spec_changed[640];  /* the message of SpecChanged; "": it is as accepted */
     json_t *credentials;     /* status.credentials; owned; NULL: as before */
     json_t *runs;            /* status.runs; owned; NULL: not a series */
     int64_t next_ms;         /* status.nextTime; 0: none is known */
@@ -28,6 +29,8 @@ struct conditions {
 
 void conditions_set(struct conditions *conditions, enum conditions_state state, const char *reason,
                     const char *format, ...) PRINTF_LIKE(4, 5);
+/* The condition SpecChanged: the job goes on with what it began with. fields: accepted.h. */
+void conditions_note_change(struct conditions *conditions, const char *fields);
 void conditions_stall(struct conditions *conditions, const char *reason, const char *message);
 
 /* The next status, as far as all kinds share it, made from the previous one: conditions, run or

@@ -26,12 +26,15 @@ struct applied_objects {
 
 /* What the controller has observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
-    const json_t *object;   /* the resource, spec with defaults filled in; its last status */
-    const json_t *service;  /* its Service, with its clusterIP and our annotations */
-    const json_t *pods;     /* array of the job's Pods, any order */
-    const json_t *progress; /* the last /progress answer; NULL: none yet */
-    const struct job_options *options;           /* what the controller was started with */
-    const struct credentials *credentials;       /* created lately, not yet in use; NULL: none */
+    const json_t *object; /* the resource, spec with defaults filled in; its last status */
+    /* object has the spec that the job began with; the resource's own has other values in these
+     * fields (accepted.h). NULL, "": it has none. */
+    const char *changed_fields;
+    const json_t *service;                 /* its Service, with its clusterIP and our annotations */
+    const json_t *pods;                    /* array of the job's Pods, any order */
+    const json_t *progress;                /* the last /progress answer; NULL: none yet */
+    const struct job_options *options;     /* what the controller was started with */
+    const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
     /* The objects of kinds that the controller does not watch (such as PodGroups) that need not be
      * applied now. The plan applies all others again, because they may be changed or deleted at any

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan_decide.h"
 
+#include <string.h>
+
 /* A job that has ended keeps, for a while, the logs that explain its end. */
 static void decide_finished(struct job_plan *job, const struct job_plan_ops *ops) {
     bool succeeded = false, is_over = job_plan_is_expired(job, &succeeded);
     ops->clean_up(job, succeeded, is_over);
     job_plan_remove_service(job);
+}
+
+/* A change that is not accepted, once. */
+static void tell_change(struct job_plan *job) {
+    const char *fields = job->observed->changed_fields;
+    const json_t *before = conditions_find(job->observed->object, "SpecChanged");
+    if (!fields || !*fields) {
+        return;
+    }
+    conditions_note_change(&job->conditions, fields);
+    if (strcmp(tree_text(before, "status", ""), "True") != 0) {
+        job_plan_tell(job, "Warning", "SpecChanged", "%s", job->conditions.spec_changed);
+    }
 }
 
 static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *ops,
@@ -21,6 +36,7 @@ static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *op
     } else {
         conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", job->problem.text);
     }
+    tell_change(job);
     if (job->conditions.state != CONDITIONS_UNDER_WAY) {
         ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
     }

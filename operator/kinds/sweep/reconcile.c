@@ -4,6 +4,7 @@
 #include "lib/time/clock.h"
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile/holders.h"
+#include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
@@ -23,6 +24,7 @@ struct sweep {
     char *key, *uid; /* "namespace/name" */
     struct status_write_record status;
     struct refusals write_failures;
+    struct pin pin;
     int64_t reconciled_ms;
     int64_t running;    /* of its trials */
     int64_t thought_ns; /* for each trial that the last pass created */
@@ -46,6 +48,7 @@ static void sweep_free(struct sweep *sweep) {
     trials_release(&sweep->own);
     trials_release(&sweep->warm);
     refusals_release(&sweep->write_failures);
+    pin_release(&sweep->pin);
     json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
     free(sweep->key);
@@ -152,8 +155,9 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     return false;
 }
 
-static int make_plan(struct sweep *sweep, struct reconcile *request, struct plan_result *ret_plan,
-                     struct error *err) {
+/* object: with the spec that counts. */
+static int make_plan(struct sweep *sweep, struct reconcile *request, const json_t *object,
+                     struct plan_result *ret_plan, struct error *err) {
     const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
@@ -164,10 +168,10 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, struct plan
     if (!is_over) {
         holders_settle(request, &sweep->write_failures, kinds);
     }
-    bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
+    bool is_readable = !is_over && sweep_spec_read(object, &spec, &ignored) == 0;
     if (is_readable) {
         sweep->algorithm = spec.algorithm;
-        trials_update(&sweep->own, request->cache, request->object, &spec);
+        trials_update(&sweep->own, request->cache, object, &spec);
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
         }
@@ -176,7 +180,8 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, struct plan
         pods = cache_owned(request->cache, "Pod", request->object);
     }
     struct write_failures write_failures = refusals_of(&sweep->write_failures);
-    struct sweep_observed observed = {.job = {.object = request->object,
+    struct sweep_observed observed = {.job = {.object = object,
+                                              .changed_fields = sweep->pin.fields,
                                               .pods = pods,
                                               .options = options->jobs,
                                               .write_failures = &write_failures},
@@ -224,9 +229,14 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     }
     int64_t start_ns = clock_monotonic_ns();
     AUTO(plan_result_release) struct plan_result plan = {0};
-    if (make_plan(sweep, request, &plan, err) < 0) {
+    AUTO(tree_freep) json_t *accepted = NULL;
+    if (!pin_settle(request, &sweep->pin, sweep_mutable_fields, &accepted)) {
+        return 0;
+    }
+    if (make_plan(sweep, request, accepted ? accepted : request->object, &plan, err) < 0) {
         return -1;
     }
+    pin_add(request, &sweep->pin, sweep_mutable_fields, "DistTrain", plan.create);
     int64_t took_ns = clock_monotonic_ns() - start_ns;
     job_carry_out(request, &sweep->write_failures, &sweep->status, &plan);
     note_thought(sweep, &plan, took_ns);
@@ -247,6 +257,7 @@ static void wrote(void *opaque, const struct written *written) {
         return;
     }
     status_write_note(&sweep->status, written);
+    pin_note(&sweep->pin, written);
     if (written->verb == CLUSTER_CREATE) {
         refusals_note(&sweep->write_failures, written);
         /* A refused trial is suggested again, and counted then. */
@@ -264,7 +275,9 @@ static void wrote(void *opaque, const struct written *written) {
 
 static void found(void *opaque, const struct found *answer) {
     struct sweep *sweep = *find(opaque, answer->namespace, answer->name);
-    if (sweep) {
+    if (sweep && strcmp(tree_text(answer->like, "kind", ""), "ControllerRevision") == 0) {
+        pin_found(&sweep->pin, answer);
+    } else if (sweep) {
         holders_found(&sweep->write_failures, answer);
     }
 }

@@ -12,7 +12,7 @@ static_assert(ARRAY_LEN(sweep_algorithms) == ALGORITHM_COUNT, "one name per algo
 
 /* The fields that may change while it runs; the rule at the root of the definition has all others.
  */
-static const char *const mutable_fields[] = {
+const char *const sweep_mutable_fields[] = {
     "suspend", "maxTrials", "maxConcurrentTrials", "maxFailedTrials", "activeDeadlineSeconds",
     NULL};
 
@@ -73,7 +73,7 @@ int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct er
         .warm_start = json_object_get(json, "warmStart"),
         .registered = json_object_get(json, "register"),
     };
-    job_hash(json, mutable_fields, ret_spec->hash);
+    job_hash(json, sweep_mutable_fields, ret_spec->hash);
     return 0;
 }
 

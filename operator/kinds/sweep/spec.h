@@ -47,3 +47,6 @@ NODISCARD int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec,
 /* The maximum number of trials: maxTrials, or the number of points in the space if that is smaller
  * (with Sobol points may repeat). */
 int64_t sweep_trials(const struct sweep_spec *spec);
+
+/* The fields that may change once a Sweep has begun; ends with NULL. */
+extern const char *const sweep_mutable_fields[];

@@ -113,6 +113,66 @@ check "in 8 s it is tried $((after - before)) times, further and further apart" 
 free() { [ "$("$kubectl" get bs kept -o jsonpath='{.status.conditions[?(@.type=="Stalled")].status}')" != True ]; }
 check "with its label again the job goes on" within 60 free
 
+##### a changed spec (this server has no CEL) #######################################################
+changed() { "$kubectl" get "$1" "$2" -o jsonpath='{.status.conditions[?(@.type=="SpecChanged")].status}'; }
+is_changed() { [ "$(changed "$1" "$2")" = "$3" ]; }
+message() { "$kubectl" get "$1" "$2" -o jsonpath='{.status.conditions[?(@.type=="SpecChanged")].message}'; }
+stalled() { "$kubectl" get "$1" "$2" -o jsonpath='{.status.conditions[?(@.type=="Stalled")].status}'; }
+variable() { "$kubectl" get pod "$1" -o json | jq -r ".spec.containers[0].env[] | select(.name == \"$2\").value"; }
+patch() { "$kubectl" patch "$1" "$2" --type=merge -p "$3" >/dev/null; }
+begun() { [ -n "$("$kubectl" get "$1" "$2" -o jsonpath='{.status.specHash}')" ]; }
+gone() { "$kubectl" delete pod "$@" --force --grace-period=0 >/dev/null 2>&1; }
+apply edit
+within 60 exists pod edit-worker-1
+within 60 begun bs edit
+check "the accepted spec is a ControllerRevision of the job" [ "$("$kubectl" get controllerrevisions -l windlass.dev/job=edit -o jsonpath='{.items[0].data.spec.miniBatchSize} {.items[0].metadata.ownerReferences[0].name}')" = "2 edit" ]
+check "apply once more: unchanged" grep -q unchanged <<<"$(job edit | "$kubectl" apply -f -)"
+patch bs edit '{"spec": {"miniBatchSize": 4, "workers": {"gpus": 1}}}'
+check "BatchScore: SpecChanged is True" within 60 is_changed bs edit True
+check "BatchScore: and names the fields" says "spec.miniBatchSize, workers.gpus;" "$(message bs edit)"
+# place JOB INDEX: the name of the pod in that place, but not the pod $before.
+place() { "$kubectl" get pods -l "windlass.dev/job=$1,windlass.dev/index=$2" -o json | jq -er ".items[] | select(.metadata.uid != \"$before\") | .metadata.name"; }
+before=$("$kubectl" get pod edit-worker-0 -o jsonpath='{.metadata.uid}')
+gone edit-worker-0 edit-worker-1
+check "BatchScore: deleted workers are made again" within 60 place edit 0
+check "BatchScore: from the spec that was accepted" [ "$(variable "$(place edit 0)" WINDLASS_SPEC | jq .miniBatchSize)" = 2 ]
+check "BatchScore: it is not stalled" [ "$(stalled bs edit)" != True ]
+patch bs edit '{"spec": {"workers": {"min": 3, "max": 3}}}'
+check "BatchScore: workers.min and max are applied at once" within 60 exists pod edit-worker-2
+kill "$pid"
+wait "$pid"
+controller owner-2 --no-leader-election
+before=$("$kubectl" get pod edit-worker-2 -o jsonpath='{.metadata.uid}')
+gone edit-worker-2
+check "BatchScore: another controller goes on with the accepted spec" within 60 place edit 2
+check "BatchScore: and says so" is_changed bs edit True
+check "BatchScore: with one event" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "edit" and .reason == "SpecChanged")] | length')" -eq 1 ]
+patch bs edit '{"spec": {"miniBatchSize": 2, "workers": {"gpus": 0}}}'
+check "BatchScore: put back, SpecChanged is False" within 60 is_changed bs edit False
+
+training taught 2 | "$kubectl" apply -f - >/dev/null
+within 60 exists pod taught-1
+within 60 begun dt taught
+patch dt taught '{"spec": {"command": ["other"]}}'
+check "DistTrain: SpecChanged is True" within 60 is_changed dt taught True
+before=$("$kubectl" get pod taught-1 -o jsonpath='{.metadata.uid}')
+gone taught-1
+check "DistTrain: a deleted member is made again" within 60 place taught 1
+check "DistTrain: with the command that was accepted" [ "$(variable "$(place taught 1)" WINDLASS_SPEC | jq -c .command)" = '["train"]' ]
+patch dt taught '{"spec": {"suspend": true}}'
+none() { [ "$(count pods taught)" -eq 0 ]; }
+check "DistTrain: suspend is applied at once" within 60 none
+
+sweep s3 | sed 's/maxConcurrentTrials: 4/maxConcurrentTrials: 1/' | "$kubectl" apply -f - >/dev/null
+within 60 exists disttrain s3-0000
+within 60 begun sweep s3
+patch sweep s3 '{"spec": {"parameters": [{"name": "X", "choice": ["7", "8", "9"]}]}}'
+check "Sweep: SpecChanged is True" within 60 is_changed sweep s3 True
+patch sweep s3 '{"spec": {"maxConcurrentTrials": 3}}'
+check "Sweep: maxConcurrentTrials is applied at once" within 60 exists disttrain s3-0002
+check "Sweep: with the values that were accepted" [ "$("$kubectl" get disttrain s3-0002 -o jsonpath='{.spec.command[1]}')" = 3 ]
+check "Sweep: it is not stalled" [ "$(stalled sweep s3)" != True ]
+
 ##### an earlier job of the same name ################################################################
 apply again
 within 60 exists pod again-worker-1

@@ -5,6 +5,7 @@
 #include "operator/kinds/job/reconcile/credentials.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
+#include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
@@ -14,6 +15,7 @@
 
 enum {
     PROGRESS_MAX_BYTES = 64 << 10,
+    STATUS_AGAIN_MS = 1000, /* a first status that was postponed (pin.h) */
     APPLIED_MS = 60000, /* unwatched objects are assumed to exist for this time after an apply */
 };
 
@@ -24,6 +26,7 @@ struct kept {
     struct refusals write_failures;
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
+    struct pin pin;
     struct applied_objects applied; /* the unwatched ones */
     json_t *ended; /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
 };
@@ -42,6 +45,7 @@ static void kept_free(void *opaque) {
     struct kept *kept = opaque;
     refusals_release(&kept->write_failures);
     job_credentials_free(kept->credentials);
+    pin_release(&kept->pin);
     for (size_t i = 0; i < kept->applied.count; i++) {
         object_key_release(&kept->applied.at[i].object);
     }
@@ -162,6 +166,7 @@ void job_wrote(void *opaque, const struct written *written) {
         return;
     }
     status_write_note(&kept->status, written);
+    pin_note(&kept->pin, written);
     if (written->verb == CLUSTER_APPLY && !written->err) {
         note_applied(&kept->applied, written->object);
     }
@@ -180,7 +185,9 @@ void job_wrote(void *opaque, const struct written *written) {
 
 void job_found(void *opaque, const struct found *found) {
     struct kept *kept = find_kept(opaque, found->namespace, found->name);
-    if (kept) {
+    if (kept && strcmp(tree_text(found->like, "kind", ""), "ControllerRevision") == 0) {
+        pin_found(&kept->pin, found);
+    } else if (kept) {
         holders_found(&kept->write_failures, found);
     }
 }
@@ -389,6 +396,10 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
     }
+    AUTO(tree_freep) json_t *accepted = NULL;
+    if (!pin_settle(request, &kept->pin, ops->mutable_fields, &accepted)) {
+        return 0;
+    }
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
     holders_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
@@ -399,7 +410,8 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
-    struct job_observed observed = {.object = object,
+    struct job_observed observed = {.object = accepted ? accepted : object,
+                                    .changed_fields = kept->pin.fields,
                                     .service = service,
                                     .pods = pods,
                                     .progress = progress,
@@ -414,6 +426,11 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     job_mounts_query(request, &kept->mounts, pods);
+    pin_add(request, &kept->pin, ops->mutable_fields, "Service", plan.create);
+    if (pin_postpones(request, &kept->pin, plan.status)) {
+        json_decref(TAKE(plan.status));
+        status_write_requeue(request, STATUS_AGAIN_MS);
+    }
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);
     if (conditions_is_finished(object)) {
         forget(state, request);

@@ -20,6 +20,8 @@ struct job_ops {
     /* Whether decisions wait for its hub's answer: it is then polled with priority (poller.h);
      * NULL: never. */
     bool (*is_first)(const json_t *object);
+    /* The fields of the spec that may change while a job runs (job_hash). */
+    const char *const *mutable_fields;
     /* Reduces a Pod or Service of a finished job for the cache. */
     cache_transform *transform_ended;
 };

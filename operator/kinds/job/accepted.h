@@ -1,0 +1,26 @@
+/* accepted.h: the spec that a job began with, kept as an apps/v1 ControllerRevision that the job
+ * owns. A server without CEL lets through a change of what may not change, and so does every server
+ * until the first status. The job then goes on with what it began with, and with the fields of the
+ * new spec that may change. Pure. */
+#pragma once
+
+#include "lib/tree.h"
+
+enum { ACCEPTED_FIELDS_MAX = 256 };
+
+/* The revision of the object's spec, under a name that only this job and this spec have:
+ * NAME-UID8-HASH8. hash: status.specHash of that spec. Owned by the caller. */
+json_t *accepted_revision(const json_t *object, const char *hash);
+/* The spec of that revision, borrowed; NULL unless it has that hash: nobody can plant another.
+ * mutable_fields: paths that the hash leaves out (job_hash). */
+const json_t *accepted_read(const json_t *revision, const char *const *mutable_fields,
+                            const char *hash);
+/* Whether the object's spec is not the one of status.specHash. With the generation that the status
+ * is about, only a new default in the definition has changed it. */
+bool accepted_is_changed(const json_t *object, const char *const *mutable_fields);
+/* The object with this spec, but for the mutable fields, which are those of the object's. Owned. */
+json_t *accepted_apply(const json_t *object, const json_t *spec, const char *const *mutable_fields);
+/* The fields whose change is not accepted: "miniBatchSize, workers.gpus". */
+void accepted_tell_fields(const json_t *object, const json_t *spec,
+                          const char *const *mutable_fields,
+                          char ret_fields[static ACCEPTED_FIELDS_MAX]);
