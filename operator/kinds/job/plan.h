@@ -28,7 +28,7 @@ struct applied_objects {
 struct job_observed {
     const json_t *object; /* the resource, spec with defaults filled in; its last status */
     /* object has the spec that the job began with; the resource's own has other values in these
-     * fields (accepted.h). NULL, "": it has none. */
+     * fields (reconcile/accepted.h). NULL, "": it has none. */
     const char *changed_fields;
     const json_t *service;                 /* its Service, with its clusterIP and our annotations */
     const json_t *pods;                    /* array of the job's Pods, any order */

@@ -40,7 +40,9 @@ char *job_mount_path(const json_t *volume) {
 char *job_stores(const json_t *spec) {
     AUTO(tree_freep) json_t *stores = json_deep_copy(json_object_get(spec, "stores"));
     for (size_t i = 0; i < json_array_size(stores); i++) {
-        json_object_del(json_array_get(stores, i), "secretName");
+        json_t *store = json_array_get(stores, i);
+        json_object_del(store, "secretName");
+        json_object_set_new(store, "readOnly", json_boolean(tree_bool(store, "readOnly", false)));
     }
     return tree_canonical(stores);
 }

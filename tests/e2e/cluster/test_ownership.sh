@@ -85,6 +85,16 @@ check "a name of ${#long} characters: its pods are made" within 60 long_has_pods
 check "a name of ${#long} characters: no name is longer than 63" \
     [ "$("$kubectl" get pods,services -l windlass.dev/job="$long" -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}' | awk 'length > 63' | wc -l)" -eq 0 ]
 
+##### what a job costs ###############################################################################
+writes() { page "$port" /metrics | awk '/^windlass_apiserver_requests_total/ && !/verb="(watch|list|get)"/ { n += $2 } END { print n + 0 }'; }
+sleep 1
+before=$(writes)
+for i in $(seq 10); do job "cost-$i"; done | "$kubectl" apply -f - >/dev/null
+thirty() { [ "$("$kubectl" get pods -o name | grep -c cost-)" -eq 30 ]; }
+check "ten jobs have their pods" within 60 thirty
+sleep 2
+check "a job of three pods costs 8 writes: as many as before its spec was kept ($(($(writes) - before)) for ten)" [ $(($(writes) - before)) -le 80 ]
+
 ##### owners and labels ##############################################################################
 apply kept
 within 60 exists pod kept-worker-1

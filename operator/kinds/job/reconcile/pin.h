@@ -3,7 +3,7 @@
 #pragma once
 
 #include "operator/control/controller.h"
-#include "operator/kinds/job/accepted.h"
+#include "operator/kinds/job/reconcile/accepted.h"
 
 /* Of a job, kept between passes. */
 struct pin {

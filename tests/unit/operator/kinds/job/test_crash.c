@@ -198,11 +198,10 @@ static json_t *keep_all(const json_t *object) {
 }
 
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
-    static const struct job_ops gang_ops = {
-        .is_hub = is_hub,
-        .plan = plan_gang,
-        .mutable_fields = disttrain_mutable_fields,
-        .transform_ended = keep_all};
+    static const struct job_ops gang_ops = {.is_hub = is_hub,
+                                            .plan = plan_gang,
+                                            .mutable_fields = disttrain_mutable_fields,
+                                            .transform_ended = keep_all};
     request->overload_ms = overload_ms;
     return subject->kind == &disttrain_kind ? job_reconcile(&gang_ops, state, request, err)
                                             : subject->kind->reconcile(state, request, err);

@@ -11,7 +11,7 @@ enum { ACCEPTED_FIELDS_MAX = 256 };
 /* The revision of the object's spec, under a name that only this job and this spec have:
  * NAME-UID8-HASH8. hash: status.specHash of that spec. Owned by the caller. */
 json_t *accepted_revision(const json_t *object, const char *hash);
-/* The spec of that revision, borrowed; NULL unless it has that hash: nobody can plant another.
+/* The spec of that revision, borrowed; NULL unless it has that hash: no one can plant another.
  * mutable_fields: paths that the hash leaves out (job_hash). */
 const json_t *accepted_read(const json_t *revision, const char *const *mutable_fields,
                             const char *hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/job/accepted.h"
+#include "operator/kinds/job/reconcile/accepted.h"
 
 #include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
