@@ -190,6 +190,11 @@ within 60 exists pod again-worker-1
 apply again
 again_is_new() { [ "$("$kubectl" get bs again -o jsonpath='{.metadata.uid}')" = "$(annotation pod again-coordinator-1)" ]; }
 check "a job that was deleted and applied again has its first names" within 60 again_is_new
+# replace --force deletes it and makes another one, with another input.
+job again data/other | sed 's#data/in.mp4#data/in2.mp4#' | "$kubectl" replace --force -f - >/dev/null
+again_has_it() { again_is_new && [ "$(variable again-coordinator-1 WINDLASS_SPEC | jq -r .input.video.path)" = data/in2.mp4 ]; }
+check "replace --force with another input: a new job with that input" within 60 again_has_it
+check "and no talk of a change" [ -z "$(changed bs again)" ]
 kill "$pid"
 wait "$pid"
 [ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'

@@ -117,6 +117,19 @@ series_through() {
     k patch bs -n jobs "$1" --type merge -p "$patch" >/dev/null && eventually pod_count "$1-1" coordinator 0
 }
 
+# NAME: a worker is taken out of its job, and its spec is changed.
+changes_through() {
+    job "$1" | k apply -f - >/dev/null && eventually pod_count "$1" worker 2 || return
+    k label pod -n jobs "$1-worker-0" windlass.dev/job- >/dev/null
+    released() { [ -z "$(k get pod -n jobs "$1-worker-0" -o jsonpath='{.metadata.ownerReferences}')" ]; }
+    eventually released "$1" && eventually pod_count "$1" worker 2 || return
+    k patch bs -n jobs "$1" --type merge -p '{"spec": {"miniBatchSize": 7}}' >/dev/null
+    is_told() { k get bs -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "SpecChanged" and .status == "True")' >/dev/null; }
+    eventually is_told "$1" || return
+    k delete bs -n jobs "$1" >/dev/null
+    k delete pods -n jobs "$1-worker-0" --force --grace-period=0 >/dev/null 2>&1
+}
+
 # NAME: a training on GPUs has its pods, which ask for them.
 gpu_gang() {
     k apply -f - >/dev/null <<JOB || return
@@ -246,6 +259,7 @@ as_chart_runs_it() {
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
     check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"
+    check "scope $4: a worker that is taken out, and a changed spec" changes_through "$1-edit"
     check "scope $4: a training on GPUs has its pods" gpu_gang "$1-gang"
     check "scope $4: a Sweep and its trial" sweep_through "$1-sweep"
     check "scope $4: with events" eventually events "$1-first"

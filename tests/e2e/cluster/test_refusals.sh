@@ -96,6 +96,28 @@ wait "$pid"
 "$kubectl" delete quota few >/dev/null
 "$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
 
+##### a LimitRange ###############################################################################
+# Its default limit is below what the pods request: the API server calls them invalid (422).
+"$kubectl" apply -f - >/dev/null <<YAML
+apiVersion: v1
+kind: LimitRange
+metadata: {name: small}
+spec: {limits: [{type: Container, default: {memory: 50Mi}, defaultRequest: {memory: 50Mi}}]}
+YAML
+controller limits --no-leader-election
+apply limited
+limited_waits() { [ "$(condition limited reason)" = Denied ]; }
+check "LimitRange: a job whose pods break it says Denied" within 60 limited_waits
+check "LimitRange: with the API server's sentence" says "must be less than or equal to memory limit, which a LimitRange" "$(condition limited message)"
+check "LimitRange: it has not failed" [ "$(condition limited status)" = Unknown ]
+"$kubectl" delete limitrange small >/dev/null
+limited_is_there() { [ "$(count pods limited)" -eq 3 ]; }
+check "LimitRange: when it is gone the pods are made" within 60 limited_is_there
+kill "$pid"
+wait "$pid"
+"$kubectl" delete bs limited --wait=false >/dev/null
+"$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
+
 ##### a namespace where every pod hangs, or fails ################################################
 through=$(tests/proxy/start.sh start "$api") || exit 3
 "$kubectl" create namespace hangs >/dev/null

@@ -133,7 +133,44 @@ static void note_refusal(struct refusals *record, const struct error *err) {
     }
 }
 
-void refusals_note(struct refusals *record, const struct written *written) {
+/* Whether a container of the pod has a limit of its own for that resource. */
+static bool has_limit(const json_t *pod, const char *resource) {
+    static const char *const lists[] = {"spec.containers", "spec.initContainers"};
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        const json_t *list = tree_get(pod, lists[k]);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            if (json_object_get(tree_get(json_array_get(list, i), "resources.limits"), resource)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A LimitRange gives a container without a limit one that is below its request; the API server then
+ * calls the pod invalid. That is a rule of the namespace, which may change, like a quota. */
+static bool breaks_limit_range(const struct written *written) {
+    static const char before[] = "must be less than or equal to ";
+    const char *text = written->err ? strstr(written->err->text, before) : NULL;
+    if (!text || written->err->kind != ERROR_INVALID ||
+        !strstr(written->err->text, ".resources.requests: Invalid value")) {
+        return false;
+    }
+    text += strlen(before);
+    AUTO(text_freep) char *resource = x_strndup(text, strcspn(text, " "));
+    return *resource && !has_limit(written->object, resource);
+}
+
+void refusals_note(struct refusals *record, const struct written *asked) {
+    struct written of_limits = *asked;
+    const struct written *written = asked;
+    struct error denied = {0};
+    if (breaks_limit_range(asked)) {
+        error_set(&denied, ERROR_DENIED, "%s, which a LimitRange of the namespace sets",
+                  asked->err->text);
+        of_limits.err = &denied;
+        written = &of_limits;
+    }
     note(record, written->verb == CLUSTER_DELETE ? REFUSAL_OF_DELETION : REFUSAL_OF_CREATION,
          written);
     if (written->verb == CLUSTER_CREATE) {

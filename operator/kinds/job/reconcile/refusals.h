@@ -45,8 +45,9 @@ struct refusals {
 void refusals_release(struct refusals *record);
 /* Before each pass. Forgets everything if the job's generation has changed since the last call. */
 void refusals_begin(struct refusals *record, int64_t generation);
-/* Records how a creation, an apply that creates, or a deletion ended. */
-void refusals_note(struct refusals *record, const struct written *written);
+/* Records how a creation, an apply that creates, or a deletion ended. A pod that only a LimitRange
+ * makes invalid was denied. */
+void refusals_note(struct refusals *record, const struct written *asked);
 /* Records how the change of an existing object ended. */
 void refusals_note_change(struct refusals *record, const struct written *written);
 /* ---- for holders.c ---- */

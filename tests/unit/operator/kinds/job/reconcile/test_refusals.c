@@ -5,6 +5,7 @@
 #include "lib/time/clock.h"
 #include "tests/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *pod_named(const char *name) {
@@ -81,9 +82,47 @@ static void test_what_ends_the_wait(void) {
     refusals_release(&record);
 }
 
+/* What the API server says of a pod whose request is above a LimitRange's default limit is a
+ * refusal for now; of a pod that breaks its own limit it is final. */
+static void test_a_limit_range_denies(void) {
+    static const char said[] =
+        "Pod \"a-0\" is invalid: spec.containers[0].resources.requests: "
+        "Invalid value: \"256Mi\": must be less than or equal to memory limit";
+    static const struct {
+        const char *limit, *text;
+        enum write_failure_why why;
+    } rows[] = {
+        {NULL, said, WRITE_FAILURE_DENIED},
+        {"cpu", said, WRITE_FAILURE_DENIED},
+        {"memory", said, WRITE_FAILURE_REFUSED},
+        {NULL, "Pod \"a-0\" is invalid: spec.x: Invalid value", WRITE_FAILURE_REFUSED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct refusals record = {0};
+        AUTO(tree_freep) json_t *pod = pod_named("a-0");
+        json_t *limits = json_object();
+        if (rows[i].limit) {
+            json_object_set_new(limits, rows[i].limit, json_string("1"));
+        }
+        json_object_set_new(
+            pod, "spec", json_pack("{s:[{s:{s:o}}]}", "containers", "resources", "limits", limits));
+        struct error err = {0};
+        error_set(&err, ERROR_INVALID, "%s", rows[i].text);
+        struct written written = {.verb = CLUSTER_CREATE, .object = pod, .err = &err};
+        refusals_note(&record, &written);
+        struct write_failures list = refusals_of(&record);
+        CHECK_INT(list.count, 1);
+        CHECK_INT(list.at[0].why, rows[i].why);
+        CHECK_INT(record.denied, rows[i].why == WRITE_FAILURE_DENIED);
+        free(list.at);
+        refusals_release(&record);
+    }
+}
+
 int main(void) {
     TEST(test_the_wait_grows_to_a_minute);
     TEST(test_each_failure_counts);
     TEST(test_what_ends_the_wait);
+    TEST(test_a_limit_range_denies);
     return TEST_END();
 }
