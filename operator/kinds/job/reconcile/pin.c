@@ -10,7 +10,7 @@
 
 enum {
     AGAIN_MS = 60000,   /* after a question that failed */
-    POSTPONE_MS = 1000, /* of the first status */
+    POSTPONE_MS = 1000, /* of the second status */
 };
 
 void pin_release(struct pin *pin) {
@@ -104,10 +104,9 @@ void pin_note(struct pin *pin, const struct written *written) {
 }
 
 bool pin_postpones(const struct reconcile *request, const struct pin *pin, const json_t *status) {
+    const json_t *before = tree_get(request->object, "status.credentials.created");
     const json_t *succeeded = tree_find(json_object_get(status, "conditions"), "type", "Succeeded");
     return pin->begun_ms > 0 && request->monotonic_ms < pin->begun_ms + POSTPONE_MS &&
-           !tree_get(request->object, "status.conditions") &&
-           tree_get(status, "credentials.secret") &&
-           !tree_bool(status, "credentials.created", false) &&
+           json_is_false(before) && tree_bool(status, "credentials.created", false) &&
            strcmp(tree_text(succeeded, "reason", ""), "Pending") == 0;
 }

@@ -28,6 +28,8 @@ void pin_add(struct reconcile *request, struct pin *pin, const char *const *muta
              const char *first, json_t *create);
 /* Records how the creation of the revision ended. */
 void pin_note(struct pin *pin, const struct written *written);
-/* The first status of a job that begins says nothing that its Service does not; it is left to a
- * later pass, for at most a second, so that a job costs no more writes than without a revision. */
+/* The status that says that the Secret is stored: the pods, which are created in the same pass, say
+ * it as well. It is left to the pass after them, for at most a second, so that a job costs no more
+ * writes than without a revision. (The first status is not: it shows whether the definition has all
+ * fields, before there are pods.) */
 bool pin_postpones(const struct reconcile *request, const struct pin *pin, const json_t *status);

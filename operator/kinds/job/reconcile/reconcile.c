@@ -15,7 +15,7 @@
 
 enum {
     PROGRESS_MAX_BYTES = 64 << 10,
-    STATUS_AGAIN_MS = 1000, /* a first status that was postponed (pin.h) */
+    STATUS_AGAIN_MS = 1000, /* a status that was postponed (pin.h) */
     APPLIED_MS = 60000, /* unwatched objects are assumed to exist for this time after an apply */
 };
 
@@ -427,11 +427,14 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     }
     job_mounts_query(request, &kept->mounts, pods);
     pin_add(request, &kept->pin, ops->mutable_fields, "Service", plan.create);
-    if (pin_postpones(request, &kept->pin, plan.status)) {
+    bool is_postponed = pin_postpones(request, &kept->pin, plan.status);
+    if (is_postponed) {
         json_decref(TAKE(plan.status));
-        status_write_requeue(request, STATUS_AGAIN_MS);
     }
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);
+    if (is_postponed) {
+        status_write_requeue(request, STATUS_AGAIN_MS);
+    }
     if (conditions_is_finished(object)) {
         forget(state, request);
         trim_all(ops, request, pods);

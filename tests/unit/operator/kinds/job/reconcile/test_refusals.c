@@ -82,8 +82,8 @@ static void test_what_ends_the_wait(void) {
     refusals_release(&record);
 }
 
-/* What the API server says of a pod whose request is above a LimitRange's default limit is a
- * refusal for now; of a pod that breaks its own limit it is final. */
+/* A pod whose request is above a LimitRange's default limit is denied for now; one that breaks its
+ * own limit is refused. */
 static void test_a_limit_range_denies(void) {
     static const char said[] =
         "Pod \"a-0\" is invalid: spec.containers[0].resources.requests: "
