@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_join.h"
 
-#include "agent/data/video/track_times.h"
 #include "agent/data/video/video_cursor.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
+#include "agent/data/video/video_track_times.h"
 #include "agent/data/video/video_tracks.h"
 #include "agent/data/video/video_write.h"
 #include "lib/digest.h"
@@ -24,7 +24,7 @@ struct track {
     int to;                            /* output stream, -1: left out */
     struct video_sound *sound;         /* not NULL: it is encoded again */
     struct video_subtitles *subtitles; /* likewise */
-    struct track_times times;
+    struct video_track_times times;
     /* Sound whose input does not say how long a packet lasts: the last one waits for the next,
      * whose time is its end. The muxer would end the track where its last packet begins. */
     AVPacket *held;
@@ -242,9 +242,9 @@ static int next_side(struct output *output, const struct video_index *index, str
         /* Streams that appear later, as in transport streams, are unknown and skipped. */
         if (packet->stream_index < (int)output->track_count &&
             output->tracks[packet->stream_index].to >= 0 &&
-            track_times_keep(&output->tracks[packet->stream_index].times, index,
-                             output->input.format->streams[packet->stream_index]->time_base,
-                             packet)) {
+            video_track_times_keep(&output->tracks[packet->stream_index].times, index,
+                                   output->input.format->streams[packet->stream_index]->time_base,
+                                   packet)) {
             return 0;
         }
     }

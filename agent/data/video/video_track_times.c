@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/video/track_times.h"
+#include "agent/data/video/video_track_times.h"
 
 #include "agent/data/video/video_cursor.h"
 
@@ -7,7 +7,7 @@ static const AVRational MILLISECONDS = {1, 1000};
 
 /* A stream that was made of several begins its clock again at each: the pictures were moved behind
  * the ones before, and a track moves with them. */
-static void begin_section(struct track_times *times, const struct video_index *index,
+static void begin_section(struct video_track_times *times, const struct video_index *index,
                           AVRational base, int64_t dts) {
     int64_t number = times->sections++;
     int64_t shift = times->end - dts;
@@ -19,8 +19,8 @@ static void begin_section(struct track_times *times, const struct video_index *i
                        : shift;
 }
 
-bool track_times_keep(struct track_times *times, const struct video_index *index, AVRational base,
-                      AVPacket *packet) {
+bool video_track_times_keep(struct video_track_times *times, const struct video_index *index,
+                            AVRational base, AVPacket *packet) {
     int64_t back = av_rescale_q(VIDEO_SECTION_MS, MILLISECONDS, base);
     if (packet->dts == AV_NOPTS_VALUE) {
         packet->dts = packet->pts;
