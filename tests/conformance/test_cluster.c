@@ -350,6 +350,68 @@ static void a_uid_guards_an_object(void) {
     close_ears();
 }
 
+/* metadata: of the change; frees it. */
+static json_t *merge(json_t *metadata_new, struct error *err) {
+    json_object_set_new(metadata_new, "name", json_string("one"));
+    return write_new(CLUSTER_MERGE,
+                     json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "ConfigMap",
+                               "metadata", metadata_new),
+                     err);
+}
+
+/* A merge changes what is given, removes what is null, replaces lists, and only this version. */
+static void a_merge_changes_one_version(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
+    const char *uid = tree_text(old, "metadata.uid", ""),
+               *version = tree_text(old, "metadata.resourceVersion", "");
+    AUTO(tree_freep)
+    json_t *marked = merge(json_pack("{s:s, s:s, s:{s:s}}", "uid", uid, "resourceVersion", version,
+                                     "annotations", "b", "2"),
+                           &err);
+    CHECK_STR(tree_text(marked, "metadata.annotations.b", ""), "2");
+    CHECK_STR(tree_text(marked, "data.a", ""), "1");
+    CHECK(!merge(json_pack("{s:s, s:s, s:{s:s}}", "uid", uid, "resourceVersion", version,
+                           "annotations", "b", "3"),
+                 &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK(!merge(json_pack("{s:s, s:{s:s}}", "uid", "00000000-0000-0000-0000-000000000000",
+                           "annotations", "b", "3"),
+                 &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    AUTO(tree_freep)
+    json_t *bare = merge(json_pack("{s:s, s:{s:n}}", "uid", uid, "annotations", "b"), &err);
+    CHECK(bare && !tree_get(bare, "metadata.annotations.b"));
+    delete_object(old);
+    CHECK(!merge(json_pack("{s:s}", "uid", uid), &err));
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+    close_ears();
+}
+
+/* An object is found by its name, watched or not. */
+static void one_is_found_by_its_name(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *one = apply(map("one", "a", "1"), &err);
+    static const char *const fields[] = {"metadata.name=one", "metadata.name=none"};
+    for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+        struct cluster_write_answer answer = {0};
+        AUTO(tree_freep) json_t *like = map(k ? "none" : "one", "a", "1");
+        ears.cluster->ops->list(ears.cluster, like, fields[k], cluster_write_done, &answer);
+        for (int i = 0; i < 100 && !answer.ended; i++) {
+            CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
+        }
+        CHECK_INT(json_array_size(json_object_get(answer.stored, "items")), k ? 0 : 1);
+        CHECK(k || json_equal(tree_get(answer.stored, "items[0].metadata.uid"),
+                              tree_get(one, "metadata.uid")));
+        json_decref(answer.stored);
+    }
+    close_ears();
+}
+
 static void what_is_owned_goes_with_its_owner(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
@@ -472,6 +534,8 @@ int main(void) {
         TEST(writes_may_follow_writes);
         TEST(what_is_no_object_is_refused);
         TEST(a_uid_guards_an_object);
+        TEST(a_merge_changes_one_version);
+        TEST(one_is_found_by_its_name);
         TEST(what_is_owned_goes_with_its_owner);
         TEST(status_is_its_own_part);
         TEST(a_label_narrows_a_watch);
