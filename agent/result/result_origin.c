@@ -151,10 +151,32 @@ static json_t *training_json(const struct result_origin *origin, const char *pat
     return result;
 }
 
+/* What the spec's paths led to (train/trainer_kept.h); a training of an earlier release, and one with
+ * plain paths, has no such object. */
+static int add_paths(struct store *output, const struct finished *finished, json_t *result,
+                     struct error *err) {
+    AUTO(text_freep) char *name = x_printf(".windlass/%s/paths.json", finished->run);
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *begun = NULL;
+    struct error cause = {0};
+    buffer_init(&text, TREE_BYTES_MAX);
+    if (store_get(output, name, &text, NULL, &cause) < 0) {
+        return cause.kind == ERROR_NOT_FOUND ? 0 : error_set(err, cause.kind, "%s", cause.text);
+    }
+    if (tree_parse(text.data ? text.data : "", text.size, TREE_BYTES_MAX, &begun, err) < 0) {
+        return error_context(err, "%s/%s", store_path(output), name);
+    }
+    json_object_set(result, "paths", json_object_get(begun, "paths"));
+    return 0;
+}
+
 int result_origin_write_training(const struct result_origin *origin, struct store *output,
                                  const char *path, const struct finished *finished,
                                  struct error *err) {
     AUTO(tree_freep) json_t *result = training_json(origin, path, finished);
+    if (add_paths(output, finished, result, err) < 0) {
+        return -1;
+    }
     AUTO(text_freep) char *dumped = json_dumps(result, JSON_INDENT(2));
     AUTO(text_freep) char *text = x_printf("%s\n", dumped);
     return store_put(output, RESULT_NAME, text, strlen(text), STORE_REPLACE, err);

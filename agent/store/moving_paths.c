@@ -4,10 +4,13 @@
 #include "agent/store/path.h"
 #include "agent/store/registered.h"
 #include "agent/store/stored_file.h"
+#include "lib/digest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PIN_NAME_BYTES = 16, PIN_BYTES_MAX = 16 << 10 };
 
 /* A storage without an answer; what else is wrong is said when the file is opened, by its field. */
 static int check_answer(const struct error *cause, struct error *err) {
@@ -18,12 +21,62 @@ static int check_answer(const struct error *cause, struct error *err) {
     return -1;
 }
 
+/* ---- pins ----------------------------------------------------------------------------------- */
+
+static int read_pin(const struct moving_pins *pins, const char *name, const char *reference,
+                    char **led, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *pin = NULL;
+    buffer_init(&text, PIN_BYTES_MAX);
+    if (store_get(pins->store, name, &text, NULL, err) < 0 ||
+        tree_parse(text.data ? text.data : "", text.size, PIN_BYTES_MAX, &pin, err) < 0) {
+        return -1;
+    }
+    const char *found = tree_text(pin, "led", "");
+    if (!*found || strcmp(tree_text(pin, "path", ""), reference) != 0) {
+        return error_set(err, ERROR_INVALID, "%s/%s does not say what %.200s led to",
+                         store_path(pins->store), name, reference);
+    }
+    free(*led);
+    *led = x_strdup(found);
+    return 0;
+}
+
+/* *led: what the reference leads to now; becomes what it led to for the first that asked. */
+static int pin(const struct moving_pins *pins, const char *reference, char **led,
+               struct error *err) {
+    char hex[65];
+    struct error cause = {0};
+    if (!pins) {
+        return 0;
+    }
+    digest_sha256(reference, strlen(reference), hex);
+    AUTO(text_freep) char *name = x_printf("%s%.*s", pins->prefix, PIN_NAME_BYTES, hex);
+    AUTO(tree_freep) json_t *made = json_pack("{s:s, s:s}", "path", reference, "led", *led);
+    AUTO(text_freep) char *text = made ? json_dumps(made, JSON_COMPACT) : NULL;
+    if (!text) {
+        return error_set(err, ERROR_INVALID, "a path of the spec is not UTF-8");
+    }
+    /* It is read again in any case: the answer to our own request may have been lost. */
+    if (store_put(pins->store, name, text, strlen(text), STORE_CREATE, &cause) < 0 &&
+        cause.kind != ERROR_CONFLICT) {
+        *err = cause;
+        return -1;
+    }
+    return read_pin(pins, name, reference, led, err);
+}
+
 /* ---- latest --------------------------------------------------------------------------------- */
 
-/* versions: folder -> what its `latest` names, "" for none, as far as it has been read. */
-static int read_version(json_t *versions, const char *folder, const char **ret_version,
+struct finding {
+    const struct moving_pins *pins;
+    json_t *versions; /* folder -> what its `latest` names, "" for none, as far as it is known */
+};
+
+static int read_version(const struct finding *finding, const char *folder, const char **ret_version,
                         struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
+    json_t *versions = finding->versions;
     char version[REGISTERED_VERSION_MAX + 1] = "";
     struct error cause = {0};
     *ret_version = json_string_value(json_object_get(versions, folder));
@@ -35,18 +88,23 @@ static int read_version(json_t *versions, const char *folder, const char **ret_v
         check_answer(&cause, err) < 0) {
         return -1;
     }
-    json_object_set_new(versions, folder, json_string(version));
+    AUTO(text_freep) char *reference = x_printf("%s/" REGISTERED_LATEST, folder);
+    AUTO(text_freep) char *led = x_strdup(version);
+    if (*led && pin(finding->pins, reference, &led, err) < 0) {
+        return -1;
+    }
+    json_object_set_new(versions, folder, json_string(led));
     *ret_version = json_string_value(json_object_get(versions, folder));
     return 0;
 }
 
-static int follow_latest(json_t *versions, char **path, struct error *err) {
+static int follow_latest(const struct finding *finding, char **path, struct error *err) {
     const char *latest = stored_file_find_latest(*path), *version = NULL;
     if (!latest) {
         return 0;
     }
     AUTO(text_freep) char *folder = x_strndup(*path, (size_t)(latest - *path));
-    if (read_version(versions, folder, &version, err) < 0) {
+    if (read_version(finding, folder, &version, err) < 0) {
         return -1;
     }
     if (*version) {
@@ -60,7 +118,7 @@ static int follow_latest(json_t *versions, char **path, struct error *err) {
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
-static int follow_links(char **path, struct error *err) {
+static int follow_links(const struct finding *finding, char **path, struct error *err) {
     AUTO(text_freep) char *volume = x_strndup(*path, strcspn(*path, "/"));
     AUTO(text_freep) char *root = NULL;
     AUTO(text_freep) char *target = NULL;
@@ -72,16 +130,21 @@ static int follow_links(char **path, struct error *err) {
     if (!text_starts(target, root) || target[length] != '/' || strstr(target + length, "/..")) {
         return 0;
     }
+    AUTO(text_freep) char *led = x_printf("%s%s", volume, target + length);
+    if (strcmp(led, *path) != 0 && pin(finding->pins, *path, &led, err) < 0) {
+        return -1;
+    }
     free(*path);
-    *path = x_printf("%s%s", volume, target + length);
+    *path = TAKE(led);
     return 0;
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-int moving_paths_find(const json_t *spec, const char *const *fields, json_t **ret_paths,
-                      struct error *err) {
+int moving_paths_find(const json_t *spec, const char *const *fields, const struct moving_pins *pins,
+                      json_t **ret_paths, struct error *err) {
     AUTO(tree_freep) json_t *versions = json_object();
+    const struct finding finding = {pins, versions};
     AUTO(tree_freep) json_t *paths = json_object();
     for (; *fields; fields++) {
         const char *given = tree_text(spec, *fields, NULL);
@@ -89,8 +152,8 @@ int moving_paths_find(const json_t *spec, const char *const *fields, json_t **re
             continue;
         }
         AUTO(text_freep) char *path = x_strdup(given);
-        if (follow_latest(versions, &path, err) < 0 ||
-            (store_is_local(path) && follow_links(&path, err) < 0)) {
+        if (follow_latest(&finding, &path, err) < 0 ||
+            (store_is_local(path) && follow_links(&finding, &path, err) < 0)) {
             return error_context(err, "spec.%s", *fields);
         }
         if (strcmp(path, given) != 0) {

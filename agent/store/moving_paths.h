@@ -8,15 +8,24 @@
  * ".." is kept: what a kubelet mounts of a ConfigMap has such a one, and in each pod another. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/store/store.h"
 #include "lib/tree.h"
 
 enum { MOVING_PATHS_TEXT_MAX = 256 };
 
+/* Where what has been found is recorded, each reference once, as an object that is created
+ * exclusively: the first that asks decides for all. Both are borrowed. */
+struct moving_pins {
+    struct store *store;
+    const char *prefix; /* ".windlass/paths/" */
+};
+
 /* Resolves those of the fields ("scorer.onnx.path"; the list ends with NULL) that the spec has.
  * `latest` of a folder is read once for all of them. A path that leads to nothing is left as it is.
- * *ret_paths: owned; may be empty. Blocks. UNAVAILABLE, TIMEOUT: a storage does not answer. */
-NODISCARD int moving_paths_find(const json_t *spec, const char *const *fields, json_t **ret_paths,
+ * pins: NULL: as of now. *ret_paths: owned; may be empty. Blocks. UNAVAILABLE, TIMEOUT: a storage
+ * does not answer; with pins any error of that store. */
+NODISCARD int moving_paths_find(const json_t *spec, const char *const *fields,
+                                const struct moving_pins *pins, json_t **ret_paths,
                                 struct error *err);
 /* Replaces these fields' texts in place. paths: NULL is fine. */
 void moving_paths_apply(json_t *spec, const char *const *fields, const json_t *paths);

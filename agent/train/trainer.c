@@ -274,13 +274,13 @@ static int loop(struct trainer *trainer, struct error *err) {
 }
 
 static int run(struct trainer *trainer, struct error *err) {
-    const struct train_job *job = trainer->job;
     struct comm *comm = trainer->comm;
     struct reducer_way way;
-    if (trainer_open(trainer, err) < 0 || trainer_prepare(trainer, err) < 0 ||
+    if (trainer_find_paths(trainer, err) < 0 || trainer_open(trainer, err) < 0 ||
+        trainer_prepare(trainer, err) < 0 ||
         trainer_make_way(trainer, &way, err) < 0 ||
         reducer_open(comm, &trainer->buckets, trainer->gradients,
-                     FIRST_STEP_PATIENCE * job->patience_ms, &trainer->reducer, err) < 0) {
+                     FIRST_STEP_PATIENCE * trainer->job->patience_ms, &trainer->reducer, err) < 0) {
         return -1;
     }
     reducer_set_way(trainer->reducer, &way);
@@ -296,7 +296,7 @@ static int run(struct trainer *trainer, struct error *err) {
                                      .size = comm->size,
                                      .first_step = trainer->step,
                                      .end_step = trainer->total_steps,
-                                     .threads = MIN(job->threads, LOADER_THREADS_MAX)};
+                                     .threads = MIN(trainer->job->threads, LOADER_THREADS_MAX)};
     if (loader_open(&options, &trainer->loader, err) < 0 || loop(trainer, err) < 0) {
         return -1;
     }

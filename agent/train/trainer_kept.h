@@ -32,6 +32,13 @@ struct writer {
     struct error error; /* of the last write; reported once */
 };
 
+/* What the paths of the training led to when it began, in OUT/.windlass/RUN/. */
+#define TRAINER_PATHS "paths.json"
+
+/* trainer_paths.c. All ranks, before anything of the spec is opened: replaces the paths of
+ * trainer->job that may lead elsewhere (store/moving_paths.h) by what they led to when the training
+ * began. INVALID: it has come to its end, and a path leads elsewhere now. */
+NODISCARD int trainer_find_paths(struct trainer *trainer, struct error *err);
 /* trainer_owner.c. Rank 0 only: claims the output for this job, because two jobs must not share
  * one, or takes it from another one with job->restart, whose results it removes. INVALID: it is
  * another job's, or was begun with other settings, which the error names. */

@@ -34,6 +34,8 @@ enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
 
 struct trainer {
     const struct train_job *job;
+    struct train_job own_job; /* the same, with the paths of this run; its trainer is `spec` */
+    json_t *spec;
     struct comm *comm;
     /* the network */
     struct model *model;         /* spec.model.path; NULL: a new one */

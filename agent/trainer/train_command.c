@@ -152,6 +152,7 @@ static int train_main(int argc, char **argv, struct error *err) {
         return error_set(err, ERROR_INVALID, "WINDLASS_SPEC: trainer is missing");
     }
     job.metrics = json_object_get(spec, "metrics");
+    job.shared = tree_text(spec, "shared", NULL);
     job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
     if (choose_gpu(spec, &kind, &device, err) < 0) {
         return -1;

@@ -9,7 +9,7 @@ static const char *const fields[] = {"scorer.onnx.path",     "scorer.onnx.postpr
                                      "input.npy.path",       NULL};
 
 int run_paths_find(const json_t *spec, json_t **ret_paths, struct error *err) {
-    return moving_paths_find(spec, fields, ret_paths, err);
+    return moving_paths_find(spec, fields, NULL, ret_paths, err);
 }
 
 void run_paths_apply(json_t *spec, const json_t *paths) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/spec.h"
 
+#include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/work.h"
+#include "operator/kinds/job/owned.h"
 
 #include <assert.h>
 #include <string.h>
@@ -38,6 +40,16 @@ static void read_images(const struct job_options *options, struct disttrain_spec
     }
 }
 
+/* The trials of a Sweep, whose outputs are in one folder, open the same files there. */
+static void share_paths(const json_t *object, json_t *work) {
+    const char *path = tree_text(work, "trainer.output.path", NULL);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash && owned_annotation(object, ANNOTATION_TRIAL)) {
+        AUTO(text_freep) char *folder = x_strndup(path, (size_t)(slash - path));
+        json_object_set_new(work, "shared", json_string(folder));
+    }
+}
+
 int disttrain_spec_read(const json_t *object, const struct job_options *options,
                         struct disttrain_spec *ret_spec, struct error *err) {
     *ret_spec = (struct disttrain_spec){0};
@@ -70,6 +82,7 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .work = disttrain_work(json),
     };
     read_images(options, ret_spec);
+    share_paths(object, ret_spec->work);
     disttrain_work_run(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
     job_hash(json, disttrain_mutable_fields, ret_spec->job.hash);
     return 0;

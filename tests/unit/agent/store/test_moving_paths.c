@@ -36,7 +36,7 @@ static char *led(const char *path) {
     struct error err = {0};
     AUTO(tree_freep) json_t *spec = spec_of(path, NULL, NULL);
     AUTO(tree_freep) json_t *paths = NULL;
-    CHECK_OK(moving_paths_find(spec, fields, &paths, &err), &err);
+    CHECK_OK(moving_paths_find(spec, fields, NULL, &paths, &err), &err);
     CHECK(json_object_size(paths) <= 1);
     return x_strdup(json_string_value(json_object_get(paths, path)));
 }
@@ -89,7 +89,7 @@ static void test_fields_are_replaced(void) {
     AUTO(tree_freep)
     json_t *spec = spec_of("out/net/latest/m.onnx", "out/net/latest/labels", "out/current");
     AUTO(tree_freep) json_t *paths = NULL;
-    CHECK_OK(moving_paths_find(spec, fields, &paths, &err), &err);
+    CHECK_OK(moving_paths_find(spec, fields, NULL, &paths, &err), &err);
     CHECK_INT((int)json_object_size(paths), 3);
     write_text("net/latest", "8\n");
     moving_paths_apply(spec, fields, paths);
@@ -99,6 +99,31 @@ static void test_fields_are_replaced(void) {
     moving_paths_apply(spec, fields, NULL);
     CHECK_STR(tree_text(spec, "data.path", ""), "out/net/7");
     write_text("net/latest", "7\n");
+}
+
+/* The first that asks decides for those that share its pins; of two at once one does. */
+static void test_pins_keep_what_the_first_found(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *store = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of("out/net/latest/m.onnx", NULL, "out/current");
+    AUTO(tree_freep) json_t *other = spec_of("out/net/latest/other", NULL, NULL);
+    AUTO(tree_freep) json_t *first = NULL;
+    AUTO(tree_freep) json_t *second = NULL;
+    AUTO(tree_freep) json_t *third = NULL;
+    AUTO(tree_freep) json_t *alone = NULL;
+    CHECK_OK(store_open("out/sweep", /* writes= */ true, &store, &err), &err);
+    const struct moving_pins pins = {store, ".windlass/paths/"};
+    CHECK_OK(moving_paths_find(spec, fields, &pins, &first, &err), &err);
+    write_text("net/latest", "8\n");
+    link_to("current", "net/8");
+    CHECK_OK(moving_paths_find(spec, fields, &pins, &second, &err), &err);
+    CHECK(json_equal(first, second));
+    CHECK_OK(moving_paths_find(other, fields, &pins, &third, &err), &err);
+    CHECK_STR(json_string_value(json_object_get(third, "out/net/latest/other")), "out/net/7/other");
+    CHECK_OK(moving_paths_find(spec, fields, NULL, &alone, &err), &err);
+    CHECK_STR(json_string_value(json_object_get(alone, "out/current")), "out/net/8");
+    write_text("net/latest", "7\n");
+    link_to("current", "net/7");
 }
 
 static void test_moves_are_described(void) {
@@ -128,6 +153,7 @@ int main(void) {
     fixtures_start("moving_paths");
     TEST(test_paths_that_move_are_found);
     TEST(test_fields_are_replaced);
+    TEST(test_pins_keep_what_the_first_found);
     TEST(test_moves_are_described);
     return TEST_END();
 }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the paths of the spec lead to (moving_paths.h): found once for all ranks and all starts of a
+ * training, in OUT/.windlass/RUN/paths.json, and once for all trainings of a Sweep. */
+#include "agent/store/finished.h"
+#include "agent/store/moving_paths.h"
+#include "agent/train/trainer_kept.h"
+#include "agent/train/trainer_state.h"
+#include "lib/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATHS_BYTES_MAX = 256 << 10 };
+
+static const char *const fields[] = {"model.path",
+                                     "data.train.idx.images",
+                                     "data.train.idx.labels",
+                                     "data.train.cifar.path",
+                                     "data.train.folder.path",
+                                     "data.train.tensors.samples",
+                                     "data.train.tensors.labels",
+                                     "data.test.idx.images",
+                                     "data.test.idx.labels",
+                                     "data.test.cifar.path",
+                                     "data.test.folder.path",
+                                     "data.test.tensors.samples",
+                                     "data.test.tensors.labels",
+                                     NULL};
+
+static const char *restart_of(const struct trainer *trainer) {
+    return trainer->job->restart ? trainer->job->restart : "";
+}
+
+/* *ret_paths: NULL: this training has not begun, or is made anew. */
+static int read_begun(const struct trainer *trainer, struct store *output, const char *name,
+                      json_t **ret_paths, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *begun = NULL;
+    struct error cause = {0};
+    buffer_init(&text, PATHS_BYTES_MAX);
+    if (store_get(output, name, &text, NULL, &cause) < 0) {
+        *ret_paths = NULL;
+        return cause.kind == ERROR_NOT_FOUND ? 0 : error_set(err, cause.kind, "%s", cause.text);
+    }
+    if (tree_parse(text.data ? text.data : "", text.size, PATHS_BYTES_MAX, &begun, err) < 0) {
+        return error_context(err, "%s/%s", store_path(output), name);
+    }
+    const char *restart = restart_of(trainer);
+    bool is_anew = *restart && strcmp(tree_text(begun, "restart", ""), restart) != 0;
+    *ret_paths = is_anew ? NULL : json_incref(json_object_get(begun, "paths"));
+    return 0;
+}
+
+/* Whether another job has brought this training to its end: rounds of one job only grow. */
+static int was_finished(const struct trainer *trainer, struct store *output, bool *ret_was,
+                        struct error *err) {
+    AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", trainer->job->run);
+    struct finished finished = {0};
+    struct error cause = {0};
+    *ret_was = false;
+    if (finished_newest(output, prefix, ret_was, &finished, &cause) < 0) {
+        *ret_was = false;
+        return store_error_is_machine(&cause) ? error_set(err, cause.kind, "%s", cause.text) : 0;
+    }
+    *ret_was = *ret_was && (trainer->job->round == 0 || finished.round >= trainer->job->round);
+    return 0;
+}
+
+/* A training that goes on opens what its paths led to when it began; one that has come to its end
+ * says what has moved. */
+static int go_on(const struct trainer *trainer, struct store *output, const json_t *then,
+                 json_t *now, struct error *err) {
+    AUTO(tree_freep) json_t *found = json_deep_copy(now);
+    bool is_over = false;
+    const char *path;
+    json_t *led;
+    if (was_finished(trainer, output, &is_over, err) < 0) {
+        return -1;
+    }
+    json_object_foreach((json_t *)then, path, led) {
+        char moved[MOVING_PATHS_TEXT_MAX];
+        moving_paths_describe(path, then, found, moved);
+        if (*moved && is_over) {
+            return error_set(err, ERROR_INVALID,
+                             "%.200s: %s since this training came to its end: rerun with --restart "
+                             "(annotation windlass.dev/restart), or choose another output",
+                             path, moved);
+        }
+        if (*moved) {
+            trainer_say(trainer, "%s: %s: this training goes on with what it began with", path,
+                        moved);
+        }
+        json_object_set(now, path, led);
+    }
+    return 0;
+}
+
+/* The trials of a Sweep begin with the same ones. */
+static int find_shared(const struct trainer *trainer, json_t **paths, struct error *err) {
+    AUTO(store_freep) struct store *shared = NULL;
+    if (store_open(trainer->job->shared, /* writes= */ true, &shared, err) < 0) {
+        return -1;
+    }
+    json_decref(TAKE(*paths));
+    struct moving_pins pins = {shared, ".windlass/paths/"};
+    return moving_paths_find(trainer->job->trainer, fields, &pins, paths, err);
+}
+
+static int store_begun(const struct trainer *trainer, struct store *output, const char *name,
+                       const json_t *paths, struct error *err) {
+    AUTO(tree_freep)
+    json_t *begun = json_pack("{s:i, s:s, s:O}", "windlass", 1, "restart", restart_of(trainer),
+                              "paths", paths);
+    AUTO(text_freep) char *text = json_dumps(begun, JSON_COMPACT);
+    return text ? store_put(output, name, text, strlen(text), STORE_REPLACE, err)
+                : error_set(err, ERROR_INVALID, "a path of the spec is not UTF-8");
+}
+
+static int find(const struct trainer *trainer, json_t **ret_paths, struct error *err) {
+    const struct train_job *job = trainer->job;
+    AUTO(text_freep) char *name = x_printf(".windlass/%s/" TRAINER_PATHS, job->run);
+    AUTO(store_freep) struct store *output = NULL;
+    AUTO(tree_freep) json_t *paths = NULL;
+    AUTO(tree_freep) json_t *then = NULL;
+    if (moving_paths_find(job->trainer, fields, NULL, &paths, err) < 0) {
+        return -1;
+    }
+    if (json_object_size(paths) > 0) {
+        if (store_open(tree_text(job->trainer, "output.path", ""), /* writes= */ true, &output,
+                       err) < 0 ||
+            read_begun(trainer, output, name, &then, err) < 0) {
+            return error_context(err, "output.path");
+        }
+        bool begins = !then;
+        if ((begins && job->shared && find_shared(trainer, &paths, err) < 0) ||
+            (begins && store_begun(trainer, output, name, paths, err) < 0) ||
+            (!begins && go_on(trainer, output, then, paths, err) < 0)) {
+            return -1;
+        }
+    }
+    *ret_paths = TAKE(paths);
+    return 0;
+}
+
+/* Rank 0's, on all ranks; each waits for it. */
+static int share(struct comm *comm, json_t **paths, struct error *err) {
+    AUTO(text_freep) char *text = *paths ? json_dumps(*paths, JSON_COMPACT) : NULL;
+    int64_t size = text ? (int64_t)strlen(text) : 0;
+    if (comm_broadcast(comm, &size, sizeof size, err) < 0) {
+        return -1;
+    }
+    if (size < 0 || size > PATHS_BYTES_MAX) {
+        return error_set(err, ERROR_INVALID, "the paths of the spec have %lld bytes, at most %d",
+                         (long long)size, PATHS_BYTES_MAX);
+    }
+    AUTO(text_freep) char *bytes = x_calloc((size_t)size + 1, 1);
+    if (text) {
+        memcpy(bytes, text, (size_t)size);
+    }
+    if (size == 0 || comm_broadcast(comm, bytes, (size_t)size, err) < 0) {
+        return size == 0 ? 0 : -1;
+    }
+    json_decref(TAKE(*paths));
+    return tree_parse(bytes, (size_t)size, PATHS_BYTES_MAX, paths, err);
+}
+
+int trainer_find_paths(struct trainer *trainer, struct error *err) {
+    AUTO(tree_freep) json_t *paths = NULL;
+    if ((trainer->comm->rank == 0 && find(trainer, &paths, err) < 0) ||
+        share(trainer->comm, &paths, err) < 0) {
+        return -1;
+    }
+    trainer->own_job = *trainer->job;
+    trainer->own_job.trainer = trainer->spec = json_deep_copy(trainer->job->trainer);
+    trainer->job = &trainer->own_job;
+    moving_paths_apply(trainer->spec, fields, paths);
+    return 0;
+}
