@@ -151,8 +151,8 @@ static json_t *training_json(const struct result_origin *origin, const char *pat
     return result;
 }
 
-/* What the spec's paths led to (train/trainer_kept.h); a training of an earlier release, and one with
- * plain paths, has no such object. */
+/* What the spec's paths led to (train/trainer_kept.h); a training of an earlier release, and one
+ * with plain paths, has no such object. */
 static int add_paths(struct store *output, const struct finished *finished, json_t *result,
                      struct error *err) {
     AUTO(text_freep) char *name = x_printf(".windlass/%s/paths.json", finished->run);

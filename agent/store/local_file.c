@@ -38,15 +38,14 @@ static int write_all(int fd, const char *path, const char *data, size_t size, st
 
 /* Copies piece by piece; a token ensures that all are of the same object. */
 static int copy_large(struct store *store, const char *name, int fd, const char *path,
-                      struct error *err) {
-    struct store_info info;
+                      struct store_info *ret_info, struct error *err) {
     AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    if (store_stat(store, name, &info, err) < 0) {
+    if (store_stat(store, name, ret_info, err) < 0) {
         return -1;
     }
-    for (int64_t at = 0; at < info.size_bytes;) {
+    for (int64_t at = 0; at < ret_info->size_bytes;) {
         size_t size = 0;
-        if (store_read(store, name, &(struct store_piece){at, piece, PIECE_BYTES, info.token},
+        if (store_read(store, name, &(struct store_piece){at, piece, PIECE_BYTES, ret_info->token},
                        &size, err) < 0 ||
             write_all(fd, path, piece, size, err) < 0) {
             return -1;
@@ -63,13 +62,14 @@ static int copy_large(struct store *store, const char *name, int fd, const char 
 static int copy_object(struct store *store, const char *name, int fd, const char *path,
                        struct error *err) {
     AUTO(text_freep) char *small = x_malloc(SMALL_BYTES);
+    struct store_info info;
     size_t size = 0;
     if (store_read(store, name, &(struct store_piece){0, small, SMALL_BYTES, NULL}, &size, err) <
         0) {
         return -1;
     }
     return size < SMALL_BYTES ? write_all(fd, path, small, size, err)
-                              : copy_large(store, name, fd, path, err);
+                              : copy_large(store, name, fd, path, &info, err);
 }
 
 /* Makes an empty file of that name in a separate folder. */
@@ -87,10 +87,15 @@ static int make_file(const char *name, struct local_file *file, int *ret_fd, str
     return *ret_fd < 0 ? error_from_errno(err, errno, "cannot make %s", file->path) : 0;
 }
 
+/* info: NULL: one request is enough for a small object. */
 static int fetch(struct store *store, const char *name, struct local_file *file,
-                 struct error *err) {
+                 struct store_info *info, struct error *err) {
     AUTO(fd_closep) int fd = -1;
-    return make_file(name, file, &fd, err) < 0 ? -1 : copy_object(store, name, fd, file->path, err);
+    if (make_file(name, file, &fd, err) < 0) {
+        return -1;
+    }
+    return info ? copy_large(store, name, fd, file->path, info, err)
+                : copy_object(store, name, fd, file->path, err);
 }
 
 int local_file_write(const char *name, const void *data, size_t size, struct local_file *ret_file,
@@ -105,20 +110,31 @@ int local_file_write(const char *name, const void *data, size_t size, struct loc
     return 0;
 }
 
-int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
-                    struct error *err) {
+static int make(struct store *store, const char *name, struct local_file *ret_file,
+                struct store_info *info, struct error *err) {
     struct local_file file = {0};
     AUTO(text_freep) char *spec_path = file_join(store_path(store), name);
     if (store_can(store).is_local) {
-        if (path_file(spec_path, &file.path, err) < 0) {
+        if ((info && store_stat(store, name, info, err) < 0) ||
+            path_file(spec_path, &file.path, err) < 0) {
             return -1;
         }
-    } else if (fetch(store, name, &file, err) < 0) {
+    } else if (fetch(store, name, &file, info, err) < 0) {
         local_file_release(&file);
         return text_starts(err->text, spec_path) ? -1 : error_context(err, "%s", spec_path);
     }
     *ret_file = file;
     return 0;
+}
+
+int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
+                    struct error *err) {
+    return make(store, name, ret_file, NULL, err);
+}
+
+int local_file_make_info(struct store *store, const char *name, struct local_file *ret_file,
+                         struct store_info *ret_info, struct error *err) {
+    return make(store, name, ret_file, ret_info, err);
 }
 
 int local_file_open(const char *spec_path, struct local_file *ret_file, struct error *err) {

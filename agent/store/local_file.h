@@ -13,6 +13,10 @@ struct local_file {
  * EXHAUSTED: no room; INVALID: the name is not valid for a file here. */
 NODISCARD int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
                               struct error *err);
+/* The same, and *ret_info is the object's: of a copy as it was read. */
+NODISCARD int local_file_make_info(struct store *store, const char *name,
+                                   struct local_file *ret_file, struct store_info *ret_info,
+                                   struct error *err);
 /* Makes a copy from memory; name as above. */
 NODISCARD int local_file_write(const char *name, const void *data, size_t size,
                                struct local_file *ret_file, struct error *err);

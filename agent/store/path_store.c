@@ -200,9 +200,20 @@ static int path_folder_get(struct store *base, const char *name, struct buffer *
             break;
         }
     }
-    if (ret_info) {
-        *ret_info = info;
+    if (!ret_info) {
+        return 0;
     }
+    struct stat after;
+    char token[STORE_TOKEN_MAX];
+    if (fstat(fd, &after) < 0) {
+        return error_from_errno(err, errno, "%s", spec_path);
+    }
+    memcpy(token, info.token, sizeof token);
+    path_folder_info(base, &after, &info);
+    if (strcmp(token, info.token) != 0) {
+        *info.token = 0;
+    }
+    *ret_info = info;
     return 0;
 }
 

@@ -55,7 +55,8 @@ NODISCARD int store_try(const char *spec_path, int timeout_ms, struct error *err
 NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err);
 
 /* Appends the whole object. NOT_FOUND; INVALID: it exceeds buffer->max. After any failure the
- * buffer may hold a part. ret_info may be NULL. */
+ * buffer may hold a part. ret_info may be NULL; its token is "" if the object has changed while it
+ * was read. */
 NODISCARD int store_get(struct store *store, const char *name, struct buffer *buffer,
                         struct store_info *ret_info, struct error *err);
 /* Which bytes of an object to read, and where to. */
@@ -89,6 +90,7 @@ struct store_peeked {
     char *data; /* of the caller */
     size_t room, size;
     bool is_whole;
+    char token[STORE_TOKEN_MAX]; /* of a whole one */
 };
 enum { STORE_PEEK_MAX = 32 };
 void store_peek(struct store *store, struct store_peeked *objects, size_t count);

@@ -277,8 +277,7 @@ static int run(struct trainer *trainer, struct error *err) {
     struct comm *comm = trainer->comm;
     struct reducer_way way;
     if (trainer_find_paths(trainer, err) < 0 || trainer_open(trainer, err) < 0 ||
-        trainer_prepare(trainer, err) < 0 ||
-        trainer_make_way(trainer, &way, err) < 0 ||
+        trainer_prepare(trainer, err) < 0 || trainer_make_way(trainer, &way, err) < 0 ||
         reducer_open(comm, &trainer->buckets, trainer->gradients,
                      FIRST_STEP_PATIENCE * trainer->job->patience_ms, &trainer->reducer, err) < 0) {
         return -1;

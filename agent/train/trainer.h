@@ -14,8 +14,8 @@ struct train_job {
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
     const char *restart;   /* an output that was not begun under this text is made anew; NULL, "" */
-    /* A folder of several trainings that open the same: what `latest` and links led to for the first
-     * of them (store/moving_paths.h); NULL: this one alone. */
+    /* A folder of several trainings that open the same: what `latest` and links led to for the
+     * first of them (store/moving_paths.h); NULL: this one alone. */
     const char *shared;
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ holds its checkpoints */
     int64_t round;         /* of the gang (WINDLASS_ROUND), for the record of the result; or 0 */

@@ -109,8 +109,8 @@ static int find_shared(const struct trainer *trainer, json_t **paths, struct err
 static int store_begun(const struct trainer *trainer, struct store *output, const char *name,
                        const json_t *paths, struct error *err) {
     AUTO(tree_freep)
-    json_t *begun = json_pack("{s:i, s:s, s:O}", "windlass", 1, "restart", restart_of(trainer),
-                              "paths", paths);
+    json_t *begun =
+        json_pack("{s:i, s:s, s:O}", "windlass", 1, "restart", restart_of(trainer), "paths", paths);
     AUTO(text_freep) char *text = json_dumps(begun, JSON_COMPACT);
     return text ? store_put(output, name, text, strlen(text), STORE_REPLACE, err)
                 : error_set(err, ERROR_INVALID, "a path of the spec is not UTF-8");

@@ -29,14 +29,17 @@ struct item {
     const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
     size_t text_size;
     struct local_file file; /* PATH: the file that `text` names; the caller releases it after use */
+    /* PATH: a program reads the file after us: file_print_holds_file says afterwards whether it was
+     * as listed. core: borrowed; NULL: a copy, or not known. */
+    const char *core;
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
 /* Receives one line and its mark. The line: JSON text without newline, at most INPUT_LINE_MAX
- * bytes; behind it, for an item whose content may change, a tab and its fingerprint: equal ones
- * mean equal content, an empty one says nothing. The mark: UTF-8, at most LIST_MARK_MAX bytes
- * (list_page.h), from which the kind can continue after this line; NULL: it cannot continue here.
- * Both are borrowed. -1 with *err ends the listing. */
+ * bytes; behind it, for an item whose content may change, a tab and its fingerprint (file_print.h):
+ * equal ones mean equal content, an empty one says nothing. The mark: UTF-8, at most LIST_MARK_MAX
+ * bytes (list_page.h), from which the kind can continue after this line; NULL: it cannot continue
+ * here. Both are borrowed. -1 with *err ends the listing. */
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 
@@ -70,10 +73,10 @@ struct input_kind {
     int (*list)(const struct input_listing *listing, input_line *line, void *context,
                 struct error *err);
 
-    /* lines: a JSON array, those of one lease; borrowed until the next reader_open or
-     * reader_free. They come from the
-     * network and are checked. *reader is NULL, or a reader that was opened before with the same
-     * spec; on failure it becomes NULL. For workers; one thread. */
+    /* lines: a JSON array, those of one lease, as list_work makes them; borrowed until the next
+     * reader_open or reader_free. They come from the network and are checked. *reader is NULL, or a
+     * reader that was opened before with the same spec; on failure it becomes NULL. For workers;
+     * one thread. */
     int (*reader_open)(const json_t *spec, const json_t *lines, struct input_reader **reader,
                        struct error *err);
     /* 1: *item is the next one; 0: no more; -1: a fault of this machine (store_error_is_machine),

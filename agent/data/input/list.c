@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/list.h"
 
+#include "agent/data/input/file_print.h"
 #include "agent/data/input/list_page.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
@@ -445,8 +446,23 @@ static const struct list_page *hold_page(struct list *list, int64_t number, stru
     return &oldest->page;
 }
 
-int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
-               struct error *err) {
+static int append_line(const struct list_page *page, const struct list_line *row, bool is_work,
+                       struct buffer *buffer, struct error *err) {
+    const char *text = page->text + row->start, *core = NULL;
+    size_t size = is_work ? file_print_core(page->text + row->print, row->print_size, &core) : 0;
+    if (size == 0) {
+        return buffer_append(buffer, text, row->json_size, err);
+    }
+    return buffer_append(buffer, "[", 1, err) < 0 ||
+                   buffer_append(buffer, text, row->json_size, err) < 0 ||
+                   buffer_append(buffer, ",\"", 2, err) < 0 ||
+                   buffer_append(buffer, core, size, err) < 0
+               ? -1
+               : buffer_append(buffer, "\"]", 2, err);
+}
+
+static int append_lines(struct list *list, int64_t first, int64_t count, bool is_work,
+                        struct buffer *buffer, struct error *err) {
     assert(first >= 0 && count >= 0 && first + count <= list->lines);
     if (buffer_append(buffer, "[", 1, err) < 0) {
         return -1;
@@ -463,15 +479,23 @@ int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *b
         }
         for (int64_t end = MIN(line + left, first + count); line < end; line++, at++) {
             const struct list_line *row = &page->lines[page->scored[at]];
-            const char *text = page->text + row->start;
-            size_t size = row->json_size;
             if ((line > first && buffer_append(buffer, ",", 1, err) < 0) ||
-                buffer_append(buffer, text, size, err) < 0) {
+                append_line(page, row, is_work, buffer, err) < 0) {
                 return -1;
             }
         }
     }
     return buffer_append(buffer, "]", 1, err);
+}
+
+int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
+               struct error *err) {
+    return append_lines(list, first, count, /* is_work= */ false, buffer, err);
+}
+
+int list_work(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
+              struct error *err) {
+    return append_lines(list, first, count, /* is_work= */ true, buffer, err);
 }
 
 int list_digest(struct list *list, char ret_sha256[static 65], struct error *err) {
@@ -533,7 +557,7 @@ static int compare_line(void *context, const char *line, size_t size, const char
     const char *tab = memchr(line, '\t', size);
     size_t json_size = tab ? (size_t)(tab - line) : size;
     size_t print_size = tab ? size - json_size - 1 : 0;
-    bool is_known = !tab || print_size > 0;
+    bool is_known = !tab || file_print_is_known(tab + 1, print_size);
     comparing->is_same =
         is_known && known->json_size == json_size && memcmp(known->json, line, json_size) == 0 &&
         known->print_size == print_size && (!tab || memcmp(known->print, tab + 1, print_size) == 0);

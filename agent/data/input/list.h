@@ -51,6 +51,10 @@ struct list_counts list_found(struct list *list);
 NODISCARD int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
                          struct error *err);
 
+/* The same for a lease: a line whose fingerprint has a core (file_print.h) is [line, core]. */
+NODISCARD int list_work(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
+                        struct error *err);
+
 /* SHA-256 of all lines of the complete list, kept ones included, each as the kind lists it, with a
  * newline. Reads the pages; blocks.
  * INVALID as from list_lines. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/files_input.h"
 
-#include "agent/data/image/image.h"
-#include "agent/data/image/jpeg_hardware.h"
+#include "agent/data/input/file_print.h"
+#include "agent/data/kinds/files_reader.h"
 #include "agent/data/kinds/output_name.h"
 #include "agent/data/source/input_manifest.h"
 #include "agent/data/source/name_pattern.h"
@@ -18,10 +18,8 @@
 #include <string.h>
 
 enum {
-    TIME_BYTES = 8,        /* bytes of the time in a key, which is time, then path */
-    AHEAD_MAX = 16,        /* files that are read together, if the store supports it ... */
-    AHEAD_BYTES = 1 << 20, /* ... and they are not larger */
-    PRINT_BYTES = STORE_TOKEN_MAX + 24,
+    TIME_BYTES = 8, /* bytes of the time in a key, which is time, then path */
+    PRINT_BYTES = FILE_PRINT_MAX,
     CLOCKS_DIFFER_MS = 60000,
 };
 
@@ -109,22 +107,16 @@ static int add_fault(struct walk *walk, const char *name, const char *fault, str
                : 0;
 }
 
-/* What the file's content is known by; "" if it may change without another fingerprint, because it
- * has just changed: its time would be the same. Times that are ahead of our clock by more than
- * clocks differ are not "just now". */
+/* What the file's content is known by. It is young if it may change without another fingerprint,
+ * because it has just changed: its time would be the same. Times that are ahead of our clock by
+ * more than clocks differ are not "just now". */
 static void make_print(const struct walk *walk, const struct store_info *info,
                        char ret_print[static PRINT_BYTES]) {
     int64_t latest_ms = MAX(info->modified_ns, info->changed_ns) / 1000000;
     int64_t age_ms = clock_wall_ms() - latest_ms;
     int64_t tick_ms = walk->store ? store_can(walk->store).tick_ms : 0;
-    *ret_print = 0;
-    if (*info->token && (tick_ms == 0 || age_ms >= tick_ms || age_ms < -CLOCKS_DIFFER_MS)) {
-        snprintf(ret_print, PRINT_BYTES, "%s-%llx", info->token,
-                 (unsigned long long)info->changed_ns);
-    }
-    for (char *at = ret_print; *at; at++) {
-        *at = (unsigned char)*at < ' ' ? '_' : *at;
-    }
+    bool is_young = tick_ms > 0 && age_ms < tick_ms && age_ms >= -CLOCKS_DIFFER_MS;
+    file_print_make(info, !walk->store || store_can(walk->store).is_local, is_young, ret_print);
 }
 
 /* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */
@@ -394,186 +386,6 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
         error_context(err, "spec.input.files.%s", manifest ? "manifest" : "path");
     }
     return result;
-}
-
-/* ---- reading -------------------------------------------------------------------------------- */
-
-struct input_reader {
-    struct store *store;
-    enum item_type type;
-    const json_t *names; /* borrowed */
-    size_t next;
-    char *fault;  /* the item's */
-    bool is_read; /* the item's bytes are; a fault may be that it is still being written */
-    /* files that were read ahead: names[ahead_first], ... */
-    struct store_peeked ahead[AHEAD_MAX];
-    size_t ahead_first, ahead_count;
-    char *ahead_data;               /* NULL before the first */
-    bool are_large;                 /* the files are large: reading ahead would only read them
-                                       twice */
-    struct jpeg_hardware *hardware; /* NULL: the processor decodes */
-};
-
-static enum item_type files_item(const json_t *spec) {
-    return tree_get(spec, "scorer.command") ? ITEM_PATH : ITEM_PICTURE;
-}
-
-static void files_reader_free(struct input_reader *reader) {
-    if (reader) {
-        store_free(reader->store);
-        free(reader->fault);
-        free(reader->ahead_data);
-        jpeg_hardware_free(reader->hardware);
-        free(reader);
-    }
-}
-
-/* Of a line that names no file, because its item cannot be scored: what `field` says. */
-static const char *fault_field(const json_t *line, const char *field) {
-    return json_string_value(json_object_get(line, field));
-}
-
-static bool are_names(const json_t *lines) {
-    size_t i;
-    json_t *line;
-    bool is_sound = json_is_array(lines);
-    json_array_foreach(lines, i, line) {
-        const char *name = json_string_value(line);
-        bool is_name = name && *name && strlen(name) == json_string_length(line);
-        is_sound =
-            is_sound && (is_name || (fault_field(line, "name") && fault_field(line, "fault")));
-    }
-    return is_sound;
-}
-
-static int files_reader_open(const json_t *spec, const json_t *lines, struct input_reader **reader,
-                             struct error *err) {
-    struct input_reader *it = TAKE(*reader);
-    if (!are_names(lines)) {
-        files_reader_free(it);
-        return error_set(err, ERROR_INVALID, "the lease does not name files");
-    }
-    if (!it) {
-        it = x_calloc(1, sizeof *it);
-        it->type = files_item(spec);
-        if (store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &it->store,
-                       err) < 0) {
-            files_reader_free(it);
-            return error_context(err, "spec.input.files.path");
-        }
-        it->hardware = jpeg_hardware_new();
-    }
-    it->names = lines;
-    it->next = it->ahead_first = it->ahead_count = 0;
-    *reader = it;
-    return 0;
-}
-
-/* Reads several files at once: over a network each would otherwise wait for the response to the one
- * before. */
-static void look_ahead(struct input_reader *reader, size_t first) {
-    size_t large = 0;
-    reader->ahead_first = first;
-    reader->ahead_count = 0;
-    while (reader->ahead_count < AHEAD_MAX &&
-           json_is_string(json_array_get(reader->names, first + reader->ahead_count))) {
-        reader->ahead_count++;
-    }
-    if (!reader->ahead_data) {
-        reader->ahead_data = x_malloc((size_t)AHEAD_MAX * AHEAD_BYTES);
-    }
-    for (size_t i = 0; i < reader->ahead_count; i++) {
-        const char *name = json_string_value(json_array_get(reader->names, first + i));
-        reader->ahead[i] =
-            (struct store_peeked){.name = name,
-                                  .data = reader->ahead_data + i * (size_t)AHEAD_BYTES,
-                                  .room = AHEAD_BYTES};
-    }
-    store_peek(reader->store, reader->ahead, reader->ahead_count);
-    for (size_t i = 0; i < reader->ahead_count; i++) {
-        large += !reader->ahead[i].is_whole && reader->ahead[i].size == AHEAD_BYTES;
-    }
-    reader->are_large = 2 * large > reader->ahead_count;
-}
-
-/* The bytes of that file, if it was read ahead; NULL: it must be read alone. */
-static const struct store_peeked *find_ahead(struct input_reader *reader, size_t index) {
-    if (store_can(reader->store).is_local) {
-        return NULL;
-    }
-    if (index >= reader->ahead_first + reader->ahead_count) {
-        if (reader->are_large) {
-            return NULL;
-        }
-        look_ahead(reader, index);
-    }
-    const struct store_peeked *found = &reader->ahead[index - reader->ahead_first];
-    return found->is_whole ? found : NULL;
-}
-
-static int read_picture(struct input_reader *reader, const char *name,
-                        const struct store_peeked *ahead, struct picture *ret_picture,
-                        struct error *err) {
-    AUTO(buffer_release) struct buffer bytes;
-    buffer_init(&bytes, IMAGE_BYTES_MAX);
-    if (!ahead && store_get(reader->store, name, &bytes, NULL, err) < 0) {
-        return -1;
-    }
-    reader->is_read = true;
-    const void *data = ahead ? ahead->data : bytes.data;
-    size_t size = ahead ? ahead->size : bytes.size;
-    if (jpeg_hardware_decode(reader->hardware, name, data, size, ret_picture)) {
-        return 0;
-    }
-    return image_decode(data, size, ret_picture, err) < 0
-               ? error_context(err, "%s/%s", store_path(reader->store), name)
-               : 0;
-}
-
-static int find_path(struct input_reader *reader, const char *name,
-                     const struct store_peeked *ahead, struct item *item, struct error *err) {
-    if ((ahead ? local_file_write(name, ahead->data, ahead->size, &item->file, err)
-               : local_file_make(reader->store, name, &item->file, err)) < 0) {
-        return -1;
-    }
-    item->text = item->file.path;
-    item->text_size = strlen(item->file.path);
-    return 0;
-}
-
-static int files_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
-    const json_t *line = json_array_get(reader->names, reader->next);
-    const char *name = json_string_value(line);
-    struct error cause = {0};
-    if (!line) {
-        return 0;
-    }
-    if (!name) {
-        reader->next++;
-        *item = (struct item){.type = reader->type,
-                              .name = fault_field(line, "name"),
-                              .fault = fault_field(line, "fault"),
-                              .is_final = true};
-        return 1;
-    }
-    const struct store_peeked *ahead = find_ahead(reader, reader->next++);
-    *item = (struct item){.type = reader->type, .name = name};
-    reader->is_read = false;
-    int found = reader->type == ITEM_PATH
-                    ? find_path(reader, name, ahead, item, &cause)
-                    : read_picture(reader, name, ahead, &item->picture, &cause);
-    if (found < 0 && store_error_is_machine(&cause)) {
-        *err = cause;
-        return error_context(err, "spec.input.files.path");
-    }
-    if (found < 0) {
-        free(reader->fault);
-        reader->fault = x_strdup(cause.text);
-        item->fault = reader->fault;
-        /* Not one that is absent or cut short: it may come. */
-        item->is_final = cause.kind == ERROR_INVALID && !reader->is_read;
-    }
-    return 1;
 }
 
 const struct input_kind files_input = {

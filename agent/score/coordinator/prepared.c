@@ -320,7 +320,7 @@ int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cel
     }
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, MESSAGE_BYTES_MAX);
-    if (list_lines(prepared->list, first, count, &text, err) < 0) {
+    if (list_work(prepared->list, first, count, &text, err) < 0) {
         return -1;
     }
     *ret_work = buffer_take(&text, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scores with a user's program, one process per slot: converts items to requests, and answers to
  * results of a mini-batch (docs/scorers.md). */
+#include "agent/data/input/file_print.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/code_files.h"
 #include "agent/score/worker/command.h"
@@ -24,6 +25,7 @@ struct question {
     char *name;    /* NULL: not sent */
     char *fault;   /* NULL: sent */
     bool is_final; /* of the fault */
+    char *core; /* as listed, of a file that the program has read itself; or NULL */
     struct local_file file;
 };
 
@@ -110,6 +112,7 @@ static void forget(struct request *request) {
     for (size_t i = 0; i < request->count; i++) {
         free(request->questions[i].name);
         free(request->questions[i].fault);
+        free(request->questions[i].core);
     }
     request->count = request->asked = 0;
     request->epoch = request->lease = -1;
@@ -292,6 +295,7 @@ static int add_question(struct request *request, const struct item *item, struct
         .name = item->fault ? NULL : x_strdup(item->name), /* half a million items may fail */
         .fault = x_strdup(item->fault),
         .is_final = item->is_final,
+        .core = x_strdup(item->core),
         .file = item->file};
     if (item->fault) {
         return 0;
@@ -462,8 +466,15 @@ static int take_answer(const struct request *request, const struct command_answe
         const struct question *question = &request->questions[i];
         const struct command_result *told = question->fault ? NULL : &answer->results[next++];
         const char *cause = told ? told->cause : question->fault;
+        bool is_final = !told && question->is_final;
+        char changed[STORE_NAME_MAX + 64];
+        if (told && !file_print_holds_file(question->file.path, question->core)) {
+            snprintf(changed, sizeof changed, "%s: " FILE_PRINT_CHANGED, question->name);
+            cause = changed;
+            is_final = true;
+        }
         if (cause) {
-            count->final += !told && question->is_final;
+            count->final += is_final;
             if (scorer_count_failure(task, count, cause, err) < 0) {
                 return -1;
             }

@@ -262,6 +262,7 @@ static void azure_peek(struct store *base, struct store_peeked *objects, size_t 
         objects[i].size = calls[i].received;
         objects[i].is_whole =
             calls[i].status == 206 && calls[i].size_bytes == (int64_t)calls[i].received;
+        memcpy(objects[i].token, calls[i].token, sizeof objects[i].token);
     }
 }
 

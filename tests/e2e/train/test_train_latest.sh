@@ -57,7 +57,7 @@ trial 300 | manifest again DistTrain
 launch again
 until_there "$work/again/out/trained/.windlass/*/checkpoint/*"
 point again 8
-for file in $(grep -lsF "WINDLASS_TERMINATION_LOG=$work/again/" /proc/[0-9]*/environ); do
+for file in $(grep -lsF "out=$work/again/out" /proc/[0-9]*/environ); do
     grep -qsz '^train$' "${file%environ}cmdline" && file=${file#/proc/} && kill -9 "${file%/environ}" # its rank
 done
 wait $run

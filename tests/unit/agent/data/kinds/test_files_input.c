@@ -2,6 +2,8 @@
 /* The input kind "files" on real folders: which files are lines, in which order, after which mark;
  * manifests; and the bytes that a worker reads. */
 #include "agent/data/kinds/files_input.h"
+
+#include "agent/data/input/file_print.h"
 #include "tests/unit/agent/data/kinds/pictures.h"
 
 #include <fcntl.h>
@@ -297,6 +299,107 @@ static void test_programs_get_paths(void) {
     CHECK(!reader);
 }
 
+/* The lines of a lease: of the folder as it is now. */
+static json_t *work_of(const json_t *spec, const char *name) {
+    struct error err = {0};
+    struct store *store = NULL;
+    struct store_info info;
+    char print[FILE_PRINT_MAX];
+    const char *core = NULL;
+    CHECK_OK(store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &store, &err),
+             &err);
+    CHECK_OK(store_stat(store, name, &info, &err), &err);
+    store_free(store);
+    file_print_make(&info, /* is_local= */ true, /* is_young= */ true, print);
+    CHECK(!file_print_is_known(print, strlen(print)));
+    size_t size = file_print_core(print, strlen(print), &core);
+    CHECK(size > 0);
+    return json_pack("[[s,s%]]", name, core, size);
+}
+
+static void touch_at(const char *name, int64_t seconds, int64_t ns) {
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
+    struct timespec times[2] = {{seconds, ns}, {seconds, ns}};
+    CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A file that is not as listed is a failed item, finally; whatever has changed it. */
+static void test_a_file_that_has_changed_is_not_scored(void) {
+    static const struct {
+        const char *how;
+        bool is_changed;
+    } rows[] = {{"nothing", false}, {"read", false},  {"chmod", false}, {"link", false},
+                {"touch", true},    {"grown", true},  {"in place", true}, {"replaced", true},
+                {"seconds", false}, {"an other second", true}};
+    for (int is_path = 0; is_path < 2; is_path++) {
+        AUTO(tree_freep) json_t *spec = spec_of("");
+        if (is_path) {
+            json_object_set_new(spec, "scorer", json_pack("{s:{}}", "command"));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            struct error err = {0};
+            struct input_reader *reader = NULL;
+            struct item item;
+            AUTO(text_freep) char *path = x_printf("%s/photos/changes.png", fixtures_out);
+            AUTO(text_freep) char *other = x_printf("%s/other", fixtures_out);
+            unlink(path);
+            put_picture("photos/changes.png", IMAGE_PNG, 31);
+            touch_at("photos/changes.png", 1700000000, 123456789);
+            AUTO(tree_freep) json_t *work = work_of(spec, "changes.png");
+            switch (i) {
+            case 2:
+                CHECK_INT(chmod(path, 0600), 0);
+                break;
+            case 3:
+                unlink(other);
+                CHECK_INT(link(path, other), 0);
+                break;
+            case 4:
+                touch_at("photos/changes.png", 1700000001, 123456789);
+                break;
+            case 5: {
+                FILE *file = fopen(path, "a");
+                CHECK(file && fputs("more", file) >= 0 && fclose(file) == 0);
+                touch_at("photos/changes.png", 1700000000, 123456789);
+                break;
+            }
+            case 6:
+                put_picture("photos/changes.png", IMAGE_PNG, 31);
+                break;
+            case 7:
+                put_picture("other", IMAGE_PNG, 32);
+                CHECK_INT(rename(other, path), 0);
+                break;
+            case 8: /* this machine's mount shows whole seconds */
+                touch_at("photos/changes.png", 1700000000, 0);
+                break;
+            case 9:
+                touch_at("photos/changes.png", 1700000002, 0);
+                break;
+            default:
+                break;
+            }
+            CHECK_OK(files_input.reader_open(spec, work, &reader, &err), &err);
+            CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
+            if ((item.fault != NULL) != rows[i].is_changed) {
+                printf("# %s: %s\n", rows[i].how, item.fault ? item.fault : "scored");
+                CHECK(false);
+            }
+            CHECK(!item.fault || (item.is_final && strstr(item.fault, FILE_PRINT_CHANGED)));
+            CHECK(item.fault || !is_path || file_print_holds_file(item.file.path, item.core));
+            if (!item.fault && is_path) { /* while the program reads it */
+                touch_at("photos/changes.png", 1700000005, 0);
+                CHECK(!file_print_holds_file(item.file.path, item.core));
+            }
+            if (!item.fault && !is_path) {
+                picture_release(&item.picture);
+            }
+            local_file_release(&item.file);
+            files_input.reader_free(reader);
+        }
+    }
+}
+
 static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
                    const char *mark UNUSED, struct error *err) {
     ++*(int *)context;
@@ -407,6 +510,7 @@ int main(void) {
     TEST(test_manifests_that_name_no_files_are_refused);
     TEST(test_a_file_that_cannot_be_read_is_an_item_that_has_failed);
     TEST(test_programs_get_paths);
+    TEST(test_a_file_that_has_changed_is_not_scored);
     TEST(test_a_look_finds_whatever_there_is);
     TEST(test_outputs_that_collide);
     return TEST_END();

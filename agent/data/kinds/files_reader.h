@@ -1,0 +1,13 @@
+/* files_reader.h: the workers' part of files_input.h: reads the files of a lease. A line is "name",
+ * ["name", "core"] with the core of the listed fingerprint (file_print.h), or {"name", "fault"}. A
+ * file that is not as listed is a failed item, which is not tried again: its result would be taken
+ * for that of the listed content. The functions are those of struct input_kind. */
+#pragma once
+
+#include "agent/data/input/input.h"
+
+enum item_type files_item(const json_t *spec);
+NODISCARD int files_reader_open(const json_t *spec, const json_t *lines,
+                                struct input_reader **reader, struct error *err);
+NODISCARD int files_reader_next(struct input_reader *reader, struct item *item, struct error *err);
+void files_reader_free(struct input_reader *reader);
