@@ -51,7 +51,7 @@ for text in sys.stdin:
     request = json.loads(text)
     number, items, attempt = request["id"], request["items"], request["try"]
     results = [{"name": os.path.basename(item), "size": os.path.getsize(item)} for item in items]
-    if mode in ("mixed", "plain"):  # argv[2]: the seconds of a mini-batch
+    if mode in ("mixed", "plain") and sys.argv[2][0].isdigit():  # the seconds of a mini-batch
         time.sleep(float(sys.argv[2]))
     if mode == "noise":
         noise(number)
