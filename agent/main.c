@@ -15,6 +15,7 @@ static const struct program_command commands[] = {
     {"score", score_command, "takes leases and scores them: a worker"},
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
+    {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
     {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"register", register_command, "copies the best model of a Sweep into a registry"},

@@ -365,7 +365,9 @@ static void start_pod(struct local *local, json_t *object) {
     local->running =
         x_realloc_array(local->running, local->running_count + 1, sizeof *local->running);
     local->running[local->running_count++] = (struct running){pod, json_incref(object)};
-    prober_add(local->prober, object, clock_monotonic_ms());
+    const struct probe_place place = {local_pod_variables(pod), local_pod_work_folder(pod),
+                                      local->settings.program_folder};
+    prober_add(local->prober, object, &place, clock_monotonic_ms());
     set_pod_status(local, object, local_pod_status(pod));
 }
 
@@ -393,13 +395,15 @@ static void start_pods(struct local *local) {
     }
 }
 
-/* Our other children are orphans: no living pod owns them. */
+/* Our other children are orphans: no living pod owns them, and they are not probes. */
 static void end_orphans(const struct local *local) {
-    pid_t *pods = x_calloc(local->running_count + 1, sizeof *pods);
-    for (size_t i = 0; i < local->running_count; i++) {
+    size_t probes = prober_pids(local->prober, NULL, 0), count = local->running_count;
+    pid_t *pods = x_calloc(count + probes + 1, sizeof *pods);
+    for (size_t i = 0; i < count; i++) {
         pods[i] = local_pod_pid(local->running[i].pod);
     }
-    orphans_end(pods, local->running_count);
+    count += prober_pids(local->prober, pods + count, probes);
+    orphans_end(pods, count);
     free(pods);
 }
 

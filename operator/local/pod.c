@@ -23,7 +23,8 @@
 enum { MESSAGE_MAX = 4096, LOG_MESSAGE_MAX = 2048, GRACE_DEFAULT_S = 30, GRACE_MAX_S = 3600 };
 
 struct local_pod {
-    char *uid, *container_name, *message_path, *log_path;
+    char *uid, *container_name, *message_path, *log_path, *work_folder;
+    struct local_environment environment; /* without words */
     char *why;              /* why it was ended: its liveness probe; NULL: it was not */
     bool falls_back_to_log; /* terminationMessagePolicy: FallbackToLogsOnError */
     pid_t pid;
@@ -151,6 +152,14 @@ static void take_gpus(struct local_pod *pod, const json_t *container, struct loc
     }
 }
 
+char *local_pod_program(const char *program_folder, const char *word) {
+    if (strcmp(word, "windlass-trainer") == 0) {
+        return file_join(program_folder, word);
+    }
+    bool is_ours = strcmp(word, "windlass-agent") == 0 || text_ends(word, "/windlass-shim");
+    return is_ours ? file_join(program_folder, "windlass-agent") : x_strdup(word);
+}
+
 static int prepare(const json_t *object, const struct local_pod_settings *settings,
                    struct launch *launch, struct error *err) {
     const char *name = tree_text(object, "metadata.name", "");
@@ -186,15 +195,7 @@ static int prepare(const json_t *object, const struct local_pod_settings *settin
     if (events && tree_find(json_object_get(container, "env"), "name", "WINDLASS_EVENTS")) {
         local_environment_set(&launch->environment, "WINDLASS_EVENTS", events);
     }
-    /* Here the agent does the work of the shim in a container of the user's image. */
-    const char *program = launch->environment.words[0];
-    bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");
-    if (strcmp(program, "windlass-trainer") == 0) {
-        launch->program = file_join(settings->program_folder, program);
-    } else {
-        launch->program =
-            is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
-    }
+    launch->program = local_pod_program(settings->program_folder, launch->environment.words[0]);
     unlink(launch->message_path); /* from an earlier pod of that name */
     return file_make_folders(launch->work_folder, err) < 0 ? -1 : file_make_folders(temporary, err);
 }
@@ -268,6 +269,8 @@ int local_pod_start(const json_t *object, const struct local_pod_settings *setti
     }
     pod->message_path = TAKE(launch.message_path);
     pod->log_path = TAKE(launch.log_path);
+    pod->work_folder = TAKE(launch.work_folder);
+    pod->environment.variables = TAKE(launch.environment.variables);
     launch_release(&launch);
     if (result < 0) {
         local_pod_free(pod);
@@ -293,11 +296,21 @@ void local_pod_free(struct local_pod *pod) {
     free(pod->message_path);
     free(pod->why);
     free(pod->log_path);
+    free(pod->work_folder);
+    local_environment_release(&pod->environment);
     free(pod);
 }
 
 const char *local_pod_uid(const struct local_pod *pod) {
     return pod->uid;
+}
+
+char *const *local_pod_variables(const struct local_pod *pod) {
+    return pod->environment.variables;
+}
+
+const char *local_pod_work_folder(const struct local_pod *pod) {
+    return pod->work_folder;
 }
 
 pid_t local_pod_pid(const struct local_pod *pod) {

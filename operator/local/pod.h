@@ -38,6 +38,13 @@ const char *local_pod_uid(const struct local_pod *pod); /* metadata.uid */
 pid_t local_pod_pid(const struct local_pod *pod);
 int local_pod_fd(const struct local_pod *pod); /* readable when the process has ended */
 
+/* The program that stands for a word of a container's command on this machine; the caller frees:
+ * here the agent does the work of the shim in a container of the user's image. */
+char *local_pod_program(const char *program_folder, const char *word);
+/* Variables and working folder of the process, borrowed. */
+char *const *local_pod_variables(const struct local_pod *pod);
+const char *local_pod_work_folder(const struct local_pod *pod);
+
 /* Sends SIGTERM to the whole group, and SIGKILL when it still exists at local_pod_kill_at_ms. */
 void local_pod_stop(struct local_pod *pod, int64_t now_ms);
 /* The same for a pod that hangs, whose SIGKILL follows after LOCAL_HUNG_S at the latest. why: the

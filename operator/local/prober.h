@@ -1,5 +1,6 @@
-/* prober.h: liveness probes, as a kubelet makes them: of a pod's first container, by httpGet. A pod
- * that does not answer failureThreshold times in a row is reported once, and its caller ends it.
+/* prober.h: liveness probes, as a kubelet makes them: of a pod's first container, by httpGet or by
+ * exec, a command that must end with 0 (probe_exec.h) within timeoutSeconds. A pod that does not
+ * answer failureThreshold times in a row is reported once, and its caller ends it.
  *
  *     local.c -- add, remove --> prober -- GET https://127.0.0.1:PORT/healthz --> the pod's event
  * loop ^                         |
@@ -14,6 +15,7 @@
 
 #include "lib/error.h"
 #include "lib/tree.h"
+#include "operator/local/probe_exec.h"
 
 enum { PROBER_GAP_MS = 5000 };
 
@@ -27,9 +29,15 @@ NODISCARD int prober_open(prober_dead *dead, void *context, struct prober **ret_
 void prober_free(struct prober *prober); /* NULL is fine */
 
 /* Probes this pod, which has just been started, if its first container has a livenessProbe with
- * httpGet; another one is ignored. now_ms: clock_monotonic_ms. */
-void prober_add(struct prober *prober, const json_t *pod, int64_t now_ms);
+ * httpGet or exec; another one is ignored. place: for exec; NULL: that is ignored, too. now_ms:
+ * clock_monotonic_ms. */
+void prober_add(struct prober *prober, const json_t *pod, const struct probe_place *place,
+                int64_t now_ms);
 void prober_remove(struct prober *prober, const char *uid);
+
+/* The processes of commands that run now: children of this process that are not orphans. Returns
+ * how many; at most `room` are stored. */
+size_t prober_pids(const struct prober *prober, pid_t *pids, size_t room);
 
 /* Reads answers and starts the probes that are due. */
 NODISCARD int prober_step(struct prober *prober, int64_t now_ms, struct error *err);

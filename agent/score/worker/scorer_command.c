@@ -25,7 +25,7 @@ struct question {
     char *name;    /* NULL: not sent */
     char *fault;   /* NULL: sent */
     bool is_final; /* of the fault */
-    char *core; /* as listed, of a file that the program has read itself; or NULL */
+    char *core;    /* as listed, of a file that the program has read itself; or NULL */
     struct local_file file;
 };
 

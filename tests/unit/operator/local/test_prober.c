@@ -60,7 +60,7 @@ static void open_bench(struct bench *bench) {
     json_t *pod =
         probed(json_pack("{s:{s:s}, s:{s:[{}]}}", "metadata", "uid", "u", "spec", "containers"),
                server_port(bench->server));
-    prober_add(bench->prober, pod, clock_monotonic_ms());
+    prober_add(bench->prober, pod, /* place= */ NULL, clock_monotonic_ms());
 }
 
 static void close_bench(struct bench *bench) {
@@ -142,10 +142,80 @@ static void pods_that_hang_are_ended(void) {
     fixture_close(&fixture);
 }
 
+/* ---- exec ----------------------------------------------------------------------------------- */
+
+static json_t *exec_probed(json_t *pod, const char *script) {
+    json_object_set_new(json_array_get(tree_get(pod, "spec.containers"), 0), "livenessProbe",
+                        json_pack("{s:{s:[s,s,s]}, s:i, s:i, s:i}", "exec", "command", "sh", "-c",
+                                  script, "periodSeconds", 1, "timeoutSeconds", 1,
+                                  "failureThreshold", FAILURES));
+    return pod;
+}
+
+/* A command that ends with 0 is an answer, another code and a silent one are none; it has the pod's
+ * variables, but no Secret; while it runs it is not taken for an orphan. */
+static void commands_are_probes(void) {
+    static const struct {
+        const char *script, *why; /* NULL: the pod lives */
+    } rows[] = {{"exit 0", NULL},
+                {"test \"$HOSTNAME\" = u && test -z \"$SECRET\"", NULL},
+                {"exit 3", "its liveness probe failed 2 times: sh ended with 3"},
+                {"sleep 60", "its liveness probe failed 2 times: no answer within 1 s"},
+                {"kill -9 $$", "its liveness probe failed 2 times: sh was ended by signal 9"}};
+    char *variables[] = {(char *)"HOSTNAME=u", (char *)"SECRET=x", (char *)"PATH=/usr/bin:/bin",
+                         NULL};
+    const struct probe_place place = {variables, "/", "/"};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench bench = {0};
+        struct error err = {0};
+        pid_t pids[2] = {0};
+        size_t most = 0;
+        CHECK_OK(prober_open(on_dead, &bench.seen, &bench.prober, &err), &err);
+        AUTO(tree_freep)
+        json_t *pod =
+            exec_probed(json_pack("{s:{s:s}, s:{s:[{s:[{s:s, s:{s:{s:s, s:s}}}]}]}}", "metadata",
+                                  "uid", "u", "spec", "containers", "env", "name", "SECRET",
+                                  "valueFrom", "secretKeyRef", "name", "a", "key", "b"),
+                        rows[i].script);
+        prober_add(bench.prober, pod, &place, clock_monotonic_ms());
+        int64_t end_ms = clock_monotonic_ms() + 1000LL * (FAILURES + 1) + 2500;
+        while (clock_monotonic_ms() < end_ms && !bench.seen.dead) {
+            CHECK_OK(prober_step(bench.prober, clock_monotonic_ms(), &err), &err);
+            most = MAX(most, prober_pids(bench.prober, pids, ARRAY_LEN(pids)));
+            CHECK(bench.seen.dead || prober_next_ms(bench.prober) < clock_monotonic_ms() + 3000);
+            poll(NULL, 0, 10);
+        }
+        CHECK_STR(bench.seen.why, rows[i].why ? rows[i].why : "");
+        CHECK_INT(most, 1);
+        prober_free(bench.prober);
+        CHECK(kill(pids[0], 0) < 0);
+    }
+}
+
+/* Another pod ends meanwhile, whose orphans are killed. */
+static void a_pod_whose_command_fails_is_ended(void) {
+    struct fixture fixture;
+    struct error err = {0};
+    fixture_open(&fixture, &err);
+    fixture_apply(&fixture, exec_probed(fixture_pod("well", "sleep 100"), "sleep 0.7"));
+    fixture_apply(&fixture, exec_probed(fixture_pod("ill", "sleep 100"), "exit 1"));
+    fixture_apply(&fixture, fixture_pod("short", "sleep 1.3"));
+    CHECK(fixture_wait(&fixture, "Pod ill", "status.phase", "Failed"));
+    CHECK(fixture_wait(&fixture, "Pod short", "status.phase", "Succeeded"));
+    const json_t *ended =
+        tree_get(fixture_seen(&fixture, "Pod ill"), "status.containerStatuses[0].state.terminated");
+    CHECK_STR(tree_text(ended, "message", ""),
+              "its liveness probe failed 2 times: sh ended with 1");
+    CHECK_STR(tree_text(fixture_seen(&fixture, "Pod well"), "status.phase", ""), "Running");
+    fixture_close(&fixture);
+}
+
 int main(void) {
     TEST(a_loop_that_hangs_is_found);
     TEST(a_status_that_is_no_success_is_a_failure);
     TEST(a_gap_counts_for_nothing);
     TEST(pods_that_hang_are_ended);
+    TEST(commands_are_probes);
+    TEST(a_pod_whose_command_fails_is_ended);
     return TEST_END();
 }

@@ -328,9 +328,10 @@ static void test_a_file_that_has_changed_is_not_scored(void) {
     static const struct {
         const char *how;
         bool is_changed;
-    } rows[] = {{"nothing", false}, {"read", false},  {"chmod", false}, {"link", false},
-                {"touch", true},    {"grown", true},  {"in place", true}, {"replaced", true},
-                {"seconds", false}, {"an other second", true}};
+    } rows[] = {{"nothing", false},       {"read", false},    {"chmod", false},
+                {"link", false},          {"touch", true},    {"grown", true},
+                {"in place", true},       {"replaced", true}, {"seconds", false},
+                {"an other second", true}};
     for (int is_path = 0; is_path < 2; is_path++) {
         AUTO(tree_freep) json_t *spec = spec_of("");
         if (is_path) {
