@@ -24,8 +24,7 @@ struct store_info {
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     int64_t changed_ns;          /* of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
-    /* Only while listing with links: not NULL: a link that does not lead to anything in the volume,
-     * and why; all else is 0. Borrowed. */
+    /* Of a link that leads to nothing in the volume: why; all else is 0. Else NULL. Borrowed. */
     const char *fault;
 };
 struct store_can {
@@ -83,14 +82,14 @@ typedef int store_hash_each(void *context, const char *data, size_t size, struct
 NODISCARD int store_hash(struct store *store, const char *name, store_hash_each *each,
                          void *context, struct store_hash *ret_hash, struct error *err);
 /* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
- * it was at some moment of the call. Of the others nothing is known: they may be absent, larger
- * than their room, without a response, or not tried, as on volumes. */
+ * it was at some moment of the call, with that token. Of the others nothing is known: they may be
+ * absent, larger than their room, without a response, or not tried, as on volumes. */
 struct store_peeked {
     const char *name;
     char *data; /* of the caller */
     size_t room, size;
     bool is_whole;
-    char token[STORE_TOKEN_MAX]; /* of a whole one */
+    char token[STORE_TOKEN_MAX];
 };
 enum { STORE_PEEK_MAX = 32 };
 void store_peek(struct store *store, struct store_peeked *objects, size_t count);

@@ -131,8 +131,7 @@ NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, cons
  * memory is on this device; NULL if it is host memory. */
 NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
                                struct error *err);
-/* To be called when all steps that compute the bucket's gradients were started: the reducer may sum
- * it. */
+/* All steps that compute the bucket's gradients were started: the reducer may sum it. */
 NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
 void trainer_free_memory(struct trainer *trainer);
 /* trainer_step.c: computes new weights and summed scalars from a batch. */
@@ -146,7 +145,6 @@ NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
 /* Sets the statistics of norms to the ranks' mean: before evaluations, checkpoints, the result. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
-/* trainer_evaluate.c: evaluates the test data; both results are NAN without test data. Fails if the
- * loss is not finite. */
+/* trainer_evaluate.c: both results are NAN without test data. Fails if the loss is not finite. */
 NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
                                struct error *err);

@@ -29,17 +29,17 @@ struct item {
     const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
     size_t text_size;
     struct local_file file; /* PATH: the file that `text` names; the caller releases it after use */
-    /* PATH: a program reads the file after us: file_print_holds_file says afterwards whether it was
-     * as listed. core: borrowed; NULL: a copy, or not known. */
+    /* PATH: a program reads the file after us: fingerprint_holds_file says afterwards whether it
+     * was as listed. core: borrowed; NULL: a copy, or not known. */
     const char *core;
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
 /* Receives one line and its mark. The line: JSON text without newline, at most INPUT_LINE_MAX
- * bytes; behind it, for an item whose content may change, a tab and its fingerprint (file_print.h):
- * equal ones mean equal content, an empty one says nothing. The mark: UTF-8, at most LIST_MARK_MAX
- * bytes (list_page.h), from which the kind can continue after this line; NULL: it cannot continue
- * here. Both are borrowed. -1 with *err ends the listing. */
+ * bytes; behind it, for an item whose content may change, a tab and its fingerprint
+ * (fingerprint.h): equal ones mean equal content, an empty one says nothing. The mark: UTF-8, at
+ * most LIST_MARK_MAX bytes (list_page.h), from which the kind can continue after this line; NULL:
+ * it cannot continue here. Both are borrowed. -1 with *err ends the listing. */
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 

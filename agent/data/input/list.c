@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/list.h"
 
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 #include "agent/data/input/list_page.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
@@ -449,7 +449,7 @@ static const struct list_page *hold_page(struct list *list, int64_t number, stru
 static int append_line(const struct list_page *page, const struct list_line *row, bool is_work,
                        struct buffer *buffer, struct error *err) {
     const char *text = page->text + row->start, *core = NULL;
-    size_t size = is_work ? file_print_core(page->text + row->print, row->print_size, &core) : 0;
+    size_t size = is_work ? fingerprint_core(page->text + row->print, row->print_size, &core) : 0;
     if (size == 0) {
         return buffer_append(buffer, text, row->json_size, err);
     }
@@ -557,7 +557,7 @@ static int compare_line(void *context, const char *line, size_t size, const char
     const char *tab = memchr(line, '\t', size);
     size_t json_size = tab ? (size_t)(tab - line) : size;
     size_t print_size = tab ? size - json_size - 1 : 0;
-    bool is_known = !tab || file_print_is_known(tab + 1, print_size);
+    bool is_known = !tab || fingerprint_is_known(tab + 1, print_size);
     comparing->is_same =
         is_known && known->json_size == json_size && memcmp(known->json, line, json_size) == 0 &&
         known->print_size == print_size && (!tab || memcmp(known->print, tab + 1, print_size) == 0);

@@ -51,7 +51,7 @@ struct list_counts list_found(struct list *list);
 NODISCARD int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
                          struct error *err);
 
-/* The same for a lease: a line whose fingerprint has a core (file_print.h) is [line, core]. */
+/* The same for a lease: a line whose fingerprint has a core (fingerprint.h) is [line, core]. */
 NODISCARD int list_work(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
                         struct error *err);
 

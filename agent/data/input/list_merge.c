@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/list_merge.h"
 
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static int find(struct list_merge *merge, const char *name, struct error *err) {
 static int compare(const struct list_merge *merge, const char *print, size_t size,
                    enum list_flag *ret_flag, struct error *err) {
     const struct list_reader *old = &merge->reader;
-    bool is_same = file_print_is_known(print, size) && old->print_size == size &&
+    bool is_same = fingerprint_is_known(print, size) && old->print_size == size &&
                    memcmp(old->print, print, size) == 0;
     bool is_there = false;
     if (list_base_has(merge->base, old, &is_there, err) < 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/files_input.h"
 
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 #include "agent/data/kinds/files_reader.h"
 #include "agent/data/kinds/output_name.h"
 #include "agent/data/source/input_manifest.h"
@@ -19,7 +19,7 @@
 
 enum {
     TIME_BYTES = 8, /* bytes of the time in a key, which is time, then path */
-    PRINT_BYTES = FILE_PRINT_MAX,
+    PRINT_BYTES = FINGERPRINT_MAX,
     CLOCKS_DIFFER_MS = 60000,
 };
 
@@ -116,7 +116,7 @@ static void make_print(const struct walk *walk, const struct store_info *info,
     int64_t age_ms = clock_wall_ms() - latest_ms;
     int64_t tick_ms = walk->store ? store_can(walk->store).tick_ms : 0;
     bool is_young = tick_ms > 0 && age_ms < tick_ms && age_ms >= -CLOCKS_DIFFER_MS;
-    file_print_make(info, !walk->store || store_can(walk->store).is_local, is_young, ret_print);
+    fingerprint_make(info, !walk->store || store_can(walk->store).is_local, is_young, ret_print);
 }
 
 /* fault: of a link; NULL: none. print: of the file, NULL: this storage does not tell. */

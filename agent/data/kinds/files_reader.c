@@ -3,7 +3,7 @@
 
 #include "agent/data/image/image.h"
 #include "agent/data/image/jpeg_hardware.h"
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const char *name_of(const json_t *line) {
 
 static bool is_core(const json_t *line) {
     size_t size = json_string_length(json_array_get(line, 1));
-    return !json_is_array(line) || (size > 0 && size < FILE_PRINT_CORE_MAX);
+    return !json_is_array(line) || (size > 0 && size < FINGERPRINT_CORE_MAX);
 }
 
 static bool are_names(const json_t *lines) {
@@ -141,9 +141,9 @@ static const struct store_peeked *find_ahead(struct input_reader *reader, size_t
 /* Of another content than was listed the result would be taken for that of the listed one. */
 static int check_listed(const struct input_reader *reader, const char *name,
                         const struct store_info *info, struct error *err) {
-    return file_print_holds(info, store_can(reader->store).is_local, reader->core)
+    return fingerprint_holds(info, store_can(reader->store).is_local, reader->core)
                ? 0
-               : error_set(err, ERROR_CONFLICT, "%s/%s: " FILE_PRINT_CHANGED,
+               : error_set(err, ERROR_CONFLICT, "%s/%s: " FINGERPRINT_CHANGED,
                            store_path(reader->store), name);
 }
 

@@ -1,5 +1,5 @@
 /* files_reader.h: the workers' part of files_input.h: reads the files of a lease. A line is "name",
- * ["name", "core"] with the core of the listed fingerprint (file_print.h), or {"name", "fault"}. A
+ * ["name", "core"] with the core of the listed fingerprint (fingerprint.h), or {"name", "fault"}. A
  * file that is not as listed is a failed item, which is not tried again: its result would be taken
  * for that of the listed content. The functions are those of struct input_kind. */
 #pragma once

@@ -201,7 +201,7 @@ static int npy_reader_open(const json_t *spec, const json_t *lines, struct input
 }
 
 static int changed(const struct input_reader *reader, const char *name, struct error *err) {
-    return error_set(err, ERROR_INVALID,
+    return error_set(err, ERROR_CONFLICT,
                      "spec.input.npy.path: %s/%s: has changed since it was listed",
                      store_path(reader->source.store), name);
 }

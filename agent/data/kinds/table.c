@@ -152,6 +152,8 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
     table_file_columns_release(&walk.columns);
     if (result < 0) {
         *err = cause;
+        /* A listing that continues behind it would have lines of two contents. */
+        err->kind = cause.kind == ERROR_CONFLICT ? ERROR_INVALID : cause.kind;
         error_context(err, "spec.input.table.path");
     }
     return result;

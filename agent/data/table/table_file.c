@@ -26,7 +26,7 @@ void table_file_release(struct table_file *file) {
 
 static int changed(struct store *store, const char *name, struct error *err) {
     error_clear(err);
-    return error_set(err, ERROR_INVALID, "%s/%s: has changed since it was listed",
+    return error_set(err, ERROR_CONFLICT, "%s/%s: has changed since it was listed",
                      store_path(store), name);
 }
 

@@ -407,6 +407,7 @@ static void describe(struct scan *scan) {
     AVStream *stream = scan->file.stream;
     bool is_turned = scan->file.turns & 1;
     index->size_bytes = scan->file.size_bytes;
+    video_source_core(scan->file.source, index->core);
     index->width = is_turned ? stream->codecpar->height : stream->codecpar->width;
     index->height = is_turned ? stream->codecpar->width : stream->codecpar->height;
     index->time_base = fraction(stream->time_base, (AVRational){1, 1000});

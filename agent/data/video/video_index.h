@@ -9,7 +9,7 @@
  * reliable. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/input/fingerprint.h"
 
 enum { VIDEO_FRAMES_MAX = 20000000 }; /* 92 hours at 60 frames a second */
 enum { VIDEO_UNKNOWN = -1 };          /* a position that the demuxer does not report */
@@ -34,8 +34,10 @@ struct video_key {
 };
 
 struct video_index {
-    int64_t size_bytes; /* of the file, to notice a change */
-    int width, height;  /* as shown upright */
+    int64_t size_bytes; /* of the file, to notice a change, ... */
+    char
+        core[FINGERPRINT_CORE_MAX]; /* ... and what it is known by (fingerprint.h); "": not known */
+    int width, height;              /* as shown upright */
     struct fraction time_base, frame_rate, sample_aspect;
     struct video_frame *frames;
     int64_t frame_count;

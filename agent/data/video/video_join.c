@@ -391,11 +391,12 @@ static int open_input(struct output *output, const struct video_join *join, stru
     if (video_file_open(&output->input, join->input_path, err) < 0) {
         return error_context(err, "spec.input.video.path");
     }
-    return output->input.size_bytes == join->index->size_bytes
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "spec.input.video.path: %s: has changed since it was listed",
-                           join->input_path);
+    bool holds = output->input.size_bytes == join->index->size_bytes &&
+                 video_source_holds(output->input.source, join->index->core);
+    return holds ? 0
+                 : error_set(err, ERROR_INVALID,
+                             "spec.input.video.path: %s: has changed since it was listed",
+                             join->input_path);
 }
 
 static int write_video(struct output *output, struct video_cursor *cursor, struct error *err) {

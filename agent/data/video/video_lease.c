@@ -4,6 +4,7 @@
 #include "agent/data/input/media.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static json_t *encode_time(int64_t time) {
@@ -39,12 +40,13 @@ json_t *video_lease_encode(const struct video_index *index, int64_t first, int64
         time = index->frames[i].pts;
         packet = index->frames[i].packet;
     }
-    return json_pack(
-        "{s:I,s:I,s:I,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "first", (json_int_t)first, "count",
-        (json_int_t)count, "bytes", (json_int_t)index->size_bytes, "width", index->width, "height",
-        index->height, "timeBase", encode_fraction(index->time_base), "frameRate",
-        encode_fraction(index->frame_rate), "sampleAspect", encode_fraction(index->sample_aspect),
-        "keys", encode_keys(index, first, count), "pts", times, "packets", packets);
+    return json_pack("{s:I,s:I,s:I,s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "first",
+                     (json_int_t)first, "count", (json_int_t)count, "bytes",
+                     (json_int_t)index->size_bytes, "state", index->core, "width", index->width,
+                     "height", index->height, "timeBase", encode_fraction(index->time_base),
+                     "frameRate", encode_fraction(index->frame_rate), "sampleAspect",
+                     encode_fraction(index->sample_aspect), "keys",
+                     encode_keys(index, first, count), "pts", times, "packets", packets);
 }
 
 static bool decode_fraction(const json_t *work, const char *name, struct fraction *ret_value) {
@@ -93,6 +95,7 @@ int video_lease_decode(struct video_lease *lease, const json_t *work, struct err
         .width = (int)tree_integer(work, "width", 0),
         .height = (int)tree_integer(work, "height", 0),
     };
+    snprintf(lease->core, sizeof lease->core, "%s", tree_text(work, "state", ""));
     size_t i;
     json_t *key;
     json_array_foreach(json_object_get(work, "keys"), i, key) {

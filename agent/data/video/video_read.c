@@ -189,15 +189,22 @@ static struct reader *reader_new(const char *spec_path) {
     return reader;
 }
 
+static int check_listed(const struct reader *reader, struct error *err) {
+    bool holds = reader->file.size_bytes == reader->lease.size_bytes &&
+                 video_source_holds(reader->file.source, reader->lease.core);
+    return holds ? 0
+                 : error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed",
+                             reader->spec_path);
+}
+
 static int begin_lease(struct reader *reader, const json_t *work, struct error *err) {
     video_lease_release(&reader->lease);
     if (video_lease_decode(&reader->lease, work, err) < 0 ||
         (!reader->file.stream && open_file(reader, err) < 0)) {
         return -1;
     }
-    if (reader->file.size_bytes != reader->lease.size_bytes) {
-        return error_set(err, ERROR_INVALID, "%s: has changed since it was listed",
-                         reader->spec_path);
+    if (check_listed(reader, err) < 0) {
+        return -1;
     }
     reader->done = 0;
     reader->attempts = 0;
@@ -362,7 +369,7 @@ int video_read_next(struct reader *reader, struct picture *picture, const char *
                     struct error *err) {
     const struct video_lease *lease = &reader->lease;
     if (reader->done == lease->count) {
-        return 0;
+        return check_listed(reader, err); /* what was read before was as listed, too */
     }
     int64_t frame = lease->first + reader->done;
     int result;

@@ -91,6 +91,31 @@ void video_source_free(struct video_source *source) {
     }
 }
 
+static struct store_info info_of(const struct video_source *source) {
+    struct stat status;
+    if (source->fd < 0) {
+        return source->info;
+    }
+    if (fstat(source->fd, &status) < 0) {
+        return (struct store_info){0};
+    }
+    return (struct store_info){.size_bytes = status.st_size,
+                               .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
+                                              (int64_t)status.st_mtim.tv_nsec,
+                               .token = "-"};
+}
+
+void video_source_core(const struct video_source *source,
+                       char ret_core[static FINGERPRINT_CORE_MAX]) {
+    struct store_info info = info_of(source);
+    fingerprint_make_core(&info, source->fd >= 0, ret_core);
+}
+
+bool video_source_holds(const struct video_source *source, const char *core) {
+    struct store_info info = info_of(source);
+    return fingerprint_holds(&info, source->fd >= 0, *core ? core : NULL);
+}
+
 int64_t video_source_size(const struct video_source *source) {
     return source->size_bytes;
 }

@@ -4,7 +4,7 @@
  * leases decode, and the container's index. One thread. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/input/fingerprint.h"
 
 struct video_source;
 
@@ -13,6 +13,11 @@ NODISCARD int video_source_open(const char *spec_path, struct video_source **ret
                                 struct error *err);
 void video_source_free(struct video_source *source); /* NULL is fine */
 
+/* What the file is known by now (fingerprint.h), for a lease; "": not known. */
+void video_source_core(const struct video_source *source,
+                       char ret_core[static FINGERPRINT_CORE_MAX]);
+/* Whether it is as listed. An object of az:// is read as it was when it was opened. */
+bool video_source_holds(const struct video_source *source, const char *core);
 int64_t video_source_size(const struct video_source *source); /* bytes, when it was opened */
 /* Up to size bytes from offset, like pread: fewer only at the end, 0 after it; -1: the storage
  * failed. */

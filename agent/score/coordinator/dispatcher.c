@@ -376,7 +376,8 @@ static const char *first_cause(const struct message_result *result, struct error
 
 static void on_result(struct dispatcher *dispatcher, const struct connection *connection,
                       const struct message_result *result) {
-    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_HANDED_BACK};
+    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_HANDED_BACK,
+                                               LEDGER_SCORER};
     struct error line = {0}; /* an error's text is one clean, bounded line */
     struct ledger_lease lease;
     struct ledger_report said = {.worker = connection->worker,

@@ -476,6 +476,7 @@ static bool is_sound(const struct ledger_lease *lease, const struct ledger_repor
     if (report->fault != LEDGER_NO_FAULT) {
         ret_bad->fault = report->fault;
         ret_bad->items = report->items;
+        ret_bad->is_final = report->fault == LEDGER_SCORER && report->is_final;
         snprintf(cause, LEDGER_CAUSE_MAX, "%s", report->cause ? report->cause : "");
         return false;
     }

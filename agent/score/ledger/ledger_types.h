@@ -108,12 +108,12 @@ struct ledger_report {
     int worker; /* whose connection it came from */
     int64_t lease;
     enum ledger_fault fault;
-    int64_t items;     /* results, including failed ones; of a fault: the lease's items, 0:
-                          unknown */
-    int64_t failed;    /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the other
-                          results are kept if it was the last try */
-    bool is_final;     /* with failed: another try would find the same items failed, so it is the
-                          last one, if the lease has one cell */
-    int64_t took_us;   /* by the worker's clock; -1: not reported, our clock is used */
+    int64_t items;   /* results, including failed ones; of a fault: the lease's items, 0:
+                        unknown */
+    int64_t failed;  /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the other
+                        results are kept if it was the last try */
+    bool is_final;   /* with failed, or SCORER: another try would find the same items failed, so it
+                        is the last one, if the lease has one cell */
+    int64_t took_us; /* by the worker's clock; -1: not reported, our clock is used */
     const char *cause; /* of a fault, or of the first failed item; NULL: "" */
 };

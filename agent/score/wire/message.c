@@ -11,7 +11,7 @@
 static const char *const type_names[] = {"hello",     "results", "published", "leaving", "leases",
                                          "committed", "cancel",  "done",      "refused", "paths"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
-static const char *const fault_names[] = {"scorer", "machine", "back"};
+static const char *const fault_names[] = {"scorer", "machine", "back", "input"};
 static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
 
 /* Every JSON reader has exact numbers up to here. */
@@ -183,10 +183,11 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
         fault++;
     }
     if (fault == MESSAGE_FAULT_COUNT) {
-        return error_set(err, ERROR_INVALID, "a fault is not one of scorer, machine, back");
+        return error_set(err, ERROR_INVALID, "a fault is not one of scorer, machine, back, input");
     }
     result->is_fault = true;
     result->fault = (enum message_fault)fault;
+    result->is_final = fault == MESSAGE_INPUT;
     if (json_array_size(row) > 4 &&
         read_number(json_array_get(row, 4), "items", 0, integer_max, &result->items, err) < 0) {
         return -1;

@@ -42,6 +42,7 @@ enum message_fault {
     MESSAGE_SCORER,      /* the scorer or the input: counts as a try */
     MESSAGE_MACHINE,     /* this machine or the storage: counts like a lost worker */
     MESSAGE_HANDED_BACK, /* not begun, or cancelled: does not count */
+    MESSAGE_INPUT,       /* the input is not as it was listed: a scorer's, and the last try */
     MESSAGE_FAULT_COUNT
 };
 /* Results of a lease, or events before its result, in the order in which they happened: WAITS: the
@@ -56,7 +57,7 @@ struct message_result {
     enum message_fault fault;
     int64_t items;           /* of a fault: the lease's items, 0: unknown */
     int64_t failed, took_us; /* not of a fault, like all fields below except text */
-    bool is_final;           /* with failed: another try would find the same items failed */
+    bool is_final;           /* another try would find the same: with failed, or MESSAGE_INPUT */
     enum message_place place;
     int64_t size_bytes; /* MESSAGE_OBJECT: of the object try/EPOCH-LEASE, which has this CRC-32C */
     uint32_t crc;

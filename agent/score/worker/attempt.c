@@ -44,8 +44,10 @@ static enum message_fault fault_of(const struct scorer_task *task, const struct 
     }
     bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
     bool is_output = staged_output_has_failed(task->staged) || failures_has_failed(task->failures);
-    return is_mount || (is_output && store_error_is_machine(err)) ? MESSAGE_MACHINE
-                                                                  : MESSAGE_SCORER;
+    if (is_mount || (is_output && store_error_is_machine(err))) {
+        return MESSAGE_MACHINE;
+    }
+    return err->kind == ERROR_CONFLICT && !is_output ? MESSAGE_INPUT : MESSAGE_SCORER;
 }
 
 static void set_place(enum sink_form form, struct attempt_report *report,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scores with a user's program, one process per slot: converts items to requests, and answers to
  * results of a mini-batch (docs/scorers.md). */
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/code_files.h"
 #include "agent/score/worker/command.h"
@@ -468,8 +468,8 @@ static int take_answer(const struct request *request, const struct command_answe
         const char *cause = told ? told->cause : question->fault;
         bool is_final = !told && question->is_final;
         char changed[STORE_NAME_MAX + 64];
-        if (told && !file_print_holds_file(question->file.path, question->core)) {
-            snprintf(changed, sizeof changed, "%s: " FILE_PRINT_CHANGED, question->name);
+        if (told && !fingerprint_holds_file(question->file.path, question->core)) {
+            snprintf(changed, sizeof changed, "%s: " FINGERPRINT_CHANGED, question->name);
             cause = changed;
             is_final = true;
         }

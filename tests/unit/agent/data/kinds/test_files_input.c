@@ -3,7 +3,7 @@
  * manifests; and the bytes that a worker reads. */
 #include "agent/data/kinds/files_input.h"
 
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 #include "tests/unit/agent/data/kinds/pictures.h"
 
 #include <fcntl.h>
@@ -304,15 +304,15 @@ static json_t *work_of(const json_t *spec, const char *name) {
     struct error err = {0};
     struct store *store = NULL;
     struct store_info info;
-    char print[FILE_PRINT_MAX];
+    char print[FINGERPRINT_MAX];
     const char *core = NULL;
     CHECK_OK(store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &store, &err),
              &err);
     CHECK_OK(store_stat(store, name, &info, &err), &err);
     store_free(store);
-    file_print_make(&info, /* is_local= */ true, /* is_young= */ true, print);
-    CHECK(!file_print_is_known(print, strlen(print)));
-    size_t size = file_print_core(print, strlen(print), &core);
+    fingerprint_make(&info, /* is_local= */ true, /* is_young= */ true, print);
+    CHECK(!fingerprint_is_known(print, strlen(print)));
+    size_t size = fingerprint_core(print, strlen(print), &core);
     CHECK(size > 0);
     return json_pack("[[s,s%]]", name, core, size);
 }
@@ -321,6 +321,45 @@ static void touch_at(const char *name, int64_t seconds, int64_t ns) {
     AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
     struct timespec times[2] = {{seconds, ns}, {seconds, ns}};
     CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* In that way, see the rows below. */
+static void change_picture(size_t way) {
+    AUTO(text_freep) char *path = x_printf("%s/photos/changes.png", fixtures_out);
+    AUTO(text_freep) char *other = x_printf("%s/other", fixtures_out);
+    switch (way) {
+    case 2:
+        CHECK_INT(chmod(path, 0600), 0);
+        break;
+    case 3:
+        unlink(other);
+        CHECK_INT(link(path, other), 0);
+        break;
+    case 4:
+        touch_at("photos/changes.png", 1700000001, 123456789);
+        break;
+    case 5: {
+        FILE *file = fopen(path, "a");
+        CHECK(file && fputs("more", file) >= 0 && fclose(file) == 0);
+        touch_at("photos/changes.png", 1700000000, 123456789);
+        break;
+    }
+    case 6:
+        put_picture("photos/changes.png", IMAGE_PNG, 31);
+        break;
+    case 7:
+        put_picture("other", IMAGE_PNG, 32);
+        CHECK_INT(rename(other, path), 0);
+        break;
+    case 8: /* this machine's mount shows whole seconds */
+        touch_at("photos/changes.png", 1700000000, 0);
+        break;
+    case 9:
+        touch_at("photos/changes.png", 1700000002, 0);
+        break;
+    default:
+        break;
+    }
 }
 
 /* A file that is not as listed is a failed item, finally; whatever has changed it. */
@@ -342,55 +381,22 @@ static void test_a_file_that_has_changed_is_not_scored(void) {
             struct input_reader *reader = NULL;
             struct item item;
             AUTO(text_freep) char *path = x_printf("%s/photos/changes.png", fixtures_out);
-            AUTO(text_freep) char *other = x_printf("%s/other", fixtures_out);
             unlink(path);
             put_picture("photos/changes.png", IMAGE_PNG, 31);
             touch_at("photos/changes.png", 1700000000, 123456789);
             AUTO(tree_freep) json_t *work = work_of(spec, "changes.png");
-            switch (i) {
-            case 2:
-                CHECK_INT(chmod(path, 0600), 0);
-                break;
-            case 3:
-                unlink(other);
-                CHECK_INT(link(path, other), 0);
-                break;
-            case 4:
-                touch_at("photos/changes.png", 1700000001, 123456789);
-                break;
-            case 5: {
-                FILE *file = fopen(path, "a");
-                CHECK(file && fputs("more", file) >= 0 && fclose(file) == 0);
-                touch_at("photos/changes.png", 1700000000, 123456789);
-                break;
-            }
-            case 6:
-                put_picture("photos/changes.png", IMAGE_PNG, 31);
-                break;
-            case 7:
-                put_picture("other", IMAGE_PNG, 32);
-                CHECK_INT(rename(other, path), 0);
-                break;
-            case 8: /* this machine's mount shows whole seconds */
-                touch_at("photos/changes.png", 1700000000, 0);
-                break;
-            case 9:
-                touch_at("photos/changes.png", 1700000002, 0);
-                break;
-            default:
-                break;
-            }
+            change_picture(i);
             CHECK_OK(files_input.reader_open(spec, work, &reader, &err), &err);
             CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
             if ((item.fault != NULL) != rows[i].is_changed) {
                 printf("# %s: %s\n", rows[i].how, item.fault ? item.fault : "scored");
                 CHECK(false);
             }
-            CHECK(!item.fault || (item.is_final && strstr(item.fault, FILE_PRINT_CHANGED)));
-            CHECK(item.fault || !is_path || file_print_holds_file(item.file.path, item.core));
+            CHECK(!item.fault || (item.is_final && strstr(item.fault, FINGERPRINT_CHANGED)));
+            CHECK(item.fault || !is_path || fingerprint_holds_file(item.file.path, item.core));
             if (!item.fault && is_path) { /* while the program reads it */
                 touch_at("photos/changes.png", 1700000005, 0);
-                CHECK(!file_print_holds_file(item.file.path, item.core));
+                CHECK(!fingerprint_holds_file(item.file.path, item.core));
             }
             if (!item.fault && !is_path) {
                 picture_release(&item.picture);

@@ -160,10 +160,47 @@ static void colors_are_exact(void) {
     }
 }
 
+/* In place, before a lease is begun and after its frames are read. */
+static void a_film_that_changes_is_told(void) {
+    struct error err = {0};
+    struct listing *listing = NULL;
+    struct reader *reader = NULL;
+    struct picture picture = {0};
+    const char *name = NULL;
+    char command[3 * 4200];
+    snprintf(command, sizeof command, "cp '%s/two.mp4' '%s/changes.mp4'", fixtures_folder,
+             fixtures_out);
+    CHECK_INT(system(command), 0);
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:{s:s}},s:{s:s}}", "input", "video", "path", "out/changes.mp4",
+                             "output", "path", "out/films");
+    CHECK_OK(video()->list(spec, &listing, &err), &err);
+    AUTO(tree_freep) json_t *work = listing ? video()->work(listing, 0, 1) : NULL;
+    CHECK(*tree_text(work, "state", ""));
+    CHECK_OK(video()->reader_open(spec, work, &reader, &err), &err);
+    CHECK_INT(video()->reader_next(reader, &picture, &name, &err), 1);
+    picture_release(&picture);
+    CHECK_INT(video()->reader_next(reader, &picture, &name, &err), 0);
+    CHECK_OK(video()->reader_open(spec, work, &reader, &err), &err);
+    CHECK_INT(video()->reader_next(reader, &picture, &name, &err), 1);
+    picture_release(&picture);
+    snprintf(command, sizeof command, "touch -d 2001-02-03 '%s/changes.mp4'", fixtures_out);
+    CHECK_INT(system(command), 0);
+    CHECK_INT(video()->reader_next(reader, &picture, &name, &err), -1);
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    CHECK_STR(err.text, "out/changes.mp4: has changed since it was listed");
+    error_clear(&err);
+    CHECK_INT(video()->reader_open(spec, work, &reader, &err), -1);
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    video()->reader_free(reader);
+    video()->listing_free(listing);
+}
+
 int main(void) {
     fixtures_start("video");
     TEST(counts_and_leases);
     TEST(turned_films_stand_upright);
     TEST(colors_are_exact);
+    TEST(a_film_that_changes_is_told);
     return TEST_END();
 }

@@ -322,13 +322,16 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
         int64_t items, failed;
         bool is_final;
         enum ledger_verdict verdict;
-    } rows[] = {
-        {1, 1, true, LEDGER_FAILED}, {1, 1, false, LEDGER_RETRY}, {1, 0, true, LEDGER_DONE}};
+        enum ledger_fault fault; /* SCORER: its input has changed */
+    } rows[] = {{1, 1, true, LEDGER_FAILED, LEDGER_NO_FAULT},
+                {1, 1, false, LEDGER_RETRY, LEDGER_NO_FAULT},
+                {1, 0, true, LEDGER_FAILED, LEDGER_SCORER}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ledger_lease lease;
         CHECK(ledger_grant(ledger, 0, &lease));
         struct ledger_report report = {.worker = a,
                                        .lease = lease.lease,
+                                       .fault = rows[i].fault,
                                        .items = rows[i].items,
                                        .failed = rows[i].failed,
                                        .is_final = rows[i].is_final,

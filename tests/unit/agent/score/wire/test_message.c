@@ -15,7 +15,7 @@ static void test_messages_say_what_they_said(void) {
         "[\"d\",11,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\"],"
         "[\"d\",12,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\",\"said\"],"
         "[\"p\",13,9,1,0,\"n\",[[1,\"broken\"]]],"
-        "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
+        "[\"f\",10,\"machine\",\"frame 17: bad\"],[\"f\",14,\"input\",\"changed\"]]}",
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
         "\"a\\nb\"],"
         "[\"f\",10,\"scorer\",\"frame 17: bad\",0,\"said\"],[\"f\",11,\"back\",\"x\",4]]}",

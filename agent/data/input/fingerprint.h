@@ -1,4 +1,4 @@
-/* file_print.h: the fingerprint of a file of the input, as a listing records it behind a line
+/* fingerprint.h: the fingerprint of a file of the input, as a listing records it behind a line
  * (input.h): "CORE REST", or "~CORE REST" if the file had just changed when it was listed, so that
  * another change could have left it the same.
  *
@@ -11,19 +11,22 @@
 
 #include "agent/store/local_file.h"
 
-enum { FILE_PRINT_CORE_MAX = STORE_TOKEN_MAX, FILE_PRINT_MAX = 2 * STORE_TOKEN_MAX + 40 };
-#define FILE_PRINT_CHANGED "has changed since it was listed; apply the job again to score it"
+enum { FINGERPRINT_CORE_MAX = STORE_TOKEN_MAX, FINGERPRINT_MAX = 2 * STORE_TOKEN_MAX + 40 };
+#define FINGERPRINT_CHANGED "has changed since it was listed; apply the job again to score it"
 
 /* is_young: it has just changed. */
-void file_print_make(const struct store_info *info, bool is_local, bool is_young,
-                     char ret_print[static FILE_PRINT_MAX]);
+void fingerprint_make(const struct store_info *info, bool is_local, bool is_young,
+                      char ret_print[static FINGERPRINT_MAX]);
+/* CORE alone; "": not known. */
+void fingerprint_make_core(const struct store_info *info, bool is_local,
+                           char ret_core[static FINGERPRINT_CORE_MAX]);
 /* Whether equal fingerprints of this form mean equal content. */
-bool file_print_is_known(const char *print, size_t size);
+bool fingerprint_is_known(const char *print, size_t size);
 /* CORE, borrowed from the fingerprint; it needs no escapes in JSON. 0: it has none. */
-size_t file_print_core(const char *print, size_t size, const char **ret_core);
+size_t fingerprint_core(const char *print, size_t size, const char **ret_core);
 
 /* Whether the object is as listed. core: of its line; NULL: not known: true. */
-bool file_print_holds(const struct store_info *info, bool is_local, const char *core);
+bool fingerprint_holds(const struct store_info *info, bool is_local, const char *core);
 /* The same for a file of this machine, which is opened: with NFS, only that asks the server. A file
  * that cannot be opened has changed. */
-bool file_print_holds_file(const char *path, const char *core);
+bool fingerprint_holds_file(const char *path, const char *core);

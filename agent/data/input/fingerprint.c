@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/input/file_print.h"
+#include "agent/data/input/fingerprint.h"
 
 #include "lib/file.h"
 
@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { YOUNG = '~', CORE_MAX = FILE_PRINT_CORE_MAX };
+enum { YOUNG = '~', CORE_MAX = FINGERPRINT_CORE_MAX };
 
-static void make_core(const struct store_info *info, bool is_local,
-                      char ret_core[static CORE_MAX]) {
-    if (is_local) {
+void fingerprint_make_core(const struct store_info *info, bool is_local,
+                           char ret_core[static CORE_MAX]) {
+    if (!*info->token) {
+        *ret_core = 0;
+    } else if (is_local) {
         snprintf(ret_core, CORE_MAX, "%llx-%llx", (unsigned long long)info->size_bytes,
                  (unsigned long long)info->modified_ns);
     } else {
@@ -25,26 +27,26 @@ static void make_core(const struct store_info *info, bool is_local,
     }
 }
 
-void file_print_make(const struct store_info *info, bool is_local, bool is_young,
-                     char ret_print[static FILE_PRINT_MAX]) {
+void fingerprint_make(const struct store_info *info, bool is_local, bool is_young,
+                      char ret_print[static FINGERPRINT_MAX]) {
     char core[CORE_MAX];
     *ret_print = 0;
     if (!*info->token) {
         return;
     }
-    make_core(info, is_local, core);
-    snprintf(ret_print, FILE_PRINT_MAX, "%s%s %s-%llx", is_young ? "~" : "", core, info->token,
+    fingerprint_make_core(info, is_local, core);
+    snprintf(ret_print, FINGERPRINT_MAX, "%s%s %s-%llx", is_young ? "~" : "", core, info->token,
              (unsigned long long)info->changed_ns);
     for (char *at = ret_print; *at; at++) {
         *at = (unsigned char)*at < ' ' ? '_' : *at;
     }
 }
 
-bool file_print_is_known(const char *print, size_t size) {
+bool fingerprint_is_known(const char *print, size_t size) {
     return size > 0 && *print != YOUNG;
 }
 
-size_t file_print_core(const char *print, size_t size, const char **ret_core) {
+size_t fingerprint_core(const char *print, size_t size, const char **ret_core) {
     const char *start = size > 0 && *print == YOUNG ? print + 1 : print;
     const char *end = size > 0 ? memchr(print, ' ', size) : NULL;
     if (!end || end <= start || end - start >= CORE_MAX) {
@@ -70,12 +72,12 @@ static bool is_same_time(int64_t one_ns, int64_t other_ns) {
     return one_ns / grain_ns == other_ns / grain_ns;
 }
 
-bool file_print_holds(const struct store_info *info, bool is_local, const char *core) {
+bool fingerprint_holds(const struct store_info *info, bool is_local, const char *core) {
     char now[CORE_MAX];
     if (!core) {
         return true;
     }
-    make_core(info, is_local, now);
+    fingerprint_make_core(info, is_local, now);
     if (!*info->token || strcmp(now, core) == 0) {
         return *info->token;
     }
@@ -85,7 +87,7 @@ bool file_print_holds(const struct store_info *info, bool is_local, const char *
            is_same_time((int64_t)strtoull(dash + 1, NULL, 16), info->modified_ns);
 }
 
-bool file_print_holds_file(const char *path, const char *core) {
+bool fingerprint_holds_file(const char *path, const char *core) {
     struct stat status;
     if (!core) {
         return true;
@@ -98,5 +100,5 @@ bool file_print_holds_file(const char *path, const char *core) {
                               .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
                                              (int64_t)status.st_mtim.tv_nsec,
                               .token = "-"};
-    return file_print_holds(&info, /* is_local= */ true, core);
+    return fingerprint_holds(&info, /* is_local= */ true, core);
 }
