@@ -2,7 +2,6 @@
 #include "operator/local/probe_exec.h"
 
 #include "lib/child.h"
-#include "lib/file.h"
 #include "operator/local/pod.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 64 };
+enum { WORDS_MAX = 64, NOT_FOUND = 127 /* as of a shell */ };
 
 struct probe_exec {
     char *program, *folder;
@@ -81,35 +80,28 @@ void probe_exec_free(struct probe_exec *exec) {
     }
 }
 
-static _Noreturn void become(const struct probe_exec *exec, pid_t parent, int pipe_fd) {
+static _Noreturn void become(const struct probe_exec *exec, pid_t parent) {
     child_begin();
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0 && dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2 &&
+    if (dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2 &&
         close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 && chdir(exec->folder) == 0 &&
         child_dies_with(parent)) {
         execvpe(exec->program, exec->words, exec->variables);
     }
-    child_fail(pipe_fd);
+    _exit(NOT_FOUND);
 }
 
 int probe_exec_start(struct probe_exec *exec, struct error *err) {
-    int pipe_fds[2];
-    if (pipe2(pipe_fds, O_CLOEXEC) < 0) {
-        return error_from_errno(err, errno, "cannot make a pipe");
-    }
-    AUTO(fd_closep) int reader = pipe_fds[0];
-    AUTO(fd_closep) int writer = pipe_fds[1];
     pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        become(exec, parent);
+    }
     if (pid < 0) {
         return error_from_errno(err, errno, "cannot start a process");
     }
-    if (pid == 0) {
-        become(exec, parent, writer);
-    }
     setpgid(pid, pid); /* both processes call it, so that it is done whichever runs first */
-    fd_closep(&writer);
     exec->pid = pid;
-    return 0; /* a program that cannot be started ends with 127 */
+    return 0;
 }
 
 bool probe_exec_runs(const struct probe_exec *exec) {

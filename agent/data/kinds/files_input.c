@@ -390,7 +390,7 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
 
 const struct input_kind files_input = {
     .name = "files",
-    .item = files_item,
+    .item = files_reader_item,
     .can_keep = files_can_keep,
     .list = files_list,
     .reader_open = files_reader_open,

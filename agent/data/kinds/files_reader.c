@@ -30,7 +30,7 @@ struct input_reader {
     struct jpeg_hardware *hardware; /* NULL: the processor decodes */
 };
 
-enum item_type files_item(const json_t *spec) {
+enum item_type files_reader_item(const json_t *spec) {
     return tree_get(spec, "scorer.command") ? ITEM_PATH : ITEM_PICTURE;
 }
 
@@ -82,7 +82,7 @@ int files_reader_open(const json_t *spec, const json_t *lines, struct input_read
     }
     if (!it) {
         it = x_calloc(1, sizeof *it);
-        it->type = files_item(spec);
+        it->type = files_reader_item(spec);
         if (store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &it->store,
                        err) < 0) {
             files_reader_free(it);

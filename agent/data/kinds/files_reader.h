@@ -6,7 +6,7 @@
 
 #include "agent/data/input/input.h"
 
-enum item_type files_item(const json_t *spec);
+enum item_type files_reader_item(const json_t *spec);
 NODISCARD int files_reader_open(const json_t *spec, const json_t *lines,
                                 struct input_reader **reader, struct error *err);
 NODISCARD int files_reader_next(struct input_reader *reader, struct item *item, struct error *err);

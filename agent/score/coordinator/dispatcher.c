@@ -412,8 +412,7 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
 }
 
-/* A message may answer an earlier coordinator. Lease numbers are unique in the run, so none of its
- * leases is known here, and it changes nothing. */
+/* What answers an earlier coordinator has no lease that is known here, and changes nothing. */
 static void on_batch(struct dispatcher *dispatcher, struct connection *connection,
                      const struct message *message) {
     for (size_t i = 0; i < message->count; i++) {
