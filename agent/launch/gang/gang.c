@@ -15,6 +15,8 @@ struct gang *gang_new(const struct gang_options *options) {
         options->deletion_notice_ms > 0 ? options->deletion_notice_ms : gang->options.notice_ms;
     gang->counted_restarts = options->counted_restarts;
     gang->uncounted_restarts = options->uncounted_restarts;
+    gang->forgiven = options->forgiven;
+    gang->kept_step = options->attempt > 1 ? -1 : 0;
     gang->has_progressed = options->counted_restarts + options->uncounted_restarts > 0;
     gang->quorum_since_ms = gang->notice_until_ms = gang->first_call_ms = -1;
     gang->failure = gang->last_failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
@@ -211,6 +213,7 @@ void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
                                .round = gang->round,
                                .counted_restarts = gang->counted_restarts,
                                .uncounted_restarts = gang->uncounted_restarts,
+                               .forgiven = gang->forgiven,
                                .last_failure = gang->last_failure,
                                .lost = gang->lost};
     facts.proof_by = gang_known_by(gang, &facts.proof_count);

@@ -90,7 +90,8 @@ struct gang_options {
     /* Without processes: success needs a launch of all slots of the round (slots per member). */
     bool needs_all_slots;
     bool checks_result; /* success needs CHECKED with 0 */
-    int max_restarts;   /* counted ones; with more the job fails */
+    int max_restarts;   /* counted ones since the last progress that was kept (gang_keep); with
+                           more the job fails, and with more than GANG_LIFE_RESTARTS of them */
     int64_t backoff_ms; /* before a counted restart; doubles with each round without
                            progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
                            then 1 s, doubling with each further round without progress */
@@ -103,6 +104,7 @@ struct gang_options {
                                    leave: then the job is being deleted. 0: notice_ms */
     int64_t attempt;            /* of this hub's pod */
     int counted_restarts, uncounted_restarts; /* under earlier hubs */
+    int forgiven; /* of the counted ones, those before the last progress that was kept */
 };
 
 struct gang_facts {
@@ -112,9 +114,10 @@ struct gang_facts {
     int prepared;                             /* of these, spec.prepare has succeeded there */
     int members;                              /* of the round */
     int counted_restarts, uncounted_restarts; /* earlier hubs' included */
-    struct gang_failure last_failure;         /* of the last round that ended */
-    enum gang_proof_by proof_by;              /* FINISHED with 0: by what it is known, and ... */
-    int64_t proof_count;                      /* ... how many ranks, proxies, processes ended */
+    int forgiven;
+    struct gang_failure last_failure; /* of the last round that ended */
+    enum gang_proof_by proof_by;      /* FINISHED with 0: by what it is known, and ... */
+    int64_t proof_count;              /* ... how many ranks, proxies, processes ended */
     /* The pods to replace: the lost members, or member 0 alone if most are lost, because then it
      * is the one that is cut off. Borrowed until the next gang_facts or gang_handle. */
     const int *lost;
@@ -126,6 +129,10 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options); /* copies the options */
 void gang_free(struct gang *gang);                         /* NULL is fine */
 
+/* A checkpoint of this step is stored. If it is newer than all before, restarts are counted anew:
+ * a job may fail again and again as long as it comes closer to its end. The first one that the
+ * successor of a hub hears of may be an earlier one. */
+void gang_keep(struct gang *gang, int64_t step);
 /* Handles an event; one that means nothing in the current state changes nothing. False: ignored,
  * since its pod was replaced or the job has ended; the hub answers such a HELLO with DONE. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);

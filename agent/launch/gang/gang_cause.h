@@ -6,6 +6,10 @@
 enum { GANG_DETAIL_MAX = 512 /* bytes of gang_failure.detail, NUL included */ };
 
 /* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
+/* How many counted restarts a job may have in its whole life, however much it keeps between them: a
+ * program that fails after each little step must end, too. */
+#define GANG_LIFE_RESTARTS(max_restarts) (10 * (int64_t)(max_restarts) + 10)
+
 enum gang_cause {
     GANG_CAUSE_NONE,
     GANG_CAUSE_DISRUPTION, /* a pod is being terminated, or was replaced by another one */

@@ -81,6 +81,10 @@ static json_t *restarts(const struct gang_facts *facts) {
     json_t *tree = json_pack("{s:i, s:i}", "counted", facts->counted_restarts, "disrupted",
                              facts->uncounted_restarts);
     char message[GANG_PROGRESS_TEXT_MAX];
+    if (facts->forgiven > 0) { /* from then on for ever */
+        json_object_set_new(tree, "sinceProgress",
+                            json_integer(facts->counted_restarts - facts->forgiven));
+    }
     if (facts->last_failure.cause == GANG_CAUSE_NONE) {
         return tree;
     }

@@ -118,6 +118,23 @@ static void judge(struct gang *gang) {
     }
 }
 
+void gang_keep(struct gang *gang, int64_t step) {
+    gang->has_kept |= gang->kept_step >= 0 && step > gang->kept_step;
+    gang->kept_step = MAX(gang->kept_step, step);
+}
+
+/* False: one too many. */
+static bool count_restart(struct gang *gang) {
+    gang->forgiven = gang->has_kept ? gang->counted_restarts : gang->forgiven;
+    gang->has_kept = false;
+    if (gang->counted_restarts - gang->forgiven >= gang->options.max_restarts ||
+        gang->counted_restarts >= GANG_LIFE_RESTARTS(gang->options.max_restarts)) {
+        return false;
+    }
+    gang->counted_restarts++;
+    return true;
+}
+
 /* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
     judge(gang);
@@ -129,12 +146,10 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     for (int i = 0; i < gang->options.workers; i++) {
         gang->members[i].is_in_round = false;
     }
-    if (cause == GANG_CAUSE_FATAL ||
-        (is_counted && gang->counted_restarts >= gang->options.max_restarts)) {
+    if (cause == GANG_CAUSE_FATAL || (is_counted && !count_restart(gang))) {
         finish(gang, 1, now_ms);
         return;
     }
-    gang->counted_restarts += is_counted;
     gang->uncounted_restarts += !is_counted;
     int64_t pause_ms =
         is_counted ? doubled(gang->options.backoff_ms, gang->rounds_without_progress - 1)
@@ -314,10 +329,8 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
         return;
     }
     gang->uncounted_restarts--;
-    if (gang->counted_restarts >= gang->options.max_restarts) {
+    if (!count_restart(gang)) {
         finish(gang, 1, now_ms);
-    } else {
-        gang->counted_restarts++;
     }
 }
 

@@ -55,6 +55,9 @@ struct gang {
     struct gang_failure last_failure; /* of the round before */
     int unresponsive;            /* the member whose silence is the current or last failure; -1 */
     int rounds_without_progress; /* in a row; the first round counts as one */
+    int64_t kept_step;           /* of the newest checkpoint; -1: not known */
+    bool has_kept;               /* since the last counted restart */
+    int forgiven;
     int counted_restarts, uncounted_restarts;
     bool has_progressed; /* a rank in any round, or perhaps one under an earlier hub */
     struct queued_action *first, **end; /* actions for the hub */

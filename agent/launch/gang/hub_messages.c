@@ -106,6 +106,9 @@ static bool is_passed_on(struct hub *hub, struct hub_member *member,
     }
     if (message->type == GANG_MESSAGE_METRICS) {
         latest_metrics_read(&hub->latest, message->line);
+        if (hub->options.is_trainer) { /* a user's program may say anything */
+            gang_keep(hub->gang, latest_metrics_checkpoint(&hub->latest));
+        }
         return true;
     }
     if (message->type == GANG_MESSAGE_REPORTS) {

@@ -36,6 +36,15 @@ bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metr
     return false;
 }
 
+int64_t latest_metrics_checkpoint(const struct latest_metrics *latest) {
+    for (size_t i = 0; i < LATEST_METRICS_COUNT; i++) {
+        if (strcmp(kinds[i].name, "checkpoint") == 0 && latest->has[i]) {
+            return (int64_t)latest->values[i];
+        }
+    }
+    return 0;
+}
+
 static json_t *part_of(json_t *progress, const char *name) {
     if (!json_object_get(progress, name)) {
         json_object_set_new(progress, name, json_object());

@@ -16,6 +16,8 @@ struct latest_metrics { /* {0}: none */
 
 /* False: it is not one of these, and was ignored. */
 bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric);
+/* The step of the newest checkpoint that rank 0 has stored; 0: none yet. */
+int64_t latest_metrics_checkpoint(const struct latest_metrics *latest);
 /* Adds them to the answer to GET /progress (operator/kinds/disttrain/status.h). */
 void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress);
 /* As lines of metric.h, for a message from a member to the hub; the caller frees. */

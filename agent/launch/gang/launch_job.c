@@ -377,9 +377,11 @@ static int read_pod(struct launch_job *job, struct error *err) {
     job->events = events && *events ? events : NULL;
     job->is_after_memory = before && strcmp(before, "OutOfMemory") == 0;
     snprintf(job->address, sizeof job->address, "%s", address);
-    int64_t counted = 0, disrupted = 0;
+    int64_t counted = 0, disrupted = 0, forgiven = 0;
     if ((getenv("WINDLASS_RESTARTS") &&
          read_number("WINDLASS_RESTARTS", 0, INT_MAX / 2, &counted, err) < 0) ||
+        (getenv("WINDLASS_FORGIVEN") &&
+         read_number("WINDLASS_FORGIVEN", 0, INT_MAX / 2, &forgiven, err) < 0) ||
         (getenv("WINDLASS_DISRUPTED") &&
          read_number("WINDLASS_DISRUPTED", 0, INT_MAX / 2, &disrupted, err) < 0)) {
         return -1;
@@ -390,6 +392,7 @@ static int read_pod(struct launch_job *job, struct error *err) {
     }
     job->grace_s = (int)grace_s;
     job->gang.counted_restarts = (int)counted;
+    job->gang.forgiven = (int)MIN(forgiven, counted);
     job->gang.uncounted_restarts = (int)disrupted;
     if (!job->token) {
         return error_set(err, ERROR_INVALID, "the environment variable WINDLASS_TOKEN is missing");

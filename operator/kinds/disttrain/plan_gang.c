@@ -69,6 +69,9 @@ static void fail_of_memory(struct disttrain_plan *gang, const struct pod_phase *
         phase->name);
 }
 
+/* As GANG_LIFE_RESTARTS of the agent: how many counted restarts a job may have in its life. */
+#define LIFE_RESTARTS(max_restarts) (10 * (int64_t)(max_restarts) + 10)
+
 /* The hub counts restarts, but it cannot count those of a pod that dies with its agent. */
 static void fail_of_deaths(struct disttrain_plan *gang, const struct pod_phase *phase) {
     AUTO(text_freep) char *words = job_plan_termination_message(phase);
@@ -87,12 +90,15 @@ static struct restarts restarts_of(const struct disttrain_plan *gang) {
         .disrupted = tree_integer(progress, "restarts.disrupted",
                                   tree_integer(object, "status.restarts.disrupted", 0)),
         .objective = tree_get(progress, "objective") ?: tree_get(object, "status.objective")};
+    told.since = tree_integer(progress, "restarts.sinceProgress",
+                              tree_integer(object, "status.restarts.sinceProgress", told.counted));
     if (gang->hub && !pod_phase_is_alive(gang->hub)) {
         /* The hub's own end is one more, unless nothing ran any more: it has counted that itself.
          */
         const char *state = tree_text(progress, "state", "");
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
         told.counted += disttrain_has_failed(gang->hub);
+        told.since += disttrain_has_failed(gang->hub);
         told.disrupted += !disttrain_has_failed(gang->hub) && ran;
     } else if (!gang->hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {
         told.disrupted++; /* the pod was deleted, and its record with it */
@@ -161,10 +167,14 @@ void disttrain_verdict(struct disttrain_plan *gang) {
         return;
     }
     struct gang_place *places = disttrain_places(gang);
+    const struct restarts restarts = restarts_of(gang);
+    /* Deaths before the last progress are forgiven as the hub's restarts are. */
+    int64_t most = gang->spec.max_restarts + MAX(restarts.counted - restarts.since, (int64_t)0);
+    bool is_over = restarts.since > gang->spec.max_restarts ||
+                   restarts.counted > LIFE_RESTARTS(gang->spec.max_restarts);
     for (int i = 0; i < gang->spec.workers && !gang->job.conditions.reason; i++) {
         const struct pod_phase *newest = &places[i].newest;
-        bool too_often = places[i].deaths > gang->spec.max_restarts ||
-                         (i == 0 && restarts_of(gang).counted > gang->spec.max_restarts);
+        bool too_often = places[i].deaths > most || (i == 0 && is_over);
         if (disttrain_has_failed(newest) && too_often) {
             fail_of_deaths(gang, newest);
         }

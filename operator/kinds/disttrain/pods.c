@@ -37,6 +37,9 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     }
     pod_add_restart(environment, &spec->job);
     add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
+    if (restarts->since < restarts->counted) {
+        add_number(environment, "WINDLASS_FORGIVEN", restarts->counted - restarts->since);
+    }
     add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
     if (restarts->objective && json_object_get(spec->job.json, "metrics")) {
         AUTO(text_freep) char *objective = json_dumps(restarts->objective, JSON_COMPACT);

@@ -15,6 +15,7 @@
 struct restarts {
     /* Restarts of the gang, by earlier hubs: a new hub continues these counts. */
     int64_t counted, disrupted;
+    int64_t since;           /* of the counted ones, those since the last progress that was kept */
     const json_t *objective; /* the reported values of spec.metrics, for the next hub; NULL: none */
     bool is_memory; /* its predecessor, agent included, was killed because it ran out of memory:
                        only this pod can report it to the hub */

@@ -96,7 +96,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
                                                                           NULL};
-    static const char *const restarts[] = {"counted", "disrupted", NULL};
+    static const char *const restarts[] = {"counted", "sinceProgress", "disrupted", NULL};
     static const char *const trained[] = {"tensors", "ofTensors", "parameters", "ofParameters",
                                           NULL};
     progress_fields_number(status, progress, "step");
