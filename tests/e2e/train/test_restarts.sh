@@ -8,7 +8,7 @@ build=$(realpath "${BUILD:-build}")
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-manifest() { # NAME EPOCHS EVERY
+manifest() { # NAME EPOCHS EVERY MAX
     mkdir -p "$work/$1/out"
     cat >"$work/$1/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
@@ -16,7 +16,7 @@ kind: DistTrain
 metadata: {name: $1}
 spec:
   workers: 1
-  restart: {maxRestarts: 1, backoffSeconds: 0}
+  restart: {maxRestarts: $4, backoffSeconds: 0}
   trainer:
     model: {new: CNN, classes: 6, shape: [2, 12, 12]}
     data:
@@ -46,17 +46,18 @@ until_true() { # SECONDS COMMAND...
 }
 keeps() {
     local before='' kills=0 pid
-    manifest keeps 250 1
-    while [ $kills -lt 3 ] && until_true 60 is_newer keeps "$before"; do
+    manifest keeps 400 1 2
+    while [ $kills -lt 4 ] && until_true 60 is_newer keeps "$before"; do
         before=$(newest keeps)
+        sleep 2 # rank 0 reports it within a second or so
         pid=$(ranks keeps) && kill -9 $pid && kills=$((kills + 1))
     done
     wait $run
-    check "three deaths with a checkpoint between them, of one that is allowed: it ends well (code $?)" grep -q '^keeps succeeded in .*, started again 3 times' "$work/keeps/said"
+    check "four deaths with checkpoints between them, of two that are allowed: it ends well (code $?)" grep -q '^keeps succeeded in .*, started again 4 times' "$work/keeps/said"
 }
 loses() {
     local kills=0
-    manifest loses 100000 3600
+    manifest loses 100000 3600 1
     while [ $kills -lt 3 ] && until_true 60 trains loses; do
         kill -9 $(ranks loses) && kills=$((kills + 1))
         until_true 20 sh -c "! kill -0 $(ranks loses | head -1) 2>/dev/null" && sleep 0.5
