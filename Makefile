@@ -193,6 +193,7 @@ $(BUILD)/tests/fakejpeg/%: tests/fakejpeg/fakejpeg.c
 $(BUILD)/tests/unit/agent/data/image/test_jpeg_hardware: | $(FAKEJPEG)
 $(BUILD)/tests/unit/agent/launch/gang/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
+$(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan_life disttrain/test_plan_life sweep/test_plan_life sweep/test_plan_register): $(OBJ)/tests/status_life.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that fails on command (tests/e2e/storage/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c

@@ -34,9 +34,9 @@ enum cluster_verb {
      * removed. The status is not modified. With metadata.uid, only the object with that uid is
      * changed: CONFLICT when it is a different one. */
     CLUSTER_APPLY,
-    /* Replaces the status (object.status) of an object that exists. CONFLICT when the stored one
-     * has another metadata.resourceVersion (Kubernetes wants one) or, with metadata.uid, another
-     * uid; NOT_FOUND when it is gone. */
+    /* Replaces the status (object.status) of an object that exists, and nothing else. CONFLICT
+     * when the stored one has another metadata.resourceVersion or metadata.uid, where given;
+     * NOT_FOUND when it is gone. */
     CLUSTER_STATUS,
     /* Deletes an object and, in the background, the objects that it owns (ownerReferences). With
      * metadata.uid, only the object with that uid is deleted. An object that is already gone is not
@@ -86,6 +86,10 @@ struct cluster_ops {
      * early. Neither listener nor done may call wait; done may call write. */
     int (*wait)(struct cluster *cluster, int timeout_ms, cluster_listener *listener, void *context,
                 struct error *err);
+
+    /* How long figures of a status (counters, messages) wait for the next write, in ms: a cluster
+     * stores every write and sends it to all who watch. */
+    int64_t figures_ms;
 
     /* A descriptor for poll; it is readable when wait has something to do. */
     int (*wait_fd)(struct cluster *cluster);

@@ -3,6 +3,8 @@
 
 #include "lib/time/clock.h"
 
+#include <string.h>
+
 const json_t *object_condition(const json_t *status, const char *type) {
     return tree_find(json_object_get(status, "conditions"), "type", type);
 }
@@ -20,7 +22,14 @@ const json_t *object_succeeded(const json_t *status) {
     return object_condition(status, "Succeeded");
 }
 
+/* A person wants to know why a job that has run does not run; the column State of `kubectl get`,
+ * which tools compare, stays. */
 const char *object_state(const json_t *status) {
+    const json_t *waiting = object_condition(status, "Waiting");
+    const char *reason = tree_text(waiting, "reason", "Pending");
+    if (strcmp(tree_text(waiting, "status", ""), "True") == 0 && strcmp(reason, "Pending") != 0) {
+        return reason;
+    }
     return tree_text(object_succeeded(status), "reason", "Pending");
 }
 

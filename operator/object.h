@@ -14,7 +14,8 @@ const json_t *object_agent(const json_t *list);
 
 /* The condition Succeeded of a job's status; NULL when it has none. */
 const json_t *object_succeeded(const json_t *status);
-/* Its reason, which is the job's state: "Running"; "Pending" when there is none. */
+/* The job's state for people: why it waits (the reason of Waiting), else the reason of Succeeded
+ * ("Running"); "Pending" when there is none. */
 const char *object_state(const json_t *status);
 
 /* How long ago the object was created; 0 when its creationTimestamp is missing. */

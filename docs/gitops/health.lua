@@ -13,7 +13,12 @@ end
 local function because(type, status)
   return {status = status, message = seen[type].message or ""}
 end
+-- Ended because its spec says so: that is what git asks for.
+if says("Failed", "True") and seen.Failed.reason == "Stopped" then return because("Failed", "Healthy") end
+if says("Failed", "True") then return because("Failed", "Degraded") end
+if says("Complete", "True") then return because("Complete", "Healthy") end
 if says("Stalled", "True") then return because("Stalled", "Degraded") end
+-- Ended under a controller that wrote no Complete and Failed.
 if says("Succeeded", "False") then return because("Succeeded", "Degraded") end
 if says("Succeeded", "True") then return because("Succeeded", "Healthy") end
 if says("Suspended", "True") then return because("Suspended", "Suspended") end

@@ -3,6 +3,7 @@
 
 #include "lib/fair_queue.h"
 #include "lib/time/clock.h"
+#include "operator/control/event_recorder.h"
 #include "operator/control/kind_watch.h"
 #include "operator/control/poller.h"
 #include "operator/control/questions.h"
@@ -32,6 +33,7 @@ enum {
         5, /* approximate cost of a job for the API server: the delay per waiting job */
     OVERLOAD_MIN_MS = 1000,
     OVERLOAD_MAX_MS = 60000,
+    FIGURES_PER_SECOND = 33, /* writes of figures alone: each of 1,000 jobs every 30 s */
 };
 
 struct controller {
@@ -50,6 +52,7 @@ struct controller {
                                 of an object of that name that was deleted meanwhile */
     struct questions *questions;
     struct poller *poller;
+    struct event_recorder *recorder;
     int epoll_fd; /* the descriptors of the cluster and the poller */
     uint64_t random;
     bool was_busy; /* memory of many passes was not released yet */
@@ -119,6 +122,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->cluster = cluster;
     controller->cache = cache_new();
     controller->queue = queue_new();
+    controller->recorder = event_recorder_new(cluster);
     controller->watched = json_object();
     controller->written = json_object();
     controller->questions = questions_new(cluster, on_answer, controller);
@@ -156,6 +160,7 @@ void controller_free(struct controller *controller) {
         }
     }
     poller_free(controller->poller);
+    event_recorder_free(controller->recorder);
     fd_closep(&controller->epoll_fd);
     cache_free(controller->cache);
     queue_free(controller->queue);
@@ -271,8 +276,8 @@ static void send_events(struct controller *controller, const json_t *events, con
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *one = json_array_get(events, i);
         if (!json_object_get(failed, tree_text(one, "of", ""))) {
-            controller->cluster->ops->write(controller->cluster, CLUSTER_CREATE,
-                                            json_object_get(one, "event"), NULL, NULL);
+            event_recorder_send(controller->recorder, json_object_get(one, "event"),
+                                clock_monotonic_ms());
         }
     }
 }
@@ -413,6 +418,12 @@ static int64_t overload_ms(const struct controller *controller, const char *name
                : MIN(MAX(all_ms, OVERLOAD_MIN_MS), OVERLOAD_MAX_MS);
 }
 
+/* The figures of all jobs together are written FIGURES_PER_SECOND times a second at most. */
+static int64_t figures_ms(const struct controller *controller) {
+    int64_t all_ms = (int64_t)poller_count(controller->poller) * 1000 / FIGURES_PER_SECOND;
+    return MAX(controller->cluster->ops->figures_ms, all_ms);
+}
+
 static void reconcile_one(struct controller *controller, const char *key) {
     struct write_batch *under_way = find_batch(controller, key);
     if (under_way) { /* the cache is older than the writes under way */
@@ -436,6 +447,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
         .overload_ms = overload_ms(controller, of.namespace),
+        .figures_ms = figures_ms(controller),
         .writes = writes,
         .events = events,
         .poller = controller->poller,
@@ -504,7 +516,7 @@ int controller_fd(const struct controller *controller) {
 int controller_idle_ms(struct controller *controller) {
     int64_t next_ms = may_reconcile(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
     int64_t ask_ms = poller_next_ms(controller->poller);
-    next_ms = MIN(next_ms, ask_ms);
+    next_ms = MIN(MIN(next_ms, ask_ms), event_recorder_next_ms(controller->recorder));
     if (may_reconcile(controller) && fair_queue_is_ready(controller->fair)) {
         return 0;
     }
@@ -556,6 +568,7 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         }
         reconcile_one(controller, key);
     }
+    event_recorder_step(controller->recorder, clock_monotonic_ms());
     count_due(controller);
     return 0;
 }

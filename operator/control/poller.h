@@ -34,7 +34,7 @@ const char *poller_get(struct poller *poller, const char *key, const char *url,
                        const char *certificate_pem, bool has_priority);
 /* Stops polling. */
 void poller_stop(struct poller *poller, const char *key);
-size_t poller_count(const struct poller *poller); /* keys that are polled; for tests */
+size_t poller_count(const struct poller *poller); /* keys that are polled */
 /* How often a key with or without priority is polled, given the current number of keys: at least
  * POLLER_EVERY_MS. */
 int64_t poller_interval_ms(const struct poller *poller, bool has_priority);

@@ -13,6 +13,8 @@ struct reconcile {
     /* Not 0: the namespace has many writes under way. Status updates that only report counters or
      * messages should wait this long, so that creations and deletions go first. */
     int64_t overload_ms;
+    /* The least time between two writes of a status for its figures alone. */
+    int64_t figures_ms;
     /* Results: */
     bool starts_slowly; /* create objects one by one at first, because a creation was refused */
     int64_t again_ms;   /* run another pass after this time even without an event; 0: no */

@@ -269,6 +269,7 @@ static void kube_free(struct cluster *cluster) {
 }
 
 static const struct cluster_ops kube_ops = {.watch = kube_watch,
+                                            .figures_ms = KUBE_FIGURES_MS,
                                             .write = kube_write,
                                             .list = kube_list,
                                             .wait = kube_wait,

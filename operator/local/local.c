@@ -167,8 +167,13 @@ static json_t *admissible(const json_t *object, const json_t *old, struct error 
     return wanted;
 }
 
+/* Events (of events.k8s.io) are for people who watch a cluster; here they are dropped. */
 static int apply(struct local *local, const json_t *object, json_t **ret_stored,
                  struct error *err) {
+    if (strcmp(tree_text(object, "kind", ""), "Event") == 0) {
+        *ret_stored = (json_t *)object;
+        return 0;
+    }
     const json_t *old = local_objects_find_like(local->objects, object);
     AUTO(tree_freep) json_t *wanted = admissible(object, old, err);
     json_t *stored = NULL;
@@ -189,13 +194,8 @@ static int apply(struct local *local, const json_t *object, json_t **ret_stored,
     return 0;
 }
 
-/* Events (of events.k8s.io) are for people who watch a cluster; here they are dropped. */
 static int create(struct local *local, const json_t *object, json_t **ret_stored,
                   struct error *err) {
-    if (strcmp(tree_text(object, "kind", ""), "Event") == 0) {
-        *ret_stored = (json_t *)object;
-        return 0;
-    }
     if (local_objects_find_like(local->objects, object)) {
         return error_set(err, ERROR_CONFLICT, "%s %s: exists already",
                          tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
@@ -498,6 +498,7 @@ static void local_free(struct cluster *cluster) {
 
 static const struct cluster_ops local_ops = {
     .watch = local_watch,
+    .figures_ms = 1000,
     .write = local_write,
     .list = local_list,
     .wait = local_wait,

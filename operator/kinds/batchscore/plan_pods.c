@@ -98,7 +98,7 @@ static void coordinator_runs(struct batchscore_plan *plan) {
         {"Succeeded", "Joining", "the coordinator finishes"},
         {"Failed", "Joining", "the coordinator finishes"},
     };
-    const json_t *before = conditions_find(plan->job.observed->object, "Succeeded");
+    const json_t *before = conditions_before(plan->job.observed->object);
     const char *state = tree_text(plan->job.progress, "state", "");
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
                    "the coordinator starts");

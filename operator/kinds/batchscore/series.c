@@ -249,7 +249,7 @@ static void tell_waiting(struct series *series, const struct pod_phase *watcher)
         .phase = watcher,
         .mount_problem =
             for_mounts ? tree_text(plan->job.observed->mounts, watcher->name, NULL) : NULL,
-        .before = conditions_find(plan->job.observed->object, "Succeeded"),
+        .before = conditions_before(plan->job.observed->object),
     };
     tell_armed(series);
     if (*watcher->reason || for_mounts || watcher->is_unscheduled) {

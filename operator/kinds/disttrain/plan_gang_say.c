@@ -32,7 +32,7 @@ static void tell_hub(struct disttrain_plan *gang) {
                                             {"Stopping", "all that runs is ended"},
                                             {"Restarting", "all start again"}};
     struct conditions *conditions = &gang->job.conditions;
-    const json_t *before = conditions_find(gang->job.observed->object, "Succeeded");
+    const json_t *before = conditions_before(gang->job.observed->object);
     const char *state = tree_text(gang->job.progress, "state", "");
     conditions_set(conditions, CONDITIONS_UNDER_WAY, "Pending", "the workers start");
     if (is_deaf(gang)) {
@@ -154,7 +154,7 @@ static void tell_waiting(struct disttrain_plan *gang, const struct gang_place *p
 /* A gang that returns from spec.suspend, or tries again, is starting; nothing failed. */
 bool disttrain_was_waiting(const struct disttrain_plan *gang) {
     static const char *const reasons[] = {"Suspended", "Pending", "GangIncomplete"};
-    const json_t *before = conditions_find(gang->job.observed->object, "Succeeded");
+    const json_t *before = conditions_before(gang->job.observed->object);
     const char *reason = tree_text(before, "reason", "");
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         if (strcmp(reason, reasons[i]) == 0) {

@@ -64,7 +64,7 @@ static int64_t pause_ms(const struct disttrain_plan *gang) {
 
 static void decide(struct disttrain_plan *gang, const struct gang_place *places) {
     struct job_plan *job = &gang->job;
-    const json_t *before = conditions_find(job->observed->object, "Succeeded");
+    const json_t *before = conditions_before(job->observed->object);
     char again[21];
     disttrain_say(gang, places);
     AUTO(text_freep) char *missing = x_strdup(job->conditions.message);
@@ -84,7 +84,7 @@ static void decide(struct disttrain_plan *gang, const struct gang_place *places)
 
 static void rest(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
-    const json_t *before = conditions_find(job->observed->object, "Succeeded");
+    const json_t *before = conditions_before(job->observed->object);
     bool is_told = strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0;
     disttrain_clean_up(gang, false, false);
     conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangIncomplete", "%.600s",

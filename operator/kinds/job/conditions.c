@@ -44,6 +44,13 @@ const json_t *conditions_find(const json_t *object, const char *type) {
     return object_condition(json_object_get(object, "status"), type);
 }
 
+const json_t *conditions_before(const json_t *object) {
+    const json_t *waiting = conditions_find(object, "Waiting");
+    return strcmp(tree_text(waiting, "status", ""), "True") == 0
+               ? waiting
+               : conditions_find(object, "Succeeded");
+}
+
 bool conditions_is_finished(const json_t *object) {
     const json_t *condition = conditions_find(object, "Succeeded");
     const char *status = tree_text(condition, "status", "Unknown");
@@ -56,6 +63,58 @@ bool conditions_is_finished(const json_t *object) {
                          tree_integer(object, "metadata.generation", 0);
     return strcmp(status, "False") == 0 && !corrected;
 }
+
+/* ---- the course of a job ---- */
+
+/* How far a job is that shows this reason as its state. Reasons that are not here are for a job
+ * that has not started yet, or that something keeps from running. */
+static const struct step {
+    const char *reason, *kind; /* kind: NULL: any */
+    int rank;
+} steps[] = {
+    {"Listing", NULL, 1},     {"Gathering", NULL, 1},
+    {"Preparing", NULL, 1},   {"Armed", NULL, 1},
+    {"Scheduled", NULL, 1},   {"Running", NULL, 2},
+    {"Joining", NULL, 3},     {"Registering", NULL, 3},
+    {"Stopping", "Sweep", 3}, /* a gang stops before each of its rounds */
+};
+
+static int rank_of(const json_t *object, const char *reason) {
+    const char *kind = tree_text(object, "kind", "");
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        if (strcmp(steps[i].reason, reason) == 0 &&
+            (!steps[i].kind || strcmp(steps[i].kind, kind) == 0)) {
+            return steps[i].rank;
+        }
+    }
+    return 0;
+}
+
+const char *conditions_shown(const json_t *object, const struct conditions *conditions) {
+    const json_t *old = conditions_find(object, "Succeeded");
+    const char *before = tree_text(old, "reason", "");
+    bool is_bound = conditions->state == CONDITIONS_UNDER_WAY && !conditions->suspended &&
+                    !conditions->runs && strcmp(tree_text(old, "status", ""), "Unknown") == 0;
+    return is_bound && rank_of(object, before) > rank_of(object, conditions->reason)
+               ? before
+               : conditions->reason;
+}
+
+bool conditions_waits(const json_t *object, const struct conditions *conditions) {
+    static const char *const calm[] = {"Pending", "Unreachable"};
+    if (conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended ||
+        rank_of(object, conditions->reason) > 0) {
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(calm); i++) {
+        if (strcmp(conditions->reason, calm[i]) == 0) {
+            return strcmp(conditions_shown(object, conditions), conditions->reason) != 0;
+        }
+    }
+    return true;
+}
+
+/* ---- conditions ---- */
 
 static void set_time(json_t *status, const char *name, int64_t now_ms) {
     char text[21];
@@ -100,6 +159,12 @@ static void set_condition(json_t *status, const struct condition *condition, int
     }
 }
 
+/* A job of which something runs is not stalled, whatever stops the rest. */
+static bool is_stalled(const struct conditions *conditions) {
+    return conditions->state == CONDITIONS_UNDER_WAY && conditions->stalled &&
+           !conditions->progresses;
+}
+
 static struct condition reconciling(const struct conditions *conditions) {
     struct condition condition = {"Reconciling", "False", "Started", "the pods are requested"};
     if (conditions->state != CONDITIONS_UNDER_WAY) {
@@ -108,7 +173,7 @@ static struct condition reconciling(const struct conditions *conditions) {
     } else if (conditions->suspended) {
         condition.reason = "Suspended";
         condition.message = "the job is suspended";
-    } else if (conditions->stalled) {
+    } else if (is_stalled(conditions)) {
         condition.reason = conditions->stalled;
         condition.message = "nothing more is made";
     } else if (!conditions->pods_requested) {
@@ -125,7 +190,7 @@ static struct condition stalled(const struct conditions *conditions) {
         condition.status = "True";
         condition.reason = conditions->reason;
         condition.message = conditions->message;
-    } else if (conditions->stalled && conditions->state == CONDITIONS_UNDER_WAY) {
+    } else if (is_stalled(conditions)) {
         condition.status = "True";
         condition.reason = conditions->stalled;
         condition.message = conditions->stalled_message;
@@ -133,22 +198,58 @@ static struct condition stalled(const struct conditions *conditions) {
     return condition;
 }
 
-/* Stalled, Suspended and SpecChanged are added when they are True for the first time. Their absence
+/* At the end exactly one of the two is True, and stays so. */
+static struct condition ended(const struct conditions *conditions, enum conditions_state state) {
+    struct condition condition = {state == CONDITIONS_SUCCEEDED ? "Complete" : "Failed", "False",
+                                  "NotEnded", "the job has not ended"};
+    if (conditions->state == state) {
+        condition.status = "True";
+        condition.reason = conditions->reason;
+        condition.message = conditions->message;
+    } else if (conditions->state != CONDITIONS_UNDER_WAY) {
+        condition.reason = conditions->reason;
+        condition.message = "the job has ended otherwise";
+    }
+    return condition;
+}
+
+/* Without a reason when it is not True: then it is absent, and its column is empty. */
+static struct condition waiting(const json_t *object, const struct conditions *conditions) {
+    struct condition condition = {.type = "Waiting", .status = "False"};
+    if (conditions_waits(object, conditions)) {
+        condition.status = "True";
+        condition.reason = conditions->reason;
+        condition.message = conditions->message;
+    }
+    return condition;
+}
+
+/* All but Succeeded and Reconciling are added when they are True for the first time. Their absence
  * means False (kstatus), and a longer status costs more to write, store and send to all watchers.
  */
 static bool is_due(const json_t *status, const struct condition *condition) {
-    bool is_rare = strcmp(condition->type, "Stalled") == 0 ||
-                   strcmp(condition->type, "Suspended") == 0 ||
-                   strcmp(condition->type, "SpecChanged") == 0;
+    bool is_rare =
+        strcmp(condition->type, "Succeeded") != 0 && strcmp(condition->type, "Reconciling") != 0;
     return !is_rare || strcmp(condition->status, "True") == 0 ||
-           object_condition(status, condition->type);
+           (condition->reason && object_condition(status, condition->type));
 }
 
-static void set_conditions(json_t *status, const struct conditions *conditions, int64_t generation,
-                           int64_t now_ms) {
+static void drop_condition(json_t *status, const char *type) {
+    json_t *list = json_object_get(status, "conditions");
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        if (strcmp(tree_text(json_array_get(list, i), "type", ""), type) == 0) {
+            json_array_remove(list, i);
+        }
+    }
+}
+
+static void set_conditions(json_t *status, const json_t *object,
+                           const struct conditions *conditions, int64_t now_ms) {
     bool suspended = conditions->suspended && conditions->state == CONDITIONS_UNDER_WAY;
+    int64_t generation = tree_integer(object, "metadata.generation", 0);
     const struct condition rows[] = {
-        {"Succeeded", state_names[conditions->state], conditions->reason, conditions->message},
+        {"Succeeded", state_names[conditions->state], conditions_shown(object, conditions),
+         conditions->message},
         reconciling(conditions),
         stalled(conditions),
         {"Suspended", suspended ? "True" : "False", suspended ? "Suspended" : "NotSuspended",
@@ -156,10 +257,15 @@ static void set_conditions(json_t *status, const struct conditions *conditions, 
         {"SpecChanged", *conditions->spec_changed ? "True" : "False",
          *conditions->spec_changed ? "NotAccepted" : "Accepted",
          *conditions->spec_changed ? conditions->spec_changed : "spec is as it was accepted"},
+        waiting(object, conditions),
+        ended(conditions, CONDITIONS_SUCCEEDED),
+        ended(conditions, CONDITIONS_FAILED),
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (is_due(status, &rows[i])) {
             set_condition(status, &rows[i], generation, now_ms);
+        } else if (!rows[i].reason) {
+            drop_condition(status, rows[i].type);
         }
     }
 }
@@ -191,7 +297,7 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
     const json_t *old = json_object_get(object, "status");
     json_t *status = json_is_object(old) ? json_deep_copy(old) : json_object();
     int64_t generation = tree_integer(object, "metadata.generation", 0);
-    set_conditions(status, conditions, generation, now_ms);
+    set_conditions(status, object, conditions, now_ms);
     json_object_set_new(status, "observedGeneration", json_integer(generation));
     if (conditions->runs) {
         set_runs(status, conditions);
@@ -234,7 +340,8 @@ json_t *conditions_seen(const json_t *object) {
     if (!status || tree_integer(status, "observedGeneration", 0) == generation) {
         return status ? status : json_object();
     }
-    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended"};
+    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended",
+                                        "Waiting",   "Complete",    "Failed"};
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         json_t *condition = (json_t *)object_condition(status, types[i]);
         json_object_set_new(condition, "observedGeneration", json_integer(generation));

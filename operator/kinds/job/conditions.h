@@ -2,9 +2,12 @@
  * result is the same when nothing changed: there is no heartbeat, and lastTransitionTime moves only
  * with the condition's status. Pure.
  *
- * Conditions: Succeeded is the summary. Reconciling is True until the job's pods are requested.
- * Stalled is True when the job cannot go on before a person acts. Suspended is True while
- * spec.suspend is. */
+ * Conditions (docs/job-states.md): Succeeded is the summary, and its reason is the column State,
+ * which never goes back: a job that has run and starts again still shows Running. Complete or
+ * Failed becomes True at the end. Waiting is True while something keeps the job from running, or
+ * from running again: its reason says what. Reconciling is True until the job's pods are requested.
+ * Stalled is True when a person must act and nothing of the job runs, and after a failure.
+ * Suspended is True while spec.suspend is. */
 #pragma once
 
 #include "operator/kinds/job/spec.h"
@@ -15,6 +18,7 @@ struct conditions {
     const char *reason;
     char message[640];   /* the cause first, then the remedy */
     bool pods_requested; /* Reconciling is False */
+    bool progresses;     /* something of the job runs: it is not Stalled */
     bool suspended;
     bool is_asked_for;   /* it failed because a user ended it: no warning, and not Stalled */
     const char *stalled; /* the reason of Stalled while the job is under way; NULL: not stalled */
@@ -46,5 +50,13 @@ json_t *conditions_seen(const json_t *object);
 
 /* A condition of a resource; NULL when it has none of that type. Borrowed. */
 const json_t *conditions_find(const json_t *object, const char *type);
+/* What the last plan reported about a resource under way, whose `reason` and `message` a plan may
+ * compare: Waiting while that is True, else Succeeded. NULL: nothing yet. Borrowed. */
+const json_t *conditions_before(const json_t *object);
+/* The reason that the resource will show as its state: the new one, or the stored one when that is
+ * further on. Borrowed from one of the two. */
+const char *conditions_shown(const json_t *object, const struct conditions *conditions);
+/* Whether Waiting will be True. */
+bool conditions_waits(const json_t *object, const struct conditions *conditions);
 /* True when the resource has ended: Succeeded is True or False. */
 bool conditions_is_finished(const json_t *object);

@@ -192,7 +192,9 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
         return;
     }
     AUTO(text_freep) char *how_far = ops->how_far(plan);
-    switch (choose(plan, how_far)) {
+    enum course course = choose(plan, how_far);
+    plan->conditions.progresses = !plan->is_changed && ops->is_running(plan);
+    switch (course) {
     case COURSE_SUSPEND:
         ops->suspend(plan);
         break;
@@ -212,6 +214,20 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
 
 /* ---- the end of a pass ---- */
 
+/* Another state, or another reason to wait. The events of its pods report a job that starts again.
+ */
+static bool is_news(const struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const struct conditions *conditions = &plan->conditions;
+    const char *state = tree_text(conditions_find(object, "Succeeded"), "reason", "");
+    const char *cause = tree_text(conditions_before(object), "reason", "");
+    if (strcmp(conditions->reason, "Pending") == 0) {
+        return false;
+    }
+    return strcmp(conditions_shown(object, conditions), state) != 0 ||
+           (conditions_waits(object, conditions) && strcmp(cause, conditions->reason) != 0);
+}
+
 /* One event per transition. */
 static void tell_transitions(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
@@ -224,7 +240,7 @@ static void tell_transitions(struct job_plan *plan) {
     if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
         job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
-    if (strcmp(before, conditions->reason) != 0 && strcmp(conditions->reason, "Pending") != 0) {
+    if (is_news(plan)) {
         job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
                       conditions->message);
     }

@@ -121,7 +121,7 @@ void job_plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase,
         .wanted = wanted,
         .is_placed_lately = plan->now_ms < settled_ms,
         .mount_problem = for_mounts ? tree_text(plan->observed->mounts, phase->name, NULL) : NULL,
-        .before = conditions_find(plan->observed->object, "Succeeded"),
+        .before = conditions_before(plan->observed->object),
     };
     waiting_tell(&waiting, &plan->conditions);
     if (waiting_is_for_config(phase)) {

@@ -149,7 +149,7 @@ void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
  * this holds until the field is seen in the status. */
 static const char *find_dropped(const struct job_plan *plan) {
     const json_t *object = plan->stored;
-    const char *told = tree_text(conditions_find(object, "Stalled"), "reason", "");
+    const char *told = tree_text(conditions_before(object), "reason", "");
     if (plan->observed->dropped || strcmp(told, "CRDOutdated") != 0) {
         return plan->observed->dropped;
     }

@@ -77,6 +77,22 @@ static void tell_refused_change(struct sweep_plan *plan) {
 
 /* ---- a reconcile pass ---- */
 
+/* Why trials do not run: the first of them, which most often stands for all. When none runs, it is
+ * the Sweep's own reason. */
+static void tell_waiting(struct sweep_plan *plan) {
+    struct conditions *conditions = &plan->job.conditions;
+    const struct trial_row *first = plan->first_waiting;
+    conditions->progresses = plan->running > plan->waiting;
+    if (!first || plan->spec.suspend) {
+        return;
+    }
+    AUTO(text_freep) char *sums = x_strdup(conditions->message);
+    conditions_set(conditions, CONDITIONS_UNDER_WAY,
+                   conditions->progresses ? conditions->reason : first->waits,
+                   "%.200s; %lld of them wait: %.60s: %.60s: %.200s", sums,
+                   (long long)plan->waiting, first->name, first->waits, first->waits_for);
+}
+
 static void run_trials(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
     sweep_suspend(plan);
@@ -91,6 +107,7 @@ static void run_trials(struct sweep_plan *plan) {
                    "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                    (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                    tree_text(plan->best, "trial", ""));
+    tell_waiting(plan);
     report_write_failures(plan);
     tell_refused_change(plan);
 }
@@ -233,11 +250,20 @@ static void clean_up(struct job_plan *job, bool succeeded UNUSED, bool all UNUSE
     }
 }
 
-static void tell_end(struct job_plan *job) {
+/* The end, or another reason to wait. */
+static void tell_news(struct job_plan *job) {
     const struct conditions *conditions = &job->conditions;
     if (conditions->state != CONDITIONS_UNDER_WAY) {
         bool is_well = conditions->state == CONDITIONS_SUCCEEDED;
         job_plan_tell(job, is_well ? "Normal" : "Warning", conditions->reason, "%s",
+                      conditions->message);
+        return;
+    }
+    const json_t *object = job->observed->object;
+    const char *before = tree_text(conditions_before(object), "reason", "");
+    if (conditions_waits(object, conditions) && strcmp(before, conditions->reason) != 0) {
+        bool is_patient = text_starts(conditions->reason, "WaitingFor");
+        job_plan_tell(job, is_patient ? "Normal" : "Warning", conditions->reason, "%s",
                       conditions->message);
     }
 }
@@ -269,7 +295,7 @@ static const struct job_plan_ops ops = {
     .read_spec = read_spec,
     .go_on = go_on,
     .clean_up = clean_up,
-    .conclude = tell_end,
+    .conclude = tell_news,
     .status = make_status,
 };
 

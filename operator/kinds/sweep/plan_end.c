@@ -55,6 +55,10 @@ void sweep_count(struct sweep_plan *plan) {
         below += row->index < plan->next;
         plan->running += row->state == TRIAL_RUNNING;
         plan->completed += row->state == TRIAL_COMPLETED;
+        if (row->state == TRIAL_RUNNING && row->waits) {
+            plan->waiting++;
+            plan->first_waiting = plan->first_waiting ? plan->first_waiting : row;
+        }
         plan->stopped += row->state == TRIAL_STOPPED;
         plan->failed += row->state == TRIAL_FAILED;
         if (row->state == TRIAL_FAILED &&

@@ -22,10 +22,12 @@ struct sweep_plan {
     bool is_readable; /* the spec; otherwise job.problem says why not */
     int64_t next;     /* status.next */
     int64_t running, completed, stopped, failed, deleted;
-    const struct trial_row *last_failed; /* borrowed; NULL: none */
-    struct pod_phase registrar;          /* the newest pod that registers; attempt 0: none */
-    int register_deaths;                 /* of such pods, by their own failure */
-    json_t *best;                        /* status.best; owned; NULL: none */
+    int64_t waiting;                       /* of the running ones */
+    const struct trial_row *first_waiting; /* borrowed, as the next; NULL: none */
+    const struct trial_row *last_failed;   /* borrowed; NULL: none */
+    struct pod_phase registrar;            /* the newest pod that registers; attempt 0: none */
+    int register_deaths;                   /* of such pods, by their own failure */
+    json_t *best;                          /* status.best; owned; NULL: none */
 };
 
 /* ---- plan_trials.c: changes to running trials, and new trials ---- */

@@ -74,8 +74,12 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     row.curve = curve_read(tree_text(trial, "status.objective.at", ""));
     row.best = read_number(trial, "status.objective.best");
     row.last = read_number(trial, "status.objective.last");
+    const json_t *waiting = conditions_find(trial, "Waiting");
     if (conditions_is_finished(trial)) {
         read_end(trial, metric, &row);
+    } else if (strcmp(tree_text(waiting, "status", ""), "True") == 0) {
+        row.waits = x_strdup(tree_text(waiting, "reason", ""));
+        row.waits_for = x_strdup(tree_text(waiting, "message", ""));
     }
     *ret_row = row;
     return true;
@@ -86,6 +90,8 @@ void trial_row_release(struct trial_row *row) {
     free(row->uid);
     free(row->stop);
     free(row->failure);
+    free(row->waits);
+    free(row->waits_for);
     json_decref(row->values);
     curve_release(&row->curve);
     *row = (struct trial_row){0};

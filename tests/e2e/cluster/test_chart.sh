@@ -172,14 +172,14 @@ may() { # yes|no ACCOUNT NAMESPACE VERB RESOURCE...
 }
 calls='list batchscores.windlass.dev|watch batchscores.windlass.dev
 create batchscores.windlass.dev|patch batchscores.windlass.dev|delete batchscores.windlass.dev
-update batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
+patch batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
 list disttrains.windlass.dev|watch disttrains.windlass.dev|create disttrains.windlass.dev|patch disttrains.windlass.dev|delete disttrains.windlass.dev
-update disttrains.windlass.dev --subresource=status|update disttrains.windlass.dev --subresource=finalizers
+patch disttrains.windlass.dev --subresource=status|update disttrains.windlass.dev --subresource=finalizers
 list sweeps.windlass.dev|watch sweeps.windlass.dev
-update sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
+patch sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
 create pods|list pods|watch pods|delete pods
 create services|list services|watch services|patch services|delete services
-create secrets|create events.events.k8s.io|list events'
+create secrets|create events.events.k8s.io|patch events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
 patch pods|update pods|update services|create pods --subresource=exec|create pods --subresource=attach
 get pods --subresource=log|create pods --subresource=eviction|create serviceaccounts --subresource=token

@@ -222,6 +222,7 @@ nothing_forbidden() {
 }
 # Permissions that a run without failures does not use; an apply needs create, but the log does not show it as such.
 seldom='core events list
+events.k8s.io events patch
 scheduling.volcano.sh podgroups create
 scheduling.x-k8s.io podgroups create
 core services patch

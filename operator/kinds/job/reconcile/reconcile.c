@@ -310,7 +310,7 @@ static void tell_events(struct reconcile *request, const struct plan_result *pla
 }
 
 void job_carry_out(struct reconcile *request, const struct refusals *refusals,
-                   const struct status_write_record *status, struct plan_result *plan) {
+                   struct status_write_record *status, struct plan_result *plan) {
     request->again_ms = plan->again_ms;
     make_all(request, refusals, plan->create);
     write_all(request, refusals, CLUSTER_APPLY, plan->apply);

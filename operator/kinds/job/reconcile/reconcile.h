@@ -42,4 +42,4 @@ void job_delete_owned(struct reconcile *request, const char *const *kinds);
 /* The writes and events of a plan. Where the cluster refused a creation lately, nothing is created:
  * another pass is asked for at the end of the pause, and `create` becomes empty. */
 void job_carry_out(struct reconcile *request, const struct refusals *refusals,
-                   const struct status_write_record *status, struct plan_result *plan);
+                   struct status_write_record *status, struct plan_result *plan);

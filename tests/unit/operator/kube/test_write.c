@@ -29,10 +29,11 @@ static void test_requests(void) {
          "PATCH", "application/apply-patch+yaml",
          "/api/v1/nodes/x?force=true&fieldManager=windlass",
          "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\"}}"},
-        {CLUSTER_STATUS, THING, "PUT", "application/json",
+        {CLUSTER_STATUS, THING, "PATCH", "application/json-patch+json",
          "/apis/a/v1/namespaces/n/things/x/status?fieldManager=windlass",
-         "{\"apiVersion\":\"a/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"namespace\":"
-         "\"n\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"status\":{\"p\":1}}"},
+         "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u\"},"
+         "{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"5\"},"
+         "{\"op\":\"add\",\"path\":\"/status\",\"value\":{\"p\":1}}]"},
         {CLUSTER_DELETE, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\"}}",
          "DELETE", "application/json", "/api/v1/namespaces/default/pods/x",
          "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Background\"}"},
@@ -91,6 +92,8 @@ static void test_verdicts(void) {
          "{\"message\":\"...: Precondition failed: UID in precondition: a, UID in object meta: "
          "b\"}",
          WRITE_FAILED, ERROR_CONFLICT},
+        {CLUSTER_STATUS, 422, "{\"message\":\"the server rejected our request\"}", WRITE_FAILED,
+         ERROR_CONFLICT},
         {CLUSTER_STATUS, 422, "{\"details\":{\"causes\":[{\"field\":\"status.x\"}]}}", WRITE_FAILED,
          ERROR_INVALID},
         {CLUSTER_STATUS, 404, "{}", WRITE_FAILED, ERROR_NOT_FOUND},

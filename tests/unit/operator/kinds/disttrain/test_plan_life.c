@@ -11,6 +11,7 @@
 #include "operator/object.h"
 #include "tests/plan_result_json.h"
 #include "tests/seed.h"
+#include "tests/status_life.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -309,7 +310,7 @@ static bool carry_out(struct world *world, const json_t *result) {
     if (draw(world, 100) < world->losses) {
         lost++;
     } else {
-        json_object_set(world->object, "status", json_object_get(result, "status"));
+        test_failures += status_life_store(world->object, json_object_get(result, "status"));
     }
     return lost == 0;
 }

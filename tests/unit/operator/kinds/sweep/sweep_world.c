@@ -2,6 +2,7 @@
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
 #include "tests/plan_result_json.h"
+#include "tests/status_life.h"
 #include "tests/write_failures_json.h"
 
 const int64_t start_ms = 1790000000000;
@@ -278,7 +279,7 @@ static void carry_out(struct world *world, const json_t *result) {
     for (; done < left; done++) {
         json_t *one = json_array_get(writes, done);
         if (one == json_object_get(result, "status")) {
-            json_object_set(world->sweep, "status", one);
+            test_failures += status_life_store(world->sweep, one);
         } else if (strcmp(tree_text(one, "kind", ""), "Pod") == 0) {
             create_pod(world, one);
         } else if (tree_get(one, "spec.command")) {

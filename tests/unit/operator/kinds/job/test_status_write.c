@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When a status is written: at once, a second after the last write, with the figures, or not. */
+#include "operator/kinds/job/reconcile/status_write.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+enum { FIGURES_MS = 10000, START_MS = 1000000 };
+
+/* With apostrophes for quotes. */
+static json_t *parse(const char *text) {
+    AUTO(text_freep) char *quoted = x_strdup(text);
+    for (char *at = quoted; *at; at++) {
+        *at = *at == '\'' ? '"' : *at;
+    }
+    json_t *tree = json_loads(quoted, 0, NULL);
+    CHECK(tree);
+    return tree;
+}
+
+/* How long the change waits; 0: written now, -1: neither written nor asked for again. */
+static int64_t wait_of(struct status_write_record *record, const char *before, const char *after,
+                       int64_t now_ms) {
+    AUTO(tree_freep) json_t *old = parse(before);
+    AUTO(tree_freep) json_t *status = parse(after);
+    AUTO(tree_freep) json_t *object = json_pack("{s:s, s:O}", "kind", "BatchScore", "status", old);
+    AUTO(tree_freep) json_t *writes = json_array();
+    struct reconcile request = {
+        .object = object, .monotonic_ms = now_ms, .figures_ms = FIGURES_MS, .writes = writes};
+    bool is_done = status_write(&request, record, status);
+    CHECK_INT(is_done, request.again_ms == 0);
+    if (json_array_size(writes) > 0) {
+        CHECK(json_equal(tree_get(writes, "[0].object.status"), status) ||
+              json_equal(
+                  json_object_get(json_object_get(json_array_get(writes, 0), "object"), "status"),
+                  status));
+        return 0;
+    }
+    return is_done ? -1 : request.again_ms;
+}
+
+#define RUNNING "'conditions': [{'type': 'Succeeded', 'status': 'Unknown', 'reason': 'Running'"
+
+static void test_what_can_wait(void) {
+    static const struct {
+        const char *before, *after;
+        int64_t wait_ms; /* 100 ms after the last write */
+    } rows[] = {
+        {"{'workers': 1}", "{'workers': 1}", -1},
+        /* time alone */
+        {"{'itemsPerSecond': '3', 'secondsLeft': 9}", "{'itemsPerSecond': '2', 'secondsLeft': 8}",
+         -1},
+        {"{'itemsPerSecond': '3', 'secondsLeft': 9}", "{}", -1},
+        /* figures, with the rate */
+        {"{'items': {'done': 1}, 'secondsLeft': 9}", "{'items': {'done': 2}, 'secondsLeft': 8}",
+         FIGURES_MS - 100},
+        {"{'step': 1, 'loss': '2'}", "{'step': 2, 'loss': '1'}", FIGURES_MS - 100},
+        {"{" RUNNING ", 'message': 'a'}]}", "{" RUNNING ", 'message': 'b'}]}", FIGURES_MS - 100},
+        {"{'workers': 2}", "{'workers': 1}", FIGURES_MS - 100},
+        /* what a user acts on */
+        {"{'workers': 0}", "{'workers': 1}", 900},
+        {"{'workers': {'registered': 1}}", "{'workers': {'registered': 0}}", 900},
+        {"{}", "{'items': {'done': 1}}", 900},
+        {"{'outputs': ['a']}", "{'outputs': ['a', 'b']}", 900},
+        {"{'trials': {'running': 1}}", "{'trials': {'running': 2}}", 900},
+        {"{'next': 1}", "{'next': 2}", 900},
+        /* conditions */
+        {"{'conditions': []}", "{" RUNNING "}]}", 0},
+        {"{" RUNNING "}]}", "{" RUNNING "}, {'type': 'Waiting', 'status': 'True'}]}", 0},
+        {"{" RUNNING "}, {'type': 'Waiting', 'status': 'True'}]}", "{" RUNNING "}]}", 0},
+        {"{" RUNNING "}, {'type': 'Waiting', 'status': 'True', 'reason': 'A'}]}",
+         "{" RUNNING "}, {'type': 'Waiting', 'status': 'True', 'reason': 'B'}]}", 0},
+        /* what a Sweep, or another coordinator, waits for */
+        {"{'objective': {'at': '1'}}", "{'objective': {'at': '2'}}", 0},
+        {"{'exclusive': true}", "{'exclusive': false}", 0},
+        {"{'credentials': {'secret': 'a'}}", "{'credentials': {'secret': 'b'}}", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct status_write_record record = {.is_seen = true, .wrote_ms = START_MS};
+        int64_t wait_ms = wait_of(&record, rows[i].before, rows[i].after, START_MS + 100);
+        if (wait_ms != rows[i].wait_ms) {
+            printf("# %s -> %s\n", rows[i].before, rows[i].after);
+        }
+        CHECK_INT(wait_ms, rows[i].wait_ms);
+    }
+}
+
+/* A controller that takes over a thousand jobs writes their figures over the whole interval. */
+static void test_a_new_controller_spreads_them(void) {
+    int early = 0, total = 200;
+    for (int i = 0; i < total; i++) {
+        struct status_write_record record = {0};
+        int64_t wait_ms = wait_of(&record, "{'step': 1}", "{'step': 2}", START_MS);
+        CHECK(wait_ms >= 0 && wait_ms < FIGURES_MS);
+        early += wait_ms < FIGURES_MS / 2;
+    }
+    CHECK(early > total / 4 && early < total * 3 / 4);
+}
+
+/* Writes of so many running jobs, whose figures change all the time, in that time: each is looked
+ * at when its coordinator has answered, and when it asked to be. */
+static int writes_of(int jobs, int64_t figures_ms, int64_t poll_ms, int64_t time_ms) {
+    int writes = 0;
+    AUTO(tree_freep) json_t *before = parse("{'items': {'done': 1}, 'secondsLeft': 9}");
+    AUTO(tree_freep) json_t *after = parse("{'items': {'done': 2}, 'secondsLeft': 8}");
+    AUTO(tree_freep) json_t *object = json_pack("{s:O}", "status", before);
+    for (int job = 0; job < jobs; job++) {
+        struct status_write_record record = {0};
+        int64_t now_ms = START_MS, again_ms = 0;
+        for (; now_ms < START_MS + time_ms; now_ms += again_ms ? MIN(again_ms, poll_ms) : poll_ms) {
+            AUTO(tree_freep) json_t *asked = json_array();
+            struct reconcile request = {.object = object,
+                                        .monotonic_ms = now_ms,
+                                        .figures_ms = figures_ms,
+                                        .writes = asked};
+            (void)!status_write(&request, &record, after);
+            again_ms = request.again_ms;
+            if (json_array_size(asked) > 0) {
+                record.wrote_ms = now_ms; /* as status_write_note does */
+                writes++;
+            }
+        }
+    }
+    return writes;
+}
+
+static void test_how_many_writes(void) {
+    int six = writes_of(6, FIGURES_MS, 1000, 15000);
+    CHECK(six >= 6 && six <= 12); /* it was 120 when each second was written */
+    int thousand = writes_of(1000, 30303, 20000, 300000);
+    CHECK(thousand > 300 * 30 && thousand < 300 * 40);
+    printf("# 6 jobs in 15 s: %d writes; 1,000 jobs: %.1f a second\n", six, thousand / 300.0);
+}
+
+int main(void) {
+    TEST(test_what_can_wait);
+    TEST(test_a_new_controller_spreads_them);
+    TEST(test_how_many_writes);
+    return TEST_END();
+}
