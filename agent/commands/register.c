@@ -2,6 +2,7 @@
 #include "agent/commands/register.h"
 
 #include "agent/commands/pod_command.h"
+#include "agent/result/result_origin.h"
 #include "agent/store/registered.h"
 #include "lib/log.h"
 
@@ -23,18 +24,36 @@ static int read_wish(const json_t *spec, struct registered_request *request, str
     return 0;
 }
 
+/* VERSION/result.json: what the version holds, and which trials it was chosen from. It comes after
+ * the copy, which another attempt does not repeat. */
+static int write_result(const json_t *spec, const struct result_origin *origin, struct error *err) {
+    AUTO(text_freep)
+    char *place = x_printf("%s/%s/%s", tree_text(spec, "to", ""), tree_text(spec, "name", ""),
+                           tree_text(spec, "version", ""));
+    AUTO(store_freep) struct store *version = NULL;
+    char sha256[65];
+    if (!json_object_get(spec, "sweep")) { /* of an operator of an earlier release */
+        return 0;
+    }
+    return store_open(place, true, &version, err) < 0
+               ? -1
+               : result_origin_write_sweep(origin, version, tree_text(spec, "version", ""),
+                                           json_object_get(spec, "sweep"), sha256, err);
+}
+
 static int carry_out(const json_t *spec, struct error *err) {
+    AUTO(result_origin_freep) struct result_origin *origin = NULL;
     AUTO(store_freep) struct store *from = NULL;
     AUTO(store_freep) struct store *to = NULL;
     struct registered_request request = {0};
-    if (read_wish(spec, &request, err) < 0 ||
+    if (read_wish(spec, &request, err) < 0 || result_origin_new(&origin, err) < 0 ||
         store_open(tree_text(spec, "from", ""), false, &from, err) < 0 ||
         store_open(tree_text(spec, "to", ""), true, &to, err) < 0) {
         return -1;
     }
     request.from = from;
     request.to = to;
-    return registered_copy(&request, err);
+    return registered_copy(&request, err) < 0 ? -1 : write_result(spec, origin, err);
 }
 
 static void say_last(const json_t *spec, const struct error *err) {

@@ -146,7 +146,7 @@ static bool on_progress(void *context, const struct verify_report *report, int64
 static bool holds(const struct checking *checking) {
     const int64_t *counts = checking->report.counts;
     return checking->result && !is_signature_wrong(checking) && !counts[VERIFY_MISSING] &&
-           !counts[VERIFY_CHANGED] && !counts[VERIFY_REPEATED] &&
+           !counts[VERIFY_CHANGED] && !counts[VERIFY_REPEATED] && !counts[VERIFY_NEWER] &&
            (checking->allows_extra || !counts[VERIFY_EXTRA]);
 }
 
@@ -165,6 +165,9 @@ static void print_json(const struct checking *checking, const struct error *why)
                             json_pack("{s:I, s:O}", "count", (json_int_t)report->counts[i], "names",
                                       report->names[i]));
     }
+    if (report->lacks_claims) {
+        json_object_set_new(tree, "newerStarts", json_string("unchecked"));
+    }
     if (checking->signature) {
         json_object_set_new(tree, "signature", json_string(checking->signature));
     }
@@ -177,8 +180,8 @@ static void print_json(const struct checking *checking, const struct error *why)
 }
 
 static void print_names(const struct verify_report *report) {
-    static const char *const words[] = {"missing", "changed", "named twice",
-                                        "not made by this run"};
+    static const char *const words[] = {"missing", "changed", "named twice", "not made by this run",
+                                        "a newer start"};
     for (int i = 0; i < VERIFY_FAULT_COUNT; i++) {
         for (size_t n = 0; n < json_array_size(report->names[i]); n++) {
             printf("%-22s%s\n", words[i], json_string_value(json_array_get(report->names[i], n)));
@@ -187,6 +190,20 @@ static void print_names(const struct verify_report *report) {
         if (more > 0) {
             printf("%-22sand %lld more\n", words[i], (long long)more);
         }
+    }
+}
+
+/* What this output alone does not show. */
+static void print_unchecked(const struct checking *checking) {
+    int64_t left_out = tree_integer(checking->result, "sweep.trialsLeftOut", 0);
+    if (checking->report.lacks_claims) {
+        printf(
+            "%-22swhether this training has been started again since: a copy without .windlass\n",
+            "not checked");
+    }
+    if (left_out > 0) {
+        printf("%-22s%lld of the trials, which result.json has no room for\n", "not named",
+               (long long)left_out);
     }
 }
 
@@ -202,6 +219,7 @@ static void print_text(const struct checking *checking, const struct error *why)
                *checking->signature_why.text ? checking->signature_why.text
                                              : "there is no " RESULT_ENVELOPE_NAME);
     }
+    print_unchecked(checking);
     const char *note = strcmp(checking->signature, "valid") == 0 ? ", and is signed with this key"
                        : strcmp(checking->signature, "unchecked") == 0
                            ? "; its signature was not checked (--key FILE does)"

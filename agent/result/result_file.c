@@ -91,6 +91,17 @@ const json_t *result_file_find(const json_t *result, const char *name) {
     return found ? found : tree_find(json_object_get(result, "reports"), "name", name);
 }
 
+bool result_file_is_apart(const json_t *apart, const char *name) {
+    for (size_t i = 0; i < json_array_size(apart); i++) {
+        const char *one = json_string_value(json_array_get(apart, i));
+        size_t length = one ? strlen(one) : 0;
+        if (length && strncmp(name, one, length) == 0 && (!name[length] || name[length] == '/')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool result_file_completes(const char *text, size_t size, const char *run, const char *summary,
                            size_t summary_size) {
     AUTO(tree_freep) json_t *result = NULL;

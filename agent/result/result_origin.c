@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/result/result_origin.h"
 
+#include "agent/result/result_folder.h"
 #include "lib/digest.h"
+#include "lib/secret.h"
+#include "lib/time/clock.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -60,11 +63,12 @@ void result_origin_add_apart(json_t *result, const char *output, const char *pat
     }
 }
 
-/* ---- trainings ------------------------------------------------------------------------------ */
+/* ---- DistTrains ----------------------------------------------------------------------------- */
 
 struct result_origin {
-    char *job, *uid;
+    char *job, *uid, *run;
     json_t *manifest, *images;
+    struct signature_key *key; /* NULL: results are not signed */
     atomic_int users;
 };
 
@@ -80,13 +84,22 @@ static char *read_text(const char *name) {
     return x_strdup(text ? text : "");
 }
 
+/* Programs of users run beside this process: the key leaves the environment at once. */
+static int take_key(struct result_origin *origin, struct error *err) {
+    char *pem = secret_take("WINDLASS_SIGNING_KEY");
+    int result = result_key_read(origin->manifest, pem, &origin->key, err);
+    secret_forget(&pem);
+    return result;
+}
+
 int result_origin_new(struct result_origin **ret_origin, struct error *err) {
     struct result_origin *origin = x_calloc(1, sizeof *origin);
     atomic_store(&origin->users, 1);
     origin->job = read_text("WINDLASS_JOB");
     origin->uid = read_text("WINDLASS_UID");
+    origin->run = read_text("WINDLASS_RUN");
     bool is_local = getenv("WINDLASS_FOLDER") != NULL; /* the pods' images are not used there */
-    if (read_tree("WINDLASS_MANIFEST", &origin->manifest, err) < 0 ||
+    if (read_tree("WINDLASS_MANIFEST", &origin->manifest, err) < 0 || take_key(origin, err) < 0 ||
         (!is_local && read_tree("WINDLASS_IMAGES", &origin->images, err) < 0)) {
         result_origin_free(origin);
         return -1;
@@ -106,11 +119,34 @@ void result_origin_free(struct result_origin *origin) {
     if (origin && atomic_fetch_sub(&origin->users, 1) == 1) {
         free(origin->job);
         free(origin->uid);
+        free(origin->run);
         json_decref(origin->manifest);
         json_decref(origin->images);
+        signature_key_free(origin->key);
         free(origin);
     }
 }
+
+void result_origin_freep(struct result_origin **origin) {
+    result_origin_free(TAKE(*origin));
+}
+
+static json_t *result_of(const struct result_origin *origin, const char *kind, const char *run) {
+    json_t *result = json_pack("{s:i, s:s, s:s, s:s, s:s}", "windlass", RESULT_FORMAT, "kind", kind,
+                               "name", origin->job, "uid", origin->uid, "run", run);
+    result_origin_add_manifest(result, origin->manifest);
+    result_origin_add_program(result);
+    json_object_set(result, "images", origin->images);
+    return result;
+}
+
+static void add_completed(json_t *result) {
+    char completed[21];
+    clock_format(clock_wall_ms(), completed);
+    json_object_set_new(result, "completed", json_string(completed));
+}
+
+/* ---- of a training -------------------------------------------------------------------------- */
 
 /* What ranks go on writing: logs and TensorBoard's curves (train/events.h); and what a registry
  * adds to a copy (store/registered.h). */
@@ -127,13 +163,10 @@ static void add_training_apart(const struct result_origin *origin, const char *p
 }
 
 static json_t *training_json(const struct result_origin *origin, const char *path,
-                             const struct finished *finished) {
-    json_t *result =
-        json_pack("{s:i, s:s, s:s, s:s, s:s}", "windlass", RESULT_FORMAT, "kind", "DistTrain",
-                  "name", origin->job, "uid", origin->uid, "run", finished->run);
-    result_origin_add_manifest(result, origin->manifest);
-    result_origin_add_program(result);
-    json_object_set(result, "images", origin->images);
+                             const struct finished *finished, json_t *proof) {
+    json_t *result = result_of(origin, "DistTrain", finished->run);
+    json_object_set(result, "proof", proof);
+    json_object_set_new(result, "generation", json_integer(finished->generation));
     json_object_set_new(result, "input", json_pack("{s:s}", "settingsSHA256", finished->settings));
     json_object_set_new(result, "counts",
                         json_pack("{s:I, s:I}", "steps", (json_int_t)finished->step, "epochs",
@@ -171,13 +204,38 @@ static int add_paths(struct store *output, const struct finished *finished, json
 }
 
 int result_origin_write_training(const struct result_origin *origin, struct store *output,
-                                 const char *path, const struct finished *finished,
-                                 struct error *err) {
-    AUTO(tree_freep) json_t *result = training_json(origin, path, finished);
-    if (add_paths(output, finished, result, err) < 0) {
-        return -1;
+                                 const struct finished *finished, json_t *proof,
+                                 char ret_sha256[static 65], struct error *err) {
+    AUTO(tree_freep)
+    json_t *result = training_json(origin, store_path(output), finished, proof);
+    return add_paths(output, finished, result, err) < 0
+               ? -1
+               : result_write(output, result, origin->key, ret_sha256, err);
+}
+
+/* ---- of a command --------------------------------------------------------------------------- */
+
+int result_origin_write_command(const struct result_origin *origin, struct store *output,
+                                const char *const *others, json_t *proof,
+                                char ret_sha256[static 65], struct error *err) {
+    AUTO(tree_freep) json_t *result = result_of(origin, "DistTrain", origin->run);
+    json_object_set(result, "proof", proof);
+    add_completed(result);
+    result_origin_add_apart(result, store_path(output),
+                            tree_text(origin->manifest, "spec.logs.path", ""));
+    for (; *others; others++) {
+        result_origin_add_apart(result, store_path(output), *others);
     }
-    AUTO(text_freep) char *dumped = json_dumps(result, JSON_INDENT(2));
-    AUTO(text_freep) char *text = x_printf("%s\n", dumped);
-    return store_put(output, RESULT_NAME, text, strlen(text), STORE_REPLACE, err);
+    return result_folder_write(output, result, origin->key, ret_sha256, err);
+}
+
+/* ---- of a Sweep ----------------------------------------------------------------------------- */
+
+int result_origin_write_sweep(const struct result_origin *origin, struct store *version,
+                              const char *name, json_t *sweep, char ret_sha256[static 65],
+                              struct error *err) {
+    AUTO(tree_freep) json_t *result = result_of(origin, "Sweep", name);
+    json_object_set(result, "sweep", sweep);
+    add_completed(result);
+    return result_folder_write(version, result, origin->key, ret_sha256, err);
 }

@@ -1,6 +1,7 @@
 /* result_origin.h: the part of result.json that says where a result comes from: the job, its
- * manifest, images and program. What the operator has told this pod (docs/pod-contract.md), and the
- * result of a training, whose files its record names (store/finished.h). */
+ * manifest, images and program, as the operator has told this pod (docs/pod-contract.md); and the
+ * whole result of a DistTrain: of a training, whose files its record names (store/finished.h), and
+ * of a command, whose files are all that its outputs have. */
 #pragma once
 
 #include "agent/result/result_file.h"
@@ -14,18 +15,32 @@ void result_origin_add_program(json_t *result);
 /* Appends a file or folder of the job to "apart" if it is below the output. */
 void result_origin_add_apart(json_t *result, const char *output, const char *path);
 
-/* ---- trainings ---- */
+/* ---- DistTrains and Sweeps ---- */
 
-/* What NAME-0 has in its environment: WINDLASS_JOB, _UID, _MANIFEST and _IMAGES. Owned by its users
- * together: a thread that checks a result may outlive all else. */
+/* What NAME-0 has in its environment: WINDLASS_JOB, _RUN, _UID, _MANIFEST, _IMAGES, and
+ * _SIGNING_KEY, which is removed. Owned by its users together: a thread that checks a result may
+ * outlive all else. */
 struct result_origin;
-/* INVALID: a variable is not JSON. */
+/* INVALID: a variable is not JSON, or there is no key where the manifest wants one. */
 NODISCARD int result_origin_new(struct result_origin **ret_origin, struct error *err);
 struct result_origin *result_origin_hold(struct result_origin *origin); /* one user more */
-void result_origin_free(struct result_origin *origin); /* one user less; NULL is fine */
+void result_origin_free(struct result_origin *origin);   /* one user less; NULL is fine */
+void result_origin_freep(struct result_origin **origin); /* for AUTO */
 
-/* Writes OUTPUT/result.json of a training that has come to its end, after its record was checked.
- * path: the output. */
+/* They write OUTPUT/result.json; proof: the exits of the ranks (docs/results.md), borrowed;
+ * ret_sha256: of result.json. */
+
+/* Of a training that has come to its end, after its record was checked. */
 NODISCARD int result_origin_write_training(const struct result_origin *origin, struct store *output,
-                                           const char *path, const struct finished *finished,
-                                           struct error *err);
+                                           const struct finished *finished, json_t *proof,
+                                           char ret_sha256[static 65], struct error *err);
+/* Of a command, for one of its outputs: see result_folder_write. others: the spec paths of all
+ * outputs, NULL-ended: those below this one are not part of it. */
+NODISCARD int result_origin_write_command(const struct result_origin *origin, struct store *output,
+                                          const char *const *others, json_t *proof,
+                                          char ret_sha256[static 65], struct error *err);
+/* Of a registered version of a Sweep (store/registered.h), of all its files. sweep: which trials
+ * there were, and the best; borrowed. */
+NODISCARD int result_origin_write_sweep(const struct result_origin *origin, struct store *version,
+                                        const char *name, json_t *sweep, char ret_sha256[static 65],
+                                        struct error *err);

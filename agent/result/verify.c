@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const verify_fault_names[] = {"missing", "changed", "repeated", "extra"};
+const char *const verify_fault_names[] = {"missing", "changed", "repeated", "extra", "newer"};
 static_assert(ARRAY_LEN(verify_fault_names) == VERIFY_FAULT_COUNT, "one name per fault");
 
 /* The last byte of a key, behind the name and a NUL. */
@@ -140,15 +140,8 @@ static int check_list(struct verification *verification, struct error *err) {
 /* ---- what is there -------------------------------------------------------------------------- */
 
 static bool is_apart(const struct verification *verification, const char *name) {
-    const json_t *list = json_object_get(verification->options->result, "apart");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *apart = json_string_value(json_array_get(list, i));
-        size_t length = strlen(apart);
-        if (strncmp(name, apart, length) == 0 && (!name[length] || name[length] == '/')) {
-            return true;
-        }
-    }
-    return strcmp(name, RESULT_NAME) == 0 || strcmp(name, RESULT_ENVELOPE_NAME) == 0;
+    return strcmp(name, RESULT_NAME) == 0 || strcmp(name, RESULT_ENVELOPE_NAME) == 0 ||
+           result_file_is_apart(json_object_get(verification->options->result, "apart"), name);
 }
 
 static int on_there(void *context, const char *name, const struct store_info *info UNUSED,
@@ -169,6 +162,48 @@ static int on_key(void *context, const char *key, size_t size, struct error *err
         note(verification, VERIFY_REPEATED, key);
     } else if (!is_named && verification->last_named == 0) {
         note(verification, VERIFY_EXTRA, key);
+    }
+    return 0;
+}
+
+/* ---- a training that has begun since -------------------------------------------------------- */
+
+enum { GENERATION_DIGITS = 12 };
+
+struct newest {
+    size_t folder;                      /* bytes of a name before the number */
+    char digits[GENERATION_DIGITS + 1]; /* of the highest; names come in the order of their bytes */
+};
+
+static int on_claim(void *context, const char *name, const struct store_info *info UNUSED,
+                    struct error *err UNUSED) {
+    struct newest *newest = context;
+    const char *digits = name + newest->folder;
+    if (strlen(digits) == GENERATION_DIGITS && strspn(digits, "0123456789") == GENERATION_DIGITS) {
+        memcpy(newest->digits, digits, GENERATION_DIGITS + 1);
+    }
+    return 0;
+}
+
+/* A start that another one has overtaken may have written its result after it: this is not the
+ * result of the training that runs now. */
+static int check_generation(struct verification *verification, struct error *err) {
+    const json_t *result = verification->options->result;
+    const char *run = tree_text(result, "run", "");
+    int64_t generation = tree_integer(result, "generation", 0);
+    struct newest newest = {.digits = ""};
+    if (generation <= 0 || strlen(run) != 16 || strspn(run, "0123456789abcdef") != 16) {
+        return 0; /* not a training, or of an earlier release */
+    }
+    AUTO(text_freep) char *folder = x_printf(".windlass/%s/claim/", run);
+    newest.folder = strlen(folder);
+    if (store_list(verification->options->output, folder, NULL, on_claim, &newest, err) < 0) {
+        return -1;
+    }
+    verification->report.lacks_claims = !*newest.digits;
+    if (strtoll(newest.digits, NULL, 10) > generation) {
+        AUTO(text_freep) char *name = x_printf("%s%s", folder, newest.digits);
+        note(verification, VERIFY_NEWER, name);
     }
     return 0;
 }
@@ -201,6 +236,7 @@ int verify_output(const struct verify_options *options, struct verify_report *re
     int result =
         check_entries(&verification, "outputs", err) < 0 || check_list(&verification, err) < 0 ||
                 check_entries(&verification, "reports", err) < 0 ||
+                check_generation(&verification, err) < 0 ||
                 store_list_links(options->output, "", NULL, on_there, &verification, err) < 0 ||
                 sorter_run(verification.sorter, on_key, &verification, err) < 0
             ? -1

@@ -14,14 +14,18 @@ enum verify_fault {
     VERIFY_CHANGED,  /* another size or SHA-256 */
     VERIFY_REPEATED, /* named more than once */
     VERIFY_EXTRA,    /* there, but not made by this run */
+    VERIFY_NEWER,    /* a newer start of the training has claimed the output (train/checkpoint.h) */
     VERIFY_FAULT_COUNT
 };
-/* "missing", "changed", "repeated", "extra". */
+/* "missing", "changed", "repeated", "extra", "newer". */
 extern const char *const verify_fault_names[];
 
 struct verify_report {
     int64_t files, bytes; /* checked */
     int64_t counts[VERIFY_FAULT_COUNT];
+    /* A training's claims are not there (a copy without hidden files): nothing is known of newer
+     * starts. */
+    bool lacks_claims;
     json_t *names[VERIFY_FAULT_COUNT]; /* arrays, owned */
 };
 void verify_report_release(struct verify_report *report); /* for AUTO, too */

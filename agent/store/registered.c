@@ -98,6 +98,19 @@ static int copy_file(const struct registered_request *request, const char *name,
     return 0;
 }
 
+/* The version has files of its own under these names. The caller frees. */
+static char *name_in_version(const char *name) {
+    static const char *const own[] = {REGISTERED_METADATA, "result.json", "result.intoto.jsonl",
+                                      "result.outputs.jsonl"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (strcmp(name, own[i]) == 0) {
+            size_t size = strcspn(name, ".");
+            return x_printf("%.*s.original%s", (int)size, name, name + size);
+        }
+    }
+    return x_strdup(name);
+}
+
 static int copy_all(const struct registered_request *request, json_t *files, struct error *err) {
     AUTO(files_release) struct files all = {0};
     if (store_list(request->from, "", NULL, note, &all, err) < 0) {
@@ -108,9 +121,8 @@ static int copy_all(const struct registered_request *request, json_t *files, str
                          store_path(request->from));
     }
     for (size_t i = 0; i < all.count; i++) {
-        const char *name = all.names[i];
-        bool is_own = strcmp(name, REGISTERED_METADATA) == 0;
-        if (copy_file(request, name, is_own ? "metadata.original.json" : name, files, err) < 0) {
+        AUTO(text_freep) char *to = name_in_version(all.names[i]);
+        if (copy_file(request, all.names[i], to, files, err) < 0) {
             return -1;
         }
     }

@@ -3,6 +3,7 @@
  *
  *   NAME/VERSION/...            files of a training's output, but those below .windlass/
  *   NAME/VERSION/metadata.json  what is known of it; written last: a version is there when this is
+ *   NAME/VERSION/result.json    of the Sweep (agent/commands/register.c)
  *   NAME/latest                 VERSION and a newline: which one is the newest
  *
  * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). A restarted or
@@ -29,8 +30,8 @@ struct registered_request {
 /* Completes the copy; every file is read again and its checksum compared. An existing version is
  * not changed, and `latest` never goes back to an older one; text in it that is not an existing
  * version is ignored. INVALID: the request, or an output without files or with too many; other
- * errors are a store's, and another try may succeed. A file metadata.json in the output becomes
- * metadata.original.json. */
+ * errors are a store's, and another try may succeed. The output's metadata.json and result.json
+ * become metadata.original.json and result.original.json, and so do result.json's companions. */
 NODISCARD int registered_copy(const struct registered_request *request, struct error *err);
 
 /* The version that NAME/latest names; "": the object does not exist, or names no version. */

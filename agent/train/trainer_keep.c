@@ -108,7 +108,8 @@ static int load(struct trainer *trainer, struct error *err) {
     gethostname(host, sizeof host - 1);
     struct checkpoint_place place = {trainer->store, trainer->prefix};
     if (trainer_own(trainer, err) < 0 ||
-        checkpoint_claim(&place, host, &trainer->generation, err) < 0) {
+        checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
+        trainer_forget_result(trainer, err) < 0) {
         return -1;
     }
     const struct checkpoint_wanted wanted = {.generation = trainer->generation,

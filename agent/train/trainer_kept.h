@@ -43,6 +43,8 @@ NODISCARD int trainer_find_paths(struct trainer *trainer, struct error *err);
  * one, or takes it from another one with job->restart, whose results it removes. INVALID: it is
  * another job's, or was begun with other settings, which the error names. */
 NODISCARD int trainer_own(const struct trainer *trainer, struct error *err);
+/* After the claim: removes result.json of an earlier start. */
+NODISCARD int trainer_forget_result(const struct trainer *trainer, struct error *err);
 /* trainer_keep.c. Claims the generation, loads the newest checkpoint, and copies rank 0's state to
  * every rank. */
 NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);

@@ -55,6 +55,14 @@ static int discard(const struct trainer *trainer, const char *run, struct error 
     return 0;
 }
 
+/* The result of an earlier start would be taken for this one's, until this one has ended. Its files
+ * stay: while nothing better is there, model.onnx is still used. */
+int trainer_forget_result(const struct trainer *trainer, struct error *err) {
+    return store_remove(trainer->store, "result.json", err) < 0
+               ? -1
+               : store_remove(trainer->store, "result.intoto.jsonl", err);
+}
+
 static int refuse(const struct trainer *trainer, const json_t *then, const json_t *now,
                   struct error *err) {
     char text[CHANGES_BYTES];

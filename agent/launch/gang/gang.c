@@ -216,13 +216,14 @@ void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
                                .forgiven = gang->forgiven,
                                .last_failure = gang->last_failure,
                                .lost = gang->lost};
+    bool are_released = gang->state == GANG_STATE_CHECKING && gang->options.may_lack_result;
     facts.proof_by = gang_known_by(gang, &facts.proof_count);
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         facts.registered += member->is_connected;
         facts.prepared += member->is_connected && member->is_prepared;
         facts.members += member->is_in_round;
-        if (member->is_lost && !member->is_leaving) {
+        if (member->is_lost && !member->is_leaving && !are_released) {
             gang->lost[facts.lost_count++] = i;
         }
     }

@@ -22,7 +22,7 @@
  * RUNNING -> FINISHED is success: all processes exited with 0, each reported by its pod
  * (GANG_EVENT_EXITED). Where a command starts the ranks (mpirun), its 0 alone does not suffice: the
  * ranks that are known must have ended with 0 (GANG_EVENT_RANK_ENDED, gang_proof.h), within
- * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub checks
+ * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub looks at
  * what is stored first (CHECKING). STOPPING -> FINISHED: no further round is allowed. Any state
  * becomes FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub
  * exists.
@@ -54,8 +54,7 @@ enum {
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
-    GANG_CHECK_MS = 600000, /* for CHECKED; else the round has failed */
-
+    GANG_CHECK_MS = 600000,         /* for CHECKED; else the round has failed */
     GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
     GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms that launch_job.c sets for users'
                                        programs, which may ignore notices */
@@ -89,13 +88,14 @@ struct gang_options {
                                   which starts the ranks itself (mpirun) */
     /* Without processes: success needs a launch of all slots of the round (slots per member). */
     bool needs_all_slots;
-    bool checks_result; /* success needs CHECKED with 0 */
-    int max_restarts;   /* counted ones since the last progress that was kept (gang_keep); with
-                           more the job fails, and with more than GANG_LIFE_RESTARTS of them */
-    int64_t backoff_ms; /* before a counted restart; doubles with each round without
-                           progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
-                           then 1 s, doubling with each further round without progress */
-    int64_t hang_ms;    /* 0: hangs are not detected */
+    bool checks_result;   /* success waits for CHECKED, and needs it to be 0 ... */
+    bool may_lack_result; /* ... unless this: the exits alone decide */
+    int max_restarts;     /* counted ones since the last progress that was kept (gang_keep); with
+                             more the job fails, and with more than GANG_LIFE_RESTARTS of them */
+    int64_t backoff_ms;   /* before a counted restart; doubles with each round without
+                             progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
+                             then 1 s, doubling with each further round without progress */
+    int64_t hang_ms;      /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
      * 0: GANG_NOTICE_MS. */
@@ -146,3 +146,5 @@ bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret
  * anything. */
 int64_t gang_deadline_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
+/* The exits by which a success is known (at most GANG_EXITS_MAX; NULL: none); the caller frees. */
+struct gang_exit *gang_exits(const struct gang *gang, size_t *ret_count);

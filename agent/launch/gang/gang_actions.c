@@ -23,8 +23,11 @@ static struct queued_action *enqueue(struct gang *gang, enum gang_action_kind ki
 struct gang_action *gang_queue_action(struct gang *gang, enum gang_action_kind kind) {
     struct queued_action *queued = enqueue(gang, kind);
     for (int i = 0; i < gang->options.workers; i++) {
+        const struct gang_member *member = &gang->members[i];
         /* DONE goes to every known member. */
-        if (kind == GANG_ACTION_FINISH ? gang->members[i].is_known : gang->members[i].is_in_round) {
+        if (kind == GANG_ACTION_FINISH    ? member->is_known
+            : kind == GANG_ACTION_RELEASE ? member->is_in_round && i > 0
+                                          : member->is_in_round) {
             queued->members[queued->action.count++] = i;
         }
     }

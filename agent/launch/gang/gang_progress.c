@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RESULT_MESSAGE_MAX = 300 /* bytes */ };
+
 static const char *state_name(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     if (progress->is_finished) {
@@ -106,16 +108,28 @@ static json_t *restarts(const struct gang_facts *facts) {
     return tree;
 }
 
+static json_t *proof(const struct gang_progress *progress) {
+    const struct gang_facts *facts = progress->facts;
+    const char *why = progress->result_message;
+    AUTO(text_freep) char *message = why ? x_strndup(why, RESULT_MESSAGE_MAX) : NULL;
+    if (message) {
+        message[utf8_valid_size(message, strlen(message))] = 0;
+    }
+    return json_pack("{s:s, s:I, s:s*, s:s*, s:s*}", "by", gang_proof_by_name(facts->proof_by),
+                     "count", (json_int_t)facts->proof_count, "modelSHA256", progress->model_sha256,
+                     "resultSHA256", progress->result_sha256, "resultMessage", message);
+}
+
 json_t *gang_progress_json(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
                              "registered", facts->registered, "prepared", facts->prepared,
                              "restarts", restarts(facts));
+    if (progress->is_storing) {
+        json_object_set_new(tree, "storing", json_true());
+    }
     if (progress->is_finished && !progress->code) {
-        json_object_set_new(tree, "proof",
-                            json_pack("{s:s, s:I, s:s*}", "by", gang_proof_by_name(facts->proof_by),
-                                      "count", (json_int_t)facts->proof_count, "modelSHA256",
-                                      progress->model_sha256));
+        json_object_set_new(tree, "proof", proof(progress));
     }
     bool waits = facts->state != GANG_STATE_RUNNING && facts->state != GANG_STATE_STOPPING &&
                  facts->state != GANG_STATE_CHECKING;

@@ -7,11 +7,13 @@
 
 struct gang_progress {
     const struct gang_facts *facts;
-    int workers;  /* spec.workers */
-    bool has_run; /* a round was started */
+    int workers;     /* spec.workers */
+    bool has_run;    /* a round was started */
+    bool is_storing; /* the other members are released, while the hub reads the outputs */
     bool is_finished;
     int code;                 /* is_finished: the job's exit code */
     const char *model_sha256; /* of a training's result, as it was checked; NULL: none */
+    const char *result_sha256, *result_message; /* of result.json; or why there is none; NULL */
 };
 
 enum { GANG_PROGRESS_TEXT_MAX = GANG_DETAIL_MAX + 200 /* bytes, NUL included */ };

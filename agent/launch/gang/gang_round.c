@@ -161,19 +161,17 @@ static void conclude(struct gang *gang, int64_t now_ms) {
 
 /* ---- events of a running round -------------------------------------------------------------- */
 
-/* The pod of that rank: all pods of the round have the same number of ranks. -1: none. */
-static int index_of(const struct gang *gang, int rank) {
-    size_t members = 0, place = 0;
-    for (int i = 0; i < gang->options.workers; i++) {
-        members += gang->members[i].is_in_round;
-    }
-    for (int i = 0; rank >= 0 && members && i < gang->options.workers; i++) {
-        place += gang->members[i].is_in_round;
-        if (gang->members[i].is_in_round && (size_t)rank < gang->rank_count * place / members) {
-            return i;
+/* All have ended with 0. */
+static void succeed(struct gang *gang, int64_t now_ms) {
+    if (gang->options.checks_result) {
+        enter(gang, GANG_STATE_CHECKING, now_ms);
+        gang_queue_action(gang, GANG_ACTION_CHECK);
+        if (gang->options.may_lack_result) { /* no further round can follow */
+            gang_queue_action(gang, GANG_ACTION_RELEASE);
         }
+    } else {
+        finish(gang, 0, now_ms);
     }
-    return -1;
 }
 
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
@@ -200,11 +198,11 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         return;
     }
     if (event->rank >= 0 && (size_t)event->rank < gang->rank_count &&
-        index_of(gang, event->rank) == event->index && !gang->ranks[event->rank].is_done) {
+        gang_index_of(gang, event->rank) == event->index && !gang->ranks[event->rank].is_done) {
         gang->ranks[event->rank].is_done = true;
         gang->progressed_ms = now_ms;
         if (++gang->ranks_done == gang->rank_count) {
-            finish(gang, 0, now_ms);
+            succeed(gang, now_ms);
         }
     }
 }
@@ -215,11 +213,8 @@ static void settle(struct gang *gang, int64_t now_ms) {
     struct gang_proof_reason reason;
     enum gang_proof_state state = gang_settled(gang, &reason);
     bool is_late = now_ms - gang->command_ended_ms >= GANG_EXPLAIN_COMMAND_MS;
-    if (state == GANG_PROOF_WHOLE && gang->options.checks_result) {
-        enter(gang, GANG_STATE_CHECKING, now_ms);
-        gang_queue_action(gang, GANG_ACTION_CHECK);
-    } else if (state == GANG_PROOF_WHOLE) {
-        finish(gang, 0, now_ms);
+    if (state == GANG_PROOF_WHOLE) {
+        succeed(gang, now_ms);
     } else if (state == GANG_PROOF_FAILED || (is_late && !is_one_disconnected(gang))) {
         struct gang_failure why = {GANG_CAUSE_APP, reason.index, reason.rank, reason.code, ""};
         gang_fail_round(gang, &why, reason.detail, now_ms);
@@ -235,15 +230,19 @@ static void fail_check(struct gang *gang, const char *detail, int64_t now_ms) {
     gang_fail_round(gang, &why, detail, now_ms);
 }
 
+static void end_check(struct gang *gang, bool is_whole, const char *detail, int64_t now_ms) {
+    if (is_whole || gang->options.may_lack_result) {
+        finish(gang, 0, now_ms);
+    } else {
+        fail_check(gang, detail, now_ms);
+    }
+}
+
 void gang_checked(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     if (gang->state != GANG_STATE_CHECKING || event->round != gang->round) {
         return;
     }
-    if (event->code == 0) {
-        finish(gang, 0, now_ms);
-    } else {
-        fail_check(gang, event->detail, now_ms);
-    }
+    end_check(gang, event->code == 0, event->detail, now_ms);
 }
 
 void gang_heartbeat(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
@@ -373,7 +372,7 @@ static void check_ranks(struct gang *gang, int64_t now_ms) {
         char *detail = x_printf("no rank made progress for %lld s (spec.restart.hangSeconds)",
                                 (long long)(now_ms - gang->progressed_ms) / 1000);
         why.rank = hung_rank(gang, now_ms);
-        why.index = index_of(gang, why.rank);
+        why.index = gang_index_of(gang, why.rank);
         gang_fail_round(gang, &why, detail, now_ms);
     }
     if (now_ms - gang->since_ms >= GANG_STABLE_MS) {
@@ -533,7 +532,7 @@ void gang_advance(struct gang *gang, int64_t now_ms) {
             break;
         case GANG_STATE_CHECKING:
             if (now_ms - gang->since_ms >= GANG_CHECK_MS) {
-                fail_check(gang, "the stored result could not be checked in time", now_ms);
+                end_check(gang, false, "the stored result could not be checked in time", now_ms);
             }
             break;
         case GANG_STATE_FINISHED:

@@ -89,6 +89,8 @@ void gang_advance(struct gang *gang, int64_t now_ms);
 void gang_rank_reported(struct gang *gang, const struct gang_event *event);
 /* Whether a command that ended with 0 is a success; reason: set unless it is. */
 enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_reason *reason);
+/* The pod of that rank: all pods of the round have the same number of ranks. -1: none. */
+int gang_index_of(const struct gang *gang, int rank);
 /* For gang_facts.proof_by and proof_count. */
 enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count);
 

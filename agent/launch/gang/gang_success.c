@@ -2,6 +2,7 @@
 #include "agent/launch/gang/gang_state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void gang_rank_reported(struct gang *gang, const struct gang_event *event) {
     const struct gang_rank_report report = {.launch = event->launch ? event->launch : "",
@@ -40,6 +41,38 @@ enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count) {
     enum gang_proof_by by = gang_proof_by(gang->proof, ret_count);
     *ret_count = MAX(*ret_count, (int64_t)1); /* the command */
     return by;
+}
+
+int gang_index_of(const struct gang *gang, int rank) {
+    size_t members = 0, place = 0;
+    for (int i = 0; i < gang->options.workers; i++) {
+        members += gang->members[i].is_in_round;
+    }
+    for (int i = 0; rank >= 0 && members && i < gang->options.workers; i++) {
+        place += gang->members[i].is_in_round;
+        if (gang->members[i].is_in_round && (size_t)rank < gang->rank_count * place / members) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+struct gang_exit *gang_exits(const struct gang *gang, size_t *ret_count) {
+    bool are_processes = gang->options.processes > 0;
+    size_t count = 0;
+    const struct gang_exit *known = NULL;
+    if (gang->proof && !are_processes) {
+        known = gang_proof_exits(gang->proof, &count);
+    } else if (are_processes && gang->rank_count <= GANG_EXITS_MAX) {
+        count = gang->rank_count;
+    }
+    struct gang_exit *exits = count ? x_calloc(count, sizeof *exits) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        exits[i] = known ? known[i]
+                         : (struct gang_exit){.rank = (int)i, .index = gang_index_of(gang, (int)i)};
+    }
+    *ret_count = count;
+    return exits;
 }
 
 enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_reason *reason) {

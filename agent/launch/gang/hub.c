@@ -63,10 +63,41 @@ static void log_last_failure(const struct hub *hub, enum log_level level, const 
     }
 }
 
+/* For result.json: {"by", "count", "round", "exits": [{"launch", "rank", "worker", "exitCode"}]}.
+ */
+static json_t *make_proof(struct hub *hub, int64_t round) {
+    struct gang_facts facts;
+    size_t count = 0;
+    gang_facts(hub->gang, &facts);
+    struct gang_exit *exits = gang_exits(hub->gang, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_pack("{s:i, s:i, s:s, s:i}", "launch", exits[i].launch,
+                                              "rank", exits[i].rank, "worker",
+                                              hub_pod_of(hub, exits[i].index), "exitCode", 0));
+    }
+    free(exits);
+    return json_pack("{s:s, s:I, s:I, s:o}", "by", gang_proof_by_name(facts.proof_by), "count",
+                     (json_int_t)facts.proof_count, "round", (json_int_t)round, "exits", list);
+}
+
+/* A command has come to its end, and its outputs are read. */
+static bool is_storing(const struct hub *hub) {
+    return hub->check && !hub->result_path && !hub->is_finished;
+}
+
 static void start_check(struct hub *hub, int64_t round) {
-    const struct result_check_options options = {
-        .path = hub->result_path, .run = hub->run, .round = round, .origin = hub->origin};
-    log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
+    const struct result_check_options options = {.path = hub->result_path,
+                                                 .run = hub->run,
+                                                 .round = round,
+                                                 .outputs = hub->options.result_outputs,
+                                                 .proof_new = make_proof(hub, round),
+                                                 .origin = hub->origin};
+    if (hub->result_path) {
+        log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
+    } else {
+        log_event(LOG_INFO, "all have ended with 0: reading what is in spec.outputs");
+    }
     result_check_free(hub->check);
     hub->check = result_check_start(&options);
     hub->check_round = round;
@@ -74,21 +105,21 @@ static void start_check(struct hub *hub, int64_t round) {
 
 /* Passes on how the check ended, if it has. */
 static void poll_check(struct hub *hub, int64_t now_ms) {
-    struct error err = {0};
-    struct finished finished;
-    if (!hub->check || !result_check_poll(hub->check, &finished, &err)) {
+    struct result_check_end end;
+    if (!hub->check || !result_check_poll(hub->check, &end)) {
         return;
     }
     result_check_free(TAKE(hub->check));
-    if (err.kind == ERROR_NONE) {
-        hub->finished = finished;
+    hub->stored = end;
+    if (!hub->result_path && end.err.kind) {
+        log_event(LOG_WARNING, "there is no result.json: %s", end.err.text);
     }
     struct gang_event event = {.kind = GANG_EVENT_CHECKED,
                                .index = 0,
                                .incarnation = hub->members[0].incarnation,
                                .round = hub->check_round,
-                               .code = err.kind != ERROR_NONE,
-                               .detail = err.text};
+                               .code = end.err.kind != ERROR_NONE,
+                               .detail = end.err.text};
     gang_handle(hub->gang, &event, now_ms);
 }
 
@@ -116,6 +147,9 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
     case GANG_ACTION_CHECK:
         start_check(hub, action->round);
         return;
+    case GANG_ACTION_RELEASE: /* their pods, and what is scarce there, are not needed any more */
+        message.type = GANG_MESSAGE_DONE;
+        break;
     case GANG_ACTION_FINISH:
         message.type = GANG_MESSAGE_DONE;
         hub->is_finished = true;
@@ -150,6 +184,13 @@ static const struct objective *shown_objective(const struct hub *hub) {
     return is_commands ? &hub->command_objective : &hub->objective;
 }
 
+/* NULL: there is one, or none was to be. */
+static const char *why_no_result(const struct hub *hub) {
+    return hub->check             ? "its files could not be read in 10 minutes"
+           : hub->stored.err.kind ? hub->stored.err.text
+                                  : NULL;
+}
+
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
@@ -158,7 +199,10 @@ static void write_progress(struct hub *hub) {
         .workers = hub->options.gang.workers,
         .has_run = hub->has_run,
         .is_finished = hub->is_finished,
-        .model_sha256 = hub->finished.count ? hub->finished.objects[0].sha256 : NULL,
+        .model_sha256 = hub->stored.finished.count ? hub->stored.finished.objects[0].sha256 : NULL,
+        .result_sha256 = *hub->stored.result_sha256 ? hub->stored.result_sha256 : NULL,
+        .result_message = why_no_result(hub),
+        .is_storing = is_storing(hub),
         .code = hub->code};
     AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);
     json_t *lost = json_array();
@@ -212,7 +256,7 @@ static void closed(void *context, struct server_peer *peer) {
                                .index = (int)(member - hub->members),
                                .incarnation = member->incarnation};
     gang_handle(hub->gang, &event, clock_monotonic_ms());
-    if (!hub->is_finished) {
+    if (!hub->is_finished && !is_storing(hub)) {
         log_event(LOG_WARNING, "worker %d (%s): connection lost", event.index, member->pod);
     }
 }

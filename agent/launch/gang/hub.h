@@ -19,8 +19,10 @@ struct hub_options {
     /* The ranks are windlass-trainer, whose exit codes 1 and 2 are permanent failures (the loss is
      * NaN; the spec, model or data are wrong). */
     bool is_trainer;
-    /* With gang.checks_result: the output of the training, and its run (result_check.h). */
+    /* With gang.checks_result (result_check.h): the output of the training, and its run; or
+     * the outputs of a command, NULL-ended, which are borrowed until hub_free. */
     const char *result_path, *run;
+    char **result_outputs;
     struct result_origin *origin; /* for result.json; NULL: none. The hub becomes a user of it */
 };
 

@@ -46,12 +46,12 @@ struct hub {
     struct gang_message rank_exit;
     int rank_exit_index;
     int64_t rank_exit_ms, failed_round;
-    /* Of a training that has come to its end. */
-    char *result_path, *run;
+    /* Of a gang that has succeeded. */
+    char *result_path, *run; /* of a training; NULL: of a command */
     struct result_origin *origin;
     struct result_check *check; /* NULL: none runs */
     int64_t check_round;
-    struct finished finished; /* the record, as it was checked; count 0: none */
+    struct result_check_end stored; /* what the check found; finished.count 0: no training */
 };
 
 /* ---- hub_messages.c -------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "agent/launch/gang/hub.h"
 #include "agent/launch/gang/member.h"
+#include "agent/result/result_folder.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -69,6 +70,19 @@ static void make_links(const struct launch_job *job) {
     }
 }
 
+/* The results of an earlier run must not remain as if they were of this one. */
+static int forget_results(const struct launch_job *job, struct error *err) {
+    for (size_t i = 0; job->result_outputs && job->result_outputs[i]; i++) {
+        AUTO(store_freep) struct store *store = NULL;
+        if (strchr(job->result_outputs[i], '/') &&
+            (store_open(job->result_outputs[i], /* writes= */ true, &store, err) < 0 ||
+             result_folder_begin(store, err) < 0)) {
+            return error_context(err, "spec.outputs[%zu]", i);
+        }
+    }
+    return 0;
+}
+
 int launch_run(const struct launch_job *job, char **ret_message) {
     struct error err = {0};
     struct hub *hub = NULL;
@@ -83,10 +97,13 @@ int launch_run(const struct launch_job *job, char **ret_message) {
                                   .saved_objective = job->saved_objective,
                                   .is_trainer = job->is_trainer,
                                   .result_path = job->result_path,
-                                  .run = job->run_name};
+                                  .run = job->run_name,
+                                  .result_outputs = job->result_outputs};
     *ret_message = NULL;
-    if (job->index == 0 && job->is_trainer && result_origin_new(&options.origin, &err) < 0) {
+    if (job->index == 0 &&
+        (result_origin_new(&options.origin, &err) < 0 || forget_results(job, &err) < 0)) {
         log_event(LOG_ERROR, "%s", err.text);
+        result_origin_free(options.origin);
         return error_exit_code(&err);
     }
     catch_signals();

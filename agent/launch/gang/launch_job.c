@@ -135,6 +135,15 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     return result;
 }
 
+/* Without slashes at the end. */
+static size_t path_length(const char *path) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    return length;
+}
+
 /* Inputs and outputs are in the environment under their names, for fields that are read later. */
 static int read_paths(struct launch_job *job, const char *field, struct launch_path **ret_paths,
                       size_t *ret_count, struct error *err) {
@@ -142,6 +151,9 @@ static int read_paths(struct launch_job *job, const char *field, struct launch_p
     size_t count = MIN(json_array_size(list), PATHS_MAX);
     bool is_input = strcmp(field, "inputs") == 0;
     *ret_paths = x_calloc(count + 1, sizeof **ret_paths);
+    if (!is_input) {
+        job->result_outputs = x_calloc(count + 1, sizeof *job->result_outputs);
+    }
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_array_get(list, i);
         const char *id = tree_text(one, "id", ""), *path = tree_text(one, "path", "");
@@ -154,6 +166,9 @@ static int read_paths(struct launch_job *job, const char *field, struct launch_p
         }
         (*ret_paths)[i] = (struct launch_path){.id = x_strdup(id), .path = resolved};
         *ret_count = i + 1;
+        if (!is_input) {
+            job->result_outputs[i] = x_strndup(expanded, path_length(expanded));
+        }
         AUTO(text_freep)
         char *name = x_printf("AZ_BATCHAI_%s_%s", is_input ? "INPUT" : "OUTPUT", id);
         setenv(name, resolved, 1);
@@ -322,6 +337,9 @@ static int read_spec(struct launch_job *job, struct error *err) {
     if (!job->command[0]) {
         return error_set(err, ERROR_INVALID, "spec.command is missing");
     }
+    if (!job->is_trainer && job->output_count > 0) {
+        gang->checks_result = gang->may_lack_result = true;
+    }
     return read_launcher(job, err);
 }
 
@@ -435,6 +453,7 @@ void launch_job_release(struct launch_job *job) {
     launch_words_free(job->prepare);
     free_paths(job->inputs, job->input_count);
     free_paths(job->outputs, job->output_count);
+    launch_words_free(job->result_outputs);
     free(job->environment);
     free(job->secrets);
     free(job->logs);

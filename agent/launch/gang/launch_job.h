@@ -31,6 +31,7 @@ struct launch_job {
     bool is_trainer;           /* spec.trainer: the ranks are our own trainer, started by mpirun */
     const char *result_path;   /* is_trainer: spec.trainer.output.path; NULL: missing */
     const char *run_name;      /* is_trainer: WINDLASS_RUN */
+    char **result_outputs;     /* of a command: the outputs as VOLUME/path, NULL-ended; owned */
     int gpus;                  /* of a pod */
     json_t *spec;              /* WINDLASS_SPEC; owned */
     char **command, **prepare; /* NULL-ended; prepare may be empty. Variables are not expanded:

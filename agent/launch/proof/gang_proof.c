@@ -25,6 +25,12 @@ struct launch {
     struct gang_proof_reason failure; /* of the first rank that failed */
 };
 
+struct exits {
+    struct gang_exit *exits;
+    size_t count;
+    int launches;
+};
+
 struct gang_proof {
     struct launch launches[GANG_LAUNCHES_MAX]; /* that are not whole, the oldest first */
     int count;
@@ -33,6 +39,7 @@ struct gang_proof {
     bool is_overfull;  /* a launch did not fit */
     int largest_whole; /* size */
     int64_t whole_ranks, whole_proxies;
+    struct exits ranks_ended, proxies_ended; /* of whole launches */
 };
 
 static const char *const by_names[] = {"Command", "Proxies", "Ranks", "Processes"};
@@ -49,6 +56,10 @@ struct gang_proof *gang_proof_new(void) {
 void gang_proof_free(struct gang_proof *proof) {
     for (int i = 0; proof && i < proof->count; i++) {
         free(proof->launches[i].ranks);
+    }
+    if (proof) {
+        free(proof->ranks_ended.exits);
+        free(proof->proxies_ended.exits);
     }
     free(proof);
 }
@@ -120,12 +131,28 @@ static struct launch *add(struct gang_proof *proof, const struct gang_rank_repor
     return launch;
 }
 
-/* A whole launch is forgotten, and so are those that it makes good. */
+static void keep_exits(struct exits *kept, const struct launch *launch) {
+    int number = kept->launches++;
+    if (kept->count + (size_t)launch->done > GANG_EXITS_MAX) {
+        return;
+    }
+    kept->exits =
+        x_realloc_array(kept->exits, kept->count + (size_t)launch->done + 1, sizeof *kept->exits);
+    for (int i = 0; i < launch->room; i++) {
+        if (launch->ranks[i].state == RANK_DONE) {
+            kept->exits[kept->count++] =
+                (struct gang_exit){.launch = number, .rank = i, .index = launch->ranks[i].index};
+        }
+    }
+}
+
+/* A whole launch is forgotten but for its exits, and so are those that it makes good. */
 static void close_whole(struct gang_proof *proof, struct launch *launch) {
     int size = launch->size, at = (int)(launch - proof->launches);
     int64_t began = launch->began;
     proof->largest_whole = MAX(proof->largest_whole, launch->is_proxy ? 0 : launch->done);
     *(launch->is_proxy ? &proof->whole_proxies : &proof->whole_ranks) += launch->done;
+    keep_exits(launch->is_proxy ? &proof->proxies_ended : &proof->ranks_ended, launch);
     drop(proof, at);
     for (int i = at - 1; i >= 0; i--) {
         const struct launch *older = &proof->launches[i];
@@ -280,6 +307,12 @@ enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wante
         return GANG_PROOF_OPEN;
     }
     return GANG_PROOF_WHOLE;
+}
+
+const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t *ret_count) {
+    const struct exits *kept = proof->whole_ranks ? &proof->ranks_ended : &proof->proxies_ended;
+    *ret_count = kept->count;
+    return kept->exits;
 }
 
 enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count) {

@@ -54,6 +54,15 @@ struct gang_proof_reason {
     char detail[512];      /* a sentence without "worker 1, rank 2 ended with exit code 7" */
 };
 
+/* The end of one rank (or proxy) with 0. */
+struct gang_exit {
+    int launch; /* whole ones, in the order of their ends, from 0 */
+    int rank, index;
+};
+/* Of the exits of whole launches so many are kept one by one; those of a launch that has no room
+ * are only counted. */
+enum { GANG_EXITS_MAX = 16384 };
+
 struct gang_proof;
 
 struct gang_proof *gang_proof_new(void);
@@ -67,6 +76,8 @@ void gang_proof_ended(struct gang_proof *proof, const struct gang_rank_report *r
 /* wanted: a whole launch of that size is needed; 0: none is. reason: set unless WHOLE. */
 enum gang_proof_state gang_proof_state(const struct gang_proof *proof, int wanted,
                                        struct gang_proof_reason *reason);
+/* The exits of whole launches, of the ranks or, if there are none, of the proxies; borrowed. */
+const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t *ret_count);
 /* How many ranks (or proxies) have ended well, in whole launches. */
 enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count);
 const char *gang_proof_by_name(enum gang_proof_by by); /* "Ranks", as in GET /progress */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/prepared.h"
 
+#include "agent/result/result_write.h"
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/scorer.h"
@@ -368,23 +369,11 @@ int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 6
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int try_key(const struct job *job, struct prepared_job *prepared, struct error *err) {
-    if (!job->signing_key_pem) {
-        return tree_get(job->manifest, "spec.signingKey")
-                   ? error_set(err, ERROR_INVALID,
-                               "spec.signingKey: this pod has no variable WINDLASS_SIGNING_KEY")
-                   : 0;
-    }
-    return signature_key_read_private(job->signing_key_pem, &prepared->key, err) < 0
-               ? error_context(err, "spec.signingKey")
-               : 0;
-}
-
 static int prepare(struct job *job, struct prepared_job *prepared, struct error *err) {
     AUTO(trial_release) struct trial trial = {0};
-    if (try_key(job, prepared, err) < 0 || rerun_find_paths(prepared, job, err) < 0 ||
-        try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
-        try_output(job, prepared, err) < 0) {
+    if (result_key_read(job->manifest, job->signing_key_pem, &prepared->key, err) < 0 ||
+        rerun_find_paths(prepared, job, err) < 0 || try_input(job, prepared, err) < 0 ||
+        try_scorer(job, prepared, &trial, err) < 0 || try_output(job, prepared, err) < 0) {
         return -1;
     }
     AUTO(tree_freep)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/run_result.h"
 
-#include "agent/result/envelope.h"
 #include "agent/result/result_origin.h"
+#include "agent/result/result_write.h"
 #include "lib/digest.h"
 #include "lib/time/clock.h"
 
@@ -107,31 +107,10 @@ static json_t *result_json(const struct run_result *result) {
     return tree;
 }
 
-static int write_envelope(const struct run_result *result, const json_t *tree, const char *text,
-                          struct error *err) {
-    struct store *output = result->prepared->output;
-    if (!result->prepared->key) {
-        return store_remove(output, RESULT_ENVELOPE_NAME, err);
-    }
-    AUTO(text_freep) char *line = envelope_make(text, strlen(text), tree, result->prepared->key);
-    return store_put(output, RESULT_ENVELOPE_NAME, line, strlen(line), STORE_REPLACE, err);
-}
-
 int run_result_write(const struct run_result *result, struct error *err) {
     AUTO(tree_freep) json_t *tree = result_json(result);
-    if (add_reports(result, tree, err) < 0) {
-        return -1;
-    }
-    AUTO(text_freep) char *dumped = json_dumps(tree, JSON_INDENT(2));
-    AUTO(text_freep) char *text = x_printf("%s\n", dumped);
-    return write_envelope(result, tree, text, err) < 0
+    char sha256[65];
+    return add_reports(result, tree, err) < 0
                ? -1
-               : store_put(result->prepared->output, RESULT_NAME, text, strlen(text), STORE_REPLACE,
-                           err);
-}
-
-int run_result_remove(struct store *output, struct error *err) {
-    return store_remove(output, RESULT_NAME, err) < 0
-               ? -1
-               : store_remove(output, RESULT_ENVELOPE_NAME, err);
+               : result_write(result->prepared->output, tree, result->prepared->key, sha256, err);
 }

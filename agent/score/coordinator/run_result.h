@@ -17,5 +17,3 @@ struct run_result {
  * the store's error: result.json does not exist then. */
 /* Signed with prepared->key, if there is one. */
 NODISCARD int run_result_write(const struct run_result *result, struct error *err);
-/* A run that has work left has no result; an earlier one's must not remain. */
-NODISCARD int run_result_remove(struct store *output, struct error *err);

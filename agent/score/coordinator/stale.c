@@ -4,7 +4,7 @@
 #include "agent/data/kinds/output_name.h"
 #include "agent/data/source/sorter.h"
 #include "agent/result/output_lines.h"
-#include "agent/score/coordinator/run_result.h"
+#include "agent/result/result_write.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/log/run_file.h"
 
@@ -183,8 +183,7 @@ int stale_remove(struct prepared_job *prepared, const struct job *job, const jso
 }
 
 int stale_unsay(struct store *output, bool all, struct error *err) {
-    return run_result_remove(output, err) < 0 ||
-                   (all && store_remove(output, SUMMARY_NAME, err) < 0)
+    return result_remove(output, err) < 0 || (all && store_remove(output, SUMMARY_NAME, err) < 0)
                ? error_context(err, "spec.output.path")
                : 0;
 }

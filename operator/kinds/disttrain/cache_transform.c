@@ -9,7 +9,7 @@
 /* Keeps the fields of a finished trial by which its Sweep judges and ranks it. */
 static json_t *keep_trial(const json_t *trial) {
     static const char *const annotations[] = {ANNOTATION_TRIAL, ANNOTATION_RESTART, NULL};
-    static const char *const more[] = {"objective", "startTime", NULL};
+    static const char *const more[] = {"objective", "proof", "startTime", NULL};
     json_t *kept = job_transform(trial, annotations);
     if (job_is_settled(trial) && tree_get(kept, "metadata.annotations")) {
         json_t *status = transform_pick(json_object_get(trial, "status"), more);

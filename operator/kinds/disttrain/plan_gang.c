@@ -238,6 +238,10 @@ static bool may_start(struct disttrain_plan *gang, const struct gang_place *plac
     if (newest->attempt == 0) {
         return true;
     }
+    /* The gang has come to its end, and only the hub has still something to store. */
+    if (disttrain_is_running(gang) && tree_bool(gang->job.observed->progress, "storing", false)) {
+        return false;
+    }
     if (place->is_alive || place->is_counted || (disttrain_is_hub(newest) && place->is_here)) {
         return false;
     }

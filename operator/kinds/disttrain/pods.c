@@ -32,9 +32,9 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_value(environment, "WINDLASS_BIND", bind);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
-    if (!spec->command) { /* a trainer, whose files are known */
-        pod_add_origin(environment, &spec->job, json_pack("{s:s}", "agent", spec->job.image));
-    }
+    pod_add_origin(environment, &spec->job,
+                   json_pack("{s:s, s:s*}", "agent", spec->job.image, "program",
+                             spec->command ? spec->program_image : NULL));
     pod_add_restart(environment, &spec->job);
     add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
     if (restarts->since < restarts->counted) {

@@ -31,6 +31,10 @@ static int check_which(const json_t *spec, struct error *err) {
         return error_set(err, ERROR_INVALID,
                          "spec: exactly one of trainer and command must be given");
     }
+    if (has(spec, "command") && has(spec, "signingKey") && !has(spec, "outputs")) {
+        return job_refuse(err, "signingKey",
+                          "signs the results in outputs; give the command outputs");
+    }
     if (has(spec, "command")) {
         return has(spec, "image")
                    ? 0

@@ -9,7 +9,12 @@
 #include <string.h>
 
 enum { OTHERS_MAX = 16, OTHER_MAX_BYTES = 63 };
-enum { NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640, SHA256_BYTES = 64 };
+enum {
+    NUMBER_MAX_BYTES = 32,
+    MESSAGE_MAX_BYTES = 640,
+    SHA256_BYTES = 64,
+    RESULT_MESSAGE_BYTES = 300
+};
 
 /* Copies numbers of an object to the object of that name; missing ones stay unchanged. */
 static void copy_numbers(json_t *status, const json_t *progress, const char *name,
@@ -86,6 +91,8 @@ static void copy_proof(json_t *status, const json_t *progress) {
             json_t *proof = json_pack("{s:s}", "by", by);
             progress_fields_number(proof, from, "count");
             progress_fields_text(proof, from, "modelSHA256", SHA256_BYTES);
+            progress_fields_text(proof, from, "resultSHA256", SHA256_BYTES);
+            progress_fields_text(proof, from, "resultMessage", RESULT_MESSAGE_BYTES);
             json_object_set_new(status, "proof", proof);
         }
     }

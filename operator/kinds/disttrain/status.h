@@ -11,9 +11,10 @@
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",
  *    "message"}}, "lost": ["digits-2"]: pods to be replaced,
- *    "proof": {"by": "Ranks" | "Processes" | "Proxies" | "Command", "count": 4, "modelSHA256"}: of
- *    Succeeded,
- *    "outputs": ["out/model.onnx"]}
+ *    "proof": {"by": "Ranks" | "Processes" | "Proxies" | "Command", "count": 4, "modelSHA256",
+ *    "resultSHA256" or "resultMessage"}: of Succeeded,
+ *    "storing": true while the members but NAME-0 have ended, and it reads the outputs of a
+ * command, "outputs": ["out/model.onnx"]}
  */
 #pragma once
 

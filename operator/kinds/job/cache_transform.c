@@ -77,7 +77,7 @@ static json_t *keep_conditions(const json_t *pod) {
 
 /* Only the agent's status, without its name. */
 static json_t *keep_container_status(const json_t *pod) {
-    static const char *const fields[] = {"state", NULL};
+    static const char *const fields[] = {"state", "imageID", NULL};
     const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
     return agent ? json_pack("[o]", transform_pick(agent, fields)) : json_array();
 }

@@ -304,6 +304,9 @@ json_t *conditions_status(const json_t *object, const struct job_spec *spec,
     } else if (spec) {
         json_object_set_new(status, "run", json_string(spec->run));
     }
+    if (json_object_size(conditions->images) > 0) { /* those of pods that are gone stay */
+        json_object_update(tree_part(status, "images"), conditions->images);
+    }
     if (conditions->spec_hash) {
         json_object_set_new(status, "specHash", json_string(conditions->spec_hash));
     }

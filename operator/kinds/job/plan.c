@@ -2,11 +2,31 @@
 #include "operator/kinds/job/plan.h"
 
 #include "lib/time/clock.h"
+#include "operator/cluster.h"
+#include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/spec_snapshot.h"
+#include "operator/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { IMAGE_ID_MAX = 512, ROLES_MAX = 8 };
+
+/* What runs, as the nodes tell it: role -> imageID, for status.images. */
+static json_t *read_images(const json_t *pods) {
+    json_t *images = json_object();
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const json_t *pod = json_array_get(pods, i);
+        const char *role = owned_label(pod, LABEL_ROLE);
+        const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
+        const char *id = tree_text(agent, "imageID", "");
+        if (role && *id && strlen(id) <= IMAGE_ID_MAX && json_object_size(images) < ROLES_MAX) {
+            json_object_set_new(images, role, json_string(id));
+        }
+    }
+    return images;
+}
 
 void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                    const struct job_words *words, bool is_under_way, int64_t now_ms) {
@@ -17,6 +37,7 @@ void job_plan_init(struct job_plan *plan, const struct job_observed *observed,
                               .now_ms = now_ms,
                               .wake_ms = INT64_MAX,
                               .result = {.create = json_array(), .apply = json_array()}};
+    plan->conditions.images = read_images(observed->pods);
     if (is_under_way) {
         plan->object = spec_snapshot_restore(observed->object, observed->service,
                                              json_array_size(observed->pods) > 0);
@@ -31,6 +52,7 @@ void job_plan_release(struct job_plan *plan) {
     plan_result_release(&plan->result);
     json_decref(plan->conditions.credentials);
     json_decref(plan->conditions.runs);
+    json_decref(plan->conditions.images);
 }
 
 void job_plan_wake(struct job_plan *plan, int64_t at_ms) {

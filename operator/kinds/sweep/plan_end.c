@@ -16,9 +16,10 @@ static json_t *tell_best(const struct trial_row *best) {
     if (!isnan(best->last)) {
         snprintf(last, sizeof last, "%.9g", best->last);
     }
-    return json_pack("{s:s, s:I, s:s, s:s*, s:O}", "trial", best->name, "index",
+    return json_pack("{s:s, s:I, s:s, s:s*, s:O, s:s*}", "trial", best->name, "index",
                      (json_int_t)best->index, "value", text, "last",
-                     strcmp(last, text) == 0 ? NULL : last, "values", best->values);
+                     strcmp(last, text) == 0 ? NULL : last, "values", best->values, "resultSHA256",
+                     *best->result_sha256 ? best->result_sha256 : NULL);
 }
 
 /* The best trial stays when its object is deleted; during registration it is fixed, even if a

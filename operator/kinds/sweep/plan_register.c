@@ -72,6 +72,9 @@ static void make(struct sweep_plan *plan, const char *how, const char *why) {
     struct registrar_attempt attempt = {.train = plan->observed->train,
                                         .jobs = plan->job.observed->options,
                                         .best = plan->best,
+                                        .rows = plan->observed->rows,
+                                        .count = plan->observed->count,
+                                        .made = plan->next,
                                         .number = plan->registrar.attempt + 1,
                                         .deaths = plan->register_deaths};
     for (int tried = 0; job_plan_wants_name(&plan->job, &pod, tried); tried++) {

@@ -9,6 +9,8 @@
 #include "operator/kinds/job/template.h"
 #include "operator/kinds/sweep/trial.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,27 +79,76 @@ static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain
                      data_of(trial));
 }
 
+/* ---- the result of the Sweep ---- */
+
+/* An environment variable has at most 128 KiB (MAX_ARG_STRLEN), and the metadata are in it, too. */
+enum { TRIALS_BYTES_MAX = 64 << 10 };
+
+static json_t *trial_of(const struct trial_row *row) {
+    static const char *const states[] = {"Running", "Completed", "Stopped", "Failed"};
+    char value[SPACE_NUMBER_MAX];
+    snprintf(value, sizeof value, "%.9g", row->best);
+    return json_pack("{s:I, s:s, s:s*, s:O, s:s*}", "index", (json_int_t)row->index, "state",
+                     states[row->state], "value", isnan(row->best) ? NULL : value, "values",
+                     row->values, "resultSHA256", *row->result_sha256 ? row->result_sha256 : NULL);
+}
+
+/* "sweep" of result.json. Trials whose objects are gone, or that have no room, are counted. */
+static json_t *sweep_of(const struct sweep_spec *spec, const struct registrar_attempt *attempt) {
+    json_t *trials = json_array();
+    size_t used = 0, named = 0;
+    for (; named < attempt->count; named++) {
+        json_t *trial = trial_of(&attempt->rows[named]);
+        AUTO(text_freep) char *text = json_dumps(trial, JSON_COMPACT);
+        used += strlen(text) + 1;
+        if (used > TRIALS_BYTES_MAX) {
+            json_decref(trial);
+            break;
+        }
+        json_array_append_new(trials, trial);
+    }
+    json_int_t all = (json_int_t)MAX(attempt->made, (int64_t)attempt->count);
+    return json_pack("{s:{s:s, s:s}, s:O, s:o, s:I}", "objective", "metric", spec->metric, "goal",
+                     goal_names[spec->goal], "best", attempt->best, "trials", trials,
+                     "trialsLeftOut", all - (json_int_t)named);
+}
+
 /* WINDLASS_SPEC, in the format of agent/commands/register.h. */
-static int work_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
-                   const json_t *best, json_t **ret_work, struct error *err) {
+static int work_of(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
+                   const struct disttrain_spec *trial, json_t **ret_work, struct error *err) {
+    const json_t *best = attempt->best;
     const char *from;
     if (trial_model_path(spec->registered, trial->job.json, &from, err) < 0) {
         return -1;
     }
     AUTO(text_freep) char *version = version_of(spec);
-    *ret_work = json_pack("{s:s, s:s, s:s, s:s, s:o}", "from", from, "to",
-                          tree_text(spec->registered, "path", ""), "name", spec->name, "version",
-                          version, "metadata", metadata_of(spec, trial, best));
+    *ret_work =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "from", from, "to",
+                  tree_text(spec->registered, "path", ""), "name", spec->name, "version", version,
+                  "metadata", metadata_of(spec, trial, best), "sweep", sweep_of(spec, attempt));
     return 0;
 }
 
 /* ---- the pod ---- */
 
+/* What the pod needs for result.json: the Sweep's manifest, and the key that signs its trials'
+ * results. */
+static json_t *environment_of(const struct job_spec *job, const json_t *work,
+                              const char *pod_name) {
+    json_t *environment = pod_environment(job, work, pod_name);
+    struct job_spec sweep = *job;
+    sweep.json = json_object_get(job->object, "spec");
+    pod_add_value(environment, "WINDLASS_UID", tree_text(job->object, "metadata.uid", ""));
+    pod_add_origin(environment, &sweep, json_pack("{s:s}", "agent", job->image));
+    pod_add_signing_key(environment, job->json);
+    return environment;
+}
+
 static json_t *container(const struct job_spec *job, const json_t *work, const char *pod_name) {
     json_t *resources = json_pack("{s:{s:s, s:s}}", "requests", "cpu", "250m", "memory", "256Mi");
     return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o}", "name", "agent", "image",
                      job->image, "command", "windlass-agent", "args", "register", "env",
-                     pod_environment(job, work, pod_name), "resources", resources, "volumeMounts",
+                     environment_of(job, work, pod_name), "resources", resources, "volumeMounts",
                      pod_mounts(job), "terminationMessagePolicy", "FallbackToLogsOnError",
                      "securityContext", pod_secure());
 }
@@ -143,7 +194,7 @@ int registrar_pod(const struct sweep_spec *spec, const struct registrar_attempt 
     schema_fill_defaults(train, object);
     if (schema_check(train, object, err) < 0 ||
         disttrain_spec_read(object, attempt->jobs, &trial, err) < 0 ||
-        work_of(spec, &trial, best, &work, err) < 0) {
+        work_of(spec, attempt, &trial, &work, err) < 0) {
         return -1;
     }
     *ret_pod = make_pod(spec, attempt, &trial, work);

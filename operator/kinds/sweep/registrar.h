@@ -6,6 +6,7 @@
 
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/sweep/trial_row.h"
 #include "operator/schema.h"
 
 #define ROLE_REGISTER "register"
@@ -19,8 +20,11 @@ struct registrar_attempt {
     const struct schema *train;     /* DistTrain's definition */
     const struct job_options *jobs; /* NULL: the defaults */
     const json_t *best;             /* status.best; the pod's LABEL_INDEX is this trial's */
-    int number;                     /* from 1: NAME-register, NAME-register-2 */
-    int deaths;                     /* of earlier pods */
+    const struct trial_row *rows;   /* the trials, by ascending index */
+    size_t count;
+    int64_t made; /* how many trials there have been */
+    int number;   /* from 1: NAME-register, NAME-register-2 */
+    int deaths;   /* of earlier pods */
 };
 
 /* Owned by the caller. Fails when that trial's spec is no longer valid (because of a newer

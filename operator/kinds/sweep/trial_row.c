@@ -6,6 +6,7 @@
 #include "operator/kinds/sweep/trial.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,8 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     row.best = read_number(trial, "status.objective.best");
     row.last = read_number(trial, "status.objective.last");
     const json_t *waiting = conditions_find(trial, "Waiting");
+    snprintf(row.result_sha256, sizeof row.result_sha256, "%s",
+             tree_text(trial, "status.proof.resultSHA256", ""));
     if (conditions_is_finished(trial)) {
         read_end(trial, metric, &row);
     } else if (strcmp(tree_text(waiting, "status", ""), "True") == 0) {

@@ -22,13 +22,14 @@ struct trial_row {
     bool is_placed; /* its values are in this space, at `units` */
     double units[SPACE_PARAMETERS_MAX];
     struct curve curve;
-    double best;     /* NAN: it has reported no number */
-    double last;     /* its last report; NAN: not a number */
-    int64_t end_ms;  /* wall clock; 0: unknown, or not ended */
-    char *failure;   /* the reason if it failed; owned */
-    char *waits;     /* the reason if it is under way and waits; owned, as the next */
-    char *waits_for; /* the message of it */
-    bool is_silent;  /* it completed without reporting its objective */
+    double best;            /* NAN: it has reported no number */
+    double last;            /* its last report; NAN: not a number */
+    char result_sha256[65]; /* of its result.json; "": unknown */
+    int64_t end_ms;         /* wall clock; 0: unknown, or not ended */
+    char *failure;          /* the reason if it failed; owned */
+    char *waits;            /* the reason if it is under way and waits; owned, as the next */
+    char *waits_for;        /* the message of it */
+    bool is_silent;         /* it completed without reporting its objective */
 };
 
 /* False: the object is not a trial of a Sweep. True: call trial_row_release. metric:

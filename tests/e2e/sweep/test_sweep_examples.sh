@@ -52,6 +52,18 @@ trees() { # guessing the most frequent class would give 0.66
 }
 check "examples/sweep/trees.yaml finds good trees" trees; show
 check "and registers them, whole" registered trees-sweep trees/models trees/tried model.onnx logloss; show
+# The result of the sweep: the registered files, all trials, and the hash of each one's own result.json.
+told_by_sweep() {
+    local at trial
+    at=trees/models/trees-sweep/$(cat trees/models/trees-sweep/latest)
+    trial=$(best trees-sweep)
+    "$build/windlass" verify "$at" && [ "$(jq -r '[.kind, .name, (.sweep.trials | length), .sweep.trialsLeftOut, .sweep.best.trial] | tostring' "$at/result.json")" = "[\"Sweep\",\"trees-sweep\",12,0,\"trees-sweep-$trial\"]" ] &&
+        [ "$(jq -r .sweep.best.resultSHA256 "$at/result.json")" = "$(sha256sum trees/tried/trees-sweep-*/"$trial/result.json" | cut -d' ' -f1)" ] &&
+        cmp "$at/result.original.json" trees/tried/trees-sweep-*/"$trial/result.json" &&
+        [ "$(jq '[.sweep.trials[] | select(.state == "Completed" and (.resultSHA256 | length) == 64 and .values)] | length' "$at/result.json")" -ge 1 ] &&
+        echo x >>"$at/model.onnx.new" && ! "$build/windlass" verify "$at" >/dev/null && rm "$at/model.onnx.new"
+}
+check "and its result names all trials, and holds" told_by_sweep; show
 run trees-score --volume data=../trees/data
 check "a BatchScore scores rows with the latest" [ $code -eq 0 ]; show
 scored() {

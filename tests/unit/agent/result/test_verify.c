@@ -139,6 +139,33 @@ static char *faults_of(struct store *output, const json_t *result) {
     return text;
 }
 
+/* A start of the training that began after the one whose result this is. */
+static void test_a_newer_start_is_found(void) {
+    static const struct {
+        int64_t generation;
+        const char *claim, *faults;
+    } rows[] = {
+        {3, NULL, ""},           {3, "000000000003", ""},
+        {4, "000000000004", ""}, {3, "000000000004", "newer .windlass/" RUN "/claim/000000000004"},
+        {0, "000000000005", ""}, /* of a release without the field */
+        {5, "00000000000x", ""}, {99, "000000000100", "newer .windlass/" RUN "/claim/000000000100"},
+    };
+    AUTO(store_freep) struct store *output = open_output("out/begun");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *result = make_output(output);
+        AUTO(text_freep)
+        char *claim = x_printf(".windlass/" RUN "/claim/%s", rows[i].claim ? rows[i].claim : "x");
+        if (rows[i].claim) {
+            put(output, claim, "host\n");
+        }
+        if (rows[i].generation) {
+            json_object_set_new(result, "generation", json_integer(rows[i].generation));
+        }
+        AUTO(text_freep) char *faults = faults_of(output, result);
+        CHECK_STR(faults, rows[i].faults);
+    }
+}
+
 static void test_what_is_wrong_with_an_output_is_found(void) {
     static const struct {
         const char *name, *text; /* what is written; text NULL: removed */
@@ -245,6 +272,7 @@ int main(void) {
     fixtures_start("test_verify");
     TEST(test_lines_are_read_as_they_were_written);
     TEST(test_lines_that_are_none_are_refused);
+    TEST(test_a_newer_start_is_found);
     TEST(test_what_is_wrong_with_an_output_is_found);
     TEST(test_a_file_that_is_named_twice_is_found);
     TEST(test_pipes_and_links_are_not_followed);

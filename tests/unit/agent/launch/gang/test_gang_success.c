@@ -32,6 +32,7 @@ enum {
     START = GANG_ACTION_START * 10,
     STOP = GANG_ACTION_STOP * 10,
     CHECK_IT = GANG_ACTION_CHECK * 10,
+    RELEASE = GANG_ACTION_RELEASE * 10,
     DONE = GANG_ACTION_FINISH * 10,
 };
 
@@ -42,6 +43,8 @@ static void start_round(struct gang *gang, int64_t now_ms) {
     CHECK_INT(last_action(gang, now_ms), START);
 }
 
+static struct gang *running_with(const struct gang_options *options);
+
 static struct gang *running(bool is_trainer) {
     const struct gang_options options = {.workers = WORKERS,
                                          .min_workers = WORKERS,
@@ -51,7 +54,11 @@ static struct gang *running(bool is_trainer) {
                                          .max_restarts = 3,
                                          .hang_ms = 5000,
                                          .attempt = 1};
-    struct gang *gang = gang_new(&options);
+    return running_with(&options);
+}
+
+static struct gang *running_with(const struct gang_options *options) {
+    struct gang *gang = gang_new(options);
     for (int i = 0; i < WORKERS; i++) {
         struct gang_event hello = {.kind = GANG_EVENT_HELLO,
                                    .index = i,
@@ -441,6 +448,58 @@ static void what_is_stored_is_wrong(void) {
     }
 }
 
+/* The exits of a command decide; what it stored is only noted. */
+static void a_command_may_lack_its_result(void) {
+    for (int is_silent = 0; is_silent < 2; is_silent++) {
+        const struct gang_options options = {.workers = WORKERS,
+                                             .min_workers = WORKERS,
+                                             .slots = SLOTS,
+                                             .processes = SLOTS,
+                                             .checks_result = true,
+                                             .may_lack_result = true,
+                                             .max_restarts = 3,
+                                             .attempt = 1};
+        struct gang *gang = running_with(&options);
+        struct gang_facts facts;
+        gang_facts(gang, &facts);
+        for (int i = 0; i < WORKERS * SLOTS; i++) {
+            tell(gang,
+                 (struct gang_event){.kind = GANG_EVENT_EXITED, .rank = i, .index = i / SLOTS},
+                 200);
+        }
+        CHECK_INT(last_action(gang, 200), RELEASE);
+        /* The members have ended: none of them is to be replaced. */
+        tell(gang, (struct gang_event){.kind = GANG_EVENT_DISCONNECTED, .index = 1}, 210);
+        CHECK_INT(last_action(gang, 250 + GANG_LOST_MS), NOTHING);
+        gang_facts(gang, &facts);
+        CHECK_INT(facts.lost_count, 0);
+        if (!is_silent) {
+            checked(gang, facts.round, 1, 300 + GANG_LOST_MS);
+        }
+        CHECK_INT(last_action(gang, is_silent ? 200 + GANG_CHECK_MS : 300 + GANG_LOST_MS), DONE);
+        gang_free(gang);
+    }
+}
+
+static void processes_are_of_their_workers(void) {
+    const struct gang_options options = {.workers = WORKERS,
+                                         .min_workers = WORKERS,
+                                         .slots = SLOTS,
+                                         .processes = SLOTS,
+                                         .max_restarts = 3,
+                                         .attempt = 1};
+    struct gang *gang = running_with(&options);
+    size_t count = 0;
+    struct gang_exit *exits = gang_exits(gang, &count);
+    CHECK_INT(count, WORKERS * SLOTS);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_INT(exits[i].rank, i);
+        CHECK_INT(exits[i].index, i / SLOTS);
+    }
+    free(exits);
+    gang_free(gang);
+}
+
 /* ---- any order ------------------------------------------------------------------------------- */
 
 enum { LETTERS_MAX = 64 };
@@ -524,6 +583,8 @@ int main(void) {
     TEST(a_training_needs_all_ranks);
     TEST(what_is_stored_is_checked);
     TEST(what_is_stored_is_wrong);
+    TEST(a_command_may_lack_its_result);
+    TEST(processes_are_of_their_workers);
     TEST(any_order);
     return TEST_END();
 }

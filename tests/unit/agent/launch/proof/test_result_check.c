@@ -29,17 +29,16 @@ static struct error check(const char *path, int64_t round) {
     const struct result_check_options options = {
         .path = path, .run = RUN, .round = round, .patience_ms = 1};
     struct result_check *made = result_check_start(&options);
-    struct finished finished = {0};
-    struct error err = {0};
+    struct result_check_end end = {0};
     bool is_done = false;
     for (int i = 0; i < 6000 && !is_done; i++) {
-        is_done = result_check_poll(made, &finished, &err);
+        is_done = result_check_poll(made, &end);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     CHECK(is_done);
-    CHECK(err.kind || finished.count == 1);
+    CHECK(end.err.kind || end.finished.count == 1);
     result_check_free(made);
-    return err;
+    return end.err;
 }
 
 static void put_model(const char *text) {

@@ -18,6 +18,8 @@
 #include "tests/test.h"
 
 #include <dirent.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FOLDER "tests/data/registrars"
@@ -72,6 +74,59 @@ static void check_work(const char *name, const json_t *pod, const json_t *wanted
     }
 }
 
+static struct trial_row *make_rows(void) {
+    static const char *const rates[] = {"0.25", "0.5", "0.75"};
+    static const enum trial_state states[] = {TRIAL_COMPLETED, TRIAL_STOPPED, TRIAL_FAILED};
+    static const double values[] = {0.98, 0.5, NAN};
+    struct trial_row *rows = x_calloc(3, sizeof *rows);
+    for (int i = 0; i < 3; i++) {
+        rows[i] = (struct trial_row){.index = i + (i == 2), .state = states[i], .best = values[i]};
+        rows[i].values = json_pack("{s:s}", "RATE", rates[i]);
+    }
+    snprintf(rows[0].result_sha256, sizeof rows[0].result_sha256, "6b1f");
+    return rows;
+}
+
+static void free_rows(struct trial_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        json_decref(rows[i].values);
+    }
+    free(rows);
+}
+
+/* Of 10,000 trials the pod gets those that an environment variable has room for. */
+static void many_trials_are_counted(void) {
+    enum { MANY = 10000, VARIABLE_MAX = 128 << 10 };
+    AUTO(tree_freep) json_t *file = load_json(FOLDER, "trainer.json");
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = admitted(file, &err);
+    struct sweep_spec spec;
+    json_t *made = NULL;
+    CHECK_OK(sweep_spec_read(object, &spec, &err), &err);
+    struct trial_row *rows = x_calloc(MANY, sizeof *rows);
+    for (int i = 0; i < MANY; i++) {
+        rows[i] = (struct trial_row){.index = i, .state = TRIAL_COMPLETED, .best = 0.5};
+        rows[i].values = json_pack("{s:s}", "RATE", "0.123456789");
+        memset(rows[i].result_sha256, 'a', 64);
+    }
+    const struct registrar_attempt attempt = {.train = train,
+                                              .best = json_object_get(file, "best"),
+                                              .rows = rows,
+                                              .count = MANY,
+                                              .made = MANY,
+                                              .number = 1};
+    CHECK_OK(registrar_pod(&spec, &attempt, &made, &err), &err);
+    AUTO(tree_freep) json_t *pod = made;
+    const json_t *list = tree_get(pod, "spec.containers[0].env");
+    const char *text = tree_text(tree_find(list, "name", "WINDLASS_SPEC"), "value", "");
+    AUTO(tree_freep) json_t *work = json_loads(text, 0, NULL);
+    size_t named = json_array_size(tree_get(work, "sweep.trials"));
+    CHECK(strlen(text) < VARIABLE_MAX);
+    CHECK(named > 100);
+    CHECK_INT(tree_integer(work, "sweep.trialsLeftOut", 0), MANY - (int64_t)named);
+    free_rows(rows, MANY);
+}
+
 static void check_file(const char *name) {
     static const struct job_options options = {.agent_image = "registry.test/agent:7"};
     struct error err = {0};
@@ -85,12 +140,17 @@ static void check_file(const char *name) {
     }
     CHECK_OK(sweep_spec_read(object, &spec, &err), &err);
     json_t *made = NULL;
+    struct trial_row *rows = make_rows();
     struct registrar_attempt attempt = {.train = train,
                                         .jobs = &options,
+                                        .rows = rows,
+                                        .count = 3,
+                                        .made = 5,
                                         .best = json_object_get(file, "best"),
                                         .number = (int)tree_integer(file, "attempt", 1),
                                         .deaths = (int)tree_integer(file, "deaths", 0)};
     CHECK_OK(registrar_pod(&spec, &attempt, &made, &err), &err);
+    free_rows(rows, 3);
     AUTO(tree_freep) json_t *pod = made;
     CHECK(json_object_get(file, "pod") && json_object_get(file, "work"));
     check_pod(name, pod, json_object_get(file, "pod"));
@@ -121,6 +181,7 @@ int main(void) {
     struct error err = {0};
     CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     TEST(test_files);
+    TEST(many_trials_are_counted);
     schema_free(train);
     return TEST_END();
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/result/result_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- whose result.json is there ------------------------------------------------------------- */
+
+enum owner { OWNER_NONE, OWNER_WINDLASS, OWNER_PROGRAM };
+
+static int find_owner(struct store *output, enum owner *ret_owner, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *result = NULL;
+    struct error why = {0};
+    buffer_init(&text, RESULT_BYTES_MAX);
+    *ret_owner = OWNER_PROGRAM;
+    if (store_get(output, RESULT_NAME, &text, NULL, &why) < 0) {
+        if (why.kind != ERROR_NOT_FOUND && why.kind != ERROR_INVALID) {
+            *err = why;
+            return -1;
+        }
+        *ret_owner = why.kind == ERROR_NOT_FOUND ? OWNER_NONE : OWNER_PROGRAM; /* larger */
+    } else if (result_file_parse(text.data ? text.data : "", text.size, &result, &why) == 0) {
+        *ret_owner = OWNER_WINDLASS;
+    }
+    return 0;
+}
+
+int result_folder_begin(struct store *output, struct error *err) {
+    enum owner owner = OWNER_NONE;
+    if (find_owner(output, &owner, err) < 0) {
+        return -1;
+    }
+    /* result.json goes last: it is what shows that the other two are ours. */
+    return owner != OWNER_WINDLASS || (store_remove(output, RESULT_FOLDER_LIST, err) == 0 &&
+                                       store_remove(output, RESULT_ENVELOPE_NAME, err) == 0 &&
+                                       store_remove(output, RESULT_NAME, err) == 0)
+               ? 0
+               : -1;
+}
+
+/* Another try of ours may have come as far as the list. */
+static int check_names(struct store *output, struct error *err) {
+    enum owner owner = OWNER_NONE;
+    if (find_owner(output, &owner, err) < 0) {
+        return -1;
+    }
+    return owner != OWNER_PROGRAM
+               ? 0
+               : error_set(err, ERROR_FAILED,
+                           "%s/%s is a file of the program, which is kept: let the program use "
+                           "another name",
+                           store_path(output), RESULT_NAME);
+}
+
+/* ---- its files ------------------------------------------------------------------------------ */
+
+struct listing {
+    struct store *output;
+    json_t *apart;
+    size_t links;
+    struct output_lines_writer *writer;
+};
+
+static bool is_left_out(const struct listing *listing, const char *name) {
+    static const char *const own[] = {RESULT_NAME, RESULT_ENVELOPE_NAME, RESULT_FOLDER_LIST};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (strcmp(name, own[i]) == 0) {
+            return true;
+        }
+    }
+    return result_file_is_apart(listing->apart, name);
+}
+
+static int on_file(void *context, const char *name, const struct store_info *info,
+                   struct error *err) {
+    struct listing *listing = context;
+    struct store_hash hash;
+    if (is_left_out(listing, name)) {
+        return 0;
+    }
+    if (info && info->fault) {
+        json_t *text = ++listing->links <= RESULT_FOLDER_LINKS_MAX ? json_string(name) : NULL;
+        return text && json_array_append_new(listing->apart, text) == 0
+                   ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "%s: more than %d links that do not lead to a file of the volume, "
+                               "or one whose name is not UTF-8",
+                               store_path(listing->output), RESULT_FOLDER_LINKS_MAX);
+    }
+    return store_hash(listing->output, name, NULL, NULL, &hash, err) < 0 ||
+                   output_lines_add(listing->writer, name, hash.size_bytes, hash.sha256, err) < 0
+               ? -1
+               : 0;
+}
+
+static int list_files(struct store *output, json_t *apart, json_t **ret_entry, struct error *err) {
+    struct listing listing = {.output = output, .apart = apart};
+    struct output_lines_sum sum;
+    if (output_lines_begin(output, RESULT_FOLDER_LIST, &listing.writer, err) < 0) {
+        return -1;
+    }
+    if (store_list_links(output, "", NULL, on_file, &listing, err) < 0) {
+        output_lines_free(listing.writer);
+        return -1;
+    }
+    if (output_lines_end(listing.writer, &sum, err) < 0) {
+        return -1;
+    }
+    *ret_entry = result_file_list_entry(RESULT_FOLDER_LIST, &sum);
+    return 0;
+}
+
+int result_folder_write(struct store *output, json_t *result, const struct signature_key *key,
+                        char ret_sha256[static 65], struct error *err) {
+    json_t *apart = json_object_get(result, "apart"), *entry = NULL;
+    if (!apart) {
+        apart = json_array();
+        json_object_set_new(result, "apart", apart);
+    }
+    if (check_names(output, err) < 0 || list_files(output, apart, &entry, err) < 0) {
+        return -1;
+    }
+    json_object_set_new(result, "outputs", json_array());
+    json_object_set_new(result, "reports", json_array());
+    json_object_set_new(result, "list", entry);
+    return result_write(output, result, key, ret_sha256, err);
+}

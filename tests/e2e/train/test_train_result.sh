@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# What a DistTrain that has succeeded leaves, by `windlass run`: result.json of a training and of a user's command, with
+# each rank's exit, every file of the outputs, signed with spec.signingKey; windlass verify finds what is changed. The
+# result of an earlier training is gone when the next one begins, and one of an older start does not hold. A program's
+# own result.json is kept.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+build=$(realpath "${BUILD:-build}")
+make -s "${BUILD:-build}/windlass" "${BUILD:-build}/windlass-agent" "${BUILD:-build}/windlass-trainer" || { echo "not ok test_train_result: cannot be built"; exit 1; }
+mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_train_result: Open MPI is not here"; exit 0; }
+windlass=$build/windlass
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+unset WINDLASS_STORES_FOLDER OMPI_COMM_WORLD_SIZE PMIX_RANK PMIX_NAMESPACE
+mkdir -p "$work/secrets/results" "$work/out"
+openssl genpkey -algorithm ed25519 -out "$work/secrets/results/key.pem" 2>/dev/null
+openssl pkey -in "$work/secrets/results/key.pem" -pubout -out "$work/public.pem"
+openssl genpkey -algorithm rsa -pkeyopt rsa_keygen_bits:1024 -out "$work/secrets/results/rsa.pem" 2>/dev/null
+signs='signingKey: {secretName: results, key: key.pem}'
+
+# manifest NAME <FIELDS
+manifest() {
+    {
+        printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: 2\n' "$1"
+        printf '  volumes: [{name: out, hostPath: {path: %s}}]\n' "$work/out"
+        sed 's/^/  /'
+    } >"$work/$1.yaml"
+}
+run() { # NAME [OPTION...]: its exit code is in $code
+    local name=$1
+    shift
+    timeout -k 5 120 "$windlass" run -f "$work/$name.yaml" --state "$work/state-$name" --secrets "$work/secrets" "$@" >"$work/$name.log" 2>&1 </dev/null
+    code=$?
+}
+command_job() { # NAME LAUNCHER SCRIPT [FIELDS]: the script has its output in $1
+    {
+        jq -nc --arg script "$3" --arg name "$1" '["bash", "-c", $script, "bash", "$(out)/" + $name]' | sed 's/^/command: /'
+        printf 'image: registry.test/any:1\nlauncher: %s\nrestart: {maxRestarts: 0}\noutputs: [{id: MODEL, path: out/%s}]\n%s\n' "$2" "$1" "${4:-}"
+    } | manifest "$1"
+    run "$1"
+}
+result() { jq -r "$2" "$work/out/$1/result.json"; }
+verify() { "$windlass" verify "$work/out/$1" "${@:2}" >"$work/verified" 2>&1; }
+
+##### a training ###################################################################################
+training() { # NAME EPOCHS [FIELDS]
+    manifest "$1" <<M
+slotsPerWorker: 2
+trainer:
+  model: {new: CNN, classes: 4, shape: [1, 8, 8]}
+  data: {train: {synthetic: {count: 64, classes: 4, shape: [1, 8, 8]}}}
+  epochs: $2
+  batchSize: 32
+  optimizer: {learningRate: "0.01"}
+  output: {path: out/$1}
+${3:-}
+M
+}
+training trained 2 "$signs"
+run trained
+check "a training succeeds and is verified with its key" eval '[ $code -eq 0 ] && verify trained --key "$work/public.pem"'
+check "its result names each rank's exit" eval '[ "$(result trained "[.proof.by, .proof.count, ([.proof.exits[] | [.rank, .worker[0:8], .exitCode]] | sort)] | tostring")" = \
+    "[\"Ranks\",4,[[0,\"trained-\",0],[1,\"trained-\",0],[2,\"trained-\",0],[3,\"trained-\",0]]]" ]'
+check "and the hash of the manifest that it has" eval '[ "$(jq -cjS .manifest "$work/out/trained/result.json" | sha256sum | cut -d" " -f1)" = "$(result trained .manifestSHA256)" ]'
+check "the key is in no file of the job" eval '! grep -rlE "PRIVATE KEY|SIGNING_KEY=" "$work/out" "$work/state-trained" | grep .'
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$work/other.pem"
+check "another key does not verify it" eval '! verify trained --key "$work/other.pem"'
+
+# An older start that another one has overtaken wrote its result last.
+folder=$work/out/trained/.windlass/$(result trained .run)/claim
+newer=$(printf %012d $(($(result trained .generation) + 1)))
+echo stranger >"$folder/$newer"
+check "the result of an overtaken start does not hold" eval '! verify trained && grep -q "^a newer start .*claim/$newer$" "$work/verified"'
+rm "$folder/$newer"
+check "and it holds without the newer one" verify trained
+cp -r "$work/out/trained" "$work/copied" && rm -r "$work/copied/.windlass"
+check "of a copy it says that newer starts cannot be known" eval '"$windlass" verify "$work/copied" | grep -q "^not checked .*started again since"'
+rm -r "$work/copied"
+
+# The next start of the same training fails: what it found is not its result.
+cp "$work/trained.yaml" "$work/again.yaml"
+run trained --restart
+check "made anew it is verified" eval '[ $code -eq 0 ] && verify trained --key "$work/public.pem"'
+mv "$work/out/trained/model.onnx" "$work/kept.onnx"
+mkdir -p "$work/out/trained/model.onnx/in-the-way"
+run trained
+check "a later training that fails leaves no result" eval '[ $code -ne 0 ] && [ ! -e "$work/out/trained/result.json" ] && [ ! -e "$work/out/trained/result.intoto.jsonl" ]'
+verify trained
+check "and verify says so" eval '[ $? -ne 0 ] && ! verify trained; grep -q "has no result.json: job trained is in work there or has not succeeded" "$work/verified"'
+rm -rf "$work/out/trained"
+
+training rsa 1 'signingKey: {secretName: results, key: rsa.pem}'
+run rsa
+check "a key of another algorithm ends it before anything starts" eval '[ $code -eq 2 ] && [ ! -e "$work/out/rsa/model.onnx" ]'
+grep -q "spec.signingKey: a key of another algorithm, expected an ed25519" "$work/rsa.log" "$work"/state-rsa/*.log
+check "and it says what is expected" [ $? -eq 0 ]
+
+##### a command ####################################################################################
+script='mkdir -p "$1/sub" "$1/.hidden" && mpirun -np 3 bash -c "echo \$OMPI_COMM_WORLD_RANK >$1/sub/rank.\$OMPI_COMM_WORLD_RANK" && echo model >"$1/model.bin"'
+# The program looks for the key in the variables of all processes of this machine.
+sed -n 2p "$work/secrets/results/key.pem" >"$work/out/needle"
+script+=' && { grep -lasF -f "$1/../needle" /proc/[0-9]*/environ >"$1/seen"; true; }'
+command_job ranks MPI "$script" "$signs
+slotsPerWorker: 2
+logs: {path: out/ranks/logs}"
+check "a command's result holds, and is signed" eval '[ $code -eq 0 ] && verify ranks --key "$work/public.pem"'
+check "it names each rank's exit" eval '[ "$(result ranks "[.kind, .proof.by, .proof.count, ([.proof.exits[].rank] | sort), (.proof.exits | map(.exitCode) | add)] | tostring")" = "[\"DistTrain\",\"Ranks\",3,[0,1,2],0]" ]'
+check "and all files" eval '[ "$(jq -r ".[0]" "$work/out/ranks/result.outputs.jsonl" | paste -sd" ")" = "model.bin seen sub/rank.0 sub/rank.1 sub/rank.2" ]'
+check "no program has seen the key" [ -e "$work/out/ranks/seen" -a ! -s "$work/out/ranks/seen" ]
+echo other >"$work/out/ranks/model.bin"
+check "a changed file is found" eval '! verify ranks && grep -q "^changed  *model.bin" "$work/verified"'
+command_job ranks MPI 'exit 3' "$signs"
+check "a later run that fails leaves no result" eval '[ $code -eq 1 ] && [ ! -e "$work/out/ranks/result.json" ] && [ ! -e "$work/out/ranks/result.outputs.jsonl" ] && [ -e "$work/out/ranks/model.bin" ]'
+
+command_job none None 'echo "$WINDLASS_RANK" >"$1/$WINDLASS_RANK"; mkdir -p "$1/inner"; ln -sf /etc/passwd "$1/link"; echo x >"$1/inner/x"' "$signs
+outputs: [{id: MODEL, path: out/none}, {id: INNER, path: out/none/inner}]"
+sed -i '/outputs: \[{id: MODEL, path: out\/none}\]$/d' "$work/none.yaml"
+run none
+check "without MPI, with an output in another and a link out of it" eval '[ $code -eq 0 ] && verify none && verify none/inner --key "$work/public.pem"'
+check "each process's exit is there" eval '[ "$(result none "[.proof.by, ([.proof.exits[] | [.rank, .worker]] | sort)] | tostring")" = "[\"Processes\",[[0,\"none-0\"],[1,\"none-1\"]]]" ]'
+
+command_job own None 'echo "{}" >"$1/result.json"; echo x >"$1/x"'
+check "a program's own result.json is kept" eval '[ $code -eq 0 ] && [ "$(cat "$work/out/own/result.json")" = "{}" ]'
+grep -hq "there is no result.json: out/own/result.json is a file of the program" "$work"/own.log "$work"/state-own/*
+check "and the log says that there is no other" [ $? -eq 0 ]
+command_job own None 'echo x >"$1/x"'
+check "also by a later run" eval '[ $code -eq 0 ] && [ "$(cat "$work/out/own/result.json")" = "{}" ]'
+rm -rf "$work/out/own" "$work/out/ranks"
+exit "$((failures > 0))"

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The result of a folder into which a program writes: all files, another output inside, links that
+ * leave the volume; what an earlier run has left; a program's own result.json. */
+#include "agent/result/result_folder.h"
+
+#include "agent/result/verify.h"
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct store *output, *scratch;
+static char folder[] = "/tmp/windlass-folder-XXXXXX";
+
+static void put(const char *name, const char *text) {
+    struct error err = {0};
+    CHECK_OK(store_put(output, name, text, strlen(text), STORE_REPLACE, &err), &err);
+}
+
+static bool is_there(const char *name) {
+    struct store_info info;
+    struct error ignored = {0};
+    return store_stat(output, name, &info, &ignored) == 0;
+}
+
+static json_t *new_result(const char *apart) {
+    json_t *result =
+        json_pack("{s:i, s:s, s:s, s:s, s:s, s:[]}", "windlass", RESULT_FORMAT, "kind", "DistTrain",
+                  "name", "j", "run", "0", "completed", "2026-11-23T00:00:00Z", "apart");
+    if (apart) {
+        json_array_append_new(json_object_get(result, "apart"), json_string(apart));
+    }
+    return result;
+}
+
+static int64_t faults(void) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *result = NULL;
+    AUTO(verify_report_release) struct verify_report report = {0};
+    struct error err = {0};
+    int64_t count = 0;
+    buffer_init(&text, RESULT_BYTES_MAX);
+    CHECK_OK(store_get(output, RESULT_NAME, &text, NULL, &err), &err);
+    CHECK_OK(result_file_parse(text.data, text.size, &result, &err), &err);
+    const struct verify_options options = {.output = output, .scratch = scratch, .result = result};
+    CHECK_OK(verify_output(&options, &report, &err), &err);
+    for (int i = 0; i < VERIFY_FAULT_COUNT; i++) {
+        count += report.counts[i];
+    }
+    return count;
+}
+
+static void all_files_are_named(void) {
+    AUTO(tree_freep) json_t *result = new_result("inner");
+    AUTO(text_freep) char *link = x_printf("%s/out/link", folder);
+    struct error err = {0};
+    char sha256[65];
+    put("model.bin", "model");
+    put("deep/er/x", "");
+    put("inner/result.json", "of another output");
+    put(".hidden/x", "x");
+    CHECK_INT(symlink("/etc/passwd", link), 0);
+    CHECK_OK(result_folder_begin(output, &err), &err);
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    CHECK_INT(tree_integer(result, "list.files", -1), 2);
+    CHECK_INT(tree_integer(result, "list.fileBytes", -1), 5);
+    CHECK_INT(faults(), 0);
+    put("model.bin", "Model");
+    CHECK_INT(faults(), 1);
+    put("more", "x");
+    CHECK_INT(faults(), 2);
+    CHECK_OK(store_remove(output, "model.bin", &err) | store_remove(output, "more", &err), &err);
+    CHECK_INT(faults(), 1);
+}
+
+static void an_earlier_result_goes(void) {
+    AUTO(tree_freep) json_t *result = new_result(NULL);
+    struct error err = {0};
+    char sha256[65];
+    CHECK_OK(result_folder_write(output, result, NULL, sha256, &err), &err);
+    put(RESULT_ENVELOPE_NAME, "{}\n");
+    CHECK_OK(result_folder_begin(output, &err), &err);
+    CHECK(!is_there(RESULT_NAME) && !is_there(RESULT_ENVELOPE_NAME));
+    CHECK(!is_there(RESULT_FOLDER_LIST));
+    CHECK(is_there("deep/er/x"));
+}
+
+/* Whatever it holds, also what would be ours but for one field. */
+static void a_programs_own_stays(void) {
+    static const char *const rows[] = {"", "{}", "{\"accuracy\": 0.9}", "[1]",
+                                       "{\"windlass\": 1, \"kind\": \"x\"}"};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *result = new_result(NULL);
+        AUTO(buffer_release) struct buffer text;
+        struct error err = {0}, refused = {0};
+        char sha256[65];
+        buffer_init(&text, RESULT_BYTES_MAX);
+        put(RESULT_NAME, rows[i]);
+        CHECK_OK(result_folder_begin(output, &err), &err);
+        CHECK_INT(result_folder_write(output, result, NULL, sha256, &refused), -1);
+        CHECK_INT(refused.kind, ERROR_FAILED);
+        CHECK(strstr(refused.text, "is a file of the program") != NULL);
+        CHECK_OK(store_get(output, RESULT_NAME, &text, NULL, &err), &err);
+        CHECK_INT(text.size, strlen(rows[i]));
+        CHECK(text.size == 0 || memcmp(text.data, rows[i], text.size) == 0);
+        CHECK(!is_there(RESULT_FOLDER_LIST));
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    setenv("resultfolder", mkdtemp(folder), 1);
+    CHECK_OK(store_open("resultfolder/out", /* writes= */ true, &output, &err), &err);
+    CHECK_OK(store_open("resultfolder/scratch", /* writes= */ true, &scratch, &err), &err);
+    TEST(all_files_are_named);
+    TEST(an_earlier_result_goes);
+    TEST(a_programs_own_stays);
+    store_free(output);
+    store_free(scratch);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    return TEST_END();
+}
