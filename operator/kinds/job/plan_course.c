@@ -193,8 +193,7 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
     }
     AUTO(text_freep) char *how_far = ops->how_far(plan);
     enum course course = choose(plan, how_far);
-    plan->conditions.progresses =
-        !plan->is_changed && ops->has_hub(plan) && ops->is_running(plan);
+    plan->conditions.progresses = !plan->is_changed && ops->has_hub(plan) && ops->is_running(plan);
     switch (course) {
     case COURSE_SUSPEND:
         ops->suspend(plan);
