@@ -177,11 +177,12 @@ list disttrains.windlass.dev|watch disttrains.windlass.dev|create disttrains.win
 patch disttrains.windlass.dev --subresource=status|update disttrains.windlass.dev --subresource=finalizers
 list sweeps.windlass.dev|watch sweeps.windlass.dev
 patch sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
-create pods|list pods|watch pods|delete pods
+create pods|list pods|watch pods|patch pods|delete pods
+create controllerrevisions.apps|list controllerrevisions.apps
 create services|list services|watch services|patch services|delete services
 create secrets|create events.events.k8s.io|patch events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
-patch pods|update pods|update services|create pods --subresource=exec|create pods --subresource=attach
+update pods|patch pods --subresource=status|update services|get controllerrevisions.apps|delete controllerrevisions.apps|create pods --subresource=exec|create pods --subresource=attach
 get pods --subresource=log|create pods --subresource=eviction|create serviceaccounts --subresource=token
 get configmaps|create sweeps.windlass.dev|delete sweeps.windlass.dev|update batchscores.windlass.dev|deletecollection pods|create deployments.apps|create jobs.batch|list nodes|list namespaces
 create clusterrolebindings.rbac.authorization.k8s.io|impersonate users|bind clusterroles|escalate roles'

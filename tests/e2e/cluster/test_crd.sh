@@ -149,8 +149,8 @@ columns() {
             "lastTransitionTime": "2026-11-21T04:00:00Z"}]}}'
     "$folder/curl" "$scores/started" -H 'Accept: application/json;as=Table;v=v1;g=meta.k8s.io' >"$folder/answer"
     jq -e '[.columnDefinitions[] | select(.priority == 0).name] ==
-            ["Name", "State", "Done", "Failed", "Items/s", "Left", "Age"] and
-        .rows[0].cells[0:6] == ["started", "Running", "24/280", 1, "12.5", 20] and
+            ["Name", "State", "Waiting", "Done", "Failed", "Items/s", "Left", "Age"] and
+        (.rows[0].cells[0:7] | del(.[2])) == ["started", "Running", "24/280", 1, "12.5", 20] and
         (.columnDefinitions | length) > 10' "$folder/answer" >/dev/null && return 0
     jq -c '.columnDefinitions | map(.name), .rows[0].cells' "$folder/answer" | sed 's/^/# /'
     return 1
