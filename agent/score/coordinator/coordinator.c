@@ -498,6 +498,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         return say_finished(coordinator);
     }
     bool is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
+    coordinator->prepared.is_foreign = is_foreign;
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {

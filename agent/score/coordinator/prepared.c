@@ -321,7 +321,11 @@ int prepared_work(struct prepared_job *prepared, int64_t first_cell, int64_t cel
     }
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, MESSAGE_BYTES_MAX);
-    if (list_work(prepared->list, first, count, &text, err) < 0) {
+    /* A list of another job may be old: what has changed since is scored as it is now, and once
+     * more if that made a difference (rerun_look_again). To refuse it would end each later job. */
+    int listed = prepared->is_foreign ? list_lines(prepared->list, first, count, &text, err)
+                                      : list_work(prepared->list, first, count, &text, err);
+    if (listed < 0) {
         return -1;
     }
     *ret_work = buffer_take(&text, NULL);

@@ -36,6 +36,7 @@ struct prepared_job {
     struct generation known;
     bool begins;
     bool has_outputs; /* the generation's outputs were complete when it was claimed */
+    bool is_foreign;  /* another job has begun the generation, and listed its input */
     struct kept_bits base_bits;
     char *base_folder;
     struct list_base base;
