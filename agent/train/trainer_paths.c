@@ -146,6 +146,9 @@ static int find(const struct trainer *trainer, json_t **ret_paths, struct error 
  * they are the trainer's, which is not freed then. */
 static int share(struct trainer *trainer, json_t **paths, struct error *err) {
     struct comm *comm = trainer->comm;
+    if (atomic_load(&comm->is_lost)) {
+        return error_set(err, ERROR_UNAVAILABLE, "the ranks have lost each other");
+    }
     char *text = *paths ? json_dumps(*paths, JSON_COMPACT) : NULL;
     trainer->paths = text;
     trainer->paths_bytes = text ? (int64_t)strlen(text) : 0;

@@ -138,9 +138,8 @@ bool rerun_was_finished(const struct prepared_job *prepared, const struct job *j
 
 bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job) {
     const struct generation *generation = &prepared->journal.generation;
-    bool lacks_outputs = generation_is_whole(generation) && !prepared->has_outputs;
-    return prepared->list && (!generation->is_ended || lacks_outputs) &&
-           is_of_another(generation, job);
+    bool is_done = generation_is_whole(generation) && prepared->has_outputs;
+    return prepared->list && !is_done && is_of_another(generation, job);
 }
 
 /* All results may be committed, and the coordinator have died before or while it made the outputs:
