@@ -330,7 +330,6 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->best_numbers);
     free(trainer->prefix);
     json_decref(trainer->spec);
-    free(trainer->paths);
     free(trainer->digest);
     metrics_log_free(trainer->metrics);
     timeline_free(trainer->timeline);

@@ -142,38 +142,36 @@ static int find(const struct trainer *trainer, json_t **ret_paths, struct error 
     return 0;
 }
 
-/* Rank 0's, on all ranks; each waits for it. A call that is given up may still use the bytes, so
- * they are the trainer's, which is not freed then. */
-static int share(struct trainer *trainer, json_t **paths, struct error *err) {
-    struct comm *comm = trainer->comm;
+/* Rank 0's, on all ranks; each waits for it. A lost comm must not be used: a call that was given up
+ * may still be in it. */
+static int share(struct comm *comm, json_t **paths, struct error *err) {
     if (atomic_load(&comm->is_lost)) {
         return error_set(err, ERROR_UNAVAILABLE, "the ranks have lost each other");
     }
-    char *text = *paths ? json_dumps(*paths, JSON_COMPACT) : NULL;
-    trainer->paths = text;
-    trainer->paths_bytes = text ? (int64_t)strlen(text) : 0;
-    if (comm_broadcast(comm, &trainer->paths_bytes, sizeof trainer->paths_bytes, err) < 0) {
+    AUTO(text_freep) char *text = *paths ? json_dumps(*paths, JSON_COMPACT) : NULL;
+    int64_t size = text ? (int64_t)strlen(text) : 0;
+    if (comm_broadcast(comm, &size, sizeof size, err) < 0) {
         return -1;
     }
-    int64_t size = trainer->paths_bytes;
     if (size < 0 || size > PATHS_BYTES_MAX) {
         return error_set(err, ERROR_INVALID, "the paths of the spec have %lld bytes, at most %d",
                          (long long)size, PATHS_BYTES_MAX);
     }
-    if (!text) {
-        trainer->paths = x_calloc((size_t)size + 1, 1);
+    AUTO(text_freep) char *bytes = x_calloc((size_t)size + 1, 1);
+    if (text) {
+        memcpy(bytes, text, (size_t)size);
     }
-    if (size == 0 || comm_broadcast(comm, trainer->paths, (size_t)size, err) < 0) {
+    if (size == 0 || comm_broadcast(comm, bytes, (size_t)size, err) < 0) {
         return size == 0 ? 0 : -1;
     }
     json_decref(TAKE(*paths));
-    return tree_parse(trainer->paths, (size_t)size, PATHS_BYTES_MAX, paths, err);
+    return tree_parse(bytes, (size_t)size, PATHS_BYTES_MAX, paths, err);
 }
 
 int trainer_find_paths(struct trainer *trainer, struct error *err) {
     AUTO(tree_freep) json_t *paths = NULL;
     if ((trainer->comm->rank == 0 && find(trainer, &paths, err) < 0) ||
-        share(trainer, &paths, err) < 0) {
+        share(trainer->comm, &paths, err) < 0) {
         return -1;
     }
     trainer->own_job = *trainer->job;

@@ -36,8 +36,6 @@ struct trainer {
     const struct train_job *job;
     struct train_job own_job; /* the same, with the paths of this run; its trainer is `spec` */
     json_t *spec;
-    char *paths; /* those of this run, as rank 0 sends them (trainer_paths.c) */
-    int64_t paths_bytes;
     struct comm *comm;
     /* the network */
     struct model *model;         /* spec.model.path; NULL: a new one */

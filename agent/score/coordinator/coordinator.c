@@ -497,8 +497,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
         return say_finished(coordinator);
     }
-    bool is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
-    coordinator->prepared.is_foreign = is_foreign;
+    coordinator->prepared.is_foreign = rerun_is_foreign(&coordinator->prepared, coordinator->job);
     dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
@@ -510,7 +509,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         say_again(coordinator->job, coordinator->finished, "another coordinator has ended it");
         return 0;
     }
-    return is_foreign ? run_on_journal(coordinator, look_again, err) : 0;
+    return coordinator->prepared.is_foreign ? run_on_journal(coordinator, look_again, err) : 0;
 }
 
 /* After SIGTERM: stores what was accepted. */
