@@ -195,6 +195,9 @@ $(BUILD)/tests/unit/agent/launch/gang/test_gang_model: $(OBJ)/tests/unit/agent/l
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan_life disttrain/test_plan_life sweep/test_plan_life sweep/test_plan_register): $(OBJ)/tests/status_life.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
+# A client of operator/kube/ before a scripted server, in stepped time.
+SCRIPT_WORLD := $(addprefix $(OBJ)/tests/kube/,script_server.c.o stepped_clock.c.o)
+$(addprefix $(BUILD)/tests/unit/operator/,kube/test_conduct): $(SCRIPT_WORLD)
 # A mount that fails on command (tests/e2e/storage/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)

@@ -77,6 +77,18 @@ int client_error(int status, const json_t *tree, struct error *err) {
                      : error_set(err, kind, "the server answered %d", status);
 }
 
+/* Says which of the server's queues was full: flow schema and priority level, by their uids. */
+static void name_queue(const struct http_answer *http, struct error *err) {
+    const char *schema = http_answer_header(http, "X-Kubernetes-PF-FlowSchema-UID");
+    const char *level = http_answer_header(http, "X-Kubernetes-PF-PriorityLevel-UID");
+    if (http->status == 429 && schema && level) {
+        AUTO(text_freep) char *said = x_strdup(err->text);
+        error_clear(err);
+        error_set(err, ERROR_BUSY, "%s (flow schema %.64s, priority level %.64s)", said, schema,
+                  level);
+    }
+}
+
 static void flush(void *context);
 
 static void on_credential(void *context) {
@@ -216,6 +228,7 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
     answer.tree = tree;
     if (http->status >= 300) {
         client_error(http->status, tree, &err);
+        name_queue(http, &err);
     } else if (!tree && !call->received) {
         error_set(&err, ERROR_UNAVAILABLE, "the answer is not JSON");
     }

@@ -7,6 +7,7 @@
 #include "operator/kube/rest.h"
 #include "operator/kube/watch.h"
 #include "operator/kube/write.h"
+#include "operator/kube/write_pace.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct write {
     struct loop_timer timer;
     struct backoff backoff;
     int tries;
+    bool is_counted;      /* write_pace.h */
     struct error refusal; /* the error of an invalid write, which has no request */
     cluster_done *done;
     void *context;
@@ -39,6 +41,7 @@ struct kube {
     size_t watch_count;
     struct write *writes;
     struct fair_queue *fair;    /* by namespace: the queue, and the writes under way */
+    struct write_pace *pace;    /* what the server bears */
     struct loop_timer start;    /* starts queued writes */
     cluster_listener *listener; /* of the current wait */
     void *listener_context;
@@ -105,8 +108,29 @@ static void write_finish(struct write *write, const json_t *stored, const struct
 
 static void write_enqueue(void *context) {
     struct write *write = context;
+    int64_t now_ms = clock_monotonic_ms(), hold_ms = 0;
+    if (!write->refusal.kind) {
+        hold_ms = write_pace_hold_ms(write->kube->pace, write->namespace, now_ms,
+                                     &write->is_counted);
+    }
+    if (hold_ms > 0) {
+        loop_set(write->kube->loop, &write->timer, hold_ms);
+        return;
+    }
     fair_queue_push(write->kube->fair, write->namespace, write);
     loop_set(write->kube->loop, &write->kube->start, 0);
+}
+
+/* The server asks all of us for less, or is not there. A 500 is about this write: a webhook. */
+static bool is_overloaded(const struct client_answer *answer) {
+    return answer->status == 429 || answer->status == 503 || (answer->err && !answer->status);
+}
+
+/* A write that the server answers with 500 (a webhook that fails, mostly) is tried once more here;
+ * the controller waits longer. */
+static int tries_of(const struct client_answer *answer) {
+    bool is_refused = answer->status >= 500 && !is_overloaded(answer);
+    return is_refused && !answer->retry_after_s ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
 }
 
 static void on_written(void *context, const struct client_answer *answer) {
@@ -115,11 +139,17 @@ static void on_written(void *context, const struct client_answer *answer) {
     struct error err = {0};
     write->call = NULL;
     fair_queue_end(kube->fair, write->namespace);
+    struct write_pace_end end = {.namespace = write->namespace,
+                                 .is_counted = write->is_counted,
+                                 .is_refused = is_overloaded(answer),
+                                 .retry_after_s = answer->retry_after_s};
+    write_pace_end(kube->pace, &end, clock_monotonic_ms());
+    write->is_counted = false;
     if (fair_queue_size(kube->fair) > 0) {
         loop_set(kube->loop, &kube->start, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
-    if (verdict == WRITE_AGAIN && write->tries < KUBE_WRITE_TRIES_MAX) {
+    if (verdict == WRITE_AGAIN && write->tries < tries_of(answer)) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
         loop_set(kube->loop, &write->timer, delay_ms);
     } else if (verdict == WRITE_DONE) {
@@ -149,13 +179,21 @@ static void write_try(struct write *write) {
                                      .done = on_written,
                                      .context = write};
     fair_queue_begin(write->kube->fair, write->namespace);
+    write_pace_begin(write->kube->pace);
     write->call = client_start(write->kube->client, &request);
 }
 
 static void start_writes(void *context) {
     struct kube *kube = context;
-    for (struct write *write; (write = fair_queue_take(kube->fair));) {
-        write_try(write);
+    while (fair_queue_is_ready(kube->fair)) {
+        int64_t wait_ms = write_pace_wait_ms(kube->pace, clock_monotonic_ms());
+        if (wait_ms > 0) {
+            loop_set(kube->loop, &kube->start, wait_ms);
+        }
+        if (wait_ms) {
+            return; /* below 0: the end of a write comes here again */
+        }
+        write_try(fair_queue_take(kube->fair));
     }
 }
 
@@ -255,6 +293,7 @@ static void kube_free(struct cluster *cluster) {
         return;
     }
     fair_queue_free(kube->fair);
+    write_pace_free(kube->pace);
     while (kube->writes) {
         write_free(kube->writes);
     }
@@ -280,6 +319,7 @@ int kube_open(const struct kube_options *options, struct cluster **ret_cluster, 
     struct kube *kube = x_calloc(1, sizeof *kube);
     kube->base.ops = &kube_ops;
     kube->fair = fair_queue_new(KUBE_WRITES_MAX);
+    kube->pace = write_pace_new(KUBE_WRITES_MAX);
     kube->namespace = x_strdup(options->namespace);
     kube->start.fire = start_writes;
     kube->start.context = kube;

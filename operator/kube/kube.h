@@ -13,6 +13,7 @@ enum {
     KUBE_FIGURES_MS = 10000,  /* cluster.h's figures_ms */
     KUBE_LIST_MAX = 50,       /* objects of a one-time list */
     KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is reported */
+    KUBE_REFUSED_TRIES_MAX = 2, /* the same, when the server itself answers with 500 */
 };
 
 struct kube_options {

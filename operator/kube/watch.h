@@ -1,8 +1,11 @@
 /* watch.h: reports all objects of one kind on an API server, and their changes: a list, then a
  * watch that starts at the list's resourceVersion. No change is lost: after an error the watch
  * resumes where it was, and if the server no longer has that version (410 Gone), the list is read
- * again (CLUSTER_LISTING to CLUSTER_LISTED). A list is read as a small first page, then as one
- * answer from the server's cache, or, if that fails, in pages. */
+ * again (CLUSTER_LISTING to CLUSTER_LISTED). A server that can begins the watch with the objects
+ * that exist, and no list is read. Else a list is read as a small first page and a large one; what
+ * is longer, then as one answer from the server's cache, or, if that fails, in further pages.
+ * One delay grows over all failures of list and watch (backoff.h); only a watch that lived
+ * WATCH_HEALTHY_MS resets it. docs/client.md compares this with client-go. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -11,6 +14,8 @@
 enum {
     WATCH_FIRST_PAGE = 20,     /* objects of the first page, which shows whether requests succeed */
     WATCH_PAGE = 500,          /* objects per request */
+    WATCH_INITIAL_MS = 5000,   /* without a byte before the objects that exist are complete */
+    WATCH_HEALTHY_MS = 20000,  /* a watch that ends earlier counts as a failure */
     WATCH_SILENCE_MS = 90000,  /* bookmarks arrive every minute: a silent stream is dead */
     WATCH_LIFE_MIN_S = 300,    /* the server ends a watch after this time */
     WATCH_LIFE_SPREAD_S = 300, /* plus up to this, so that watches do not end at the same time */
