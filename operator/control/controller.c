@@ -406,8 +406,9 @@ static void submit(struct controller *controller, size_t kind, const char *key,
     batch->again_ms = request->again_ms;
     batch->events = json_incref(request->events);
     tsearch(batch, &controller->batches, by_key);
-    write_batch_start(batch, controller->cluster, request->starts_slowly ? 1 : WRITE_BATCH_WINDOW,
-                      &listener, controller);
+    bool is_slow = request->starts_slowly || queue_failures(controller->queue, key) > 0;
+    write_batch_start(batch, controller->cluster, is_slow ? 1 : WRITE_BATCH_WINDOW, &listener,
+                      controller);
 }
 
 /* How overloaded the namespace is. A hanging webhook in another namespace does not count. */

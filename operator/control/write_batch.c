@@ -46,6 +46,12 @@ static void note_failed(struct write_batch *batch, const struct write_batch_item
     json_object_set_new(batch->failed, write->verb == CLUSTER_STATUS ? "" : name, json_true());
 }
 
+/* A quota, a policy, a webhook that fails, a busy server: the next creation would end the same. */
+static bool is_likely_for_all(enum error_kind kind) {
+    return kind == ERROR_DENIED || kind == ERROR_INVALID || kind == ERROR_UNAVAILABLE ||
+           kind == ERROR_BUSY;
+}
+
 static void on_done(void *context, const json_t *stored, const struct error *err);
 
 static void advance(struct write_batch *batch) {
@@ -70,7 +76,7 @@ static void on_done(void *context, const json_t *stored, const struct error *err
     if (write->verb == CLUSTER_CREATE) {
         batch->creating--;
         batch->window += !err;
-        batch->is_stopped |= err && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID);
+        batch->is_stopped |= err && is_likely_for_all(err->kind);
     }
     if (err) {
         note_failed(batch, write);

@@ -110,8 +110,8 @@ static void write_enqueue(void *context) {
     struct write *write = context;
     int64_t now_ms = clock_monotonic_ms(), hold_ms = 0;
     if (!write->refusal.kind) {
-        hold_ms = write_pace_hold_ms(write->kube->pace, write->namespace, now_ms,
-                                     &write->is_counted);
+        hold_ms =
+            write_pace_hold_ms(write->kube->pace, write->namespace, now_ms, &write->is_counted);
     }
     if (hold_ms > 0) {
         loop_set(write->kube->loop, &write->timer, hold_ms);
@@ -126,11 +126,12 @@ static bool is_overloaded(const struct client_answer *answer) {
     return answer->status == 429 || answer->status == 503 || (answer->err && !answer->status);
 }
 
-/* A write that the server answers with 500 (a webhook that fails, mostly) is tried once more here;
- * the controller waits longer. */
-static int tries_of(const struct client_answer *answer) {
-    bool is_refused = answer->status >= 500 && !is_overloaded(answer);
-    return is_refused && !answer->retry_after_s ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
+/* A 500 that repeating does not cure soon: a webhook fails, or etcd is full. The controller waits
+ * longer. */
+static bool is_lasting(const struct client_answer *answer) {
+    const char *sentence = tree_text(answer->tree, "message", "");
+    return answer->status == 500 && !answer->retry_after_s &&
+           (strstr(sentence, "webhook") || strstr(sentence, "database space exceeded"));
 }
 
 static void on_written(void *context, const struct client_answer *answer) {
@@ -149,7 +150,8 @@ static void on_written(void *context, const struct client_answer *answer) {
         loop_set(kube->loop, &kube->start, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
-    if (verdict == WRITE_AGAIN && write->tries < tries_of(answer)) {
+    int most = is_lasting(answer) ? KUBE_REFUSED_TRIES_MAX : KUBE_WRITE_TRIES_MAX;
+    if (verdict == WRITE_AGAIN && write->tries < most) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
         loop_set(kube->loop, &write->timer, delay_ms);
     } else if (verdict == WRITE_DONE) {

@@ -10,10 +10,10 @@ enum {
     /* Writes under way at the same time, 64 of them per namespace: a namespace whose webhook hangs
      * does not slow down others. Further writes wait in a queue. */
     KUBE_WRITES_MAX = 256,
-    KUBE_FIGURES_MS = 10000,  /* cluster.h's figures_ms */
-    KUBE_LIST_MAX = 50,       /* objects of a one-time list */
-    KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is reported */
-    KUBE_REFUSED_TRIES_MAX = 2, /* the same, when the server itself answers with 500 */
+    KUBE_FIGURES_MS = 10000,    /* cluster.h's figures_ms */
+    KUBE_LIST_MAX = 50,         /* objects of a one-time list */
+    KUBE_WRITE_TRIES_MAX = 8,   /* of one write, before its error is reported */
+    KUBE_REFUSED_TRIES_MAX = 1, /* the same, when a webhook fails or etcd is full */
 };
 
 struct kube_options {

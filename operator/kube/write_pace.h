@@ -1,12 +1,14 @@
 /* write_pace.h: when a write may be sent, by how the API server has answered those before. Each
- * namespace with failures has a window of its own (write_window.h), so one whose webhook hangs slows
- * only itself; when the server refuses writes of two namespaces, and none succeeds in between, the
- * window of all writes shrinks. Pure except for randomness. */
+ * namespace with failures has a window of its own (write_window.h), so one whose webhook hangs
+ * slows only itself; when the server refuses writes of two namespaces, and none succeeds in
+ * between, the window of all writes shrinks. Pure except for randomness. */
 #pragma once
 
 #include "operator/kube/write_window.h"
 
-enum { WRITE_PACE_NAMESPACES_MAX = 1024 /* with failures; further ones have only the common window */ };
+enum {
+    WRITE_PACE_NAMESPACES_MAX = 1024 /* with failures; further ones have only the common window */
+};
 
 struct write_pace;
 

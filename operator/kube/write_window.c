@@ -27,8 +27,8 @@ static void shrink(struct write_window *window, int retry_after_s, int64_t now_m
         window->halved_ms = now_ms;
     }
     if (window->limit == 0) {
-        int wait_ms =
-            MIN(MAX(2 * window->probe_wait_ms, WRITE_WINDOW_PROBE_MIN_MS), WRITE_WINDOW_PROBE_MAX_MS);
+        int wait_ms = MIN(MAX(2 * window->probe_wait_ms, WRITE_WINDOW_PROBE_MIN_MS),
+                          WRITE_WINDOW_PROBE_MAX_MS);
         int asked_ms = MIN(retry_after_s, BACKOFF_RETRY_AFTER_MAX_MS / 1000) * 1000;
         window->probe_wait_ms = wait_ms;
         wait_ms = MAX(wait_ms, asked_ms);

@@ -71,12 +71,12 @@ static void test_1200_objects(void) {
     CHECK(THINGS_UNTIL(&reader, 20000, reader.listed));
     printf("# listed in %lld ms\n", (long long)(clock_monotonic_ms() - start_ms));
     CHECK_INT(json_object_size(reader.seen), COUNT);
-    CHECK_INT(reader.listings, 2); /* a first page, and all of them */
+    CHECK(reader.listings <= 2); /* as a watch; or pages, and then all of them */
     /* Many changes all arrive, and nothing is listed twice. */
     write_many(&writer, CLUSTER_APPLY, "page", COUNT, 2, &tally);
     CHECK(THINGS_UNTIL(&reader, 20000, all_have(&reader, 2)));
     CHECK_INT(tally.failed[ERROR_CONFLICT], 0);
-    CHECK_INT(reader.listings, 2);
+    CHECK(reader.listings <= 2);
     remove_all(&writer);
     CHECK(THINGS_UNTIL(&reader, 20000, !json_object_size(reader.seen)));
     things_close(&reader);
@@ -291,18 +291,17 @@ static void test_a_server_that_is_away(void) {
     things_close(&things);
 }
 
-/* 600 things are listed in pages. Between two pages some are changed, and etcd is compacted.
+/* 500 things are listed in two pages. Between two pages some are changed, and etcd is compacted.
  * Returns whether the list was begun anew because of it: on a busy machine the stall between the
  * pages may be over first, and then the list was whole. */
 static bool list_while_compacting(struct things *writer) {
-    enum { CHANGED = 20 }; /* few: the client waits for an answer for a limited time */
+    enum { COUNT = 500, CHANGED = 20 }; /* few: the client waits for an answer for a limited time */
     struct things reader;
     struct tally_of_writes tally = {0};
     remove_all(writer);
-    write_many(writer, CLUSTER_CREATE, "compact", 600, 1, &tally);
+    write_many(writer, CLUSTER_CREATE, "compact", COUNT, 1, &tally);
     /* The stall ends when the writes and the compaction are done. */
-    set_faults("[{\"method\": \"GET\", \"path\": \"NotOlderThan\", \"times\": 1, \"status\": 500},"
-               " {\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
+    set_faults("[{\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
                " \"stallSeconds\": 25, \"untilChanged\": true}]");
     things_open(&reader, broken, NULL);
     CHECK(THINGS_UNTIL(&reader, 60000, json_object_size(reader.seen) >= WATCH_FIRST_PAGE));
@@ -310,9 +309,9 @@ static bool list_while_compacting(struct things *writer) {
     server("compact");
     set_faults("[]");
     CHECK(THINGS_UNTIL(&reader, 60000, reader.listed));
-    CHECK_INT(json_object_size(reader.seen), 600);
+    CHECK_INT(json_object_size(reader.seen), COUNT);
     CHECK(THINGS_UNTIL(&reader, 60000, count_values(&reader, 2) == CHANGED));
-    bool is_anew = reader.listings == 5; /* two of them began with a first page only */
+    bool is_anew = reader.listings == 2; /* the first had a first page only */
     things_close(&reader);
     return is_anew;
 }
@@ -330,6 +329,36 @@ static void test_a_list_that_is_compacted_away(void) {
         is_anew = list_while_compacting(&writer);
     }
     CHECK(is_anew);
+    remove_all(&writer);
+    things_close(&writer);
+}
+
+/* The server's cache of a kind without changes stays behind etcd while others change: a list that
+ * asks it for a newer version waits 3 s and gets "Too large resource version". */
+static void test_a_quiet_kind_beside_a_busy_one(void) {
+    enum { COUNT = 60, LIMIT_MS = 2500 };
+    if (!getenv("WINDLASS_TEST_SERVER")) {
+        SKIP("this server has no other kind");
+    }
+    struct error err = {0};
+    struct things writer, reader;
+    struct tally_of_writes tally;
+    things_open(&writer, straight, NULL);
+    write_many(&writer, CLUSTER_CREATE, "quiet", COUNT, 1, &tally);
+    CHECK(THINGS_UNTIL(&writer, 10000, json_object_size(writer.seen) == COUNT));
+    AUTO(tree_freep)
+    json_t *busy = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
+                             "metadata", "name", "busy");
+    CHECK_OK(things_write(&writer, CLUSTER_CREATE, busy, NULL, &err), &err);
+    CHECK_OK(things_write(&writer, CLUSTER_DELETE, busy, NULL, &err), &err);
+    int64_t start_ms = clock_monotonic_ms();
+    things_open(&reader, straight, NULL);
+    CHECK(THINGS_UNTIL(&reader, 20000, reader.listed));
+    printf("# %d objects of a quiet kind listed in %lld ms\n", COUNT,
+           (long long)(clock_monotonic_ms() - start_ms));
+    CHECK(clock_monotonic_ms() - start_ms < LIMIT_MS);
+    CHECK_INT(json_object_size(reader.seen), COUNT);
+    things_close(&reader);
     remove_all(&writer);
     things_close(&writer);
 }
@@ -368,6 +397,7 @@ int main(void) {
     TEST(test_a_restart_lists_anew);
     TEST(test_a_server_that_is_away);
     TEST(test_a_list_that_is_compacted_away);
+    TEST(test_a_quiet_kind_beside_a_busy_one);
     TEST(test_a_kind_that_is_absent);
     free(straight);
     free(broken);

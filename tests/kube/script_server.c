@@ -75,8 +75,7 @@ bool script_is_open(const struct script_connection *connection) {
 }
 
 static void put(struct script_connection *connection, const char *text, size_t size) {
-    if (connection->fd >= 0 &&
-        send(connection->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
+    if (connection->fd >= 0 && send(connection->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
         script_cut(connection); /* its reader is gone: the tests' texts fit into a socket */
     }
 }
@@ -185,8 +184,7 @@ bool script_server_poll(struct script_server *server) {
     while (take_connection(server)) {
         any = true;
     }
-    while (server->first_open < server->count &&
-           server->connections[server->first_open]->fd < 0) {
+    while (server->first_open < server->count && server->connections[server->first_open]->fd < 0) {
         server->first_open++;
     }
     for (int i = server->first_open; i < server->count; i++) {

@@ -140,9 +140,9 @@ static inline void world_written(void *context, const json_t *stored, const stru
 static inline void world_begin_in(const char *namespace, enum cluster_verb verb, const char *name,
                                   struct world_write *write) {
     AUTO(tree_freep)
-    json_t *object = json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
-                               "ConfigMap", "metadata", "name", name, "namespace", namespace,
-                               "resourceVersion", "7");
+    json_t *object =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
+                  "metadata", "name", name, "namespace", namespace, "resourceVersion", "7");
     *write = (struct world_write){0};
     world.cluster->ops->write(world.cluster, verb, object, world_written, write);
 }

@@ -13,7 +13,7 @@ enum { TIMERS_MAX = 64, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 static int64_t passed_ns; /* since the start */
 static struct {
     bool is_set;
-    int64_t due_ns; /* of passed_ns */
+    int64_t due_ns;   /* of passed_ns */
 } timers[TIMERS_MAX]; /* by descriptor */
 
 /* The clock as it was at the start of the program. */

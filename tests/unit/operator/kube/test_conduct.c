@@ -20,6 +20,7 @@ static struct {
     int status, times; /* answers before it succeeds; times < 0: always */
     const char *extra;
     bool cuts; /* instead of an answer */
+    const char *says;
 } writes;
 
 static void answer_writes(void *context, const struct script_request *request) {
@@ -28,8 +29,10 @@ static void answer_writes(void *context, const struct script_request *request) {
     if (!succeeds && writes.cuts) {
         script_cut(request->connection);
     } else if (!succeeds) {
-        script_reply(request->connection, writes.status, writes.extra,
-                     "{\"kind\":\"Status\",\"message\":\"as asked\"}");
+        AUTO(text_freep)
+        char *body = x_printf("{\"kind\":\"Status\",\"message\":\"%s\"}",
+                              writes.says ? writes.says : "as asked");
+        script_reply(request->connection, writes.status, writes.extra, body);
     } else if (writes.cuts) { /* it was done, and its answer lost */
         script_reply(request->connection, 409, "",
                      "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");
@@ -47,21 +50,32 @@ static void test_which_writes_are_tried_again(void) {
         enum cluster_verb verb;
         int requests;
         enum error_kind kind;
+        const char *says;
     } rows[] = {
-        {"429", 429, 4, "", false, CLUSTER_CREATE, 5, ERROR_NONE},
-        {"429 for ever", 429, -1, "", false, CLUSTER_CREATE, KUBE_WRITE_TRIES_MAX, ERROR_BUSY},
-        {"429, Retry-After", 429, 1, "Retry-After: 7\r\n", false, CLUSTER_CREATE, 2, ERROR_NONE},
-        {"503", 503, 3, "", false, CLUSTER_CREATE, 4, ERROR_NONE},
-        {"500 once", 500, 1, "", false, CLUSTER_CREATE, 2, ERROR_NONE},
-        {"500 for ever", 500, -1, "", false, CLUSTER_CREATE, KUBE_REFUSED_TRIES_MAX,
-         ERROR_UNAVAILABLE},
-        {"500, Retry-After", 500, 3, "Retry-After: 1\r\n", false, CLUSTER_CREATE, 4, ERROR_NONE},
-        {"504 for ever", 504, -1, "", false, CLUSTER_CREATE, KUBE_REFUSED_TRIES_MAX, ERROR_TIMEOUT},
-        {"the connection is lost in the middle", 0, 1, "", true, CLUSTER_CREATE, 2, ERROR_CONFLICT},
-        {"409 of a stale resourceVersion", 409, -1, "", false, CLUSTER_STATUS, 1, ERROR_CONFLICT},
-        {"403", 403, -1, "", false, CLUSTER_CREATE, 1, ERROR_DENIED},
-        {"422", 422, -1, "", false, CLUSTER_CREATE, 1, ERROR_INVALID},
-        {"413", 413, -1, "", false, CLUSTER_CREATE, 1, ERROR_INVALID},
+        {"429", 429, 4, "", false, CLUSTER_CREATE, 5, ERROR_NONE, NULL},
+        {"429 for ever", 429, -1, "", false, CLUSTER_CREATE, KUBE_WRITE_TRIES_MAX, ERROR_BUSY,
+         NULL},
+        {"429, Retry-After", 429, 1, "Retry-After: 7\r\n", false, CLUSTER_CREATE, 2, ERROR_NONE,
+         NULL},
+        {"503", 503, 3, "", false, CLUSTER_CREATE, 4, ERROR_NONE, NULL},
+        {"500 once", 500, 1, "", false, CLUSTER_CREATE, 2, ERROR_NONE, NULL},
+        {"500 for ever", 500, -1, "", false, CLUSTER_CREATE, KUBE_WRITE_TRIES_MAX,
+         ERROR_UNAVAILABLE, NULL},
+        {"a webhook", 500, -1, "", false, CLUSTER_CREATE, KUBE_REFUSED_TRIES_MAX, ERROR_UNAVAILABLE,
+         "Internal error occurred: failed calling webhook w"},
+        {"a full etcd", 500, -1, "", false, CLUSTER_STATUS, KUBE_REFUSED_TRIES_MAX,
+         ERROR_UNAVAILABLE, "etcdserver: mvcc: database space exceeded"},
+        {"500, Retry-After", 500, 3, "Retry-After: 1\r\n", false, CLUSTER_CREATE, 4, ERROR_NONE,
+         NULL},
+        {"504 for ever", 504, -1, "", false, CLUSTER_CREATE, KUBE_WRITE_TRIES_MAX, ERROR_TIMEOUT,
+         NULL},
+        {"the connection is lost in the middle", 0, 1, "", true, CLUSTER_CREATE, 2, ERROR_CONFLICT,
+         NULL},
+        {"409 of a stale resourceVersion", 409, -1, "", false, CLUSTER_STATUS, 1, ERROR_CONFLICT,
+         NULL},
+        {"403", 403, -1, "", false, CLUSTER_CREATE, 1, ERROR_DENIED, NULL},
+        {"422", 422, -1, "", false, CLUSTER_CREATE, 1, ERROR_INVALID, NULL},
+        {"413", 413, -1, "", false, CLUSTER_CREATE, 1, ERROR_INVALID, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct world_write write;
@@ -70,6 +84,7 @@ static void test_which_writes_are_tried_again(void) {
         writes.times = rows[i].times;
         writes.extra = rows[i].extra;
         writes.cuts = rows[i].cuts;
+        writes.says = rows[i].says;
         world_begin(rows[i].verb, "x", &write);
         world_run(200000);
         if (!write.ended || (int)world.count != rows[i].requests ||
@@ -231,10 +246,10 @@ static struct {
     bool never_ends_lists; /* the same, without the bookmark at the end */
     bool is_behind;        /* its cache has not seen version 1000 */
     int expires_at;        /* the page's start at which the continue token has expired, once */
-    bool is_gone_status, is_gone_line;    /* every watch */
-    const char *line;                     /* sent to every watch, then its end */
-    bool cuts;                            /* the connection after that, not the end */
-    struct script_connection *watch;      /* the last one */
+    bool is_gone_status, is_gone_line; /* every watch */
+    const char *line;                  /* sent to every watch, then its end */
+    bool cuts;                         /* the connection after that, not the end */
+    struct script_connection *watch;   /* the last one */
 } kind;
 
 static void reply_items(const struct script_request *request, int from, int count,
@@ -253,7 +268,8 @@ static void reply_items(const struct script_request *request, int from, int coun
 }
 
 static void answer_list(const struct script_request *request) {
-    const char *token = strstr(request->query, "continue="), *limit = strstr(request->query, "limit=");
+    const char *token = strstr(request->query, "continue="),
+               *limit = strstr(request->query, "limit=");
     int from = token ? atoi(token + 9) : 0, most = limit ? atoi(limit + 6) : kind.objects;
     int count = MIN(most, kind.objects - from);
     char metadata[64] = "";

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bounded asking: in whatever state a cluster is, the number of our requests is small. The whole
+ * controller, with its kinds and its client, runs for ten minutes of stepped time in each state of
+ * a table; requests are counted by verb. What begins a job is not counted: the first two minutes.
+ */
+#include "lib/file.h"
+#include "operator/control/controller.h"
+#include "operator/kinds/kinds.h"
+#include "operator/kube/kube.h"
+#include "operator/resource.h"
+#include "tests/kube/api_double.h"
+#include "tests/kube/stepped_clock.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MINUTES = 10,
+    BEGIN_MS = 120000,
+    MANY = 20,          /* jobs at a time */
+    PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
+    PER_MINUTE = 60,    /* of MANY jobs and the watches together */
+};
+
+static struct api_double *api;
+static struct cluster *cluster;
+static struct controller *controller;
+static struct kind_set *kinds;
+static int64_t start_ms;
+
+struct state {
+    const char *name, *manifest;
+    api_hook *hook;
+    void (*setup)(void);             /* before the jobs; may be NULL */
+    void (*each_second)(int second); /* what others do meanwhile; may be NULL */
+};
+static const struct state *state;
+
+static bool never(void *context UNUSED, struct api_double *double_ UNUSED,
+                  const struct api_request *request UNUSED) {
+    return false;
+}
+
+/* ---- manifests: NN is the job's number ---- */
+
+#define VOLUMES "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
+
+static const char batch[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: BatchScore\nmetadata: {name: job-NN}\nspec:\n"
+    "  input: {files: {path: data/in}}\n"
+    "  scorer: {onnx: {path: data/model.onnx, postprocess: {type: Classes}}}\n"
+    "  output: {path: data/out-NN, mode: AppendRow}\n"
+    "  workers: {min: 2, max: 2}\n  " VOLUMES "\n";
+
+static const char gang[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: job-NN}\nspec:\n"
+    "  workers: 2\n  image: example.com/me:1\n  command: [train, --name, job-NN]\n  " VOLUMES "\n";
+
+static const char sweep[] =
+    "apiVersion: windlass.dev/v1alpha1\nkind: Sweep\nmetadata: {name: job-NN}\nspec:\n"
+    "  objective: {metric: loss, goal: Minimize}\n"
+    "  parameters: [{name: RATE, uniform: {min: \"0.1\", max: \"0.2\"}}]\n"
+    "  algorithm: {kind: Random}\n  maxTrials: 2\n  maxConcurrentTrials: 1\n  trial:\n"
+    "    workers: 1\n    image: example.com/me:1\n    command: [train, $(RATE), job-NN]\n   "
+    " " VOLUMES "\n";
+
+/* The text with NN replaced by the number. The caller frees it. */
+static char *numbered(const char *text, int number) {
+    char *result = x_malloc(strlen(text) + 1), *to = result;
+    while (*text) {
+        if (strncmp(text, "NN", 2) == 0) {
+            *to++ = (char)('0' + number / 10);
+            *to++ = (char)('0' + number % 10);
+            text += 2;
+        } else {
+            *to++ = *text++;
+        }
+    }
+    *to = 0;
+    return result;
+}
+
+/* ---- what refuses ---- */
+
+static bool is_creation_of(const struct api_request *request, const char *plural) {
+    return strcmp(request->verb, "create") == 0 && strcmp(request->plural, plural) == 0;
+}
+
+static bool is_write(const struct api_request *request) {
+    return strcmp(request->verb, "create") == 0 || strcmp(request->verb, "update") == 0 ||
+           strcmp(request->verb, "patch") == 0 || strcmp(request->verb, "delete") == 0;
+}
+
+#define REFUSES_PODS(function, code, reason, message)                                              \
+    static bool function(void *context UNUSED, struct api_double *double_ UNUSED,                  \
+                         const struct api_request *request) {                                      \
+        if (is_creation_of(request, "pods")) {                                                     \
+            api_double_refuse(request, code, reason, message);                                     \
+            return true;                                                                           \
+        }                                                                                          \
+        return false;                                                                              \
+    }
+REFUSES_PODS(quota, 403, "Forbidden",
+             "pods is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: "
+             "pods=0")
+REFUSES_PODS(limit_range, 403, "Forbidden",
+             "pods is forbidden: minimum memory usage per Container is 8Gi, but request is 1Gi")
+REFUSES_PODS(webhook_denies, 403, "Forbidden", "admission webhook w denied the request: no")
+REFUSES_PODS(webhook_fails, 500, "InternalError", "failed calling webhook w: connection refused")
+REFUSES_PODS(no_right_to_create, 403, "Forbidden",
+             "pods is forbidden: User windlass cannot create resource pods")
+REFUSES_PODS(refused_for_ever, 422, "Invalid", "Pod is invalid: spec.x: Invalid value")
+
+static bool webhook_hangs(void *context UNUSED, struct api_double *double_ UNUSED,
+                          const struct api_request *request) {
+    return is_creation_of(request, "pods");
+}
+
+static bool services_refused(void *context UNUSED, struct api_double *double_ UNUSED,
+                             const struct api_request *request) {
+    if (is_creation_of(request, "services")) {
+        api_double_refuse(request, 403, "Forbidden", "services is forbidden: exceeded quota: q");
+        return true;
+    }
+    return false;
+}
+
+static bool status_refused(void *context UNUSED, struct api_double *double_ UNUSED,
+                           const struct api_request *request) {
+    if (strcmp(request->part, "status") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "cannot update resource jobs/status");
+        return true;
+    }
+    return false;
+}
+
+static bool etcd_is_full(void *context UNUSED, struct api_double *double_ UNUSED,
+                         const struct api_request *request) {
+    if (is_write(request)) {
+        api_double_refuse(request, 500, "", "etcdserver: mvcc: database space exceeded");
+        return true;
+    }
+    return false;
+}
+
+static bool too_many_requests(void *context UNUSED, struct api_double *double_ UNUSED,
+                              const struct api_request *request) {
+    if (stepped_clock_ms() - start_ms > 30000) { /* not while the job begins */
+        api_double_refuse(request, 429, "TooManyRequests", "too many requests");
+        return true;
+    }
+    return false;
+}
+
+static bool server_is_away(void *context UNUSED, struct api_double *double_ UNUSED,
+                           const struct api_request *request) {
+    if (stepped_clock_ms() - start_ms > 30000) {
+        script_cut(request->http->connection);
+        return true;
+    }
+    return false;
+}
+
+static bool no_right_to_watch_pods(void *context UNUSED, struct api_double *double_ UNUSED,
+                                   const struct api_request *request) {
+    bool is_read = strcmp(request->verb, "list") == 0 || strcmp(request->verb, "watch") == 0;
+    if (is_read && strcmp(request->plural, "pods") == 0) {
+        api_double_refuse(request, 403, "Forbidden", "cannot list resource pods");
+        return true;
+    }
+    return false;
+}
+
+/* A definition that lacks fields of the status: what is written there is not stored. */
+static bool definition_is_old(void *context UNUSED, struct api_double *double_ UNUSED,
+                              const struct api_request *request) {
+    if (strcmp(request->part, "status") == 0) {
+        json_t *status = json_object_get(request->body, "status");
+        json_object_del(status, "items");
+        json_object_del(status, "credentials");
+        json_object_del(status, "progress");
+    }
+    return false;
+}
+
+/* ---- what is there before ---- */
+
+static void put_stranger(const char *plural, const char *api_version, const char *kind,
+                         const char *name) {
+    api_double_put(api, plural,
+                   json_pack("{s:s, s:s, s:{s:s, s:s}, s:{}}", "apiVersion", api_version, "kind",
+                             kind, "metadata", "name", name, "namespace", "default", "spec"));
+}
+
+static void put_strangers(const char *plural, const char *api_version, const char *kind,
+                          const char *format) {
+    for (int i = 0; i < MANY; i++) {
+        AUTO(text_freep) char *name = numbered(format, i);
+        put_stranger(plural, api_version, kind, name);
+    }
+}
+
+static void pods_names_taken(void) {
+    put_strangers("pods", "v1", "Pod", "job-NN-worker-0");
+}
+static void services_names_taken(void) {
+    put_strangers("services", "v1", "Service", "job-NN");
+}
+static void trials_names_taken(void) {
+    put_strangers("disttrains", "windlass.dev/v1alpha1", "DistTrain", "job-NN-0001");
+}
+
+/* ---- what others do meanwhile ---- */
+
+/* Sets the status of every pod. status: an object, copied. */
+static void each_pod(json_t *status_new) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        if (tree_get(pod, "metadata.labels") &&
+            !json_equal(json_object_get(pod, "status"), status_new)) {
+            json_t *copy = json_deep_copy(pod);
+            json_object_set_new(copy, "status", json_deep_copy(status_new));
+            api_double_put(api, "pods", copy);
+        }
+    }
+    json_decref(status_new);
+}
+
+/* The kubelet's reports of an image that cannot be pulled change every 20 s. */
+static void bad_image(int second) {
+    const char *reason = second / 20 % 2 ? "ImagePullBackOff" : "ErrImagePull";
+    each_pod(json_pack("{s:s, s:[{s:s, s:b, s:i, s:{s:{s:s, s:s}}}]}", "phase", "Pending",
+                       "containerStatuses", "name", "windlass", "ready", 0, "restartCount", 0,
+                       "state", "waiting", "reason", reason, "message", "cannot pull"));
+}
+
+static void missing_claim(int second UNUSED) {
+    each_pod(json_pack("{s:s, s:[{s:s, s:s, s:s, s:s}]}", "phase", "Pending", "conditions", "type",
+                       "PodScheduled", "status", "False", "reason", "Unschedulable", "message",
+                       "persistentvolumeclaim \"data\" not found"));
+}
+
+static void cut_watches(int second UNUSED) {
+    api_double_cut_watches(api);
+}
+
+/* All requests are new ones from then on. */
+static void cut_once(int second) {
+    if (second == 40) {
+        api_double_cut_watches(api);
+    }
+}
+
+/* Every pod's label is removed as soon as it is there. */
+static void relabel(int second UNUSED) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+        if (strstr(name, "worker") && tree_get(pod, "metadata.labels")) {
+            json_t *copy = json_deep_copy(pod);
+            json_object_del(json_object_get(copy, "metadata"), "labels");
+            api_double_put(api, "pods", copy);
+        }
+    }
+}
+
+static const char *plural_of_manifest(void) {
+    return state->manifest == batch  ? "batchscores"
+           : state->manifest == gang ? "disttrains"
+                                     : "sweeps";
+}
+
+/* Deleted, with somebody's finalizer, which nobody takes away. */
+static void delete_jobs(int second) {
+    const char *name;
+    json_t *job;
+    void *next;
+    if (second == 20) {
+        json_object_foreach_safe(api_double_all(api, plural_of_manifest()), next, name, job) {
+            json_t *copy = json_deep_copy(job);
+            json_object_update_new(json_object_get(copy, "metadata"),
+                                   json_pack("{s:s, s:[s]}", "deletionTimestamp",
+                                             "2026-11-23T00:01:00Z", "finalizers", "a.example/b"));
+            api_double_put(api, plural_of_manifest(), copy);
+        }
+    }
+}
+
+/* Pods that are deleted and do not go: their node is lost, or a finalizer holds them. */
+static void keep_pods(int second) {
+    const char *name;
+    json_t *pod;
+    void *next;
+    if (second == 20) {
+        json_object_foreach_safe(api_double_all(api, "pods"), next, name, pod) {
+            json_t *copy = json_deep_copy(pod);
+            json_object_update_new(json_object_get(copy, "metadata"),
+                                   json_pack("{s:s, s:[s]}", "deletionTimestamp",
+                                             "2026-11-23T00:01:00Z", "finalizers", "a.example/b"));
+            api_double_put(api, "pods", copy);
+        }
+    }
+}
+
+static void running_quietly(int second UNUSED) {
+    each_pod(json_pack("{s:s, s:[{s:s, s:s}], s:[{s:s, s:b, s:i, s:{s:{s:s}}}]}", "phase",
+                       "Running", "conditions", "type", "Ready", "status", "True",
+                       "containerStatuses", "name", "windlass", "ready", 1, "restartCount", 0,
+                       "state", "running", "startedAt", "2026-11-23T00:00:00Z"));
+}
+
+static const struct state states[] = {
+    {"waits for nodes", batch, never, NULL, NULL},
+    {"runs, and its coordinator is silent", batch, never, NULL, running_quietly},
+    {"a pod's name is taken", batch, never, pods_names_taken, NULL},
+    {"the Service's name is taken", batch, never, services_names_taken, NULL},
+    {"a trial's name is taken", sweep, never, trials_names_taken, NULL},
+    {"quota", batch, quota, NULL, NULL},
+    {"quota of a gang", gang, quota, NULL, NULL},
+    {"quota of a Sweep's trial", sweep, quota, NULL, NULL},
+    {"quota of Services", batch, services_refused, NULL, NULL},
+    {"LimitRange", batch, limit_range, NULL, NULL},
+    {"a webhook refuses", batch, webhook_denies, NULL, NULL},
+    {"a webhook fails", batch, webhook_fails, NULL, NULL},
+    {"a webhook fails, of a gang", gang, webhook_fails, NULL, NULL},
+    {"a webhook hangs", batch, webhook_hangs, NULL, NULL},
+    {"pods are invalid", batch, refused_for_ever, NULL, NULL},
+    {"bad image", batch, never, NULL, bad_image},
+    {"bad image of a gang", gang, never, NULL, bad_image},
+    {"missing claim", batch, never, NULL, missing_claim},
+    {"relabelled pods", batch, never, NULL, relabel},
+    {"relabelled pods of a gang", gang, never, NULL, relabel},
+    {"deleted, a foreign finalizer", batch, never, NULL, delete_jobs},
+    {"deleted Sweep, a foreign finalizer", sweep, never, NULL, delete_jobs},
+    {"pods that do not go", batch, never, NULL, keep_pods},
+    {"etcd is full", batch, etcd_is_full, NULL, NULL},
+    {"429 for everything", batch, too_many_requests, NULL, cut_once},
+    {"the server is away", batch, server_is_away, NULL, cut_once},
+    {"watches are cut each second", batch, never, NULL, cut_watches},
+    {"the definition is outdated", batch, definition_is_old, NULL, NULL},
+    {"no right to create pods", batch, no_right_to_create, NULL, NULL},
+    {"no right to watch pods", batch, no_right_to_watch_pods, NULL, NULL},
+    {"no right to write the status", batch, status_refused, NULL, NULL},
+};
+
+/* ---- the world ---- */
+
+static void report(void *context UNUSED, const char *key UNUSED, const struct error *err UNUSED,
+                   int64_t retry_ms UNUSED, int failures UNUSED) {
+}
+
+static void open_cluster(void) {
+    struct error err = {0};
+    char path[] = "/tmp/test-asking-XXXXXX";
+    int fd = mkstemp(path);
+    AUTO(text_freep)
+    char *text = x_printf("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                          "clusters: [{name: c, cluster: {server: \"http://127.0.0.1:%d\"}}]\n"
+                          "users: [{name: u, user: {token: t}}]\n"
+                          "contexts: [{name: c, context: {cluster: c, user: u}}]\n",
+                          script_server_port(api_double_server(api)));
+    CHECK_OK(file_write(path, text, strlen(text), &err), &err);
+    struct kube_options options = {.config.kubeconfig = path};
+    CHECK_OK(kube_open(&options, &cluster, &err), &err);
+    static const struct job_options jobs = {0};
+    CHECK_OK(kind_set_new(NULL, &jobs, &kinds, &err), &err);
+    CHECK_OK(controller_new(cluster, kind_set_kinds(kinds), report, NULL, &controller, &err), &err);
+    unlink(path);
+    close(fd);
+}
+
+static void put_jobs(int count) {
+    for (int i = 0; i < count; i++) {
+        struct error err = {0};
+        json_t *object = NULL;
+        AUTO(text_freep) char *text = numbered(state->manifest, i);
+        CHECK_OK(resource_parse("job", text, strlen(text), &object, &err), &err);
+        if (object) {
+            json_object_set_new(json_object_get(object, "metadata"), "generation", json_integer(1));
+            api_double_put(api, plural_of_manifest(), object);
+        }
+    }
+}
+
+static void settle(void) {
+    struct error err = {0};
+    for (int quiet = 0; quiet < 6; quiet++) {
+        bool any = script_server_poll(api_double_server(api));
+        CHECK_OK(controller_step(controller, 0, &err), &err);
+        quiet = any || controller_idle_ms(controller) == 0 ? 0 : quiet;
+    }
+}
+
+static void run(int64_t ms) {
+    int64_t end_ms = stepped_clock_ms() + ms, left_ms;
+    settle();
+    while ((left_ms = end_ms - stepped_clock_ms()) > 0) {
+        int64_t next_ms = stepped_clock_next_ms();
+        next_ms = MIN(next_ms < 0 ? left_ms : next_ms, controller_idle_ms(controller));
+        stepped_clock_advance(MIN(MAX(next_ms, 1), left_ms));
+        usleep(30); /* the kernel's timers that were fired */
+        settle();
+    }
+}
+
+static void run_minute(int minute) {
+    int steps = state->each_second ? 60 : 1;
+    for (int i = 0; i < steps; i++) {
+        run(60000 / steps);
+        if (state->each_second) {
+            state->each_second(minute * 60 + i);
+        }
+    }
+    api_double_bookmark(api);
+}
+
+struct rates {
+    double jobs, all; /* requests a minute: but for list and watch; with them */
+    bool begins;      /* there were requests at all */
+};
+
+/* The requests of these minutes; prints them. */
+static struct rates rates_of(const json_t *counts, const json_t *begun, int jobs) {
+    struct rates rates = {0};
+    const int minutes = MINUTES - BEGIN_MS / 60000;
+    const char *what;
+    json_t *count;
+    json_int_t first = 0;
+    printf("# %s, %d:", state->name, jobs);
+    json_object_foreach((json_t *)(uintptr_t)counts, what, count) {
+        json_int_t before = json_integer_value(json_object_get(begun, what));
+        double rate = (double)(json_integer_value(count) - before) / minutes;
+        bool is_watching = strncmp(what, "watch", 5) == 0 || strncmp(what, "list", 4) == 0;
+        first += before;
+        rates.all += rate;
+        rates.jobs += is_watching ? 0 : rate;
+        if (rate > 0 && !is_watching) {
+            printf(" %.1f %s,", rate, what);
+        }
+    }
+    printf(" %.1f in all a minute, after %lld\n", rates.all, (long long)first);
+    rates.begins = first > 0;
+    return rates;
+}
+
+/* Requests a minute after the beginning, of so many jobs in that state. */
+static struct rates ask(int jobs) {
+    api = api_double_new(state->hook, NULL);
+    start_ms = stepped_clock_ms();
+    open_cluster();
+    if (state->setup) {
+        state->setup();
+    }
+    put_jobs(jobs);
+    AUTO(tree_freep) json_t *begun = NULL;
+    for (int minute = 0; minute < MINUTES; minute++) {
+        if (minute == BEGIN_MS / 60000) {
+            begun = json_deep_copy(api_double_counts(api));
+        }
+        run_minute(minute);
+    }
+    struct rates rates = rates_of(api_double_counts(api), begun, jobs);
+    controller_free(controller);
+    cluster->ops->free(cluster);
+    kind_set_free(kinds);
+    api_double_free(api);
+    return rates;
+}
+
+static void test_every_state_asks_little(void) {
+    const char *only = getenv("ASKING_STATE");
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        state = &states[i];
+        if (only && !strstr(state->name, only)) {
+            continue;
+        }
+        struct rates one = ask(1), many = ask(MANY);
+        CHECK(one.begins && one.jobs <= PER_JOB_MINUTE && one.all <= PER_MINUTE);
+        CHECK(many.begins && many.jobs <= PER_JOB_MINUTE * MANY && many.all <= PER_MINUTE);
+    }
+}
+
+int main(void) {
+    TEST(test_every_state_asks_little);
+    return TEST_END();
+}
