@@ -34,7 +34,7 @@ struct watch {
     int pages;              /* of the list so far */
     bool has_many;          /* more objects follow than fit into a page */
     bool is_paged;     /* the rest of a list is read in pages, because reading it at once failed */
-    bool is_told;      /* LISTING was told for the list that is being read */
+    bool is_told;      /* LISTING was reported for the list that is being read */
     bool has_no_lists; /* the next list is not a watch that begins with the objects that exist */
     bool is_initial;   /* the watch tells the objects that exist; then changes */
     struct loop_timer initial; /* runs while is_initial */
@@ -162,7 +162,7 @@ static void on_list_end(void *context, const struct client_answer *answer) {
         return;
     }
     if (err.kind && watch->next_page && is_version_too_large(answer)) {
-        /* The pages go on where they were, without a pause; nothing was told of the other list. */
+        /* The pages go on where they were, without a pause; the other list has reported nothing. */
         watch->is_paged = watch->is_told = true;
         next(watch);
         return;

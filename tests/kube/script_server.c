@@ -124,7 +124,7 @@ static bool take_connection(struct script_server *server) {
     return true;
 }
 
-/* Splits the bytes at hand; false: they are no whole request yet. */
+/* Splits the bytes at hand; false: not a whole request yet. */
 static bool take_request(struct script_server *server, struct script_connection *connection) {
     char *head = connection->in.data;
     char *end = head ? memmem(head, connection->in.size, "\r\n\r\n", 4) : NULL;

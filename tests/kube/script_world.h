@@ -13,7 +13,6 @@
 
 enum { WORLD_SEEN_MAX = 20000 };
 
-/* A request that the server has seen. */
 struct world_seen {
     int64_t ms;
     char what[200]; /* "GET /api/v1/pods?limit=20", cut */
@@ -88,7 +87,6 @@ static inline void world_close(void) {
     CHECK_INT(system(command), 0);
 }
 
-/* Everything that happens without time passing. */
 static inline void world_settle(void) {
     struct error err = {0};
     for (int quiet = 0; quiet < 6; quiet++) {
@@ -101,7 +99,6 @@ static inline void world_settle(void) {
     }
 }
 
-/* Lets time pass. */
 static inline void world_run(int64_t ms) {
     int64_t end_ms = stepped_clock_ms() + ms;
     world_settle();
@@ -109,7 +106,6 @@ static inline void world_run(int64_t ms) {
         int64_t next_ms = stepped_clock_next_ms(), left_ms = end_ms - stepped_clock_ms();
         next_ms = next_ms < 0 ? left_ms : MAX(next_ms, 1);
         stepped_clock_advance(MIN(next_ms, left_ms));
-        usleep(50); /* the kernel's timers that were fired */
         world_settle();
     }
 }
@@ -124,7 +120,6 @@ static inline int world_count(const char *begins, int64_t since_ms) {
     return count;
 }
 
-/* The result of one write. */
 struct world_write {
     bool ended;
     struct error err;
@@ -147,10 +142,7 @@ static inline void world_begin_in(const char *namespace, enum cluster_verb verb,
     world.cluster->ops->write(world.cluster, verb, object, world_written, write);
 }
 
-static inline void world_begin(enum cluster_verb verb, const char *name,
-                               struct world_write *write) {
-    world_begin_in("n", verb, name, write);
-}
+#define world_begin(verb, name, write) world_begin_in("n", (verb), (name), (write))
 
 static inline void world_watch(void) {
     struct error err = {0};

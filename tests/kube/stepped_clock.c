@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kube/stepped_clock.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -39,7 +40,9 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 static void fire(int fd) {
     struct itimerspec at_once = {.it_value.tv_nsec = 1};
     timers[fd].is_set = false;
+    struct pollfd fired = {.fd = fd, .events = POLLIN};
     syscall(SYS_timerfd_settime, fd, 0, &at_once, NULL);
+    poll(&fired, 1, 1000); /* the kernel takes some microseconds */
 }
 
 __attribute__((visibility("default"))) int

@@ -274,7 +274,7 @@ static const char *plural_of_manifest(void) {
                                      : "sweeps";
 }
 
-/* Deleted, with somebody's finalizer, which nobody takes away. */
+/* Deleted, with a finalizer of somebody, which stays. */
 static void delete_jobs(int second) {
     const char *name;
     json_t *job;
@@ -402,7 +402,6 @@ static void run(int64_t ms) {
         int64_t next_ms = stepped_clock_next_ms();
         next_ms = MIN(next_ms < 0 ? left_ms : next_ms, controller_idle_ms(controller));
         stepped_clock_advance(MIN(MAX(next_ms, 1), left_ms));
-        usleep(30); /* the kernel's timers that were fired */
         settle();
     }
 }

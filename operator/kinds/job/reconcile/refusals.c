@@ -115,7 +115,8 @@ static void note(struct refusals *record, enum refusal_of of, const struct writt
     }
 }
 
-/* A quota refuses objects until others are deleted, and each try costs the cluster. */
+/* A quota refuses objects until others are deleted, a webhook fails until it is mended, and each
+ * try costs the cluster. */
 static void note_refusal(struct refusals *record, const struct error *err) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms < record->paused_until_ms) {
@@ -124,7 +125,7 @@ static void note_refusal(struct refusals *record, const struct error *err) {
     if (!err) {
         record->denied = 0;
         record->paused_until_ms = 0;
-    } else if (err->kind == ERROR_DENIED) {
+    } else if (err->kind == ERROR_DENIED || err->kind == ERROR_UNAVAILABLE) {
         record->denied++;
         int64_t refused_ms =
             MIN((int64_t)REFUSED_MIN_MS << MIN(record->denied - 1, DOUBLINGS_MAX), REFUSED_MAX_MS);

@@ -2,7 +2,7 @@
  * again. An object whose creation failed is not asked for before its own time: 1 s after the first
  * failure, doubling up to a minute. Only a success of the same write, or a new
  * metadata.generation of the job, ends that; events and other objects' successes do not. In
- * addition all creations of a job pause after one was denied. */
+ * addition all creations of a job pause after one was denied or the server failed. */
 #pragma once
 
 #include "lib/error.h"
@@ -38,7 +38,7 @@ struct refusals {
     int64_t generation;      /* the job's, when they happened */
     uint64_t mark;           /* cache_lost */
     size_t lost;             /* rows of objects without an owner */
-    int denied;              /* of creations, in a row; 0: creations do not pause */
+    int denied;              /* creations denied or failed, in a row; 0: creations do not pause */
     int64_t paused_until_ms; /* monotonic */
 };
 

@@ -270,7 +270,8 @@ static void reply_items(const struct script_request *request, int from, int coun
 static void answer_list(const struct script_request *request) {
     const char *token = strstr(request->query, "continue="),
                *limit = strstr(request->query, "limit=");
-    int from = token ? atoi(token + 9) : 0, most = limit ? atoi(limit + 6) : kind.objects;
+    int from = token ? (int)strtol(token + 9, NULL, 10) : 0;
+    int most = limit ? (int)strtol(limit + 6, NULL, 10) : kind.objects;
     int count = MIN(most, kind.objects - from);
     char metadata[64] = "";
     if (token && kind.expires_at && from >= kind.expires_at) {
