@@ -111,13 +111,21 @@ static void reply(const struct api_request *request, int status, const json_t *o
     script_reply(request->http->connection, status, "", text);
 }
 
+/* The only field that tests select by. */
+static bool is_selected(const struct api_request *request, const char *name) {
+    static const char by_name[] = "fieldSelector=metadata.name%3D";
+    const char *at = strstr(request->http->query, by_name);
+    size_t length = at ? strcspn(at + sizeof by_name - 1, "&") : 0;
+    return !at || (strlen(name) == length && memcmp(at + sizeof by_name - 1, name, length) == 0);
+}
+
 static void list(struct api_double *api, const struct api_request *request) {
     bool by_label = strstr(request->http->query, "labelSelector=") != NULL;
     AUTO(tree_freep) json_t *items = json_array();
     const char *name;
     json_t *object;
     json_object_foreach(api_double_all(api, request->plural), name, object) {
-        if (!by_label || json_object_get(tree_get(object, "metadata.labels"), "windlass.dev/job")) {
+        if ((!by_label || is_labelled(object)) && is_selected(request, name)) {
             json_array_append(items, object);
         }
     }
