@@ -1,13 +1,32 @@
 #!/usr/bin/env bash
 # Generates the chart's CRD templates from crds/*.yaml, the only source:
 #   make-crds.sh FOLDER     writes FOLDER/crd-NAME.yaml for each
-# Added are the chart's labels, the annotation that keeps the CRD when the release is uninstalled, and
+# The second version of a CRD, which has the first one's parts as aliases (*schema), is written in full: not every tool that
+# reads a chart knows them. Added are the chart's labels, the annotation that keeps the CRD when the release is uninstalled, and
 # a condition around the CEL rules, which servers before 1.29 do not support. `make chart` calls this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:?the folder for the templates}
+# Replaces KEY: *NAME by the lines of KEY: &NAME.
+in_full() {
+    awk '
+    function indent_of(line) { match(line, /^ */); return RLENGTH }
+    indent_of($0) <= depth && !/^ *$/ { name = "" }
+    name != "" { part[name] = part[name] $0 "\n" }
+    / &[a-z]+$/ {
+        depth = indent_of($0)
+        match($0, / &[a-z]+$/)
+        name = substr($0, RSTART + 2)
+        $0 = substr($0, 1, RSTART - 1)
+    }
+    match($0, / [*][a-z]+$/) {
+        printf "%s\n%s", substr($0, 1, RSTART - 1), part[substr($0, RSTART + 2)]
+        next
+    }
+    { print }' "$1"
+}
 for source in crds/*.yaml; do
-    awk -v source="$source" '
+    in_full "$source" | awk -v source="$source" '
     function indent_of(line) { match(line, /^ */); return RLENGTH }
     # A condition ends before the first line outside its block; the list items of a key may have the
     # same indentation as the key.
@@ -52,5 +71,5 @@ for source in crds/*.yaml; do
         if (failed) exit 1
         if (rules >= 0) print "{{- end }}"
         print "{{- end }}"
-    }' "$source" >"$folder/crd-$(basename "$source")"
+    }' >"$folder/crd-$(basename "$source")"
 done

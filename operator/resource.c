@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "windlass.dev/v1alpha1 BatchScore, ..." */
+/* "windlass.dev/v1beta1 BatchScore, ..." */
 static char *known_kinds(void) {
     char *known = x_strdup("");
     for (const struct kind_row *const *row = kind_rows; *row; row++) {
@@ -22,7 +22,11 @@ static char *known_kinds(void) {
 static int find_kind(const char *api_version, const char *kind, const struct kind_row **ret_row,
                      struct error *err) {
     const struct kind_row *row = kinds_find(kind);
-    if (row && strcmp(row->loop->api_version, api_version) == 0) {
+    AUTO(schema_freep) struct schema *schema = NULL;
+    if (row && kinds_schema(row, &schema, err) < 0) {
+        return -1;
+    }
+    if (row && schema_serves(schema, api_version)) {
         *ret_row = row;
         return 0;
     }

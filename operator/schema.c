@@ -529,6 +529,21 @@ const char *schema_api_version(const struct schema *schema) {
     return schema->api_version;
 }
 
+bool schema_serves(const struct schema *schema, const char *api_version) {
+    const char *group = tree_text(schema->crd, "spec.group", "");
+    size_t length = strlen(group), i;
+    json_t *version;
+    if (strncmp(api_version, group, length) != 0 || api_version[length] != '/') {
+        return false;
+    }
+    json_array_foreach(tree_get(schema->crd, "spec.versions"), i, version) {
+        if (strcmp(tree_text(version, "name", ""), api_version + length + 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *schema_kind(const struct schema *schema) {
     return schema->kind;
 }

@@ -19,7 +19,9 @@ NODISCARD int schema_parse(const char *crd, size_t size, struct schema **ret_sch
 void schema_free(struct schema *schema);
 void schema_freep(struct schema **schema); /* for AUTO */
 
-const char *schema_api_version(const struct schema *schema); /* "windlass.dev/v1alpha1" */
+const char *schema_api_version(const struct schema *schema); /* "windlass.dev/v1beta1" */
+/* Whether objects may have that apiVersion: all versions have the same schema. */
+bool schema_serves(const struct schema *schema, const char *api_version);
 const char *schema_kind(const struct schema *schema);
 const json_t *schema_root(const struct schema *schema); /* the openAPIV3Schema, borrowed */
 const json_t *schema_crd(const struct schema *schema);  /* the whole definition, borrowed */

@@ -52,7 +52,7 @@ static void on_answer(void *context, const struct client_answer *answer) {
     }
 }
 
-int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
+static int get(struct remote *remote, const struct rest_place *place, const char *query,
                json_t **ret_tree, struct error *err) {
     struct rest_place here = *place;
     here.namespace = remote->namespace;
@@ -75,6 +75,23 @@ int remote_get(struct remote *remote, const struct rest_place *place, const char
         return -1;
     }
     *ret_tree = question.tree;
+    return 0;
+}
+
+/* A definition that was not upgraded serves the same objects under an older version, only. */
+int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
+               json_t **ret_tree, struct error *err) {
+    struct rest_place older = *place;
+    struct error ignored = {0};
+    if (get(remote, place, query, ret_tree, err) == 0) {
+        return 0;
+    }
+    older.api_version = rest_older_version(place->api_version);
+    if (err->kind != ERROR_NOT_FOUND || !older.api_version ||
+        get(remote, &older, query, ret_tree, &ignored) < 0) {
+        return -1;
+    }
+    error_clear(err);
     return 0;
 }
 

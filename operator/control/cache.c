@@ -348,6 +348,13 @@ static void end_list(struct cache *cache, struct cached_kind *kind, cluster_list
     }
 }
 
+/* A server with an older definition knows the same objects under an older version. */
+static void set_api_version(struct cached_kind *kind, const char *api_version) {
+    char *copy = x_strdup(api_version);
+    free(kind->api_version);
+    kind->api_version = copy;
+}
+
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *deleted, void *context) {
     struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
@@ -360,6 +367,7 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
         break;
     case CLUSTER_LISTING:
         if (kind) {
+            set_api_version(kind, tree_text(object, "apiVersion", kind->api_version));
             kind->list++;
         }
         break;

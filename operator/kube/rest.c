@@ -41,6 +41,10 @@ bool rest_is_namespaced(const char *kind) {
     return true;
 }
 
+const char *rest_older_version(const char *api_version) {
+    return strcmp(api_version, "windlass.dev/v1beta1") == 0 ? "windlass.dev/v1alpha1" : NULL;
+}
+
 static bool is_vowel(char letter) {
     return letter && strchr("aeiou", letter);
 }

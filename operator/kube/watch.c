@@ -19,8 +19,10 @@ struct watch {
     struct loop *loop;
     cluster_listener *listener;
     void *context;
-    char *path;  /* of the collection */
-    char *label; /* NULL: no selector */
+    char *path;                       /* of the collection */
+    char *other_path, *other_version; /* under an older apiVersion; NULL: there is none */
+    bool is_other_asked;              /* since the last answer that was not 404 */
+    char *label;                      /* NULL: no selector */
     bool may_be_absent;
     json_t *of_kind; /* {apiVersion, kind}, for LISTING and LISTED */
     struct client_call *call;
@@ -50,6 +52,28 @@ static void tell(struct watch *watch, enum cluster_event event, const json_t *ob
 }
 
 static void next(void *context);
+
+/* A definition that was not upgraded serves the same objects under an older version, only. Asks for
+ * the other version after a 404; false: that was asked for already, and there is no such kind. */
+static bool asks_other(struct watch *watch) {
+    if (!watch->other_path || watch->is_other_asked) {
+        watch->is_other_asked = false;
+        return false;
+    }
+    char *path = watch->path;
+    AUTO(text_freep) char *version = x_strdup(tree_text(watch->of_kind, "apiVersion", ""));
+    watch->path = watch->other_path;
+    watch->other_path = path;
+    json_t *of_kind = json_copy(watch->of_kind); /* events hold the old one */
+    json_object_set_new(of_kind, "apiVersion", json_string(watch->other_version));
+    json_decref(watch->of_kind);
+    watch->of_kind = of_kind;
+    free(watch->other_version);
+    watch->other_version = TAKE(version);
+    watch->is_other_asked = true;
+    next(watch);
+    return true;
+}
 
 static void pause_for(struct watch *watch, int delay_ms) {
     watch->timer.fire = next;
@@ -156,6 +180,13 @@ static void on_list_end(void *context, const struct client_answer *answer) {
         error_context(&err, "GET %s", watch->path);
     }
     stream_items_release(&watch->items);
+    if (err.kind == ERROR_NOT_FOUND) {
+        set_text(&watch->next_page, NULL);
+        if (asks_other(watch)) {
+            return;
+        }
+    }
+    watch->is_other_asked = false;
     if (watch->may_be_absent && err.kind == ERROR_NOT_FOUND) {
         set_text(&watch->next_page, NULL);
         take_absence(watch);
@@ -306,7 +337,8 @@ static void on_watch_end(void *context, const struct client_answer *answer) {
         watch->backoff = (struct backoff){0};
         watch->has_no_lists = false; /* it may be another server by now */
     }
-    if (kind == ERROR_GONE || watch->is_lost || is_version_too_large(answer)) {
+    if (kind == ERROR_GONE || kind == ERROR_NOT_FOUND || watch->is_lost ||
+        is_version_too_large(answer)) { /* 404: the definition has changed */
         set_text(&watch->resource_version, NULL);
         watch->is_lost = false;
     }
@@ -380,6 +412,10 @@ int watch_new(const struct watch_options *options, struct client *client, struct
         return error_context(err, "watch");
     }
     struct watch *watch = x_calloc(1, sizeof *watch);
+    place.api_version = rest_older_version(options->api_version);
+    if (place.api_version && rest_path(&place, &watch->other_path, err) == 0) {
+        watch->other_version = x_strdup(place.api_version);
+    }
     watch->client = client;
     watch->loop = loop;
     watch->listener = options->listener;
@@ -408,6 +444,8 @@ void watch_free(struct watch *watch) {
     stream_lines_release(&watch->lines);
     json_decref(watch->of_kind);
     free(watch->path);
+    free(watch->other_path);
+    free(watch->other_version);
     free(watch->label);
     free(watch->resource_version);
     free(watch->next_page);

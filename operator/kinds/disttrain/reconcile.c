@@ -47,7 +47,7 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
 static const struct owned_kind owned[] = {{"v1", "Service"}, {"v1", "Pod"}, {NULL, NULL}};
 
 const struct kind disttrain_kind = {
-    .api_version = "windlass.dev/v1alpha1",
+    .api_version = "windlass.dev/v1beta1",
     .name = "DistTrain",
     .may_be_absent = true, /* an older installation lacks the definition */
     .owned = owned,

@@ -11,7 +11,7 @@
 /* Each apply contains all fields that we ever set: a field that is missing would be removed. */
 static void change(struct sweep_plan *plan, const struct trial_row *row, const char *stop) {
     json_t *change = json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{s:b, s:s*}}", "apiVersion",
-                               schema_api_version(plan->observed->train), "kind",
+                               tree_text(plan->spec.object, "apiVersion", ""), "kind",
                                schema_kind(plan->observed->train), "metadata", "name", row->name,
                                "namespace", plan->spec.namespace, "uid", row->uid, "spec",
                                "suspend", plan->spec.suspend, "stop", stop ? stop : row->stop);

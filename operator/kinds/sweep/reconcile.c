@@ -299,7 +299,7 @@ static void job_ended(const json_t *object) {
 }
 
 const struct kind sweep_kind = {
-    .api_version = "windlass.dev/v1alpha1",
+    .api_version = "windlass.dev/v1beta1",
     .name = "Sweep",
     .may_be_absent = true, /* an older installation lacks the definition */
     .owned = owned,

@@ -74,7 +74,8 @@ json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *trai
     json_object_set_new(metadata, "annotations",
                         json_pack("{s:s, s:s*}", ANNOTATION_TRIAL, annotation, ANNOTATION_RESTART,
                                   owned_annotation(spec->object, ANNOTATION_RESTART)));
-    return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", schema_api_version(train), "kind",
+    return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion",
+                     tree_text(spec->object, "apiVersion", schema_api_version(train)), "kind",
                      schema_kind(train), "metadata", metadata, "spec", made);
 }
 

@@ -15,12 +15,18 @@ crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 group=/apis/windlass.dev/v1alpha1/namespaces/default
 scores=$group/batchscores trains=$group/disttrains sweeps=$group/sweeps
 # The path for a manifest of that kind; a kind that is not ours goes to BatchScore's.
-place() {
+collection() {
     case $(grep '^kind: ' "$1") in
     *DistTrain) echo "$trains" ;;
     *Sweep) echo "$sweeps" ;;
     *) echo "$scores" ;;
     esac
+}
+# FILE: its collection, under the version that it is written in.
+place() {
+    local version
+    version=$(sed -n 's#^apiVersion: windlass.dev/##p' "$1" | head -1)
+    collection "$1" | sed "s#/v1alpha1/#/${version:-v1alpha1}/#"
 }
 
 installed() { # NAME of a file in crds/

@@ -13,7 +13,7 @@ requests() { page "$1" /metrics | awk -v verb="verb=\"$2\"" -v code="${3:+code=\
 without() { # FIELD: crds/batchscore.yaml without it in the status
     "$kubectl" get crd batchscores.windlass.dev -o json |
         jq "del(.metadata, .status) | .metadata.name = \"batchscores.windlass.dev\" |
-            del(.spec.versions[0].schema.openAPIV3Schema.properties.status.properties.$1)" >"$work/old.json"
+            del(.spec.versions[].schema.openAPIV3Schema.properties.status.properties.$1)" >"$work/old.json"
     "$kubectl" replace --validate=false -f "$work/old.json" >/dev/null
 }
 now_defined() { "$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null 2>&1; }

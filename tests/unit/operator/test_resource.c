@@ -174,13 +174,22 @@ static void test_definition(void) {
     /* kubectl apply keeps the whole definition in an annotation of at most 262,144 bytes. */
     size_t kinds = 0;
     for (; kind_rows[kinds]; kinds++) {
-        CHECK(strlen(kind_rows[kinds]->crd) < 262144);
+        AUTO(schema_freep) struct schema *one = NULL;
+        CHECK_OK(kinds_schema(kind_rows[kinds], &one, &err), &err);
+        AUTO(text_freep) char *whole = json_dumps(schema_crd(one), JSON_COMPACT);
+        CHECK(strlen(whole) < 262144); /* with both versions in full */
+        CHECK(schema_serves(one, "windlass.dev/v1beta1"));
+        CHECK(schema_serves(one, "windlass.dev/v1alpha1"));
+        CHECK(!schema_serves(one, "windlass.dev/v1"));
+        CHECK(!schema_serves(one, "windlass.dev/v1beta"));
+        CHECK(!schema_serves(one, "windlass.dev"));
+        CHECK(!schema_serves(one, "example.dev/v1beta1"));
     }
     CHECK_INT((int64_t)kinds, 3);
     static const char pod[] = "apiVersion: v1\nkind: Pod\n";
     json_t *none = NULL;
     CHECK_INT(resource_parse("pod.yaml", pod, strlen(pod), &none, &err), -1);
-    CHECK(strstr(err.text, "windlass.dev/v1alpha1 BatchScore") != NULL);
+    CHECK(strstr(err.text, "windlass.dev/v1beta1 BatchScore") != NULL);
 }
 
 static void test_missing_file(void) {

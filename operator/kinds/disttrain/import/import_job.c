@@ -270,7 +270,7 @@ static int put_manifest(const struct import *import, struct buffer *text, struct
         return -1;
     }
     if (buffer_printf(text, err,
-                      "apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\n"
+                      "apiVersion: windlass.dev/v1beta1\nkind: DistTrain\nmetadata: {name: %s}\n"
                       "spec:\n",
                       import->name) < 0) {
         return -1;
