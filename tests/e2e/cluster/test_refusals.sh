@@ -131,7 +131,11 @@ many_fail() { [ "$(done_so_far 503)" -ge 100 ]; }
 check "failing webhook: its own jobs are tried 100 times" within 60 many_fail
 apply beside-fails # long before the failing one is given up, even on a busy machine
 check "failing webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-fails
+# Another controller: this one asks little of that namespace by now.
+kill "$pid"
+wait "$pid"
 fault '"stallSeconds": 20'
+controller hanging --no-leader-election --kubeconfig "$through"
 many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
 check "hanging webhook: 64 requests hang" within 60 many_hang
 apply beside-hangs
