@@ -202,6 +202,21 @@ static void merge(json_t *into, const json_t *patch) {
     }
 }
 
+/* A JSON patch (RFC 6902) of tests, of metadata.resourceVersion and of members of the object, as
+ * the same object that a merge patch would be. The caller owns it. */
+static json_t *merge_of_json_patch(const json_t *operations) {
+    json_t *made = json_pack("{s:{}}", "metadata");
+    size_t i;
+    json_t *operation;
+    json_array_foreach(operations, i, operation) {
+        const char *path = tree_text(operation, "path", "");
+        bool is_metadata = strncmp(path, "/metadata/", 10) == 0;
+        json_object_set(is_metadata ? json_object_get(made, "metadata") : made,
+                        path + (is_metadata ? 10 : 1), json_object_get(operation, "value"));
+    }
+    return made;
+}
+
 static void change(struct api_double *api, const struct api_request *request) {
     json_t *stored = api_double_find(api, request->plural, request->name);
     bool is_status = strcmp(request->part, "status") == 0;
@@ -213,13 +228,16 @@ static void change(struct api_double *api, const struct api_request *request) {
         api_double_refuse(request, 404, "NotFound", "not found");
         return;
     }
-    if (is_stale(stored, request->body)) {
+    AUTO(tree_freep)
+    json_t *patch = json_is_array(request->body) ? merge_of_json_patch(request->body)
+                                                 : json_deep_copy(request->body);
+    if (is_stale(stored, patch)) {
         api_double_refuse(request, 409, "Conflict", "the object has been modified");
         return;
     }
     AUTO(tree_freep) json_t *changed = json_deep_copy(stored);
-    AUTO(tree_freep) json_t *patch = json_deep_copy(request->body);
-    if (is_status && strcmp(request->verb, "update") == 0) {
+    bool is_whole = strcmp(request->verb, "update") == 0 || json_is_array(request->body);
+    if (is_status && is_whole) {
         json_object_set(changed, "status", json_object_get(patch, "status"));
     } else {
         json_t *metadata = json_object_get(patch, "metadata");
