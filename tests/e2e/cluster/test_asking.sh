@@ -12,6 +12,9 @@ jobs=6
 for namespace in quota webhook; do "$kubectl" create namespace $namespace >/dev/null; done
 "$kubectl" label namespace webhook webhook=fails >/dev/null
 "$kubectl" create quota none --hard=pods=0 -n quota >/dev/null
+# The quota controller does not run: this test writes its status.
+"$api/curl" /api/v1/namespaces/quota/resourcequotas/none/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
+    -d '{"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}' >/dev/null
 "$kubectl" apply -f - >/dev/null <<'YAML'
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -26,6 +29,10 @@ webhooks:
     admissionReviewVersions: [v1]
     timeoutSeconds: 2
 YAML
+# Both refuse from now on.
+refuses() { ! "$kubectl" run probe --image=none --restart=Never --dry-run=server -n "$1"; }
+check "the quota refuses pods" within 60 refuses quota
+check "the webhook refuses pods" within 60 refuses webhook
 for i in 0 1; do
     for namespace in quota webhook; do job "stuck-$i" | "$kubectl" apply -n $namespace -f - >/dev/null; done
     "$kubectl" create service clusterip "taken-$i" --tcp=80 >/dev/null
@@ -40,7 +47,8 @@ sleep $((SOAK_ROUNDS ? 60 : 20)) # the delays have grown
 refused() { page "$port" /metrics | grep -qE "^windlass_apiserver_requests_total.*create.*$1"; }
 both_refuse() { refused 403 && refused 500; }
 check "quota and webhook have refused pods" within 60 both_refuse
-check "and none was made there" [ -z "$("$kubectl" get pods -n quota -o name)$("$kubectl" get pods -n webhook -o name)" ]
+none_made() { [ -z "$("$kubectl" get pods -n quota -o name)$("$kubectl" get pods -n webhook -o name)" ]; }
+check "and none was made there" none_made
 before=$(asked)
 sleep "$seconds"
 after=$(asked)
