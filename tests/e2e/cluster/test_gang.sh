@@ -258,7 +258,7 @@ else
 fi
 check "kubectl apply takes the example's training as it is" grep -q '^disttrain.windlass.dev/fashion-mnist created' "$work/apply"
 of_training() { kubectl get dt fashion-mnist -o "jsonpath={.status.$1}"; }
-# (The status tells of a step up to ten seconds later, when a training of one epoch is nearly over.)
+# (The status reports a step up to ten seconds later, when a training of one epoch is nearly over.)
 trains() { kubectl logs fashion-mnist-0 2>/dev/null | grep -q '^step '; }
 check "four pods train" until_true 180 trains; show fashion-mnist
 kubectl get dt fashion-mnist | sed 's/^/# /'
