@@ -99,8 +99,12 @@ int outputs_make(struct prepared_job *prepared, const struct job *job, struct pa
         make(prepared, job, &bits, ret_parts, outputs, err) < 0) {
         return -1;
     }
-    if (kept_has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0) {
-        return error_context(err, "spec.output.path");
+    /* The bits go last: where they are, the outputs count as complete (kept_has_outputs), and the
+     * next generation looks no further back for stale files. */
+    if (stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err) < 0) {
+        return -1;
     }
-    return stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err);
+    return kept_has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
 }
