@@ -124,27 +124,6 @@ static int on_key(void *context, const char *key, size_t size, struct error *err
     return 0;
 }
 
-/* What earlier generations have left is not needed any more. */
-static int forget(struct sweeping *sweeping, struct error *err) {
-    static const char *const objects[] = {"done", "made"};
-    struct store *output = sweeping->prepared->output;
-    const struct generation *generation = &sweeping->prepared->journal.generation;
-    for (int64_t number = MAX(generation->whole, 0); number < generation->number; number++) {
-        AUTO(text_freep) char *list = generation_name(generation->home, number, "list", "/");
-        if (store_clear(output, list, err) < 0) {
-            return -1;
-        }
-        for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
-            AUTO(text_freep)
-            char *name = generation_name(generation->home, number, objects[i], "");
-            if (store_remove(output, name, err) < 0) {
-                return -1;
-            }
-        }
-    }
-    return 0;
-}
-
 static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct kept_bits *bits,
                  struct error *err) {
     const struct generation *generation = &sweeping->prepared->journal.generation;
@@ -176,10 +155,30 @@ int stale_remove(struct prepared_job *prepared, const struct job *job, const jso
                                 .job = job,
                                 .is_blind = output_name_is_blind(prepared->output),
                                 .sorter = sorter_new(prepared->output, scratch, 0)};
-    int result = sweep(&sweeping, outputs, bits, err) < 0 ? -1 : forget(&sweeping, err);
+    int result = sweep(&sweeping, outputs, bits, err);
     sorter_free(sweeping.sorter);
     free(sweeping.name);
     return result < 0 ? error_context(err, "spec.output.path") : 0;
+}
+
+int stale_forget(struct prepared_job *prepared, struct error *err) {
+    static const char *const objects[] = {"done", "made"};
+    struct store *output = prepared->output;
+    const struct generation *generation = &prepared->journal.generation;
+    for (int64_t number = MAX(generation->whole, 0); number < generation->number; number++) {
+        AUTO(text_freep) char *list = generation_name(generation->home, number, "list", "/");
+        if (store_clear(output, list, err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+            AUTO(text_freep)
+            char *name = generation_name(generation->home, number, objects[i], "");
+            if (store_remove(output, name, err) < 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
 }
 
 int stale_unsay(struct store *output, bool all, struct error *err) {

@@ -10,6 +10,8 @@
  * its results are not files of items. Does nothing in the first generation. Blocks. */
 NODISCARD int stale_remove(struct prepared_job *prepared, const struct job *job,
                            const json_t *outputs, const struct kept_bits *bits, struct error *err);
+/* Removes what earlier generations have left for this one (lists, bits), when its own is stored. */
+NODISCARD int stale_forget(struct prepared_job *prepared, struct error *err);
 /* The output is not whole from now on: removes what says that it is: result.json, and (all: there
  * are earlier generations) summary.json. */
 NODISCARD int stale_unsay(struct store *output, bool all, struct error *err);
