@@ -104,7 +104,8 @@ int outputs_make(struct prepared_job *prepared, const struct job *job, struct pa
     if (stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err) < 0) {
         return -1;
     }
-    return kept_has_items(prepared) && kept_store_bits(prepared->output, generation, &bits, err) < 0
-               ? error_context(err, "spec.output.path")
-               : 0;
+    bool is_marked =
+        !kept_has_items(prepared) || kept_store_bits(prepared->output, generation, &bits, err) == 0;
+    return is_marked && stale_forget(prepared, err) == 0 ? 0
+                                                         : error_context(err, "spec.output.path");
 }
