@@ -16,6 +16,30 @@
 
 enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024, SLOTS_MAX = 64, RESTART_MAX = 253 };
 
+/* Fields of a BatchScore that have a default in crds/batchscore.yaml, except top-level ones: where
+ * the object that holds them is in the spec of a pod, they are, too. Readers of the spec therefore
+ * name no default. tests/defaults.py compares the list with the schema. */
+static const char *const filled_fields[] = {
+    "input.files.pattern",
+    "input.files.order",
+    "input.table.pattern",
+    "input.table.format",
+    "input.table.header",
+    "input.npy.pattern",
+    "scorer.onnx.preprocess",
+    "scorer.onnx.preprocess.multipleOf",
+    "scorer.onnx.preprocess.color",
+    "scorer.onnx.preprocess.range",
+    "scorer.onnx.postprocess",
+    "scorer.onnx.postprocess.type",
+    "scorer.onnx.postprocess.range",
+    "scorer.onnx.postprocess.top",
+    "scorer.command.processesPerWorker",
+    "scorer.command.initTimeoutSeconds",
+    "retry.maxTries",
+    "retry.timeoutSeconds",
+};
+
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number) {
@@ -56,12 +80,38 @@ static int read_number(const json_t *spec, const char *path, int64_t maximum, in
     return 0;
 }
 
+static int check_filled(const json_t *spec, struct error *err) {
+    for (size_t i = 0; i < ARRAY_LEN(filled_fields); i++) {
+        const char *path = filled_fields[i];
+        AUTO(text_freep) char *parent = x_strndup(path, (size_t)(strrchr(path, '.') - path));
+        if (tree_get(spec, parent) && !tree_get(spec, path)) {
+            return error_set(err, ERROR_INVALID,
+                             "the environment variable WINDLASS_SPEC: %s is missing", path);
+        }
+    }
+    /* windlass gives these, too, by the kind of input (operator/kinds/batchscore/work.c). */
+    const json_t *output = json_object_get(spec, "output");
+    const char *mode = tree_text(output, "mode", NULL);
+    bool has_rows = mode && strcmp(mode, "AppendRow") == 0;
+    if (output && (!mode || (has_rows && !tree_text(output, "appendRowFileName", NULL)))) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_SPEC: output.%s is missing",
+                         mode ? "appendRowFileName" : "mode");
+    }
+    return 0;
+}
+
 /* A count, or "5%" of all mini-batches; -1: any number. */
 static int read_thresholds(struct job *job, struct error *err) {
     const json_t *field = json_object_get(job->spec, "miniBatchErrorThreshold");
     const char *text = json_string_value(field);
     char *end = NULL;
-    job->errors_max = tree_integer(job->spec, "errorThreshold", 0);
+    if (!field || !json_object_get(job->spec, "errorThreshold")) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_SPEC: %s is missing",
+                         field ? "errorThreshold" : "miniBatchErrorThreshold");
+    }
+    job->errors_max = tree_integer(job->spec, "errorThreshold", -1);
     job->batch_errors_max = json_is_integer(field) ? json_integer_value(field) : -1;
     job->batch_errors_percent = -1;
     if (!text) {
@@ -86,19 +136,26 @@ int job_read_spec(json_t **ret_spec, struct error *err) {
     if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
         return -1;
     }
-    return tree_parse(text, strlen(text), SPEC_BYTES_MAX, ret_spec, err) < 0
-               ? error_context(err, "the environment variable WINDLASS_SPEC")
-               : 0;
+    AUTO(tree_freep) json_t *spec = NULL;
+    if (tree_parse(text, strlen(text), SPEC_BYTES_MAX, &spec, err) < 0) {
+        return error_context(err, "the environment variable WINDLASS_SPEC");
+    }
+    if (check_filled(spec, err) < 0) {
+        return -1;
+    }
+    *ret_spec = TAKE(spec);
+    return 0;
 }
 
 static int read_spec(struct job *job, struct error *err) {
     enum { SLOTS = 3 };
+    /* What the types here can hold: the bounds of the fields are in crds/batchscore.yaml. */
     static const struct {
         const char *path;
         int64_t maximum;
     } rows[] = {{"miniBatchSize", INT32_MAX},
                 {"retry.maxTries", UINT16_MAX},
-                {"retry.timeoutSeconds", 259200},
+                {"retry.timeoutSeconds", INT32_MAX},
                 {"scorer.command.processesPerWorker", SLOTS_MAX}};
     if (job_read_spec(&job->spec, err) < 0) {
         return -1;
@@ -212,6 +269,7 @@ static int read_origin(struct job *job, struct error *err) {
 
 int job_read(enum job_role role, struct job *ret_job, struct error *err) {
     struct job job = {.token = secret_take("WINDLASS_TOKEN"),
+                      .read_token = secret_take("WINDLASS_READ_TOKEN"),
                       .key_pem = secret_take("WINDLASS_TLS_KEY"),
                       .signing_key_pem = secret_take("WINDLASS_SIGNING_KEY")};
     if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
@@ -228,6 +286,7 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
 
 void job_release(struct job *job) {
     secret_forget(&job->token);
+    secret_forget(&job->read_token);
     secret_forget(&job->key_pem);
     secret_forget(&job->signing_key_pem);
     json_decref(TAKE(job->spec));

@@ -14,9 +14,11 @@ struct job {
     const char *name, *run; /* WINDLASS_JOB, WINDLASS_RUN (16 hexadecimal digits) */
     const char *worker;     /* WINDLASS_WORKER: this pod's name */
     char *token;            /* WINDLASS_TOKEN: never logged */
+    char *read_token; /* coordinator only: WINDLASS_READ_TOKEN, which GET /progress wants; NULL: the
+                         controller is older, and it wants none */
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
-    const char *restart; /* likewise: WINDLASS_RESTART: an output that was not begun under this text
-                            is made anew; "": whatever it was begun under */
+    const char *restart; /* coordinator only: WINDLASS_RESTART: an output that was not begun under
+                            this text is made anew; "": whatever it was begun under */
     char *key_pem;       /* coordinator only: WINDLASS_TLS_KEY */
     char
         *signing_key_pem; /* coordinator only: WINDLASS_SIGNING_KEY; NULL: results are not signed */
@@ -45,7 +47,7 @@ struct job {
     /* The job fails if more items, or more mini-batches with failed items, have failed; -1: never.
      */
     int64_t errors_max, batch_errors_max;
-    double batch_errors_percent; /* likewise, of all mini-batches; < 0: never */
+    double batch_errors_percent; /* as batch_errors_max, in % of all mini-batches; < 0: never */
 };
 
 /* Fails with INVALID and a line that names the variable or the field. */
@@ -54,7 +56,8 @@ void job_release(struct job *job);
 /* Replaces the mini-batch size by that of another spec: {"miniBatchSize"} or {"miniBatchBytes"}.
  * INVALID: it has none. */
 NODISCARD int job_set_size(struct job *job, const json_t *size, struct error *err);
-/* WINDLASS_SPEC alone. Owned. */
+/* WINDLASS_SPEC alone; the caller owns *ret_spec. INVALID: not JSON, or a field is missing that has
+ * a default in crds/batchscore.yaml (the operator fills in all defaults). */
 NODISCARD int job_read_spec(json_t **ret_spec, struct error *err);
 
 /* From here on SIGTERM and SIGINT only set a flag. */

@@ -6,6 +6,7 @@
 #include "agent/commands/program.h"
 #include "agent/commands/register.h"
 #include "agent/commands/verification.h"
+#include "agent/data/decoder/decoder_child.h"
 
 #include <stddef.h>
 
@@ -16,6 +17,7 @@ static const struct program_command commands[] = {
     {"launch", launch_command,
      "a pod of a gang: registers, prepares, runs the command together with the others"},
     {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
+    {"begin", begin_command, "copies what a trial of a population continues from into its outputs"},
     {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"register", register_command, "copies the best model of a Sweep into a registry"},
@@ -36,6 +38,7 @@ static const struct program program = {
         "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
         "130 interrupted.\n",
     .commands = commands,
+    .decoder = decoder_child_main,
     .main_of_link = launch_command_of_link,
 };
 

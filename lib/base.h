@@ -1,5 +1,6 @@
 /* base.h: what every file may use: attributes, ownership helpers, allocation that cannot fail.
- * Everything in lib/, operator/ and agent/ includes it; it includes nothing of ours. */
+ * Everything in lib/, operator/ and agent/ includes it; it includes no other header of this
+ * project. */
 #pragma once
 
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 #include <stdint.h>
 
 #define NODISCARD __attribute__((warn_unused_result))
-#define PRINTF_LIKE(text_at, first_at) __attribute__((format(printf, text_at, first_at)))
+#define PRINTF_LIKE(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
 #define UNUSED __attribute__((unused))
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -24,12 +25,13 @@
         take_;                                                                                     \
     })
 
-/* These evaluate an argument twice: pass values, not calls. */
+/* Arguments are evaluated twice: avoid side effects. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* When memory is exhausted these print a line on stderr and abort: the pod restarts and no state is
- * lost. Sizes from outside are checked against a maximum before they come here. */
+/* When memory is exhausted these print a line on stderr and abort: in a pod the program starts
+ * again and continues, `windlass run` can be run again. Sizes from outside are checked against a
+ * maximum before they come here. */
 void *x_malloc(size_t size);
 void *x_calloc(size_t count, size_t size);
 void *x_realloc(void *old, size_t size);
@@ -43,7 +45,7 @@ char *x_printf(const char *format, ...) PRINTF_LIKE(1, 2);
 void text_freep(char **text);
 void fd_closep(int *fd); /* -1 means none */
 
-/* True when text starts (ends) with prefix (suffix). */
+/* Whether the string starts (ends) with prefix (suffix). */
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 

@@ -48,6 +48,28 @@ int64_t cgroup_memory_bytes(const char *folder) {
     return found && bytes > 0 ? bytes : 0;
 }
 
+/* "oom_kill 3" on a line of its own. */
+int64_t cgroup_memory_kills(const char *folder) {
+    static const char *const names[] = {"memory.events", "memory/memory.oom_control"};
+    int64_t kills = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO(text_freep)
+        char *path = x_printf("%s/%s", folder ? folder : "/sys/fs/cgroup", names[i]);
+        FILE *file = fopen(path, "re");
+        char line[100];
+        long long number = 0;
+        while (file && fgets(line, sizeof line, file)) {
+            if (sscanf(line, "oom_kill %lld", &number) == 1) {
+                kills = number;
+            }
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    return kills;
+}
+
 int cgroup_usable_processors(const char *folder) {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? MAX(CPU_COUNT(&set), 1) : 1;

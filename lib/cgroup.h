@@ -12,5 +12,8 @@
 int cgroup_processors(const char *folder);
 /* The limit in bytes; 0: no limit. */
 int64_t cgroup_memory_bytes(const char *folder);
+/* How many processes of this container the kernel has killed because the limit of memory was
+ * reached; 0: none, or it does not say. */
+int64_t cgroup_memory_kills(const char *folder);
 /* The processors this process may use: the smaller of its affinity and its limit, at least 1. */
 int cgroup_usable_processors(const char *folder);

@@ -10,7 +10,7 @@ struct digest;
 struct digest *digest_new(void);
 void digest_add(struct digest *digest, const void *data, size_t size);
 void digest_end(struct digest *digest, char hex[static 65]); /* also frees it */
-void digest_freep(struct digest **digest);                   /* for AUTO; NULL is fine */
+void digest_freep(struct digest **digest);                   /* for AUTO; accepts NULL */
 
 /* HMAC-SHA256 (RFC 2104) of the bytes. */
 void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_PER_HELD = 3 }; /* slots that must be free for each that a name holds */
+enum { FREE_PER_HELD = 3 }; /* permits that must be free for each that a name holds */
 
 struct item {
     struct item *next;

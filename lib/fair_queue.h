@@ -3,10 +3,10 @@
  * writes; their names are namespaces.
  *
  * An item waits in the queue; the task is the caller's work on an item that it has taken. There are
- * `max` slots, and each running task holds one. A name may start a task while the slots that it
- * holds are fewer than a third of the free slots. So one name alone gets at most a quarter of all
- * slots, rounded up, and each further name about a quarter of the rest: if max is large, a name
- * that comes later still finds free slots. Items of one name are first in, first out;
+ * `max` permits, and each running task holds one. A name may start a task while the permits that it
+ * holds are fewer than a third of the free permits. So one name alone gets at most a quarter of all
+ * permits, rounded up, and each further name about a quarter of the rest: if max is large, a name
+ * that comes later still finds free permits. Items of one name are first in, first out;
  * names take turns (round robin). Not thread-safe. */
 #pragma once
 
@@ -14,10 +14,10 @@
 
 struct fair_queue;
 
-struct fair_queue *fair_queue_new(int max);     /* slots */
-void fair_queue_free(struct fair_queue *queue); /* waiting items stay the caller's; NULL is fine */
+struct fair_queue *fair_queue_new(int max);     /* permits */
+void fair_queue_free(struct fair_queue *queue); /* waiting items stay the caller's; accepts NULL */
 
-/* A task of that name starts and takes a slot, or has ended and frees it. */
+/* A task of that name starts and takes a permit, or has ended and frees it. */
 void fair_queue_begin(struct fair_queue *queue, const char *name);
 void fair_queue_end(struct fair_queue *queue, const char *name);
 int fair_queue_running(const struct fair_queue *queue, const char *name); /* its running tasks */

@@ -14,7 +14,7 @@ NODISCARD int signature_key_read_private(const char *pem, struct signature_key *
                                          struct error *err);
 NODISCARD int signature_key_read_public(const char *pem, struct signature_key **ret_key,
                                         struct error *err);
-void signature_key_free(struct signature_key *key); /* NULL is fine */
+void signature_key_free(struct signature_key *key); /* accepts NULL */
 void signature_key_freep(struct signature_key **key);
 
 /* SHA-256 of the public key (DER) in hex. */

@@ -9,7 +9,7 @@
 #include "operator/commands/logs.h"
 #include "operator/commands/output/integrity.h"
 #include "operator/commands/run.h"
-#include "operator/commands/status.h"
+#include "operator/commands/status/status.h"
 
 #include <locale.h>
 #include <signal.h>

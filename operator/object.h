@@ -23,3 +23,8 @@ int64_t object_age_ms(const json_t *object, int64_t now_ms);
 
 /* True when uid is among the object's ownerReferences. */
 bool object_is_owned_by(const json_t *object, const char *uid);
+
+/* Whether a stored object, or part of it, has all that was asked for: numbers by their value, since
+ * 1.0 comes back as 1; members that were not asked for do not count. ignores_times: texts that are
+ * times (when it was written) may differ. */
+bool object_holds(const json_t *stored, const json_t *asked, bool ignores_times);

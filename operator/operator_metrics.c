@@ -26,6 +26,7 @@ enum family {
     RECONCILE_SECONDS,
     QUEUE_DEPTH,
     QUEUE_SECONDS,
+    RETRIES_WAITING,
     REQUESTS,
     REQUEST_SECONDS,
     LEADER,
@@ -77,7 +78,7 @@ static const struct prometheus_family families[] = {
                         {0}},
     [TRIALS_ENDED] =
         {"windlass_trials_ended_total",
-         "Trials that ended, by outcome: completed, stopped (as hopeless, or with what made "
+         "Trials that ended, by outcome: completed, stopped (as unpromising, or with what made "
          "them), failed (without a value of the objective, too).",
          PROMETHEUS_COUNTER,
          {"outcome"},
@@ -102,6 +103,11 @@ static const struct prometheus_family families[] = {
                      PROMETHEUS_GAUGE,
                      {0},
                      {0}},
+    [RETRIES_WAITING] = {"windlass_retries_waiting",
+                         "Jobs with writes that failed, which wait for their turn to try again.",
+                         PROMETHEUS_GAUGE,
+                         {0},
+                         {0}},
     [QUEUE_SECONDS] = {"windlass_workqueue_queue_duration_seconds",
                        "How long a job that was due waited to be reconciled.",
                        PROMETHEUS_HISTOGRAM,
@@ -267,6 +273,11 @@ void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t t
 void operator_metrics_queue(size_t depth) {
     prepare();
     prometheus_set(metrics, QUEUE_DEPTH, (double)depth, NULL);
+}
+
+void operator_metrics_retries(size_t waiting) {
+    prepare();
+    prometheus_set(metrics, RETRIES_WAITING, (double)waiting, NULL);
 }
 
 void operator_metrics_request(const char *verb, int status, int64_t took_ms) {

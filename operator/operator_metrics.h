@@ -1,7 +1,7 @@
 /* operator_metrics.h: the controller's metrics, and their text for /metrics. They are global to the
  * process, like the log. Labels are kinds, reasons, verbs and statuses, never the name of a job, a
  * namespace or a user. Thread-safe: the controller's thread counts, the HTTP server's thread
- * (commands/health_server.h) reads. docs/metrics.md lists them. */
+ * (commands/health_server.h) reads. docs/operate/metrics.md lists them. */
 #pragma once
 
 #include "lib/tree.h"
@@ -17,6 +17,8 @@ bool operator_metrics_change(const json_t *before, const json_t *after, int64_t 
 void operator_metrics_wait(int64_t waited_ms);
 void operator_metrics_reconcile(const char *kind, int64_t took_ms, bool failed);
 void operator_metrics_queue(size_t depth);
+/* Jobs that wait for their turn to try again what failed (control/retry_pace.h). */
+void operator_metrics_retries(size_t waiting);
 
 /* A trial has ended: "completed", "stopped" or "failed". */
 void operator_metrics_trial_ended(const char *outcome);

@@ -104,8 +104,10 @@ int resource_load_each(const char *path, bool today, resource_each *each, void *
     for (size_t i = 0; i < manifest->count; i++) {
         json_t *object = NULL;
         struct error why = {0};
+        AUTO(tree_freep) json_t *written = json_deep_copy(manifest->documents[i].tree);
         (void)!admit_document(manifest, i, today, &object, &why);
-        if (each(context, object, why.kind ? &why : NULL, err) < 0) {
+        struct resource_read read = {object, written, why.kind ? &why : NULL};
+        if (each(context, &read, err) < 0) {
             return -1;
         }
     }

@@ -5,13 +5,19 @@
 
 #include "operator/schema.h"
 
-/* Each resource of the file ("-": standard input), in its order. object: the resource with defaults
- * filled in, owned by the callee; metadata.namespace is "default" where not given. NULL: it is
- * refused, and why says it: "job.yaml:12: spec.workers.min: ...". today: also what a cluster
- * accepts and this version or machine does not support is refused. -1: the file cannot be read, or
- * the callee has failed. */
-typedef int resource_each(void *context, json_t *object, const struct error *why,
-                          struct error *err);
+/* A resource of a file. */
+struct resource_read {
+    /* With defaults filled in; metadata.namespace is "default" where not given. NULL: it is
+     * refused, and why says it: "job.yaml:12: spec.workers.min: ...". Owned by the callee. */
+    json_t *object;
+    const json_t *written; /* as the file has it; borrowed */
+    const struct error *why;
+};
+
+/* Each resource of the file ("-": standard input), in its order. today: also what a cluster accepts
+ * and this version or machine does not support is refused. -1: the file cannot be read, or the
+ * callee has failed. */
+typedef int resource_each(void *context, const struct resource_read *read, struct error *err);
 NODISCARD int resource_load_each(const char *path, bool today, resource_each *each, void *context,
                                  struct error *err);
 /* The only resource of a text in memory; name replaces the file in messages. */

@@ -14,6 +14,7 @@ void resource_files_release(struct resource_files *files) {
     for (size_t i = 0; i < files->count; i++) {
         free(files->at[i].path);
         json_decref(files->at[i].object);
+        json_decref(files->at[i].written);
     }
     free(files->at);
     *files = (struct resource_files){0};
@@ -25,19 +26,20 @@ struct reading {
     bool today;
 };
 
-static int add(void *context, json_t *object_new, const struct error *why, struct error *err) {
+static int add(void *context, const struct resource_read *read, struct error *err) {
     const struct reading *reading = context;
     struct resource_files *files = reading->files;
     if (files->count == RESOURCE_FILES_MAX) {
-        json_decref(object_new);
+        json_decref(read->object);
         return error_set(err, ERROR_INVALID, "%s: more than %d resources, give fewer files",
                          reading->path, RESOURCE_FILES_MAX);
     }
     files->at = x_realloc_array(files->at, files->count + 1, sizeof *files->at);
     files->at[files->count++] = (struct resource_file){
         .path = x_strdup(strcmp(reading->path, "-") == 0 ? "standard input" : reading->path),
-        .object = object_new,
-        .why = why ? *why : (struct error){0}};
+        .object = read->object,
+        .written = json_incref((json_t *)read->written),
+        .why = read->why ? *read->why : (struct error){0}};
     return 0;
 }
 
@@ -55,11 +57,11 @@ static int read_one(const struct reading *reading, struct error *err) {
             *err = why;
             return -1;
         }
-        return add((void *)reading, NULL, &why, err);
+        return add((void *)reading, &(struct resource_read){.why = &why}, err);
     }
     if (reading->files->count == before) {
         error_set(&why, ERROR_INVALID, "%s: no resource in it", reading->path);
-        return add((void *)reading, NULL, &why, err);
+        return add((void *)reading, &(struct resource_read){.why = &why}, err);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
-/* resource_files.h: what the options -f name, as kubectl reads them: files, folders (their *.yaml,
- * *.yml and *.json, by name, without folders in them), "-" for standard input; each may have
- * several resources. */
+/* resource_files.h: reads the manifests of the options -f, as kubectl does: files, folders (their
+ * *.yaml, *.yml and *.json, by name, without folders in them), "-" for standard input; each may
+ * have several resources. */
 #pragma once
 
 #include "lib/options.h"
@@ -11,6 +11,7 @@ enum { RESOURCE_FILES_MAX = 256 /* resources, and files of a folder */ };
 struct resource_file {
     char *path;       /* the file that it is in; "standard input" */
     json_t *object;   /* as of resource.h; NULL: refused */
+    json_t *written;  /* as the file has it; NULL: the file cannot be read */
     struct error why; /* if it was refused */
 };
 
@@ -19,9 +20,9 @@ struct resource_files {
     size_t count;
 };
 
-/* paths: the values of -f, at least one. today: as resource_load_each. A file that cannot be read
- * and a resource that is refused are entries, so that a caller can report all of them.
- * ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
+/* paths: the values of -f, at least one. today: as for resource_load_each (resource.h). A file that
+ * cannot be read and a resource that is refused are entries, so that a caller can report all of
+ * them. ERROR_INVALID: more than the maximum, "-" twice, or a path without any resource. */
 NODISCARD int resource_files_read(const struct option_list *paths, bool today,
                                   struct resource_files *ret_files, struct error *err);
 /* The only one of them, taken over by the caller with its path. INVALID: refused, or there are

@@ -82,6 +82,11 @@ static int check_type(const json_t *schema, const json_t *value, const char *fie
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         told = strcmp(types[i].name, type) == 0 ? types[i].told : told;
     }
+    if (json_is_real(value) && strcmp(type, "string") == 0) { /* an API server refuses it, too */
+        return error_set(err, ERROR_INVALID,
+                         "%s: must be text, not a fraction; put it in quotes: \"%g\"", field,
+                         json_real_value(value));
+    }
     return error_set(err, ERROR_INVALID, "%s: must be %s, not %s", field, told,
                      json_is_real(value) ? "a fraction" : type_name(value));
 }
@@ -323,9 +328,11 @@ static int check_metadata(const struct schema *schema, const json_t *metadata, s
         "managedFields",
         "deletionGracePeriodSeconds",
     };
+    static const char open[] = "x-kubernetes-preserve-unknown-fields";
     AUTO(tree_freep) json_t *properties = json_object();
+    AUTO(tree_freep) json_t *any = json_pack("{s:b, s:{s:b}}", open, 1, "items", open, 1);
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        json_object_set_new(properties, known[i], json_object());
+        json_object_set(properties, known[i], any);
     }
     const char *key;
     json_t *value;
@@ -359,52 +366,6 @@ int schema_check(const struct schema *schema, const json_t *object, struct error
         return -1;
     }
     return check_metadata(schema, metadata, err);
-}
-
-/* Like an API server: a null is removed, unless the schema allows null. */
-static void drop_nulls(const json_t *properties, const json_t *additional, json_t *object) {
-    const char *key;
-    json_t *child;
-    void *next;
-    json_object_foreach_safe(object, next, key, child) {
-        const json_t *schema = json_object_get(properties, key);
-        schema = schema ? schema : additional;
-        if (schema && json_is_null(child) && !tree_bool(schema, "nullable", false)) {
-            json_object_del(object, key);
-        }
-    }
-}
-
-static void fill(const json_t *schema, json_t *value) {
-    const json_t *items = json_object_get(schema, "items");
-    for (size_t i = 0; items && i < json_array_size(value); i++) {
-        fill(items, json_array_get(value, i));
-    }
-    if (!json_is_object(value)) {
-        return;
-    }
-    const json_t *properties = json_object_get(schema, "properties");
-    const json_t *additional = json_object_get(schema, "additionalProperties");
-    const char *key;
-    json_t *property, *child;
-    drop_nulls(properties, additional, value);
-    json_object_foreach((json_t *)properties, key, property) {
-        const json_t *standard = json_object_get(property, "default");
-        if (standard && !json_object_get(value, key)) {
-            json_object_set_new(value, key, json_deep_copy(standard));
-        }
-    }
-    json_object_foreach(value, key, child) {
-        const json_t *inner = json_object_get(properties, key);
-        inner = inner ? inner : additional;
-        if (inner) {
-            fill(inner, child);
-        }
-    }
-}
-
-void schema_fill_defaults(const struct schema *schema, json_t *object) {
-    fill(schema->root, object);
 }
 
 /* A keyword, and whether check or fill must handle it. */

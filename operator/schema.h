@@ -28,6 +28,13 @@ const json_t *schema_crd(const struct schema *schema);  /* the whole definition,
 
 /* Fills in the defaults of a whole resource in place, as the API server does. */
 void schema_fill_defaults(const struct schema *schema, json_t *object);
+/* For an object of a server whose definition is older: a copy with the defaults that its spec
+ * lacks. The copy's member SCHEMA_FILLED lists their paths, such as [["spec", "volumes", 0,
+ * "readOnly"]]. NULL: it lacks none. Owned by the caller. */
+#define SCHEMA_FILLED "filled"
+json_t *schema_filled(const struct schema *schema, const json_t *object);
+/* Removes these fields, in place: what that server knows of the object. */
+void schema_unfill(json_t *object);
 
 /* Checks a whole resource. ERROR_INVALID and "spec.workers.min: 0 is less than 1"; an unknown field
  * is refused with the most similar known name. */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum fault { FAULT_NONE, FAULT_BEFORE, FAULT_LOST, FAULT_TWICE, FAULT_LATE, FAULT_COUNT };
 
@@ -56,12 +57,17 @@ static enum fault next(const struct store *base, bool *ret_absent) {
     bool is_dead = options->dies_after && store->calls >= options->dies_after;
     bool is_broken = (int)(draw % 100) < options->percent;
     *ret_absent = !is_dead && (int)(draw / 100 % 100) < options->absent_percent;
-    store->calls++;
+    if (++store->calls == options->kills_at) {
+        _exit(BROKEN_STORE_KILLED);
+    }
     store->faults += is_dead || is_broken || *ret_absent;
     if (!is_dead) {
         do_late(store);
     }
     pthread_mutex_unlock(&store->lock);
+    while (options->is_held && atomic_load(options->is_held)) {
+        poll(NULL, 0, 1);
+    }
     if (options->delay_ms_max) {
         poll(NULL, 0, (int)(which / 64 % (uint64_t)(options->delay_ms_max + 1)));
     }

@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-enum { APPLIED_MAX = 16 };
+enum { ENSURED_MAX = 16 };
 
 /* Merge patch (RFC 7386). */
 static void merge(json_t *target, const json_t *patch) {
@@ -202,17 +202,17 @@ static void check_result(const char *file, const json_t *result, const json_t *w
 }
 
 /* {"PodGroup NAME": since}. */
-static struct applied_objects read_applied(const json_t *from,
-                                           struct applied_object at[static APPLIED_MAX]) {
-    struct applied_objects applied = {.at = at};
+static struct ensured_objects read_ensured(const json_t *from,
+                                           struct ensured_object at[static ENSURED_MAX]) {
+    struct ensured_objects ensured = {.at = at};
     const char *name;
     json_t *since;
     json_object_foreach((json_t *)from, name, since) {
-        CHECK(applied.count < APPLIED_MAX);
-        at[applied.count++] =
-            (struct applied_object){object_key_from(name), json_integer_value(since)};
+        CHECK(ensured.count < ENSURED_MAX);
+        at[ensured.count++] =
+            (struct ensured_object){object_key_from(name), true, json_integer_value(since)};
     }
-    return applied;
+    return ensured;
 }
 
 static void check_row(const struct plan_rows *rows, const char *file) {
@@ -233,8 +233,8 @@ static void check_row(const struct plan_rows *rows, const char *file) {
     struct write_failure failures_at[WRITE_FAILURES_JSON_MAX];
     const json_t *troubles = json_object_get(base, "troubles");
     struct write_failures failures = write_failures_from(troubles, failures_at);
-    struct applied_object applied_at[APPLIED_MAX];
-    struct applied_objects applied = read_applied(json_object_get(base, "applied"), applied_at);
+    struct ensured_object ensured_at[ENSURED_MAX];
+    struct ensured_objects ensured = read_ensured(json_object_get(base, "ensured"), ensured_at);
     struct job_observed observed = {
         .object = json_object_get(base, "object"),
         .service = json_object_get(base, "service"),
@@ -242,7 +242,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .progress = json_object_get(base, "progress"),
         .credentials = fresh ? &credentials : NULL,
         .write_failures = troubles ? &failures : NULL,
-        .applied = &applied,
+        .ensured = &ensured,
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
         .dropped = tree_text(base, "dropped", NULL),

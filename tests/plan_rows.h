@@ -2,7 +2,7 @@
  * row:
  *   what      one sentence
  *   object    merged into base.json's object (null deletes); service: the same, null: none
- *   pods, runs (the objects that the kind makes), progress, credentials, troubles, applied, mounts,
+ *   pods, runs (the objects that the kind makes), progress, credentials, troubles, ensured, mounts,
  *   dropped, ended, now   what was observed
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status

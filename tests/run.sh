@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # Runs test programs and scripts, and counts their lines:
-#   run.sh [--show] [--beside SCRIPT] [--lanes N] PROGRAM...
+#   run.sh [--show] [--again] [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
 #   --lanes    N run at a time (1), each with separate folders and ports. The longest start first, by the seconds
-#              of the last run (build/tests/seconds) or of tests/seconds.txt. Scripts that share a server run one at a time.
+#              of the last run (build/tests/seconds) or of tests/seconds.txt (made by `make seconds`). Scripts that share
+#              a server run one at a time.
 #   --beside   this script runs while the others do, in the processor time that they leave, and is counted last
+#   --again    up to eight programs that failed run once more, one at a time, after the others; only this second run is
+#              counted. One that passes then is named as unstable at the end: it is to be mended, or moved to the soak.
 #   --show     prints all lines of a program, not only those that failed
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # At the end, shared servers are stopped; a process of this run that is still running fails the run and is named.
-# The last line is the result: "N passed, N failed".
+# The last line is the result: "N passed, N failed"; the lines before it repeat what failed and what was unstable.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
-beside= beside_pid= lanes=1 show=
+beside= beside_pid= lanes=1 show= again=
+failed_programs=() # with --again: not counted yet
 seconds_file=build/tests/seconds
 declare -A lane_program=() lane_start=() # by process: running programs
 declare -A busy=()                       # shared servers in use
@@ -24,6 +28,7 @@ while [[ ${1:-} == --* ]]; do
     case $1 in
     --beside) beside=$2; shift ;;
     --lanes) lanes=$2; shift ;;
+    --again) again=yes ;;
     --show) show=yes ;;
     esac
     shift
@@ -57,8 +62,8 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# The one-node cluster (tests/cluster/own.sh). The first script that needs it starts it, and it ends with the run. A
-# nested run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its
+# The one-node cluster (tests/cluster/own.sh), and Azurite (tests/azurite/own.sh), which any number use at a time. The
+# first script that needs one starts it, and it ends with the run. A nested run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its
 # own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
@@ -73,6 +78,7 @@ server_of() { # PROGRAM: the server that it shares, and "last" if it ends the se
 stop_shared() {
     [ -n "$shared" ] || return 0
     [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
+    [ ! -e "$shared/azurite" ] || tests/azurite/start.sh stop "$shared/azurite"
 } >/dev/null 2>&1
 
 ##### the order ###################################################################################
@@ -85,7 +91,8 @@ in_order() {
     done | awk '
         FILENAME != "-" { known[$1] = $2; next }
         {
-            name = $1; sub(/^.*build\//, "", name); sub(/^sanitize-[a-z-]*\//, "", name)
+            name = $1; sub(/^.*build\//, "", name); plain = name; sub(/^sanitize-[a-z-]*\//, "", plain)
+            if (!(name in known)) name = plain # under sanitizers in this order, too
             program[NR] = $1; seconds[NR] = name in known ? known[name] : name ~ /^tests\/e2e/ ? 30 : 1
             server[NR] = $2; last[NR] = $3 == "last"; total[$2] += seconds[NR]
         }
@@ -115,6 +122,13 @@ count() { # program, log, exit code, seconds
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
     printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
     if [ -n "$show" ]; then cat "$log"; else failures_of "$log" "$f"; fi
+    if [ "$f" -gt 0 ] && [ -n "$again" ] && [ "$program" != "$beside" ]; then
+        failed_programs+=("$program")
+        cp "$log" "$logs/first.${#failed_programs[@]}"
+        return
+    fi
+    sed -n "s|^not ok |failed: ${program#build/}: |p" "$log" | head -n 20 >>"$logs/summary"
+    sed -nE 's/^ +((failed|unstable): )/\1/p' "$log" | head -n 20 >>"$logs/summary" # of a nested run
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     [ "$f" -gt 0 ] || echo "${program#build/} $4" >>"$logs/seconds"
 }
@@ -122,6 +136,26 @@ failures_of() { # log, how many
     grep '^skip ' "$1"
     # The first failures: if a script prints its servers' logs, the last lines do not include them.
     [ "$2" -eq 0 ] || { sed -n 's/^not ok /# failed: /p' "$1" | head -n 20; grep -v '^ok ' "$1" | tail -n 60; }
+}
+
+# A busy machine can fail a test, and so can a real fault that comes only at times: a program that failed gets a second
+# run, alone, and the summary names both. More than eight failures have another cause and are counted as they are.
+run_again() {
+    local at program log code start
+    again=
+    for at in "${!failed_programs[@]}"; do
+        program=${failed_programs[at]} log=$logs/first.$((at + 1)) code=1 start=$SECONDS
+        if [ ${#failed_programs[@]} -le 8 ]; then
+            echo "once more: ${program#build/}"
+            start_one "$program" >"$logs/second" 2>&1
+            code=$?
+            if [ $code -eq 0 ] && ! grep -q '^not ok ' "$logs/second"; then
+                sed -n "s|^not ok |unstable: ${program#build/}: |p" "$log" | head -n 20 >>"$logs/summary"
+            fi
+            log=$logs/second
+        fi
+        count "$program" "$log" $code $((SECONDS - start))
+    done
 }
 
 start_beside() {
@@ -167,6 +201,7 @@ while [ ${#line[@]} -gt 0 ]; do
     if [ ${#lane_program[@]} -ge "$lanes" ] || ! start_next; then end_one; fi
 done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
+[ -z "$again" ] || [ ${#failed_programs[@]} -eq 0 ] || run_again
 if [ -n "$beside" ]; then
     wait "$beside_pid"
     code=$?
@@ -184,7 +219,7 @@ for _ in $(seq 40); do
 done
 if [ -n "$left" ]; then
     while read -r pid program command; do
-        echo "not ok process $pid of $program is left running: $command"
+        echo "not ok process $pid of $program is left running: $command" | tee -a "$logs/summary"
         failed=$((failed + 1))
     done <<<"$left"
     end_all
@@ -194,5 +229,6 @@ if [ -s "$logs/seconds" ] && [ -d build/tests ]; then
     cat "$logs/seconds" "$logs/old" 2>/dev/null | sort >"$logs/all" && cp "$logs/all" $seconds_file
 fi
 [ $skipped -eq 0 ] || echo "$skipped skipped"
+[ ! -s "$logs/summary" ] || cat "$logs/summary"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -5,6 +5,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
+# Property tests draw a quarter, and test_asking has 20 jobs: minutes with more, and all are run without sanitizers.
+export ROUNDS_DIVISOR=4 ASKING_JOBS=20
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//')
@@ -25,7 +27,7 @@ build() { # sanitizers, programs without their folder
 suite() { # name, sanitizers, programs without their folder
     local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}
     shift 2
-    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh --lanes $(($(nproc) * 2)) "${@/#/$folder/}" >>"$log" 2>&1; then
+    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh --again --lanes $(($(nproc) * 2)) "${@/#/$folder/}" >>"$log" 2>&1; then
         sed 's/^/  /' "$log" | grep -v '  CC '
         echo "ok unit tests under $name"
     else

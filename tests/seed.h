@@ -11,10 +11,13 @@ static inline uint64_t test_seed(uint64_t usual) {
     return text ? strtoull(text, NULL, 10) : usual;
 }
 
-/* SOAK_ROUNDS (2,000 in a soak), otherwise the number for `make test`. */
+/* SOAK_ROUNDS (2,000 in a soak), otherwise the number for `make test`. tests/sanitize.sh sets
+ * ROUNDS_DIVISOR: the builds without sanitizers run them all, and a round there takes a fraction.
+ */
 static inline int64_t test_rounds(int64_t usual) {
-    const char *text = getenv("SOAK_ROUNDS");
-    return text ? strtoll(text, NULL, 10) : usual;
+    const char *text = getenv("SOAK_ROUNDS"), *divisor = getenv("ROUNDS_DIVISOR");
+    int64_t part = usual / (divisor ? strtoll(divisor, NULL, 10) : 1);
+    return text ? strtoll(text, NULL, 10) : part ? part : usual;
 }
 
 /* Every bit of x changes every bit of the result (splitmix64's finalizer; Steele, Lea, Flood,

@@ -10,7 +10,7 @@ test: deps-test
 else
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs
-	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh --lanes 3 \
+	@BUILD=$(BUILD) tests/run.sh --again --beside tests/beside.sh --lanes 3 \
 		$(LINT) $(UNIT_PROGRAMS) $(E2E)
 endif
 # The tests that every change must pass. Unit tests (with the golden files) mostly wait: several lanes a processor.
@@ -27,6 +27,12 @@ unit: unit-programs
 	@BUILD=$(BUILD) tests/run.sh --lanes $(LANES) $(UNIT_PROGRAMS)
 sanitize:
 	@tests/run.sh tests/sanitize.sh
+# For the order in a new clone: what took 5 s or more in this tree's last `make test`, the longest first.
+.PHONY: seconds
+seconds:
+	@awk '{ name = $$1; sub(/^sanitize-[a-z-]*\//, "", name); if ($$2 > most[name]) most[name] = $$2 } \
+		END { for (name in most) if (most[name] >= 5) print name, most[name] }' build/tests/seconds \
+		| sort -k2,2nr -k1,1 >tests/seconds.txt
 lint:
 	@tests/run.sh --lanes $(LANES) $(LINT)
 # For tests/lint/tidy.sh: each source that is built here, with the flags that change its meaning.
@@ -38,6 +44,10 @@ tidy-sources:
 .PHONY: lint-update
 lint-update:
 	@for name in $(patsubst tests/lint/%.txt,%,$(wildcard tests/lint/*.txt)); do tests/lint/$$name.sh --update || bad=1; done; test -z "$$bad"
+# The part of each folder's README.md that names its modules and what it may include.
+.PHONY: readmes
+readmes:
+	@python3 -B tests/lint/readmes.py
 format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 

@@ -32,6 +32,7 @@ spec:
   ${4:+miniBatchSize: $4}
   retry: {maxTries: 3, timeoutSeconds: 30}
   workers: {min: 2, max: 2}
+  coordinator: {resources: {}} # no limit of memory: TSan reserves terabytes
   volumes:
     - {name: code, persistentVolumeClaim: {claimName: code}}
     - {name: data, persistentVolumeClaim: {claimName: data}}

@@ -1,6 +1,6 @@
-/* check.h: checks that these ranks compute correct sums with the same bits, and measures how fast.
- * It uses the same parts as training: buckets, the reducer's thread, a comm. All sums are compared,
- * including the timed ones. */
+/* check.h: checks that the ranks of this launch compute correct sums, with the same bits on each,
+ * and measures how fast (`windlass-trainer comm check`). It uses the same parts as training:
+ * buckets, the reducer's thread, a comm. All sums are compared, including the timed ones. */
 #pragma once
 
 #include "agent/comm/comm.h"

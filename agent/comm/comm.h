@@ -21,9 +21,9 @@ struct comm;
 struct comm_ops {
     /* Adds values[i] of all ranks, in place. Host memory, as for all functions but the next. */
     int (*reduce)(struct comm *comm, float *values, size_t count, struct error *err);
-    /* Likewise in the memory of this rank's device; the sums are complete when it returns. NULL:
-     * this kind does not support devices, and the caller must copy through host memory. It fails
-     * soon after another thread sets is_lost. */
+    /* As `reduce`, but for values in the memory of this rank's device; the sums are complete when
+     * it returns. NULL: this kind does not support devices, and the caller must copy through host
+     * memory. It fails soon after another thread sets is_lost. */
     int (*reduce_device)(struct comm *comm, float *values, size_t count, struct error *err);
     /* Sends rank 0's bytes to all. */
     int (*broadcast)(struct comm *comm, void *bytes, size_t size, struct error *err);

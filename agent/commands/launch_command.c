@@ -5,6 +5,7 @@
 #include "agent/launch/gang/gang_progress.h"
 #include "agent/launch/gang/launch.h"
 #include "agent/launch/pod/agent_socket.h"
+#include "agent/launch/pod/copy_folder.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "agent/launch/rank/rank.h"
 #include "agent/launch/rank/rsh.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 program_main *launch_command_of_link(const char *argv0) {
     const char *name = argv0 ? file_basename(argv0) : "";
@@ -138,4 +140,60 @@ int metric_command(int argc, char **argv) {
         return error_exit_code(&err);
     }
     return 0;
+}
+
+#define PARENT_PREFIX "AZ_BATCHAI_INPUT_PARENT_"
+
+/* Only one pod copies: the gang starts its ranks when all are prepared. */
+static int begin(struct error *err) {
+    const char *index = getenv("WINDLASS_INDEX");
+    for (char **variable = environ; *variable && index && strcmp(index, "0") == 0; variable++) {
+        const char *value = strchr(*variable, '=');
+        if (!value || !text_starts(*variable, PARENT_PREFIX)) {
+            continue;
+        }
+        size_t length = (size_t)(value - *variable) - strlen(PARENT_PREFIX);
+        AUTO(text_freep)
+        char *name =
+            x_printf("AZ_BATCHAI_OUTPUT_%.*s", (int)length, *variable + strlen(PARENT_PREFIX));
+        const char *to = getenv(name);
+        if (!to) {
+            return error_set(err, ERROR_INVALID, "%s is not set: there is no such output", name);
+        }
+        if (copy_folder_once(value + 1, to, err) < 0) {
+            return error_context(err, "what the trial continues from");
+        }
+    }
+    return 0;
+}
+
+int begin_command(int argc, char **argv) {
+    static const struct option options[] = {{.name = NULL}};
+    AUTO(text_freep) char *usage = x_printf("%s begin", program_invocation_short_name);
+    struct command_help help = {
+        .usage = usage,
+        .about =
+            "Copies what a trial continues from into its outputs: input PARENT_ID into output ID.\n"
+            "With -- COMMAND it then runs that command in its place. A Sweep of kind\n"
+            "PopulationBased sets it as spec.prepare."};
+    struct option_list words = {0};
+    struct error err = {0};
+    int own = 1;
+    while (own < argc && strcmp(argv[own], "--") != 0) {
+        own++;
+    }
+    int result = options_read(own, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || begin(&err) < 0) {
+        fprintf(stderr, "%s: %s\n", usage, err.text);
+        return error_exit_code(&err);
+    }
+    if (own + 1 >= argc) {
+        return 0;
+    }
+    execvp(argv[own + 1], argv + own + 1);
+    fprintf(stderr, "%s: %s: %s\n", usage, argv[own + 1], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
 }

@@ -72,7 +72,7 @@ static void print_values(const struct graph *graph, const char *what, const int 
         shape_format(&value->shape, text);
         printf("%-10s %s", what, name);
         if (has_types) {
-            printf("  %s %s", value->is_text ? "texts" : tensor_type_name(value->type),
+            printf("  %s %s", value->is_string ? "strings" : tensor_type_name(value->type),
                    value->has_shape ? text : "any shape");
         }
         printf("\n");
@@ -86,7 +86,7 @@ static int by_name(const void *left, const void *right) {
 static void print_operators(const struct graph *graph) {
     const char **names = x_calloc(graph->node_count + 1, sizeof *names);
     for (size_t i = 0; i < graph->node_count; i++) {
-        names[i] = graph->nodes[i].op->name;
+        names[i] = graph_operator(graph, i);
     }
     qsort(names, graph->node_count, sizeof *names, by_name);
     printf("operators ");

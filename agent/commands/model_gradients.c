@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 #include "agent/commands/value_file.h"
-#include "agent/engine/aliases.h"
 #include "agent/engine/device.h"
 #include "agent/engine/model.h"
 #include "agent/engine/training.h"
+#include "agent/engine/training_graph.h"
 #include "lib/file.h"
 #include "lib/options.h"
 
@@ -15,13 +15,13 @@
 struct asked {
     const char *model, *input, *target, *folder, *loss, *smoothing, *device;
     struct option_list keep, freeze;
-    int64_t threads;
+    int64_t threads, ignored;
 };
 
 /* Released at the end, also after an error. */
 struct once {
     struct model *model;
-    struct graph network; /* of the model, with constants of their own (aliases_resolve) */
+    struct graph network; /* of the model, in the form of inference (forms_normalize) */
     struct device *device;
     struct training_graph graph;
     struct training *training;
@@ -56,12 +56,21 @@ static int read_options(const struct asked *asked, struct training_options *ret_
         .keep = asked->keep.values,
         .keep_count = asked->keep.count,
     };
-    if (strcmp(asked->loss, "mean-squared") == 0) {
-        options.loss = TRAINING_MEAN_SQUARED;
-    } else if (strcmp(asked->loss, "cross-entropy") != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "--loss %.64s: cross-entropy or mean-squared is expected", asked->loss);
+    static const char *const losses[] = {"cross-entropy", "mean-squared", "binary-cross-entropy",
+                                         "huber"};
+    size_t loss = 0;
+    while (loss < ARRAY_LEN(losses) && strcmp(asked->loss, losses[loss]) != 0) {
+        loss++;
     }
+    if (loss == ARRAY_LEN(losses)) {
+        return error_set(err, ERROR_INVALID,
+                         "--loss %.64s: cross-entropy, mean-squared, binary-cross-entropy or huber "
+                         "is expected",
+                         asked->loss);
+    }
+    options.loss = (enum training_loss)loss;
+    options.has_ignored = true;
+    options.ignored = asked->ignored;
     char *end = NULL;
     options.smoothing = strtof(asked->smoothing, &end);
     if (end == asked->smoothing || *end || !(options.smoothing >= 0 && options.smoothing < 1)) {
@@ -80,6 +89,19 @@ static void fill_variables(struct once *once) {
         *input = once->network.values[graph->variables[i]].constant;
         input->owned = false;
     }
+}
+
+/* The samples, or, where labels have places, those that count. */
+static int64_t count_places(const struct once *once, const struct asked *asked) {
+    const struct tensor *target = &once->inputs[once->graph.target];
+    int64_t count = 0, all = shape_count(&target->shape);
+    if (target->type != TENSOR_INT64) {
+        return once->inputs[0].shape.dims[0];
+    }
+    for (int64_t i = 0; i < all; i++) {
+        count += ((const int64_t *)target->data)[i] != asked->ignored;
+    }
+    return count;
 }
 
 static int fill_inputs(struct once *once, const struct asked *asked, struct error *err) {
@@ -101,7 +123,7 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
     if (shape->rank < 1 || shape->dims[0] < 1) {
         return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
     }
-    *(float *)scale->data = 1 / (float)shape->dims[0];
+    *(float *)scale->data = 1 / (float)MAX(count_places(once, asked), 1);
     if (graph->keys) { /* for dropout: the index of the sample */
         struct tensor *keys = &once->inputs[graph->keys];
         const struct shape each = {1, {shape->dims[0]}};
@@ -196,8 +218,9 @@ static int run(struct once *once, const struct asked *asked, struct error *err) 
         device_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
         return -1;
     }
-    aliases_resolve(&once->model->graph, &once->network);
-    if (training_graph_build(&once->network, &options, &once->graph, err) < 0) {
+    struct forms forms;
+    if (forms_normalize(&once->model->graph, &once->network, &forms, err) < 0 ||
+        training_graph_build(&once->network, &options, &once->graph, err) < 0) {
         return error_context(err, "model %s", asked->model);
     }
     once->outputs = x_calloc(once->graph.graph.output_count + 1, sizeof *once->outputs);
@@ -216,13 +239,17 @@ static int run(struct once *once, const struct asked *asked, struct error *err) 
 }
 
 int model_gradients_command(int argc, char **argv, struct error *err) {
-    struct asked asked = {.folder = ".", .loss = "cross-entropy", .smoothing = "0"};
+    struct asked asked = {
+        .folder = ".", .loss = "cross-entropy", .smoothing = "0", .ignored = -100};
     struct option_list list = {0};
     const struct option options[] = {
         {"input", 'i', OPTION_TEXT, "FILE.pb", "the samples, a TensorProto file", &asked.input},
         {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or the expected output",
          &asked.target},
-        {"loss", 0, OPTION_TEXT, "NAME", "cross-entropy (default) or mean-squared", &asked.loss},
+        {"loss", 0, OPTION_TEXT, "NAME",
+         "cross-entropy (default), mean-squared, binary-cross-entropy or huber", &asked.loss},
+        {"ignore-label", 0, OPTION_INTEGER, "N",
+         "cross-entropy: a label whose places do not count (default: -100)", &asked.ignored},
         {"smoothing", 0, OPTION_TEXT, "NUMBER", "label smoothing, from 0 to below 1 (default: 0)",
          &asked.smoothing},
         {"freeze", 0, OPTION_LIST, "PATTERN", "weights that are not trained: \"conv1*\"",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 #include "agent/commands/model_inputs.h"
-#include "agent/engine/profile.h"
+#include "agent/engine/session.h"
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/text/utf8.h"
@@ -25,7 +25,7 @@ static const char *percent(char text[static 16], double part, double whole) {
     return text;
 }
 
-static void print_row(const struct profile *profile, const struct profile_step *row,
+static void print_row(const struct session_profile *profile, const struct session_profile_step *row,
                       const char *what, size_t steps) {
     char share[16], compute[16], memory[16];
     double seconds = row->ms / 1e3;
@@ -42,21 +42,21 @@ static void print_head(const char *what) {
 }
 
 static int by_ms(const void *left, const void *right) {
-    const struct profile_step *a = left, *b = right;
+    const struct session_profile_step *a = left, *b = right;
     return (a->ms < b->ms) - (a->ms > b->ms);
 }
 
 struct kind {
-    struct profile_step sum; /* first, because rows are sorted by its ms */
+    struct session_profile_step sum; /* first, because rows are sorted by its ms */
     size_t steps;
 };
 
 /* One row for each operator and kernel, the longest first. */
-static void print_operators(const struct profile *profile) {
+static void print_operators(const struct session_profile *profile) {
     struct kind *kinds = x_calloc(profile->step_count + 1, sizeof *kinds), all = {.steps = 0};
     size_t count = 0;
     for (size_t i = 0; i < profile->step_count; i++) {
-        const struct profile_step *step = &profile->steps[i];
+        const struct session_profile_step *step = &profile->steps[i];
         size_t k = 0;
         while (k < count && (strcmp(kinds[k].sum.op, step->op) != 0 ||
                              strcmp(kinds[k].sum.kernel, step->kernel) != 0)) {
@@ -84,9 +84,9 @@ static void print_operators(const struct profile *profile) {
 }
 
 /* The steps that took longest, or all steps in their order. */
-static void print_steps(const struct profile *profile, bool wants_all) {
+static void print_steps(const struct session_profile *profile, bool wants_all) {
     size_t count = profile->step_count;
-    struct profile_step *steps = x_calloc(count + 1, sizeof *steps);
+    struct session_profile_step *steps = x_calloc(count + 1, sizeof *steps);
     for (size_t i = 0; i < count; i++) {
         steps[i] = profile->steps[i];
     }
@@ -103,7 +103,8 @@ static void print_steps(const struct profile *profile, bool wants_all) {
     free(steps);
 }
 
-static void print_profile(const struct profile *profile, const char *device, bool wants_all) {
+static void print_profile(const struct session_profile *profile, const char *device,
+                          bool wants_all) {
     const struct device_peaks *peaks = &profile->peaks;
     if (profile->has_peaks) {
         printf("%s (%s) at most: %.1f GFLOP/s of multiply-adds, %.1f GB/s copied (read and "
@@ -119,7 +120,7 @@ static void print_profile(const struct profile *profile, const char *device, boo
 
 /* ---- the trace ------------------------------------------------------------------------------ */
 
-static void trace_run(struct trace *trace, const struct profile *profile, size_t run) {
+static void trace_run(struct trace *trace, const struct session_profile *profile, size_t run) {
     const int64_t *ended = profile->ended_ns + run * profile->step_count;
     int64_t began = profile->began_ns[run];
     size_t mark = trace_size(trace);
@@ -130,7 +131,7 @@ static void trace_run(struct trace *trace, const struct profile *profile, size_t
                                               .ended_ns = ended[profile->step_count - 1]});
     }
     for (size_t i = 0; i < profile->step_count; i++) {
-        const struct profile_step *step = &profile->steps[i];
+        const struct session_profile_step *step = &profile->steps[i];
         AUTO(text_freep) char *what = x_printf("%s %s", step->op, step->name);
         double ns = (double)(ended[i] - began);
         const struct trace_argument figures[] = {
@@ -148,7 +149,7 @@ static void trace_run(struct trace *trace, const struct profile *profile, size_t
     }
 }
 
-static int write_trace(const struct profile *profile, const char *model, const char *path,
+static int write_trace(const struct session_profile *profile, const char *model, const char *path,
                        struct error *err) {
     AUTO(trace_release) struct trace trace;
     AUTO(buffer_release) struct buffer file;
@@ -202,7 +203,7 @@ int model_profile_command(int argc, char **argv, struct error *err) {
             "  MB           inputs, outputs and weights, each once\n"
             "  of compute   GFLOP a second, as a share of the measured peak. Over 100 % is\n"
             "               possible: Winograd's form of a 3x3 convolution saves most of them\n"
-            "  of memory    likewise of MB. Over 100 %: they came out of a cache\n"
+            "  of memory    the same of MB. Over 100 %: they came out of a cache\n"
             "\n"
             "A step far below both is bound by something else: waiting for threads, call "
             "overhead,\n"
@@ -218,19 +219,19 @@ int model_profile_command(int argc, char **argv, struct error *err) {
     if (read != 0) {
         return MIN(read, 0);
     }
-    if (runs < 1 || runs > PROFILE_RUNS_MAX) {
+    if (runs < 1 || runs > SESSION_PROFILE_RUNS_MAX) {
         return error_set(err, ERROR_INVALID, "--runs %lld: expected 1 to %d", (long long)runs,
-                         PROFILE_RUNS_MAX);
+                         SESSION_PROFILE_RUNS_MAX);
     }
     AUTO(session_freep) struct session *session = NULL;
-    AUTO(profile_freep) struct profile *profile = NULL;
+    AUTO(session_profile_freep) struct session_profile *profile = NULL;
     const struct session_options session_options = {.threads = (int)threads, .device = device};
     struct tensor *inputs;
     if (session_open(list.values[0], &session_options, &session, err) < 0 ||
         model_inputs_make(session, &pairs, &inputs, err) < 0) {
         return -1;
     }
-    int result = profile_new(session, inputs, (size_t)runs, &profile, err);
+    int result = session_profile_new(session, inputs, (size_t)runs, &profile, err);
     model_inputs_free(session, inputs);
     if (result < 0) {
         return -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/program.h"
 
+#include "agent/data/decoder/decoder.h"
 #include "lib/log.h"
 
 #include <signal.h>
@@ -38,9 +39,24 @@ static int read_log_format(const struct program *program, int argc, char **argv,
     return 0;
 }
 
+static int choose_decoder(const struct program *program) {
+    struct error err = {0};
+    if (program->decoder && decoder_choose("/proc/self/exe", &err) < 0) {
+        fprintf(stderr, "%s: %s\n", program->name, err.text);
+        return -1;
+    }
+    return 0;
+}
+
 int program_run(const struct program *program, int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     int first;
+    if (program->decoder && argc == 2 && strcmp(argv[1], "decoder") == 0) {
+        return program->decoder(argc, argv);
+    }
+    if (choose_decoder(program) < 0) {
+        return 2;
+    }
     if (read_log_format(program, argc, argv, &first) < 0) {
         return 2;
     }

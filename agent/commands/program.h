@@ -15,12 +15,13 @@ struct program {
     const char *about;                      /* one sentence */
     const char *notes;                      /* printed by --help below the commands; whole lines */
     const struct program_command *commands; /* ends with a row without a name */
+    program_main *decoder; /* the hidden command "decoder" (decoder.h); NULL: it decodes nothing */
     /* The main function for a link to the program whose name (argv[0]) says what to run; returns
      * NULL for other names. */
     program_main *(*main_of_link)(const char *argv0);
 };
 
 /* Runs the command that a link is named for, else the command that argv[1] names, else lists the
- * commands. Ignores SIGPIPE, so that a write to a closed pipe is only an error. Returns the exit
- * code. */
+ * commands. Ignores SIGPIPE, so that a write to a closed pipe is only an error. Chooses where files
+ * are decoded (decoder_choose). Returns the exit code. */
 int program_run(const struct program *program, int argc, char **argv);

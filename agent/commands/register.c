@@ -11,11 +11,11 @@
 #include <sys/prctl.h>
 
 static int read_wish(const json_t *spec, struct registered_request *request, struct error *err) {
-    static const char *const texts[] = {"from", "to", "name", "version"};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        if (!*tree_text(spec, texts[i], "")) {
+    static const char *const strings[] = {"from", "to", "name", "version"};
+    for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
+        if (!*tree_text(spec, strings[i], "")) {
             return error_set(err, ERROR_INVALID,
-                             "the environment variable WINDLASS_SPEC: %s is missing", texts[i]);
+                             "the environment variable WINDLASS_SPEC: %s is missing", strings[i]);
         }
     }
     request->name = tree_text(spec, "name", "");

@@ -4,8 +4,11 @@
  * evicted from memory and read again (graph/resident.h). */
 #pragma once
 
-#include "agent/engine/graph/arena.h"
-#include "agent/engine/graph/node.h"
+#include "agent/engine/tensor.h"
+#include "lib/arena.h"
+
+struct node;         /* one operation; private to the engine (graph/node.h) */
+struct string_table; /* the strings of a classical model; session.h reads them */
 
 /* Limits. Preparing a network takes quadratic time in the number of nodes at worst: about two
  * seconds for GRAPH_NODES_MAX. */
@@ -20,29 +23,34 @@ struct value {
     bool is_input;
     bool is_constant;
     bool is_literal; /* a constant that the file has as a Constant node, not as an initializer */
-    bool
-        is_text; /* strings: int64 indices in graph->texts; -1: a string that is not in the table */
+    bool is_string;  /* strings: int64 indices in graph->strings; -1: a string that is not in the
+                        table */
     struct tensor
         constant;       /* if is_constant; its data is in the model's file or the graph's arena */
     const void *origin; /* where the file's bytes contain the constant; NULL: nowhere */
     bool is_pinned, is_evicted, has_sum; /* private to graph/resident.c */
-    uint64_t sum;                        /* likewise */
+    uint64_t sum;                        /* private to graph/resident.c */
 };
 
 struct graph {
     struct arena arena;
     size_t value_count, node_count, input_count, output_count;
     struct value *values;
-    struct node *nodes;  /* in topological order: each after the nodes whose outputs it reads */
-    int *inputs;         /* indices into values; without constants */
-    int *outputs;        /* indices into values */
-    struct texts *texts; /* graph/texts.h; only for graphs that were read from a file; NULL: none */
-    bool is_of_file;     /* origins point into the bytes of a struct resident_file */
-    bool may_evict;      /* constants may be evicted: graph/resident.h */
+    struct node *nodes; /* in topological order: each after the nodes whose outputs it reads */
+    int *inputs;        /* indices into values; without constants */
+    int *outputs;       /* indices into values */
+    struct string_table
+        *strings; /* graph/string_table.h; only for graphs that were read from a file; NULL: none */
+    bool is_of_file; /* origins point into the bytes of a struct resident_file */
+    bool may_evict;  /* constants may be evicted: graph/resident.h */
 };
 
 /* Frees the arena; the graph is empty afterwards. */
 void graph_release(struct graph *graph);
+
+/* The operator of node `index` (0 to node_count - 1) by its name in ONNX, such as "Conv"; static.
+ */
+const char *graph_operator(const struct graph *graph, size_t index);
 
 /* Returns the memory of constant `value` to the system, as far as it fills whole pages. Its data
  * must not be read any more. */

@@ -1,24 +1,25 @@
-/* model.h: reads and writes ONNX files. A file is read into memory once (engine/graph/resident.h)
- * and stays open as long as the model; constants are used where they are in these bytes, without a
- * copy. Files are not trusted: every count and size is checked against the file's size. Opsets 9 to
- * 21 are supported; a file of an older opset loads if its operators have not changed since. */
+/* model.h: ONNX files: reads a network from one, and writes one. A file is read into memory once
+ * (engine/graph/resident.h) and stays open as long as the model; constants are used where they are
+ * in these bytes, without a copy. Files are not trusted: every count and size is checked against
+ * the file's size. Opsets 9 to 23 are supported; a file of an older opset loads if its operators
+ * have not changed since. */
 #pragma once
 
 #include "agent/engine/graph.h"
 #include "lib/buffer.h"
 
-enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 21 };
+enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 23 };
 
 struct model {
     struct graph graph;
     int opset;      /* version of the standard operators; 0: not declared (the file uses none) */
     int ml_version; /* version of the operators of ai.onnx.ml; 0: not declared */
     const char
-        *producer; /* the program that wrote the file, as a printable line; "": not declared */
-    const char
-        *note; /* outputs that the engine ignores (onnx/left_out.h), as a printable line; "" */
-    int64_t parameter_count;    /* elements of all constants */
-    struct resident_file *file; /* NULL: made by model_from_bytes */
+        *producer;    /* the program that wrote the file, as a printable line; "": not declared */
+    const char *note; /* what people should know of it (onnx/left_out.h), as a printable line; "" */
+    int64_t parameter_count;        /* elements of all constants */
+    struct resident_file *file;     /* NULL: made by model_from_bytes */
+    struct external_data *external; /* further files with weights (onnx/external_data.h) */
 };
 
 /* The caller owns *ret_model (model_free). ERROR_INVALID: not a valid ONNX file; ERROR_UNSUPPORTED:
@@ -30,8 +31,8 @@ NODISCARD int model_from_bytes(const void *bytes, size_t size, struct model **re
                                struct error *err);
 void model_free(struct model *model);
 void model_freep(struct model **model);
-/* The SHA-256 of the open file, as 64 hex digits and a NUL. ERROR_UNAVAILABLE: the file cannot be
- * read any more, or is shorter now. */
+/* The SHA-256 of the open file, and, if there are any, of the further files after it, as 64 hex
+ * digits and a NUL. ERROR_UNAVAILABLE: a file cannot be read any more, or is shorter now. */
 NODISCARD int model_digest(const struct model *model, char hex[static 65], struct error *err);
 
 #define WRITE_BYTES_MAX (((size_t)1 << 31) - 1) /* the limit of protocol buffers */

@@ -1,22 +1,21 @@
-/* session.h: runs an ONNX model repeatedly, for inference. One thread at a time uses a session; it
- * may use several threads inside. */
+/* session.h: runs an ONNX model repeatedly, for inference, and measures where its time goes. One
+ * thread at a time uses a session; it may use several threads inside. */
 #pragma once
 
-#include "agent/engine/tensor.h"
+#include "agent/engine/device.h"
 
 struct session;
-struct texts;
+struct string_table;
 
 struct session_options {
     int threads; /* 0: the environment variable WINDLASS_THREADS, else the processors that this
                     process may use */
     const char *device; /* as for device_open (device.h); NULL: "cpu" */
-    /* (struct pixel_conversion: tensor.h.) For models whose input 0 is pictures, [n, 3, height,
+    /* (struct pixel_conversion: tensor.h.) For models whose input 0 is images, [n, 3, height,
      * width] float32. pixels_in: the caller gives uint8 [n, height, width, 3] instead, and the
-     * device converts it. NULL: no conversion.
-     */
+     * device converts it. NULL: none. */
     const struct pixel_conversion *pixels_in;
-    /* With pixels_in, for models whose only output is such pictures: the device converts it to
+    /* With pixels_in, for models whose only output is such images: the device converts it to
      * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
      * Ignored for a model with several outputs. */
     const struct pixel_conversion *pixels_out;
@@ -68,9 +67,9 @@ bool session_returns_pixels(const struct session *session);
 /* Some models (ai.onnx.ml) have inputs of strings. The engine represents a string by an int64, its
  * index in a table of the strings that the model knows; -1 is any other string. Returns that table,
  * borrowed from the session; NULL: the input is numeric. */
-const struct texts *session_input_texts(const struct session *session, size_t index);
+const struct string_table *session_input_strings(const struct session *session, size_t index);
 /* The index of a string, which need not be NUL-terminated; -1: it is not in the table. */
-int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size);
+int64_t session_string_index(const struct string_table *strings, const char *bytes, size_t size);
 /* For the output of a classifier that has the scores [n, *ret_count]: the names of the classes, one
  * per column, in that order. The caller frees them with session_classes_free. NULL: output `index`
  * has no such scores, the model has no class names, or they are the numbers 0, 1, 2, ... */
@@ -117,3 +116,35 @@ void session_host_free(struct session *session, void *memory);
 /* The floating-point operations of the last run's convolutions and matrix products; a multiply-add
  * is two. 0 before the first run. */
 double session_flops(const struct session *session);
+
+/* ---- profile: how long each step takes ------------------------------------------------------ */
+
+enum { SESSION_PROFILE_RUNS_MAX = 200 };
+
+struct session_profile_step {
+    /* A step is one kernel call: one node, or several that the device has fused. The operator and
+     * name of its (first) node, and the name of its kernel; borrowed from the session. */
+    const char *op, *name, *kernel;
+    double flops; /* floating-point operations; only of convolutions and matrix products, else 0 */
+    double bytes; /* read and written: each input, output and weight once, without padding */
+    double ms;    /* the shortest time of all runs */
+};
+
+struct session_profile {
+    struct device_peaks peaks; /* of the device, measured before the runs */
+    bool has_peaks;            /* false: the device cannot measure them */
+    size_t step_count, run_count;
+    struct session_profile_step *steps; /* in the order in which they run */
+    double run_ms;                      /* the shortest time of a whole run */
+    /* Times of clock_monotonic_ns. Run r began at began_ns[r]; its step s ended at ended_ns[r *
+     * step_count + s] and began when the step before it ended. */
+    int64_t *began_ns, *ended_ns;
+};
+
+/* Runs the network once without measuring, because the first run is slower, then `runs` times
+ * (1..SESSION_PROFILE_RUNS_MAX), waiting for the device after each step. inputs: as for
+ * session_run. The caller owns *ret_profile; the session must outlive it. */
+NODISCARD int session_profile_new(struct session *session, const struct tensor *inputs, size_t runs,
+                                  struct session_profile **ret_profile, struct error *err);
+void session_profile_free(struct session_profile *profile);
+void session_profile_freep(struct session_profile **profile);

@@ -72,5 +72,5 @@ NODISCARD int output_lines_add(struct output_lines_writer *writer, const char *n
 /* Stores it under its name, replacing another, and frees the writer in any case. */
 NODISCARD int output_lines_end(struct output_lines_writer *writer, struct output_lines_sum *ret_sum,
                                struct error *err);
-void output_lines_free(struct output_lines_writer *writer); /* leaves nothing; NULL is fine */
+void output_lines_free(struct output_lines_writer *writer); /* leaves nothing; accepts NULL */
 void output_lines_freep(struct output_lines_writer **writer);

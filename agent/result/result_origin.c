@@ -146,6 +146,12 @@ static void add_completed(json_t *result) {
     json_object_set_new(result, "completed", json_string(completed));
 }
 
+json_t *result_origin_end(json_t *proof_new) {
+    json_t *end = json_pack("{s:o}", "proof", proof_new);
+    add_completed(end);
+    return end;
+}
+
 /* ---- of a training -------------------------------------------------------------------------- */
 
 /* What ranks go on writing: logs and TensorBoard's curves (train/events.h); and what a registry
@@ -216,11 +222,11 @@ int result_origin_write_training(const struct result_origin *origin, struct stor
 /* ---- of a command --------------------------------------------------------------------------- */
 
 int result_origin_write_command(const struct result_origin *origin, struct store *output,
-                                const char *const *others, json_t *proof,
+                                const char *const *others, const json_t *end,
                                 char ret_sha256[static 65], struct error *err) {
     AUTO(tree_freep) json_t *result = result_of(origin, "DistTrain", origin->run);
-    json_object_set(result, "proof", proof);
-    add_completed(result);
+    json_object_set(result, "proof", json_object_get(end, "proof"));
+    json_object_set(result, "completed", json_object_get(end, "completed"));
     result_origin_add_apart(result, store_path(output),
                             tree_text(origin->manifest, "spec.logs.path", ""));
     for (; *others; others++) {

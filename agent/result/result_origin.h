@@ -24,8 +24,11 @@ struct result_origin;
 /* INVALID: a variable is not JSON, or there is no key where the manifest wants one. */
 NODISCARD int result_origin_new(struct result_origin **ret_origin, struct error *err);
 struct result_origin *result_origin_hold(struct result_origin *origin); /* one user more */
-void result_origin_free(struct result_origin *origin);   /* one user less; NULL is fine */
+void result_origin_free(struct result_origin *origin);   /* one user less; accepts NULL */
 void result_origin_freep(struct result_origin **origin); /* for AUTO */
+
+/* {"completed": now, "proof"}: the end of a gang; proof is taken over. */
+json_t *result_origin_end(json_t *proof_new);
 
 /* They write OUTPUT/result.json; proof: the exits of the ranks (docs/results.md), borrowed;
  * ret_sha256: of result.json. */
@@ -35,9 +38,10 @@ NODISCARD int result_origin_write_training(const struct result_origin *origin, s
                                            const struct finished *finished, json_t *proof,
                                            char ret_sha256[static 65], struct error *err);
 /* Of a command, for one of its outputs: see result_folder_write. others: the spec paths of all
- * outputs, NULL-ended: those below this one are not part of it. */
+ * outputs, NULL-ended: those below this one are not part of it. end: of
+ * result_origin_end, borrowed. */
 NODISCARD int result_origin_write_command(const struct result_origin *origin, struct store *output,
-                                          const char *const *others, json_t *proof,
+                                          const char *const *others, const json_t *end,
                                           char ret_sha256[static 65], struct error *err);
 /* Of a registered version of a Sweep (store/registered.h), of all its files. sweep: which trials
  * there were, and the best; borrowed. */

@@ -17,5 +17,5 @@ NODISCARD int result_key_read(const json_t *manifest, const char *pem,
 NODISCARD int result_write(struct store *output, const json_t *result,
                            const struct signature_key *key, char ret_sha256[static 65],
                            struct error *err);
-/* Removes both; what is missing is fine. */
+/* Removes both; one that is missing is not an error. */
 NODISCARD int result_remove(struct store *output, struct error *err);

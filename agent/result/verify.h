@@ -23,8 +23,8 @@ extern const char *const verify_fault_names[];
 struct verify_report {
     int64_t files, bytes; /* checked */
     int64_t counts[VERIFY_FAULT_COUNT];
-    /* A training's claims are not there (a copy without hidden files): nothing is known of newer
-     * starts. */
+    /* A training's claims are not there (a copy without hidden files): nothing is known about
+     * newer starts. */
     bool lacks_claims;
     json_t *names[VERIFY_FAULT_COUNT]; /* arrays, owned */
 };

@@ -15,6 +15,7 @@ static const struct program_command commands[] = {
      "a pod of a gang: registers, prepares, runs the command together with the others"},
     {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
     {"rank", rank_main, "runs a rank: records its output, reports how it ended"},
+    {"begin", begin_command, "copies what a trial of a population continues from into its outputs"},
     {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
     {NULL, NULL, NULL}, /* ends the table */
 };

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/local_file.h"
 
+#include "agent/store/file_info.h"
 #include "agent/store/path.h"
 #include "agent/store/stored_file.h"
 #include "lib/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Smaller objects are read in one request. Larger pieces are read as several ranges at once. */
-enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
+enum {
+    SMALL_BYTES = 8 << 20,
+    PIECE_BYTES = 32 << 20,
+    NAME_BYTES_MAX = 3000, /* a path has 4,095 bytes, with the folder's */
+};
 
 int local_file_make_folder(char **ret_path, struct error *err) {
     const char *parent = getenv("TMPDIR");
@@ -72,9 +78,23 @@ static int copy_object(struct store *store, const char *name, int fd, const char
                               : copy_large(store, name, fd, path, &info, err);
 }
 
+/* An object's name may be longer than that of a file. */
+static int check_name(const char *name, struct error *err) {
+    for (const char *at = name; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strcspn(at, "/") > NAME_MAX || strlen(name) > NAME_BYTES_MAX) {
+            return error_set(err, ERROR_INVALID,
+                             "no file here can have its name, which has a part of more than %d "
+                             "bytes or more than %d in all: rename it",
+                             NAME_MAX, NAME_BYTES_MAX);
+        }
+    }
+    return 0;
+}
+
 /* Makes an empty file of that name in a separate folder. */
 static int make_file(const char *name, struct local_file *file, int *ret_fd, struct error *err) {
-    if (local_file_make_folder(&file->folder, err) < 0) {
+    if (check_name(name, err) < 0 || local_file_make_folder(&file->folder, err) < 0) {
         return -1;
     }
     file->path = file_join(file->folder, name);
@@ -114,14 +134,17 @@ static int make(struct store *store, const char *name, struct local_file *ret_fi
                 struct store_info *info, struct error *err) {
     struct local_file file = {0};
     AUTO(text_freep) char *spec_path = file_join(store_path(store), name);
-    if (store_can(store).is_local) {
-        if ((info && store_stat(store, name, info, err) < 0) ||
-            path_file(spec_path, &file.path, err) < 0) {
+    struct store_can can = store_can(store);
+    struct stat status;
+    if (can.is_local) {
+        if (path_file(spec_path, &file.path, &status, err) < 0) {
             return -1;
         }
+        file.is_disk = can.is_disk;
+        info ? (void)(*info = file_info(&status)) : (void)0;
     } else if (fetch(store, name, &file, info, err) < 0) {
         local_file_release(&file);
-        return text_starts(err->text, spec_path) ? -1 : error_context(err, "%s", spec_path);
+        return text_starts(err->text, spec_path) ? -1 : error_context(err, "%.200s", spec_path);
     }
     *ret_file = file;
     return 0;

@@ -8,12 +8,14 @@
 struct local_file {
     char *path;
     char *folder; /* of a copy; NULL: `path` is the object itself */
+    bool is_disk; /* the object itself, on a disk of this machine (store_can) */
 };
 /* A copy keeps the object's file name, as in "2019/a.jpg", since programs use extensions.
  * EXHAUSTED: no room; INVALID: the name is not valid for a file here. */
 NODISCARD int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
                               struct error *err);
-/* The same, and *ret_info is the object's: of a copy as it was read. */
+/* The same, and *ret_info is the object's: of a copy as it was read, of the object itself as
+ * file_info has it. */
 NODISCARD int local_file_make_info(struct store *store, const char *name,
                                    struct local_file *ret_file, struct store_info *ret_info,
                                    struct error *err);
@@ -22,7 +24,7 @@ NODISCARD int local_file_write(const char *name, const void *data, size_t size,
                                struct local_file *ret_file, struct error *err);
 NODISCARD int local_file_open(const char *spec_path, struct local_file *ret_file,
                               struct error *err);
-void local_file_release(struct local_file *file); /* for AUTO, too; a zeroed one is fine */
+void local_file_release(struct local_file *file); /* also for AUTO; accepts a zeroed one */
 
 /* An empty folder below $TMPDIR; the caller removes and frees it. */
 NODISCARD int local_file_make_folder(char **ret_path, struct error *err);

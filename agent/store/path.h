@@ -7,6 +7,8 @@
 
 #include "lib/error.h"
 
+#include <sys/stat.h>
+
 enum { PATH_BYTES_MAX = 4096 };
 
 /* Opens a file or folder for reading, never blocking on a pipe; the descriptor is the caller's. */
@@ -16,8 +18,10 @@ NODISCARD int path_open(const char *spec_path, int *ret_fd, struct error *err);
  * (the last parts may be missing, for outputs). The caller frees. */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
 
-/* path_resolve of a regular file that is there and can be read. INVALID: not such a file. */
-NODISCARD int path_file(const char *spec_path, char **ret_path, struct error *err);
+/* path_resolve of a regular file that is there and can be read, and its status. INVALID: not such a
+ * file. */
+NODISCARD int path_file(const char *spec_path, char **ret_path, struct stat *ret_status,
+                        struct error *err);
 
 /* True: the folder itself has a regular file whose name passes. False: it has none, or cannot be
  * read without waiting. Stops at the first. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/path_folder.h"
 
+#include "agent/store/file_info.h"
 #include "agent/store/path.h"
 
 #include <errno.h>
@@ -29,10 +30,7 @@ int path_folder_open_fd(const char *spec_path, int *ret_fd, struct error *err) {
 void path_folder_info(const struct store *base, const struct stat *status,
                       struct store_info *ret_info) {
     bool has_inodes = ((const struct path_folder *)base)->has_inodes;
-    ret_info->fault = NULL;
-    ret_info->size_bytes = status->st_size;
-    ret_info->modified_ns =
-        (int64_t)status->st_mtim.tv_sec * 1000000000 + (int64_t)status->st_mtim.tv_nsec;
+    *ret_info = file_info(status);
     ret_info->changed_ns =
         ((const struct path_folder *)base)->has_changes
             ? (int64_t)status->st_ctim.tv_sec * 1000000000 + (int64_t)status->st_ctim.tv_nsec

@@ -55,5 +55,8 @@ int path_folder_sweep(struct store *base, struct error *err);
 /* Checks a path in a separate thread. A thread that never returns is abandoned; there is at most
  * one for each struct path_probe. */
 struct path_probe *path_probe_new(const char *spec_path);
+
+/* ERROR_TIMEOUT: no answer within timeout_ms of this process's life (time in which it is stopped
+ * does not count). */
 NODISCARD int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err);
 void path_probe_free(struct path_probe *probe);

@@ -166,7 +166,7 @@ static int tell_link(const struct listing *listing, const char *name, struct err
     return listing->each(listing->context, name, &info, err);
 }
 
-/* Likewise for a regular file; only its open folder is queried. */
+/* Fills in *ret_info of a regular file; only its open folder is queried. */
 static int look(const struct listing *listing, int folder_fd, const char *folder, const char *key,
                 struct store_info *ret_info, struct error *err) {
     struct stat status;

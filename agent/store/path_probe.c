@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+/* Steps of a wait. */
+enum { STEP_MS = 100 };
+
 struct path_probe {
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -85,14 +88,18 @@ static int start(struct path_probe *probe, struct error *err) {
     return 0;
 }
 
+/* A step counts as STEP_MS at most: while a container is paused or a machine sleeps, the storage
+ * cannot answer to it. */
 int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err) {
-    int64_t until_ms = clock_monotonic_ms() + timeout_ms;
     pthread_mutex_lock(&probe->lock);
     int result = probe->is_running ? 0 : start(probe, err);
-    while (result == 0 && probe->is_running) {
-        if (!timed_wait(&probe->ended, &probe->lock, until_ms)) {
+    for (int waited_ms = 0; result == 0 && probe->is_running;) {
+        int step_ms = timeout_ms - waited_ms < STEP_MS ? timeout_ms - waited_ms : STEP_MS;
+        if (step_ms <= 0) {
             result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not respond within %g s",
                                probe->spec_path, timeout_ms / 1000.0);
+        } else if (!timed_wait(&probe->ended, &probe->lock, clock_monotonic_ms() + step_ms)) {
+            waited_ms += step_ms;
         }
     }
     if (result == 0 && probe->result.kind != ERROR_NONE) {

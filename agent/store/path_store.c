@@ -50,6 +50,18 @@ static const struct {
     {EXFAT_SUPER_MAGIC, BY_LINK_OR_RENAME, true},
 };
 
+/* Disks and memory of this machine, as far as they are known. */
+static bool is_disk(const struct statfs *status) {
+    static const uint32_t magics[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                      F2FS_SUPER_MAGIC, TMPFS_MAGIC};
+    for (size_t i = 0; i < ARRAY_LEN(magics); i++) {
+        if ((uint32_t)status->f_type == magics[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* On some systems f_type is a signed 32-bit number. Opened for reading, a store creates nothing. */
 static void look_up(struct path_folder *store, const struct statfs *status, int fd, bool writes) {
     enum creation creation = BY_LINK;
@@ -65,7 +77,8 @@ static void look_up(struct path_folder *store, const struct statfs *status, int 
     }
     bool creates = creation == BY_LINK_OR_RENAME ||
                    (creation == BY_LINK && (!writes || path_folder_has_links(fd)));
-    store->can = (struct store_can){.creates = creates, .is_local = true, .tick_ms = tick_ms};
+    store->can = (struct store_can){
+        .creates = creates, .is_local = true, .is_disk = is_disk(status), .tick_ms = tick_ms};
 }
 
 /* Syncs the folders above the store, within the volume: their names must survive a power failure

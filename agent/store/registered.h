@@ -2,12 +2,12 @@
  * and complete or absent:
  *
  *   NAME/VERSION/...            files of a training's output, but those below .windlass/
- *   NAME/VERSION/metadata.json  what is known of it; written last: a version is there when this is
- *   NAME/VERSION/result.json    of the Sweep (agent/commands/register.c)
- *   NAME/latest                 VERSION and a newline: which one is the newest
+ *   NAME/VERSION/metadata.json  describes the version; written last: a version exists once this
+ * does NAME/VERSION/result.json    of the Sweep (agent/commands/register.c) NAME/latest VERSION and
+ * a newline: which one is the newest
  *
- * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). A restarted or
- * a second writer writes the same bytes: nothing is removed or renamed. */
+ * Versions are compared as strings, and begin with a time (20261122T094400Z-1a2b3c4d). A restarted
+ * or a second writer writes the same bytes: nothing is removed or renamed. */
 #pragma once
 
 #include "agent/store/store.h"

@@ -36,7 +36,7 @@ struct spool;
 NODISCARD int spool_new(const struct spool_options *options, struct spool **ret_spool,
                         struct error *err);
 /* Writes the waiting lines, for at most timeout_ms, and ends. 1: the store did not respond and the
- * thread still uses it, so the store must not be freed. NULL is fine. */
+ * thread still uses it, so the store must not be freed. Accepts NULL. */
 int spool_free(struct spool *spool, int timeout_ms);
 
 /* The slot's following output belongs to another try or round: writes a line with time and mark

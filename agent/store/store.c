@@ -92,6 +92,26 @@ int store_stat(struct store *store, const char *name, struct store_info *ret_inf
     return check_name(store, name, err) < 0 ? -1 : store->ops->stat(store, name, ret_info, err);
 }
 
+int store_ask(struct store *store, struct store_asked *objects, size_t count, struct error *err) {
+    assert(count <= STORE_ASK_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (check_name(store, objects[i].name, err) < 0) {
+            return -1;
+        }
+    }
+    if (store->ops->ask) {
+        return store->ops->ask(store, objects, count, err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct error cause = {0};
+        objects[i].info = (struct store_info){0};
+        objects[i].is_known =
+            store->ops->stat(store, objects[i].name, &objects[i].info, &cause) == 0 ||
+            cause.kind == ERROR_NOT_FOUND;
+    }
+    return 0;
+}
+
 void store_peek(struct store *store, struct store_peeked *objects, size_t count) {
     struct error ignored = {0};
     bool are_names = true;

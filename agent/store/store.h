@@ -24,13 +24,14 @@ struct store_info {
     int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: unknown */
     int64_t changed_ns;          /* of content or status, which no program sets; 0: unknown */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
-    /* Of a link that leads to nothing in the volume: why; all else is 0. Else NULL. Borrowed. */
+    /* Of a link that leads to nothing in the volume, or a blob with a name that is none here: why;
+     * all else is 0. Else NULL. Borrowed. */
     const char *fault;
 };
 struct store_can {
-    bool creates;  /* STORE_CREATE: only one of several writers succeeds; false: two may, since it
-                      only looks first */
+    bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
     bool is_local; /* its objects are files of this machine: path.h opens them */
+    bool is_disk;  /* ... on a disk of it: stat sees each change; elsewhere only opening the file */
     /* Two changes of an object within so many ms may leave it with the same token; 0: never. */
     int tick_ms;
 };
@@ -39,7 +40,7 @@ struct store_can {
  * writes fail with DENIED. INVALID: unknown kind of path; NOT_FOUND: no such volume or folder. */
 NODISCARD int store_open(const char *spec_path, bool writes, struct store **ret_store,
                          struct error *err);
-void store_free(struct store *store);              /* NULL is fine. All uploads are freed before. */
+void store_free(struct store *store);              /* Accepts NULL. All uploads are freed before. */
 void store_freep(struct store **store);            /* for AUTO */
 const char *store_path(const struct store *store); /* as it was opened; holds no secret */
 struct store_can store_can(const struct store *store);
@@ -81,18 +82,6 @@ struct store_hash {
 typedef int store_hash_each(void *context, const char *data, size_t size, struct error *err);
 NODISCARD int store_hash(struct store *store, const char *name, store_hash_each *each,
                          void *context, struct store_hash *ret_hash, struct error *err);
-/* Reads small objects, several at once if that is faster (az://). An object with is_whole set is as
- * it was at some moment of the call, with that token. Of the others nothing is known: they may be
- * absent, larger than their room, without a response, or not tried, as on volumes. */
-struct store_peeked {
-    const char *name;
-    char *data; /* of the caller */
-    size_t room, size;
-    bool is_whole;
-    char token[STORE_TOKEN_MAX];
-};
-enum { STORE_PEEK_MAX = 32 };
-void store_peek(struct store *store, struct store_peeked *objects, size_t count);
 /* Returns when the object is durable: data and name survive a power failure. Folders are created.
  * CONFLICT: STORE_CREATE found an existing object. After a failure of any kind except CONFLICT,
  * DENIED and INVALID it may have been stored nevertheless; after CONFLICT, too, if the store
@@ -100,7 +89,7 @@ void store_peek(struct store *store, struct store_peeked *objects, size_t count)
  * object to find out. */
 NODISCARD int store_put(struct store *store, const char *name, const void *data, size_t size,
                         enum store_put how, struct error *err);
-/* A missing object is fine. The object may come back after a power failure. */
+/* A missing object is not an error. The object may come back after a power failure. */
 NODISCARD int store_remove(struct store *store, const char *name, struct error *err);
 
 /* Called by the functions below for each name. Returns -1 with *err, 0 to continue, 1 to stop.
@@ -116,8 +105,8 @@ typedef int store_each(void *context, const char *name, const struct store_info 
  * can be a minute old. 0: also when `each` stopped it. */
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
-/* Like store_list, and with links that leave the volume or are broken: they have an info with a
- * fault. */
+/* Like store_list, and with links that leave the volume or are broken, and blobs whose names
+ * store_get refuses, cut to STORE_NAME_MAX: they have an info with a fault. */
 NODISCARD int store_list_links(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 /* Like store_list_links, with info for all: volumes stat each file, which takes a microsecond or,

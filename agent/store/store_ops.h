@@ -2,7 +2,7 @@
  * has checked names, sizes and the right to write before it calls, so that kinds need not. */
 #pragma once
 
-#include "agent/store/store.h"
+#include "agent/store/store_many.h"
 
 struct store_ops {
     const char *prefix; /* of this kind's paths: "az://"; "": all others */
@@ -18,6 +18,8 @@ struct store_ops {
                 size_t *ret_size, struct error *err);
     int (*stat)(struct store *store, const char *name, struct store_info *ret_info,
                 struct error *err);
+    /* NULL: store.c uses stat. */
+    int (*ask)(struct store *store, struct store_asked *objects, size_t count, struct error *err);
     void (*peek)(struct store *store, struct store_peeked *objects, size_t count); /* or NULL */
     int (*put)(struct store *store, const char *name, const void *data, size_t size,
                enum store_put how, struct error *err);
@@ -47,7 +49,7 @@ struct store {
     bool writes;
 };
 
-/* First member likewise; store.c sets all fields. */
+/* First member of every kind's upload. store.c sets all fields. */
 struct store_upload {
     struct store *store; /* borrowed */
     int64_t size_bytes;  /* added so far, kept by store.c */

@@ -21,4 +21,4 @@ NODISCARD int stored_file_path(const char *spec_path, char **ret_path, struct er
  * last part. */
 NODISCARD int stored_file_open(const char *spec_path, struct stored_file *ret_file,
                                struct error *err);
-void stored_file_release(struct stored_file *file); /* for AUTO, too; a zeroed one is fine */
+void stored_file_release(struct stored_file *file); /* also for AUTO; accepts a zeroed one */

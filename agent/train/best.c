@@ -30,7 +30,7 @@ int best_goal_read(const json_t *metrics, struct best_goal *ret_goal, struct err
     for (int i = 0; wanted && i < BEST_METRIC_COUNT; i++) {
         goal.metric = strcmp(names[i], wanted) == 0 ? i : goal.metric;
     }
-    if (goal.metric >= 0 && fields_choice(metrics, "goal", goals, 0, &which, err) < 0) {
+    if (goal.metric >= 0 && fields_choice(metrics, "goal", goals, &which, err) < 0) {
         return error_context(err, "metrics");
     }
     goal.is_minimized = which == 1;

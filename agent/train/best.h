@@ -1,6 +1,6 @@
 /* best.h: which epoch's network is the result of a training with an objective (spec.metrics). A
  * sweep judges a trial by the best of its reports, one per epoch, so the network with the best
- * value is published, not the last one. PURE.
+ * value is published, not the last one. Pure.
  *
  * The metrics are those that a trainer reports: over an epoch's batches, while the weights change
  * (loss, trainAccuracy), or over the test data after the epoch (testLoss, accuracy). In both cases
@@ -42,5 +42,5 @@ NODISCARD int best_goal_read(const json_t *metrics, struct best_goal *ret_goal, 
 bool best_is_beaten(const struct best *best, const struct best_goal *goal, double value);
 /* The record's name in checkpoints, which differs for each metric and goal. */
 void best_record_name(const struct best_goal *goal, char name[static BEST_NAME_MAX]);
-/* Whether a record is possible for this training, of which `step` steps are done. */
+/* Whether a stored record is plausible for this training, of which `step` steps are done. */
 bool best_is_sound(const struct best *best, int64_t step, int64_t epoch_steps);

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/checkpoint.h"
 
+#include "agent/store/checkpoint_name.h"
 #include "lib/digest.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 12, CLAIM_TRIES = 100, CLAIM_BYTES_MAX = 4096, PIECE = 8 << 20 };
+enum { CLAIM_TRIES = 100, CLAIM_BYTES_MAX = 4096, PIECE = 8 << 20 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
-
-static bool read_number(const char *text, int64_t *ret_number) {
-    int64_t number = 0;
-    for (int i = 0; i < DIGITS; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        number = 10 * number + (text[i] - '0');
-    }
-    *ret_number = number;
-    return true;
-}
 
 struct entry {
     int64_t generation, step; /* step: 0 for a claim */
@@ -48,10 +37,9 @@ static int add_entry(void *context, const char *name, const struct store_info *i
     struct listing *listing = context;
     struct entry entry = {0};
     const char *at = name + listing->prefix;
-    size_t wanted = listing->has_steps ? 2 * DIGITS + 1 : DIGITS;
-    bool is_ours =
-        strlen(at) == wanted && read_number(at, &entry.generation) &&
-        (!listing->has_steps || (at[DIGITS] == '-' && read_number(at + DIGITS + 1, &entry.step)));
+    bool is_ours = listing->has_steps ? checkpoint_name_read(at, &entry.generation, &entry.step)
+                                      : strlen(at) == CHECKPOINT_DIGITS &&
+                                            checkpoint_name_number(at, &entry.generation);
     if (!is_ours) {
         return 0; /* not a name that a generation writes */
     }
@@ -80,7 +68,7 @@ static int highest_claim(const struct checkpoint_place *place, int64_t *ret_gene
     AUTO(listing_release) struct listing claims = {0};
     AUTO(listing_release) struct listing written = {0};
     if (list(place, "claim", false, &claims, err) < 0 ||
-        list(place, "checkpoint", true, &written, err) < 0) {
+        list(place, CHECKPOINT_FOLDER, true, &written, err) < 0) {
         return -1;
     }
     *ret_generation = claims.count ? claims.entries[claims.count - 1].generation : 0;
@@ -173,8 +161,7 @@ int checkpoint_write(const struct checkpoint_place *place, const struct checkpoi
                      _Atomic int64_t *written, struct error *err) {
     static const char zeros[CHECKPOINT_ALIGNMENT];
     AUTO(text_freep)
-    char *name = x_printf("%scheckpoint/%012" PRId64 "-%012" PRId64, place->prefix,
-                          checkpoint->generation, checkpoint->step);
+    char *name = checkpoint_name(place->prefix, checkpoint->generation, checkpoint->step);
     AUTO(text_freep) char *head = NULL;
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
     char tail[CHECKPOINT_TAIL_BYTES];
@@ -204,7 +191,7 @@ int checkpoint_write(const struct checkpoint_place *place, const struct checkpoi
 int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, int keep,
                     struct error *err) {
     AUTO(listing_release) struct listing listing = {0};
-    if (list(place, "checkpoint", true, &listing, err) < 0) {
+    if (list(place, CHECKPOINT_FOLDER, true, &listing, err) < 0) {
         return -1;
     }
     size_t count = listing.count;
@@ -278,7 +265,7 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
 int checkpoint_load(const struct checkpoint_place *place, const struct checkpoint_wanted *wanted,
                     bool *ret_found, struct checkpoint_loaded *ret_loaded, struct error *err) {
     AUTO(listing_release) struct listing listing = {0};
-    if (list(place, "checkpoint", true, &listing, err) < 0) {
+    if (list(place, CHECKPOINT_FOLDER, true, &listing, err) < 0) {
         return -1;
     }
     for (size_t i = listing.count; i-- > 0;) {

@@ -71,7 +71,7 @@ struct checkpoint_loaded {
     struct checkpoint_tensor *tensors;
     char *text;
 };
-void checkpoint_release(struct checkpoint_loaded *loaded); /* also for AUTO; a zeroed one is fine */
+void checkpoint_release(struct checkpoint_loaded *loaded); /* also for AUTO; accepts a zeroed one */
 
 /* Called for each checkpoint that exists but cannot be used: its name, and why. */
 typedef void checkpoint_skipped(void *context, const char *name, const char *why);

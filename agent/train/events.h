@@ -1,6 +1,6 @@
 /* events.h: TensorBoard's event file: TFRecord frames (length, its masked CRC-32C, data, its masked
  * CRC-32C) of Event messages (tensorflow/core/util/event.proto: wall_time 1, step 2, file_version
- * 3, summary 5: values with tag 1 and simple_value 2). PURE. */
+ * 3, summary 5: values with tag 1 and simple_value 2). Pure. */
 #pragma once
 
 #include "lib/buffer.h"

@@ -35,7 +35,7 @@ struct metrics_log;
  * are kept, later ones are dropped. A file of another program is replaced. */
 NODISCARD int metrics_log_open(struct store *store, int64_t step, struct metrics_log **ret_metrics,
                                struct error *err);
-void metrics_log_free(struct metrics_log *metrics); /* NULL is fine; does not write */
+void metrics_log_free(struct metrics_log *metrics); /* accepts NULL; does not write */
 void metrics_log_freep(struct metrics_log **metrics);
 
 /* Appends; rows beyond METRICS_ROWS_MAX are dropped. */

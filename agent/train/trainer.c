@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_rows.h"
 #include "agent/train/trainer_state.h"
 #include "agent/train/trainer_variables.h"
 
@@ -68,6 +69,12 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
     if (!isnan(test_accuracy)) {
         metric_send("accuracy", test_accuracy, step);
     }
+    if (bad_samples_skips(trainer->bad_train)) {
+        const struct bad_sums *bad = &trainer->bad_sums;
+        double damaged = (double)trainer->train->damaged;
+        metric_send("windlass.badSamples",
+                    (double)(fmaxf(bad->train, bad->most_train) + bad->most_test) + damaged, step);
+    }
     if (kept_step > 0) {
         metric_send("checkpoint", (double)kept_step, step);
     }
@@ -126,6 +133,23 @@ static void keep_metrics(const struct trainer *trainer) {
     }
 }
 
+/* At the end of an epoch. */
+static void say_bad(struct trainer *trainer) {
+    struct bad_sums *bad = &trainer->bad_sums;
+    if (bad->train > 0) {
+        trainer_say(trainer,
+                    "%.0f of %lld samples are bad; others took their places (data.onBadSample: "
+                    "Skip)",
+                    (double)bad->train, (long long)trainer->train->count);
+    }
+    if (bad->most_test > 0) {
+        trainer_say(trainer, "%.0f of %lld samples of data.test are bad, and were not counted",
+                    (double)bad->most_test, (long long)trainer->test->count);
+    }
+    bad->most_train = fmaxf(bad->train, bad->most_train);
+    bad->train = 0;
+}
+
 static int end_epoch(struct trainer *trainer, struct period *period, struct error *err) {
     double loss, accuracy, speed = speed_of(period);
     int64_t began_ns = clock_monotonic_ns();
@@ -156,6 +180,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
                 (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
                 (long long)trainer->step, trainer->sums.loss / trainer->sums.samples, accuracies[0],
                 test, accuracies[1], rate_at(&trainer->rate, trainer->step - 1), speed);
+    say_bad(trainer);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
     return 0;
@@ -200,7 +225,6 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
                                    .leaves = job->is_stopped && job->is_stopped(),
                                    .is_recorded =
                                        timeline_begin(trainer->timeline, batch->step + 1)};
-    double total = (double)batch->total;
     if (request.is_recorded) {
         /* Viewers expect a nested interval to begin later than the outer one. */
         timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a batch", since_ns + 1,
@@ -211,6 +235,7 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
                  (double)trainer->scalars[SCALAR_LOSS]);
+    double total = (double)trainer->counted;
     trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * total;
     trainer->sums.correct += (double)trainer->scalars[SCALAR_CORRECT];
     trainer->sums.samples += total;
@@ -273,22 +298,36 @@ static int loop(struct trainer *trainer, struct error *err) {
     return more;
 }
 
+/* Spec, network and data, and memory for them. What is not there or not supported would not be at
+ * another start, either. */
+static int prepare(struct trainer *trainer, struct error *err) {
+    if (trainer_find_paths(trainer, err) < 0 || trainer_open(trainer, err) < 0 ||
+        trainer_prepare(trainer, err) < 0) {
+        bool is_final = err->kind == ERROR_NOT_FOUND || err->kind == ERROR_UNSUPPORTED;
+        err->kind = is_final ? ERROR_INVALID : err->kind;
+        return -1;
+    }
+    return 0;
+}
+
 static int run(struct trainer *trainer, struct error *err) {
     struct comm *comm = trainer->comm;
     struct reducer_way way;
-    if (trainer_find_paths(trainer, err) < 0 || trainer_open(trainer, err) < 0 ||
-        trainer_prepare(trainer, err) < 0 || trainer_make_way(trainer, &way, err) < 0 ||
+    if (prepare(trainer, err) < 0 || trainer_make_way(trainer, &way, err) < 0 ||
         reducer_open(comm, &trainer->buckets, trainer->gradients,
                      FIRST_STEP_PATIENCE * trainer->job->patience_ms, &trainer->reducer, err) < 0) {
         return -1;
     }
     reducer_set_way(trainer->reducer, &way);
-    if (trainer_begin(trainer, err) < 0) {
+    /* Before anything is trained; and before it is published (trainer_finish). */
+    if (trainer_begin(trainer, err) < 0 ||
+        (comm->rank == 0 && trainer_check_rows(trainer, err) < 0)) {
         return -1;
     }
     struct loader_options options = {.dataset = trainer->train,
                                      .augment = &trainer->augment,
                                      .is_training = true,
+                                     .bad = trainer->bad_train,
                                      .seed = trainer->seed,
                                      .batch_size = trainer->batch_size,
                                      .rank = comm->rank,
@@ -319,6 +358,10 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
     trainer->job = job;
     trainer->comm = comm;
     int result = run(trainer, err);
+    if (job->has_bad_data) {
+        *job->has_bad_data =
+            bad_samples_has_ended(trainer->bad_train) || bad_samples_has_ended(trainer->bad_test);
+    }
     reducer_close(TAKE(trainer->reducer)); /* during a sum this makes the comm lost */
     if (atomic_load(&comm->is_lost)) {
         return -1; /* the reducer's thread may still use all of it */

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 struct train_job {
-    const json_t *trainer; /* spec.trainer, with or without defaults filled in */
+    const json_t *trainer; /* spec.trainer, with every default filled in */
     const json_t *metrics; /* spec.metrics: the objective (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
     const char *restart;   /* an output that was not begun under this text is made anew; NULL, "" */
@@ -27,6 +27,10 @@ struct train_job {
     bool (*is_stopped)(void); /* stop requested: a last checkpoint, then CANCELLED; or NULL */
     /* Prints a line for people, given without a newline. Called on rank 0 only. */
     void (*say)(const char *line);
+    /* The same, called on any rank, by any thread: names a bad sample. NULL: not told. */
+    void (*note)(int rank, const char *line);
+    /* Set to true if the training ends because of bad samples (dataset/bad_samples.h). Or NULL. */
+    bool *has_bad_data;
 };
 
 /* OUT/.windlass/RUN/finished/ has a record of the result (finished.h), written last. A training

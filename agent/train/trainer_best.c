@@ -48,7 +48,7 @@ static int copy_network(const struct trainer *trainer, float *to, bool *ret_is_f
         size_t count = piece_numbers(trainer, i);
         if (i >= variables) {
             memcpy(to, trainer->statistics[i - variables], count * sizeof *to);
-        } else if (trainer_device_read(trainer, to, trainer->weights[i], count, err) < 0) {
+        } else if (trainer_device_read(trainer, to, trainer->results[i], count, err) < 0) {
             return -1;
         }
         for (size_t k = 0; k < count; k++) {

@@ -11,42 +11,86 @@
 
 struct sums {
     double loss;
-    int64_t correct, samples;
+    int64_t correct, samples, bad;
 };
 
-/* Scores [samples, classes] in the form of the network's output: logits, or the result of a
- * softmax. */
-static void add_classes(struct sums *sums, const struct tensor *scores, const struct batch *batch,
-                        enum training_scores ending) {
-    int64_t classes = shape_count(&scores->shape) / batch->count;
-    const float *row = scores->data;
-    for (int64_t i = 0; i < batch->count; i++, row += classes) {
-        double most = -INFINITY, sum = 0, own = row[batch->labels[i]];
-        int64_t best = 0;
-        for (int64_t k = 0; k < classes; k++) {
-            best = row[k] > row[best] ? k : best;
-        }
-        most = row[best];
-        for (int64_t k = 0; k < classes; k++) {
-            sum += exp(row[k] - most);
-        }
-        sums->loss += ending == TRAINING_PROBABILITIES       ? -log(own < 1e-30 ? 1e-30 : own)
-                      : ending == TRAINING_LOG_PROBABILITIES ? -own
-                                                             : log(sum) + most - own;
-        sums->correct += best == batch->labels[i];
+/* One place, in the form of the network's output: logits, or the result of a softmax. */
+static void add_place(struct sums *sums, const struct label_places *places, const float *scores,
+                      int64_t label, enum training_scores ending) {
+    int64_t step = places->class_step, best = 0;
+    double sum = 0, own = scores[label * step];
+    for (int64_t k = 0; k < places->classes; k++) {
+        best = scores[k * step] > scores[best * step] ? k : best;
     }
-    sums->samples += batch->count;
+    double most = scores[best * step];
+    for (int64_t k = 0; k < places->classes; k++) {
+        sum += exp(scores[k * step] - most);
+    }
+    sums->loss += ending == TRAINING_PROBABILITIES       ? -log(own < 1e-30 ? 1e-30 : own)
+                  : ending == TRAINING_LOG_PROBABILITIES ? -own
+                                                         : log(sum) + most - own;
+    sums->correct += best == label;
+    sums->samples++;
 }
 
-static void add_numbers(struct sums *sums, const struct tensor *seen, const struct batch *batch) {
+static int add_classes(struct trainer *trainer, struct sums *sums, const struct batch *batch,
+                       struct error *err) {
+    const struct tensor *scores = &trainer->evaluation_outputs[0];
+    struct shape shape = trainer->inputs[trainer->graph.target].shape;
+    struct label_places places;
+    shape.dims[0] = batch->count;
+    if (loss_places(&scores->shape, &shape, &places, err) < 0) {
+        return -1;
+    }
+    for (int64_t i = 0; i < places.samples * places.places; i++) {
+        const float *from = (const float *)scores->data +
+                            i / places.places * places.places * places.classes +
+                            i % places.places * places.place_step;
+        bool is_ignored = batch->labels[i] == trainer->test->ignored &&
+                          (trainer->test->counted || trainer->test->is_late);
+        bool counts = !is_ignored && !(batch->is_bad && batch->is_bad[i / places.places]);
+        if (counts) {
+            add_place(sums, &places, from, batch->labels[i],
+                      training_graph_scores(trainer->network));
+        }
+    }
+    return 0;
+}
+
+/* One element of an output y that shall be t. */
+static double number_loss(enum training_loss loss, double y, double t) {
+    double far = fabs(y - t), near = fmin(far, 1);
+    switch (loss) {
+    case TRAINING_BINARY_CROSS_ENTROPY:
+        return fmax(y, 0) + log1p(exp(-fabs(y))) - t * y;
+    case TRAINING_HUBER:
+        return near * far - near * near / 2;
+    default:
+        return far * far;
+    }
+}
+
+static int add_numbers(const struct trainer *trainer, struct sums *sums, const struct batch *batch,
+                       struct error *err) {
+    const struct tensor *seen = &trainer->evaluation_outputs[0];
+    const struct shape target = {2, {batch->count, trainer->test->target_count}};
+    enum training_loss loss = trainer->options.loss;
     int64_t count = shape_count(&seen->shape);
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        double far = ((const float *)seen->data)[i] - batch->targets[i];
-        sum += far * far;
+    if (loss_check_target(&seen->shape, &target, err) < 0) {
+        return -1;
     }
-    sums->loss += sum / ((double)count / (double)batch->count);
-    sums->samples += batch->count;
+    int64_t each = count / batch->count, bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bool is_bad = batch->is_bad && batch->is_bad[i / each];
+        sum += is_bad ? 0 : number_loss(loss, ((const float *)seen->data)[i], batch->targets[i]);
+    }
+    for (int64_t i = 0; batch->is_bad && i < batch->count; i++) {
+        bad += batch->is_bad[i];
+    }
+    sums->loss += sum / (double)each;
+    sums->samples += batch->count - bad;
+    return 0;
 }
 
 static int score(struct trainer *trainer, const struct batch *batch, struct sums *sums,
@@ -68,7 +112,7 @@ static int score(struct trainer *trainer, const struct batch *batch, struct sums
             return -1;
         }
         for (size_t i = 0; i < trainer->graph.variable_count; i++) {
-            training_bind_input(prepared->training, 1 + i, trainer->weights[i]);
+            training_bind_input(prepared->training, 1 + i, trainer->results[i]);
         }
         prepared->samples = batch->count;
     }
@@ -76,13 +120,8 @@ static int score(struct trainer *trainer, const struct batch *batch, struct sums
                      NULL, err) < 0) {
         return -1;
     }
-    if (batch->labels) {
-        add_classes(sums, &trainer->evaluation_outputs[0], batch,
-                    training_graph_scores(trainer->network));
-    } else {
-        add_numbers(sums, &trainer->evaluation_outputs[0], batch);
-    }
-    return 0;
+    return batch->labels ? add_classes(trainer, sums, batch, err)
+                         : add_numbers(trainer, sums, batch, err);
 }
 
 static int gather_sums(struct comm *comm, void *context, struct error *err) {
@@ -93,6 +132,7 @@ static int gather_sums(struct comm *comm, void *context, struct error *err) {
         total.loss += all[i].loss;
         total.correct += all[i].correct;
         total.samples += all[i].samples;
+        total.bad += all[i].bad;
     }
     free(all);
     *sums = total;
@@ -110,16 +150,18 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
     }
     struct loader_options options = {.dataset = trainer->test,
                                      .augment = &trainer->augment,
+                                     .bad = trainer->bad_test,
                                      .batch_size = trainer->batch_size,
                                      .rank = trainer->comm->rank,
                                      .size = trainer->comm->size,
-                                     .threads = trainer->job->threads};
+                                     .threads = MIN(trainer->job->threads, LOADER_THREADS_MAX)};
     options.end_step = order_steps(trainer->test->count, trainer->batch_size);
     if (loader_open(&options, &loader, err) < 0) {
         return -1;
     }
     int more;
     while ((more = loader_take(loader, &batch, err)) > 0) {
+        sums.bad += batch->bad;
         if (batch->count && score(trainer, batch, &sums, err) < 0) {
             return -1;
         }
@@ -128,12 +170,21 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
         return -1;
     }
     /* Every rank has the same sums, so all ranks fail. */
+    sums.bad += trainer->test->damaged;
+    trainer->bad_sums.most_test = (float)sums.bad;
+    if (bad_samples_check(trainer->bad_test, sums.bad, err) < 0) {
+        return -1;
+    }
+    if (sums.samples == 0) {
+        return error_set(err, ERROR_INVALID, "data.test: no sample counts; %lld are bad",
+                         (long long)sums.bad);
+    }
     if (!isfinite(sums.loss)) {
         return error_set(
             err, ERROR_FAILED,
             "the loss over the test data is %g after step %lld, though that of the "
-            "training is finite: a sample of data.test is not a number or far from the "
-            "others (data.normalize), or the network's weights have grown too large (lower "
+            "training and all numbers of data.test are finite: a sample of data.test is far from "
+            "the others (data.normalize), or the network's weights have grown too large (lower "
             "optimizer.learningRate)",
             sums.loss / (double)sums.samples, (long long)trainer->step);
     }

@@ -11,14 +11,17 @@
 
 /* ---- the state, as a list of tensors -------------------------------------------------------- */
 
+/* Checkpoints of agents that knew none do not have it. */
+#define STATE_BAD "windlass:bad"
+
 static size_t state_count(const struct trainer *trainer) {
     size_t variables = trainer->graph.variable_count;
     return variables * (1 + optimizer_state_count(trainer->optimizer)) +
-           2 * trainer->graph.norm_count + 1;
+           2 * trainer->graph.norm_count + 2;
 }
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
- * raw bytes). */
+ * raw bytes), its bad samples. */
 static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *tensor) {
     const struct graph *network = trainer->network;
     size_t variables = trainer->graph.variable_count;
@@ -41,6 +44,12 @@ static void state_tensor(struct trainer *trainer, size_t i, struct trainer_tenso
         tensor->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
         tensor->data = (float *)(void *)&trainer->sums;
         snprintf(tensor->name, sizeof tensor->name, "windlass:epoch");
+        return;
+    }
+    if (statistic == 2 * trainer->graph.norm_count + 1) {
+        tensor->shape = (struct shape){1, {sizeof trainer->bad_sums / sizeof(float)}};
+        tensor->data = &trainer->bad_sums.train;
+        snprintf(tensor->name, sizeof tensor->name, STATE_BAD);
         return;
     }
     const struct value *value = &network->values[trainer_statistic_constant(trainer, statistic)];
@@ -87,6 +96,9 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
         struct trainer_tensor tensor;
         state_tensor(trainer, i, &tensor);
         const struct checkpoint_tensor *found = trainer_find_tensor(checkpoint, &tensor);
+        if (!found && strcmp(tensor.name, STATE_BAD) == 0) {
+            continue;
+        }
         if (!found) {
             return error_set(err, ERROR_BUG, "a checkpoint of these settings lacks %.100s",
                              tensor.name);

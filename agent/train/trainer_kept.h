@@ -8,6 +8,12 @@
 
 #include <pthread.h>
 
+/* Bad samples (dataset/bad_samples.h); in checkpoints, too. train: of the epoch so far; most: of a
+ * whole epoch, and of the test data. */
+struct bad_sums {
+    float train, most_train, most_test;
+};
+
 struct trainer;
 
 /* One tensor of a checkpoint. */

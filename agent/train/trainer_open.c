@@ -2,8 +2,9 @@
 #include "agent/train/trainer_state.h"
 #include "agent/train/trainer_variables.h"
 
-#include "agent/engine/aliases.h"
+#include "agent/engine/model.h"
 #include "agent/engine/networks.h"
+#include "agent/engine/training_graph.h"
 #include "agent/store/local_file.h"
 #include "agent/train/dataset/fields.h"
 #include "agent/train/dataset/order.h"
@@ -18,7 +19,8 @@
 
 enum { FREEZE_MAX = 64 };
 
-static const double memory_share = 0.25; /* of the machine's or the container's, for data */
+static const int64_t ignored_usual = -100; /* as in PyTorch */
+static const double memory_share = 0.25;   /* of the machine's or the container's, for data */
 
 /* ---- the network ---------------------------------------------------------------------------- */
 
@@ -32,9 +34,11 @@ static int make_model(struct trainer *trainer, const json_t *spec, struct error 
                          "model.new: one of CNN, MLP, ResNet18, ResNet50 is "
                          "expected, or model.path");
     }
-    if (fields_integer(spec, "classes", (int64_t[]){1, NETWORKS_CLASSES_MAX},
-                       trainer->train->classes, &options.classes, err) < 0 ||
-        fields_flag(spec, "smooth", &options.is_smooth, err) < 0) {
+    options.classes = trainer->train->classes; /* unless the spec says more */
+    options.is_smooth = json_is_true(json_object_get(spec, "smooth"));
+    if (json_object_get(spec, "classes") &&
+        fields_integer(spec, "classes", (int64_t[]){1, NETWORKS_CLASSES_MAX}, &options.classes,
+                       err) < 0) {
         return error_context(err, "model");
     }
     for (size_t i = 0; i < 3; i++) { /* the default is the shape of the data */
@@ -60,8 +64,47 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
         return error_context(err, "model.path");
     }
     trainer->opset = trainer->model->opset;
-    aliases_resolve(&trainer->model->graph, &trainer->made);
+    if (forms_normalize(&trainer->model->graph, &trainer->made, &trainer->forms, err) < 0) {
+        return error_context(err, "model.path");
+    }
     trainer->network = &trainer->made;
+    return 0;
+}
+
+/* A network that looks for missing numbers itself gets them. */
+static void allow_numbers(struct trainer *trainer) {
+    bool allows = false;
+    for (size_t i = 0; i < trainer->network->node_count; i++) {
+        const char *name = graph_operator(trainer->network, i);
+        allows |= strcmp(name, "IsNaN") == 0 || strcmp(name, "IsInf") == 0;
+    }
+    trainer->train->takes_any_number = allows;
+    if (trainer->test) {
+        trainer->test->takes_any_number = allows;
+    }
+}
+
+/* A network of tokens takes integers as they are; every other one floats. */
+static int choose_type(struct trainer *trainer, const json_t *spec, struct error *err) {
+    enum tensor_type wanted = trainer->network->values[trainer->network->inputs[0]].type;
+    enum tensor_type type = trainer->train->type;
+    bool is_whole = wanted == TENSOR_INT64 || wanted == TENSOR_INT32;
+    bool fits =
+        is_whole ? type != TENSOR_FLOAT32 : wanted == TENSOR_FLOAT32 && type != TENSOR_INT64;
+    if (!fits) {
+        return error_set(err, ERROR_INVALID,
+                         "the network takes %s, and the samples are %s: integers (i1, i2, i4, i8) "
+                         "are for networks that begin with an embedding, floats for all others",
+                         tensor_type_name(wanted), tensor_type_name(type));
+    }
+    if (is_whole && json_object_get(json_object_get(spec, "data"), "normalize")) {
+        return error_set(err, ERROR_INVALID,
+                         "data.normalize: the network takes %s, which are not "
+                         "normalized",
+                         tensor_type_name(wanted));
+    }
+    trainer->augment.result = wanted;
+    allow_numbers(trainer);
     return 0;
 }
 
@@ -85,21 +128,25 @@ static int check_shapes(const struct trainer *trainer, struct error *err) {
 }
 
 static int build_graphs(struct trainer *trainer, const json_t *spec, struct error *err) {
-    static const char *const losses[] = {"CrossEntropy", "MeanSquared", NULL};
+    static const char *const losses[] = {"CrossEntropy", "MeanSquared", "BinaryCrossEntropy",
+                                         "Huber", NULL};
     static const char *const precisions[] = {"FP32", "BF16", NULL};
     const char *freeze[FREEZE_MAX];
     const json_t *patterns = json_object_get(json_object_get(spec, "model"), "freeze");
     struct training_options *options = &trainer->options;
     double smoothing;
     int loss, precision;
-    if (fields_choice(spec, "loss", losses, 0, &loss, err) < 0 ||
-        fields_choice(spec, "precision", precisions, 0, &precision, err) < 0 ||
-        fields_number(spec, "labelSmoothing", (double[]){0, 0.999}, 0, &smoothing, err) < 0) {
+    if (fields_choice(spec, "loss", losses, &loss, err) < 0 ||
+        fields_choice(spec, "precision", precisions, &precision, err) < 0 ||
+        fields_number(spec, "labelSmoothing", &smoothing, err) < 0) {
         return -1;
     }
     *options = (struct training_options){
         .loss = (enum training_loss)loss, .smoothing = (float)smoothing, .freeze = freeze};
     options->is_bfloat = precision == 1;
+    options->is_synced = trainer->is_synced;
+    options->has_ignored = trainer->train->counted || trainer->train->is_late;
+    options->ignored = trainer->train->ignored;
     if (options->is_bfloat && trainer->device->is_host) {
         trainer_say(trainer, "precision: BF16 is made for GPUs: on this processor it costs more "
                              "time than FP32, as each number is computed as that and rounded");
@@ -114,14 +161,14 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
         freeze[options->freeze_count++] = pattern ? pattern : "";
     }
     if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
-        /* Another start would not change it. */
-        err->kind = err->kind == ERROR_UNSUPPORTED ? ERROR_INVALID : err->kind;
         return -1;
     }
+    trainer_say_forms(trainer);
     trainer_say_variables(trainer);
+    trainer_say_norms(trainer);
     options->freeze = NULL; /* the array belongs to this function */
     options->freeze_count = 0;
-    training_graph_evaluation(&trainer->graph, trainer->network, &trainer->evaluation);
+    training_graph_evaluation(&trainer->graph, &trainer->evaluation);
     return 0;
 }
 
@@ -134,6 +181,42 @@ static int64_t memory_bytes(void) {
     return limit ? MIN(bytes, limit) : bytes;
 }
 
+static void note_bad(void *context, const char *line) {
+    const struct trainer *trainer = context;
+    if (trainer->job->note) {
+        trainer->job->note(trainer->comm->rank, line);
+    }
+}
+
+static void watch_bad(struct trainer *trainer, const struct bad_samples_policy *policy) {
+    trainer->bad_train =
+        bad_samples_new(policy, "data.train", trainer->train->count, note_bad, trainer);
+    if (trainer->test) {
+        trainer->bad_test =
+            bad_samples_new(policy, "data.test", trainer->test->count, note_bad, trainer);
+    }
+}
+
+static void say_strays(const struct trainer *trainer, const char *what,
+                       const struct dataset *dataset) {
+    AUTO(text_freep) char *text = strays_text(&dataset->strays);
+    if (text) {
+        trainer_say(trainer, "%s: %s", what, text);
+    }
+}
+
+static void say_progress(void *context, const char *line) {
+    trainer_say(context, "%s", line);
+}
+
+/* A rank that is stopped here alone must not leave the others waiting: they have taken no step. */
+static int opened_none(const struct trainer *trainer, const char *what, struct error *err) {
+    if (err->kind == ERROR_CANCELLED && trainer->comm->size > 1) {
+        err->kind = ERROR_UNAVAILABLE;
+    }
+    return error_context(err, "%s", what);
+}
+
 static int open_data(struct trainer *trainer, const json_t *spec, struct error *err) {
     const json_t *data = json_object_get(spec, "data");
     const json_t *test = json_object_get(data, "test");
@@ -142,14 +225,34 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
     struct dataset_options options = {.memory_bytes = room / (test ? 2 : 1),
                                       .classes =
                                           json_integer_value(json_object_get(model, "classes")),
-                                      .shape = json_object_get(model, "shape")};
+                                      .shape = json_object_get(model, "shape"),
+                                      .has_ignored = true,
+                                      .ignored = ignored_usual,
+                                      .is_stopped = trainer->job->is_stopped,
+                                      .say = say_progress,
+                                      .context = trainer};
+    struct bad_samples_policy policy;
+    if (bad_samples_read(data, &policy, err) < 0) {
+        return error_context(err, "data");
+    }
+    options.skips_bad = policy.skips;
+    if (json_object_get(spec, "ignoreLabel") &&
+        fields_integer(spec, "ignoreLabel", (int64_t[]){INT32_MIN, INT32_MAX}, &options.ignored,
+                       err) < 0) {
+        return -1;
+    }
     if (dataset_open(json_object_get(data, "train"), &options, &trainer->train, err) < 0) {
-        return error_context(err, "data.train");
+        return opened_none(trainer, "data.train", err);
     }
     options.like = trainer->train;
     if (test && dataset_open(test, &options, &trainer->test, err) < 0) {
-        return error_context(err, "data.test");
+        return opened_none(trainer, "data.test", err);
     }
+    say_strays(trainer, "data.train", trainer->train);
+    if (trainer->test) {
+        say_strays(trainer, "data.test", trainer->test);
+    }
+    watch_bad(trainer, &policy);
     return augment_read(json_object_get(data, "augment"), json_object_get(data, "normalize"),
                         trainer->train, &trainer->augment, err) < 0
                ? error_context(err, "data")
@@ -178,6 +281,7 @@ static int lay_out(struct trainer *trainer, struct error *err) {
     const struct graph *network = trainer->network;
     size_t variables = graph->variable_count, statistics = 2 * graph->norm_count;
     trainer->weights = x_calloc(variables + 1, sizeof *trainer->weights);
+    trainer->results = x_calloc(variables + 1, sizeof *trainer->results);
     trainer->statistics = x_calloc(statistics + 1, sizeof *trainer->statistics);
     trainer->inputs = x_calloc(graph->graph.input_count + 1, sizeof *trainer->inputs);
     trainer->outputs = x_calloc(graph->graph.output_count + 1, sizeof *trainer->outputs);
@@ -210,16 +314,22 @@ static int lay_out(struct trainer *trainer, struct error *err) {
     struct shape batch = {.rank = trainer->augment.shape.rank + 1};
     memcpy(batch.dims + 1, trainer->augment.shape.dims, sizeof batch.dims - sizeof *batch.dims);
     trainer->inputs[0] = trainer->evaluation_inputs[0] =
-        (struct tensor){.type = TENSOR_FLOAT32, .shape = batch};
+        (struct tensor){.type = trainer->augment.result, .shape = batch};
     struct tensor *target = &trainer->inputs[graph->target];
     if (trainer->train->classes) {
-        *target = (struct tensor){.type = TENSOR_INT64, .shape = {1, {0}}};
+        const struct shape *places = &trainer->train->places;
+        *target = (struct tensor){.type = TENSOR_INT64, .shape = {.rank = 1 + places->rank}};
+        memcpy(target->shape.dims + 1, places->dims, (size_t)places->rank * sizeof *places->dims);
     } else {
         *target = (struct tensor){.type = TENSOR_FLOAT32, .shape = {2, {0, 0}}};
         target->shape.dims[1] = trainer->train->target_count;
     }
     trainer->inputs[graph->scale] =
         (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->scale};
+    if (graph->share) {
+        trainer->inputs[graph->share] =
+            (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->share};
+    }
     return 0;
 }
 
@@ -228,15 +338,27 @@ static int lay_out(struct trainer *trainer, struct error *err) {
 static int read_times(struct trainer *trainer, const json_t *spec, struct error *err) {
     const json_t *checkpoint = json_object_get(spec, "checkpoint");
     int64_t seed, every_s, keep;
-    if (fields_integer(spec, "epochs", (int64_t[]){1, EPOCHS_MAX}, 0, &trainer->epochs, err) < 0 ||
-        fields_integer(spec, "batchSize", (int64_t[]){1, 1 << 20}, 0, &trainer->batch_size, err) <
+    if (fields_integer(spec, "epochs", (int64_t[]){1, EPOCHS_MAX}, &trainer->epochs, err) < 0 ||
+        fields_integer(spec, "batchSize", (int64_t[]){1, BATCH_MAX}, &trainer->batch_size, err) <
             0 ||
-        fields_integer(spec, "seed", (int64_t[]){0, INT64_MAX}, 42, &seed, err) < 0 ||
-        fields_integer(checkpoint, "everySeconds", (int64_t[]){1, 86400}, 60, &every_s, err) < 0 ||
-        fields_integer(checkpoint, "keep", (int64_t[]){1, 100}, 2, &keep, err) < 0) {
+        fields_integer(spec, "seed", (int64_t[]){0, INT64_MAX}, &seed, err) < 0 ||
+        fields_integer(checkpoint, "everySeconds", (int64_t[]){1, INT32_MAX}, &every_s, err) < 0 ||
+        fields_integer(checkpoint, "keep", (int64_t[]){1, INT32_MAX}, &keep, err) < 0) {
         return -1;
     }
     if (fields_flag(spec, "timeline", &trainer->has_timeline, err) < 0) {
+        return -1;
+    }
+    bool wants_sync = false;
+    if (json_object_get(spec, "syncBatchNorm") &&
+        fields_flag(spec, "syncBatchNorm", &wants_sync, err) < 0) {
+        return -1;
+    }
+    trainer->is_synced = wants_sync && trainer->comm->size > 1;
+    trainer->parts = 1;
+    if (json_object_get(spec, "gradientAccumulationSteps") &&
+        fields_integer(spec, "gradientAccumulationSteps", (int64_t[]){1, BATCH_MAX},
+                       &trainer->parts, err) < 0) {
         return -1;
     }
     trainer->seed = (uint64_t)seed;
@@ -264,6 +386,9 @@ static int digest_settings(const struct trainer *trainer, char **ret_digest, str
     for (size_t i = 0; i < ARRAY_LEN(pace); i++) {
         json_object_del(settings, pace[i]);
     }
+    /* Until a bad sample is met, Fail makes the same steps as Skip. */
+    json_object_del(json_object_get(settings, "data"), "onBadSample");
+    json_object_del(json_object_get(settings, "data"), "maxBadSamples");
     json_object_set_new(settings, "data of this digest",
                         json_integer((json_int_t)trainer->train->digest));
     if (trainer->model) { /* frozen weights and the graph are not compared elsewhere */
@@ -293,7 +418,8 @@ int trainer_open(struct trainer *trainer, struct error *err) {
         check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
         open_data(trainer, spec, err) < 0 ||
         (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
-        check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0) {
+        choose_type(trainer, spec, err) < 0 || check_shapes(trainer, err) < 0 ||
+        build_graphs(trainer, spec, err) < 0) {
         return -1;
     }
     trainer->epoch_steps = order_steps(trainer->train->count, trainer->batch_size);
@@ -323,6 +449,7 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->evaluation_inputs);
     free(trainer->evaluation_outputs);
     optimizer_free(trainer->optimizer);
+    trainer_free_block(trainer);
     trainer_free_memory(trainer);
     buckets_release(&trainer->buckets);
     free(trainer->in_order);
@@ -334,6 +461,8 @@ void trainer_close(struct trainer *trainer) {
     metrics_log_free(trainer->metrics);
     timeline_free(trainer->timeline);
     store_free(trainer->store);
+    bad_samples_free(trainer->bad_train);
+    bad_samples_free(trainer->bad_test);
     dataset_close(trainer->train);
     dataset_close(trainer->test);
     graph_release(&trainer->evaluation);

@@ -24,6 +24,8 @@ static json_t *make_owner(const struct trainer *trainer) {
     for (size_t i = 0; i < ARRAY_LEN(pace); i++) {
         json_object_del(settings, pace[i]);
     }
+    json_object_del(json_object_get(settings, "data"), "onBadSample");
+    json_object_del(json_object_get(settings, "data"), "maxBadSamples");
     return json_pack("{s:s,s:s,s:s,s:s,s:o}", "run", job->run, "job", job->name ? job->name : "",
                      "at", at, "restart", job->restart ? job->restart : "", "trainer", settings);
 }

@@ -19,12 +19,16 @@ static const char *const fields[] = {"model.path",
                                      "data.train.folder.path",
                                      "data.train.tensors.samples",
                                      "data.train.tensors.labels",
+                                     "data.train.webdataset.path",
+                                     "data.train.table.path",
                                      "data.test.idx.images",
                                      "data.test.idx.labels",
                                      "data.test.cifar.path",
                                      "data.test.folder.path",
                                      "data.test.tensors.samples",
                                      "data.test.tensors.labels",
+                                     "data.test.webdataset.path",
+                                     "data.test.table.path",
                                      NULL};
 
 static const char *restart_of(const struct trainer *trainer) {

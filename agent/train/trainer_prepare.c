@@ -55,14 +55,15 @@ int trainer_find_prepared(struct trainer *trainer, int64_t samples,
 }
 
 /* Makes the buckets in the order in which the backward pass fills them, and orders the parameters
- * likewise. */
+ * as the buckets. */
 static int plan(struct trainer *trainer, const json_t *spec, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
     size_t count = graph->variable_count;
     size_t *bytes = x_calloc(count + 1, sizeof *bytes);
     int *made_at = x_calloc(count + 1, sizeof *made_at);
     int64_t fusion_mib;
-    int result = fields_integer(spec, "fusionBufferMB", (int64_t[]){1, 1024}, 64, &fusion_mib, err);
+    int result =
+        fields_integer(spec, "fusionBufferMB", (int64_t[]){1, INT32_MAX}, &fusion_mib, err);
     for (size_t i = 0; i < count; i++) {
         bytes[i] = trainer_variable_size(trainer, i) * sizeof(float);
         made_at[i] =
@@ -114,18 +115,44 @@ static int make_optimizer(struct trainer *trainer, const json_t *spec, double *r
         }
     }
     const struct optimizer_options options = {.spec = json_object_get(spec, "optimizer"),
+                                              .ema = json_object_get(spec, "ema"),
                                               .device = trainer->device,
                                               .parameters = parameters,
                                               .count = count};
     int result = optimizer_new(&options, &trainer->optimizer, ret_learning_rate, err);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        float *average = optimizer_average(trainer->optimizer, i);
+        trainer->results[trainer->in_order[i]] = average ? average : parameters[i].weights;
+    }
     free(parameters);
     return result;
+}
+
+/* Scores of a square, such as 256 bytes at 256 places, do not tell their axis of classes. */
+static void say_axis(const struct trainer *trainer) {
+    const struct shape *labels = &trainer->inputs[trainer->graph.target].shape;
+    struct label_places places;
+    struct error ignored = {0};
+    if (trainer->options.loss != TRAINING_CROSS_ENTROPY) {
+        return;
+    }
+    struct tensor scores = training_scores(trainer->prepared[0].training);
+    if (loss_places(&scores.shape, labels, &places, &ignored) == 0 && places.fits_both) {
+        char text[128];
+        shape_format(&scores.shape, text);
+        trainer_say(trainer,
+                    "the scores are %s: axis 1 and the last one both fit the labels; axis 1 is "
+                    "taken for the classes, as in PyTorch. If the last one has them, put a "
+                    "Transpose at the end of the network",
+                    text);
+    }
 }
 
 int trainer_prepare(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer;
     int64_t whole = MIN(trainer->batch_size, trainer->train->count);
-    int64_t samples = MAX(order_slice(whole, trainer->comm->rank, trainer->comm->size).count, 1);
+    int64_t mine = order_slice(whole, trainer->comm->rank, trainer->comm->size).count;
+    int64_t samples = MAX(order_slice(mine, 0, (int)trainer->parts).count, 1);
     struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[trainer->graph.target];
     struct rate_options options = {.batch_size = trainer->batch_size,
                                    .epoch_steps = trainer->epoch_steps,
@@ -154,5 +181,6 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
     }
     bind(trainer, &trainer->prepared[0]);
     trainer->prepared[0].samples = samples;
+    say_axis(trainer);
     return rate_read(json_object_get(spec, "schedule"), &options, &trainer->rate, err);
 }

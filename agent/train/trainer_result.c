@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_rows.h"
 #include "agent/train/trainer_state.h"
 
 #include "agent/store/finished.h"
@@ -71,7 +72,7 @@ static int find_weights(const struct trainer *trainer, const void **weights, flo
     }
     float *copy = *ret_copy = x_malloc((count + 1) * sizeof *copy);
     for (size_t i = 0; i < graph->variable_count; i++) {
-        if (trainer_device_read(trainer, copy + at, trainer->weights[i],
+        if (trainer_device_read(trainer, copy + at, trainer->results[i],
                                 trainer_variable_size(trainer, i), err) < 0 ||
             check_finite(trainer, i, copy + at, err) < 0) {
             return -1;
@@ -211,6 +212,9 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     bool is_kept = false;
     if (is_finished_already(trainer)) {
         return 0;
+    }
+    if (trainer_check_rows(trainer, err) < 0) {
+        return error_context(err, "the result");
     }
     for (;;) {
         struct error cause = {0}, unkept = {0};

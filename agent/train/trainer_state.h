@@ -1,7 +1,8 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
- * step), _device.c (memory of the device), _evaluate.c (test data). trainer_kept.h, a part of this
- * header, declares what _keep.c (checkpoints), _result.c and _best.c (the best network) offer. */
+ * step), _evaluate.c (test data). Parts of this header: trainer_gradients.h (memory of the
+ * device, gradients, norms), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the
+ * best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -14,14 +15,15 @@
 #include "agent/train/rate.h"
 #include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
+#include "agent/train/trainer_gradients.h"
 #include "agent/train/trainer_kept.h"
 
 #define RESULT_MODEL "model.onnx" /* in the output */
 
 /* Piggybacked scalars: numbers that are appended to the last bucket of gradients, so that the same
  * call sums them over the ranks. SAVE, LEAVE: the number of ranks that request a checkpoint, or to
- * stop. */
-enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_COUNT };
+ * stop. BAD: bad samples of the step. */
+enum scalar { SCALAR_LOSS, SCALAR_CORRECT, SCALAR_SAVE, SCALAR_LEAVE, SCALAR_BAD, SCALAR_COUNT };
 
 /* A training graph prepared for one number of samples. */
 struct prepared_graph {
@@ -30,7 +32,8 @@ struct prepared_graph {
     size_t *due; /* [buckets.count]: index of the step of the schedule (schedule.h) after which all
                     gradients of the bucket are computed */
 };
-enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
+/* A whole batch, and the last one of an epoch; in parts, whose sizes differ by one, two of each. */
+enum { PREPARED_MAX = 4 };
 
 struct trainer {
     const struct train_job *job;
@@ -39,14 +42,16 @@ struct trainer {
     struct comm *comm;
     /* the network */
     struct model *model;         /* spec.model.path; NULL: a new one */
-    struct graph made;           /* the new network, or that of `model` after aliases_resolve */
+    struct forms forms;          /* what forms_normalize has changed in the network of `model` */
+    struct graph made;           /* the new network, or that */
     const struct graph *network; /* `made` */
     int opset;
     struct training_graph graph; /* forward, loss and gradients */
     struct graph evaluation;     /* the network with weights and statistics as inputs */
     struct device *device;
     /* data */
-    struct dataset *train, *test; /* test: may be NULL */
+    struct dataset *train, *test; /* test: may be NULL, as is bad_test */
+    struct bad_samples *bad_train, *bad_test;
     struct augment augment;
     struct loader *loader;
     struct training_options options; /* of `graph`; `freeze` is valid only while it is built */
@@ -57,10 +62,16 @@ struct trainer {
     int64_t save_every_ms, saved_ms; /* between checkpoints; time of the last one, monotonic */
     /* memory: variables and statistics, in the order of the lists in the graph */
     float **weights; /* [variable_count]; device memory, as gradients and the optimizer's state */
+    float **results; /* [variable_count]: what is evaluated and published: `weights`, or their
+                        averages (spec.trainer.ema) */
     float **statistics; /* [2 * norm_count]: mean, variance; host memory */
     struct optimizer *optimizer;
     struct buckets buckets;
-    float *gradients;           /* the buckets' memory */
+    float *gradients; /* the buckets' memory */
+    struct gradient_block block;
+    int64_t parts;  /* of a step: gradientAccumulationSteps */
+    bool is_synced; /* syncBatchNorm, with several ranks */
+    float share;    /* 1 / samples of the part over all ranks; an input of `graph` if is_synced */
     struct device_mark **marks; /* [buckets.count]: gradients are computed; NULL: device->is_host */
     float *staging;   /* host memory for a bucket that is summed there; NULL: not needed */
     size_t *in_order; /* [variable_count]: the variable of each parameter of the optimizer. The
@@ -79,6 +90,8 @@ struct trainer {
     struct epoch_sums {
         double loss, correct, samples;
     } sums;
+    struct bad_sums bad_sums;
+    int64_t counted; /* places of the step's batch that count, over all ranks */
     struct best_goal best_goal;
     struct best best;    /* on rank 0 only */
     float *best_numbers; /* the best network, in host memory (trainer_best.c); NULL: none */
@@ -109,8 +122,7 @@ const struct checkpoint_tensor *trainer_find_tensor(const struct checkpoint *che
 /* trainer_open.c: reads the spec, opens data and model, builds the graphs, allocates weights.
  * `trainer` is zero, except for job and comm. INVALID: the spec is wrong. */
 NODISCARD int trainer_open(struct trainer *trainer, struct error *err);
-/* Frees what trainer_open and all others have made, also after a failure of theirs. Not if
- * comm->is_lost: the reducer's thread may still use it. */
+/* Also after a failure. Not if comm->is_lost: the reducer's thread may still use it. */
 void trainer_close(struct trainer *trainer);
 
 /* trainer_prepare.c: buckets, optimizer, rates. Once, after trainer_open. */
@@ -119,21 +131,6 @@ NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
  * of an epoch. */
 NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
                                     struct prepared_graph **ret_prepared, struct error *err);
-/* trainer_device.c: the only place where device memory is allocated, read and written. count:
- * floats. trainer_free_memory frees what `weights` and `gradients` point to. */
-NODISCARD int trainer_device_floats(struct trainer *trainer, size_t count, float **ret,
-                                    struct error *err);
-NODISCARD int trainer_device_write(const struct trainer *trainer, float *to, const float *from,
-                                   size_t count, struct error *err);
-NODISCARD int trainer_device_read(const struct trainer *trainer, float *to, const float *from,
-                                  size_t count, struct error *err);
-/* For reducer_set_way (reducer.h): the functions by which the reducer awaits and sums buckets whose
- * memory is on this device; NULL if it is host memory. */
-NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
-                               struct error *err);
-/* All steps that compute the bucket's gradients were started: the reducer may sum it. */
-NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
-void trainer_free_memory(struct trainer *trainer);
 /* trainer_step.c: computes new weights and summed scalars from a batch. */
 struct step_request {
     /* This rank requests a checkpoint, or to stop. If one rank requests it, all ranks do it. */
@@ -142,8 +139,6 @@ struct step_request {
 };
 NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
                            const struct step_request *request, struct error *err);
-/* Sets the statistics of norms to the ranks' mean: before evaluations, checkpoints, the result. */
-NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
 /* trainer_evaluate.c: both results are NAN without test data. Fails if the loss is not finite. */
 NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,

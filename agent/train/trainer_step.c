@@ -14,21 +14,29 @@
 
 /* ---- computing ------------------------------------------------------------------------------ */
 
+/* A step of the training. */
+struct moment {
+    int64_t step;
+    double rate;
+    bool is_recorded;
+};
+
 struct computing {
     struct trainer *trainer;
     const struct prepared_graph *prepared;
     bool is_recorded;
+    bool is_whole;    /* the only part of the step, after which no gradient changes */
     int64_t since_ns; /* when the previous node ended */
 };
 
 /* Records how long a node took; on a host device a step has ended when it was started
  * (device.h). */
 static void record_node(struct computing *computing, size_t step) {
-    const struct node *node = training_node(computing->prepared->training, step);
+    const char *operator= NULL, *node = NULL;
     int64_t now_ns = clock_monotonic_ns();
-    if (node) {
+    if (training_step_node(computing->prepared->training, step, &operator, & node)) {
         char name[TRACE_NAME_MAX];
-        snprintf(name, sizeof name, "%s %s", node->op->name, node->name ? node->name : "");
+        snprintf(name, sizeof name, "%s %s", operator, node ? node : "");
         timeline_add(computing->trainer->timeline, TIMELINE_COMPUTE, name, computing->since_ns,
                      now_ns);
     }
@@ -42,7 +50,12 @@ static int after_step(void *context, size_t step, struct error *err) {
     if (computing->is_recorded) {
         record_node(computing, step);
     }
-    for (size_t i = 0; i + 1 < trainer->buckets.count; i++) {
+    struct tensor sum;
+    if (trainer->is_synced && training_is_rank_sum(computing->prepared->training, step, &sum) &&
+        trainer_sum_ranks(trainer, &sum, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; computing->is_whole && i + 1 < trainer->buckets.count; i++) {
         if (computing->prepared->due[i] == step && trainer_bucket_due(trainer, i, err) < 0) {
             return -1;
         }
@@ -71,82 +84,175 @@ static void average_norms(struct trainer *trainer) {
 }
 
 /* A key depends only on the sample and its epoch, so the rank does not matter. */
-static void set_keys(struct trainer *trainer, const struct batch *batch) {
-    trainer->inputs[trainer->graph.keys].shape.dims[0] = batch->count;
-    for (int64_t i = 0; i < batch->count; i++) {
-        trainer->keys[i] =
-            (int64_t)philox_bits(trainer->seed, batch->epoch, batch->indices[i], DRAW_DROPOUT);
+static void set_keys(struct trainer *trainer, const struct batch *batch, struct order_slice part) {
+    trainer->inputs[trainer->graph.keys].shape.dims[0] = part.count;
+    for (int64_t i = 0; i < part.count; i++) {
+        trainer->keys[i] = (int64_t)philox_bits(trainer->seed, batch->epoch,
+                                                batch->indices[part.first + i], DRAW_DROPOUT);
     }
 }
 
-static void set_inputs(struct trainer *trainer, const struct batch *batch) {
+/* The first sample of a tensor's part. */
+static void *part_of(const struct tensor *tensor, void *data, struct order_slice part) {
+    int64_t bytes =
+        shape_count(&tensor->shape) / part.count * (int64_t)tensor_type_size(tensor->type);
+    return (char *)data + part.first * bytes;
+}
+
+/* The scale is that of the whole batch, so the parts' losses and gradients are summed as they
+ * are. */
+static void set_inputs(struct trainer *trainer, const struct batch *batch,
+                       struct order_slice part) {
     const struct training_graph *graph = &trainer->graph;
     struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[graph->target];
-    input->shape.dims[0] = target->shape.dims[0] = batch->count;
-    input->data = batch->samples;
-    target->data = batch->labels ? (void *)batch->labels : (void *)batch->targets;
-    trainer->scale = 1 / (float)batch->total;
+    void *targets = batch->labels ? (void *)batch->labels : (void *)batch->targets;
+    input->shape.dims[0] = target->shape.dims[0] = part.count;
+    input->data = part_of(input, batch->samples, part);
+    target->data = part_of(target, targets, part);
+    trainer->scale = 1 / (float)MAX(trainer->counted, 1);
     if (graph->keys) {
-        set_keys(trainer, batch);
+        set_keys(trainer, batch, part);
     }
 }
 
-/* Computes gradients, loss and the number of correct samples for this rank's samples; the buckets
- * become due. */
-static int compute(struct trainer *trainer, const struct batch *batch, bool is_recorded,
-                   float *scalars, struct error *err) {
-    if (batch->count == 0) { /* fewer samples than ranks: this rank adds nothing */
-        int result = trainer->device->ops->zero(trainer->device, trainer->gradients,
-                                                trainer->buckets.bytes, err);
-        for (size_t i = 0; result == 0 && i + 1 < trainer->buckets.count; i++) {
-            result = trainer_bucket_due(trainer, i, err);
+static int make_due(struct trainer *trainer, struct error *err) {
+    for (size_t i = 0; i + 1 < trainer->buckets.count; i++) {
+        if (trainer_bucket_due(trainer, i, err) < 0) {
+            return -1;
         }
-        return result;
     }
+    return 0;
+}
+
+/* Buckets become due while the only part of a step is computed. */
+static int compute_part(struct trainer *trainer, const struct batch *batch, struct order_slice part,
+                        bool is_recorded, float *scalars, struct error *err) {
     struct prepared_graph *prepared;
-    set_inputs(trainer, batch);
-    if (trainer_find_prepared(trainer, batch->count, &prepared, err) < 0) {
+    set_inputs(trainer, batch, part);
+    if (trainer_find_prepared(trainer, part.count, &prepared, err) < 0) {
         return -1;
     }
-    struct computing computing = {trainer, prepared, is_recorded, clock_monotonic_ns()};
+    struct computing computing = {.trainer = trainer,
+                                  .prepared = prepared,
+                                  .is_recorded = is_recorded,
+                                  .is_whole = part.count == batch->count && !trainer->is_synced,
+                                  .since_ns = clock_monotonic_ns()};
     struct training_hook hook = {after_step, &computing};
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
         return -1;
     }
-    scalars[SCALAR_LOSS] = (float)first_number(&trainer->outputs[0]);
     size_t correct = trainer->graph.correct;
-    scalars[SCALAR_CORRECT] = correct ? (float)first_number(&trainer->outputs[correct]) : 0;
+    scalars[SCALAR_LOSS] += (float)first_number(&trainer->outputs[0]);
+    scalars[SCALAR_CORRECT] += correct ? (float)first_number(&trainer->outputs[correct]) : 0;
     average_norms(trainer);
     return 0;
 }
 
-/* Waits for the sums, bucket by bucket, and updates the weights. */
-static int apply(struct trainer *trainer, int64_t step, double rate, bool is_recorded,
-                 struct error *err) {
+/* Computes gradients, loss and the number of correct samples for this rank's samples, in parts; the
+ * buckets become due. */
+static int compute(struct trainer *trainer, const struct batch *batch, bool is_recorded,
+                   float *scalars, struct error *err) {
+    /* Fewer samples than ranks: this rank adds nothing. */
+    if (batch->count == 0 && trainer->device->ops->zero(trainer->device, trainer->gradients,
+                                                        trainer->buckets.bytes, err) < 0) {
+        return -1;
+    }
+    int64_t parts = MIN(trainer->parts, batch->count);
+    for (int64_t i = 0; i < parts; i++) {
+        struct order_slice part = order_slice(batch->count, (int)i, (int)parts);
+        trainer->share = 1 / (float)MAX(trainer_part_total(trainer, batch->total, i), 1);
+        if (compute_part(trainer, batch, part, is_recorded, scalars, err) < 0 ||
+            (parts > 1 && trainer_sum_part(trainer, i == 0, i == parts - 1, err) < 0)) {
+            return -1;
+        }
+    }
+    for (int64_t i = parts; trainer->is_synced && i < trainer->parts; i++) {
+        if (trainer_part_total(trainer, batch->total, i) > 0 && trainer_join(trainer, err) < 0) {
+            return -1;
+        }
+    }
+    return parts == 1 && !trainer->is_synced ? 0 : make_due(trainer, err);
+}
+
+static void record_sum(struct trainer *trainer, size_t bucket, int64_t began_ns) {
+    char name[TRACE_NAME_MAX];
+    struct reducer_span span = reducer_span(trainer->reducer, bucket);
+    double megabytes = (double)trainer->buckets.all[bucket].bytes / 1e6;
+    timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a sum", began_ns,
+                 clock_monotonic_ns());
+    snprintf(name, sizeof name, "bucket %zu, %.1f MB", bucket + 1, megabytes);
+    timeline_add(trainer->timeline, TIMELINE_SUMS, name, span.began_ns, span.ended_ns);
+}
+
+/* Updates the weights whose gradients are in the bucket. */
+static int update(struct trainer *trainer, size_t bucket, const struct moment *moment,
+                  struct error *err) {
+    int64_t began_ns = clock_monotonic_ns();
+    size_t first = trainer->first[bucket], count = trainer->first[bucket + 1] - first;
+    if (optimizer_apply(trainer->optimizer, first, count, moment->step, moment->rate, err) < 0) {
+        return -1;
+    }
+    if (moment->is_recorded) {
+        timeline_add(trainer->timeline, TIMELINE_COMPUTE, "optimizer", began_ns,
+                     clock_monotonic_ns());
+    }
+    return 0;
+}
+
+/* Waits for the sums, bucket by bucket, and updates the weights. The norm of all gradients is known
+ * only when all are summed. */
+static int apply(struct trainer *trainer, const struct moment *moment, struct error *err) {
+    bool is_clipped = optimizer_clip_norm(trainer->optimizer) > 0;
     for (size_t i = 0; i < trainer->buckets.count; i++) {
         size_t bucket;
         int64_t began_ns = clock_monotonic_ns();
         if (reducer_wait(trainer->reducer, &bucket, err) < 0) {
             return -1;
         }
-        int64_t summed_ns = clock_monotonic_ns();
-        size_t count = trainer->first[bucket + 1] - trainer->first[bucket];
-        if (optimizer_apply(trainer->optimizer, trainer->first[bucket], count, step, rate, err) <
-            0) {
+        if (moment->is_recorded) {
+            record_sum(trainer, bucket, began_ns);
+        }
+        if (!is_clipped && update(trainer, bucket, moment, err) < 0) {
             return -1;
         }
-        if (is_recorded) {
-            char name[TRACE_NAME_MAX];
-            struct reducer_span span = reducer_span(trainer->reducer, bucket);
-            double megabytes = (double)trainer->buckets.all[bucket].bytes / 1e6;
-            timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a sum", began_ns,
-                         summed_ns);
-            timeline_add(trainer->timeline, TIMELINE_COMPUTE, "optimizer", summed_ns,
-                         clock_monotonic_ns());
-            snprintf(name, sizeof name, "bucket %zu, %.1f MB", bucket + 1, megabytes);
-            timeline_add(trainer->timeline, TIMELINE_SUMS, name, span.began_ns, span.ended_ns);
+    }
+    if (is_clipped && trainer_clip(trainer, err) < 0) {
+        return error_context(
+            err, "step %lld, at a learning rate of %g (lower it, or warm up for longer)",
+            (long long)moment->step + 1, moment->rate);
+    }
+    for (size_t i = 0; is_clipped && i < trainer->buckets.count; i++) {
+        if (update(trainer, i, moment, err) < 0) {
+            return -1;
         }
     }
+    return 0;
+}
+
+/* Of all ranks. */
+struct place_sum {
+    int64_t own, sum;
+};
+
+static int gather_places(struct comm *comm, void *context, struct error *err) {
+    struct place_sum *places = context;
+    int64_t *all = x_calloc((size_t)comm->size, sizeof *all);
+    int result = comm_gather(comm, &places->own, sizeof places->own, all, err);
+    places->sum = 0;
+    for (int i = 0; i < comm->size; i++) {
+        places->sum += all[i];
+    }
+    free(all);
+    return result;
+}
+
+static int count_places(struct trainer *trainer, const struct batch *batch, struct error *err) {
+    struct place_sum places = {batch->counted, batch->counted};
+    bool is_shared = batch->counts_own && trainer->comm->size > 1;
+    if (is_shared && reducer_call(trainer->reducer, gather_places, &places, err) < 0) {
+        return -1;
+    }
+    trainer->counted = places.sum;
     return 0;
 }
 
@@ -155,45 +261,33 @@ int trainer_step(struct trainer *trainer, const struct batch *batch,
     size_t place = trainer->buckets.places[trainer->graph.variable_count].start;
     float *scalars = trainer->gradients + place / sizeof(float);
     double rate = rate_at(&trainer->rate, batch->step);
+    const struct moment moment = {batch->step, rate, request->is_recorded};
     float mine[SCALAR_COUNT] = {0};
-    if (compute(trainer, batch, request->is_recorded, mine, err) < 0) {
+    if (count_places(trainer, batch, err) < 0 ||
+        compute(trainer, batch, request->is_recorded, mine, err) < 0) {
         return -1;
     }
+    mine[SCALAR_BAD] = (float)batch->bad;
     mine[SCALAR_SAVE] = request->saves;
     mine[SCALAR_LEAVE] = request->leaves;
     if (trainer_device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
         trainer_bucket_due(trainer, trainer->buckets.count - 1, err) < 0 ||
-        apply(trainer, batch->step, rate, request->is_recorded, err) < 0 ||
+        apply(trainer, &moment, err) < 0 ||
         trainer_device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
         return -1;
     }
     trainer->step = batch->step + 1;
+    trainer->bad_sums.train += trainer->scalars[SCALAR_BAD];
+    int64_t bad = (int64_t)trainer->bad_sums.train + trainer->train->damaged;
+    if (bad_samples_check(trainer->bad_train, bad, err) < 0) {
+        return -1;
+    }
     if (!isfinite(trainer->scalars[SCALAR_LOSS])) {
         return error_set(err, ERROR_FAILED,
-                         "the loss of step %lld is %g, at a learning rate of %g: lower it, or warm "
-                         "up for longer",
+                         "the loss of step %lld is %g though all numbers of its samples are "
+                         "finite: the training diverges at a learning rate of %g; lower it, or "
+                         "warm up for longer",
                          (long long)trainer->step, (double)trainer->scalars[SCALAR_LOSS], rate);
     }
     return 0;
-}
-
-/* ---- statistics ----------------------------------------------------------------------------- */
-
-static int average(struct comm *comm, void *context, struct error *err) {
-    struct trainer *trainer = context;
-    for (size_t i = 0; i < 2 * trainer->graph.norm_count; i++) {
-        size_t count = trainer_statistic_size(trainer, i);
-        if (comm_reduce(comm, trainer->statistics[i], count, err) < 0) {
-            return -1;
-        }
-        for (size_t k = 0; k < count; k++) {
-            trainer->statistics[i][k] /= (float)comm->size;
-        }
-    }
-    return 0;
-}
-
-int trainer_average(struct trainer *trainer, struct error *err) {
-    bool has_any = trainer->comm->size > 1 && trainer->graph.norm_count > 0;
-    return has_any ? reducer_call(trainer->reducer, average, trainer, err) : 0;
 }

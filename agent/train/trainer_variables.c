@@ -50,6 +50,38 @@ static void count(const struct trainer *trainer, struct role_amount *ret_trained
     ret_all->elements += frozen.elements;
 }
 
+static void say_folded(const struct trainer *trainer, const struct forms *forms) {
+    char names[NAMES_BYTES] = "";
+    size_t used = 0, named = MIN(forms->folded, (size_t)FORMS_NAMED);
+    for (size_t i = 0; i < named; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.80s", i ? ", " : "",
+                                 forms->names[i]);
+    }
+    if (forms->folded > named) {
+        snprintf(names + used, sizeof names - used, " and %zu more", forms->folded - named);
+    }
+    trainer_say(trainer,
+                "the exporter has folded a BatchNormalization into %zu of the convolutions (%s): "
+                "its statistics are frozen in their weights, which are trained with their biases; "
+                "to train the norms themselves, export with "
+                "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False",
+                forms->folded, names);
+}
+
+void trainer_say_forms(const struct trainer *trainer) {
+    const struct forms *forms = &trainer->forms;
+    if (forms->norms + forms->dropouts + forms->outputs > 0) {
+        trainer_say(trainer,
+                    "the network was exported for training; it is trained, and written, in the "
+                    "form of inference: BatchNormalization (%zu), Dropout (%zu), outputs left out "
+                    "(%zu)",
+                    forms->norms, forms->dropouts, forms->outputs);
+    }
+    if (forms->folded) {
+        say_folded(trainer, forms);
+    }
+}
+
 void trainer_send_variables(const struct trainer *trainer) {
     struct role_amount trained, all;
     count(trainer, &trained, &all);

@@ -2,6 +2,7 @@
 /* build/windlass-trainer: one rank of a training. The only program that is linked with MPI. */
 #include "agent/commands/launch_command.h"
 #include "agent/commands/program.h"
+#include "agent/data/decoder/decoder_child.h"
 #include "agent/launch/rank/rank.h"
 #include "agent/trainer/comm_command.h"
 #include "agent/trainer/train_command.h"
@@ -13,6 +14,7 @@ static const struct program_command commands[] = {
     {"train", train_command, "one rank of a training"},
     {"launch", launch_command, "a pod of a gang: registers, trains together with the others"},
     {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
+    {"begin", begin_command, "copies what a trial of a population continues from into its outputs"},
     {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
     {"rank", rank_main, "runs a rank: records its output, reports how it ended"},
     {NULL, NULL, NULL}, /* ends the table */
@@ -20,6 +22,7 @@ static const struct program_command commands[] = {
 
 static const struct program program = {
     .name = "windlass-trainer",
+    .decoder = decoder_child_main,
     .about = "the part of Windlass that trains, over Open MPI.",
     .notes =
         "windlass starts launch, with its job in the environment. mpirun starts train and comm,\n"

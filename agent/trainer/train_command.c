@@ -16,11 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    THREADS_MAX = 1024,
-    HANG_S = 300, /* the default of spec.restart.hangSeconds for a trainer */
-    NOTICE_MS = 250
-};
+enum { THREADS_MAX = 1024, NOTICE_MS = 250 };
 
 static int64_t number_of(const char *variable) {
     const char *text = getenv(variable);
@@ -57,6 +53,12 @@ static void say(const char *line) {
     fflush(stdout);
 }
 
+/* In the rank's own log. */
+static void note(int rank, const char *line) {
+    printf("rank %d: %s\n", rank, line);
+    fflush(stdout);
+}
+
 static int run(const char *kind, const char *device, struct train_job *job, struct error *err) {
     AUTO(comm_closep) struct comm *comm = NULL;
     if (comm_open(kind, &comm, err) < 0) {
@@ -79,7 +81,9 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
         /* Other ranks may wait for this rank in a sum, so they are ended, too. */
         bool is_lost = atomic_load(&comm->is_lost),
              gives_up = is_lost && err->kind == ERROR_TIMEOUT;
-        int code = gives_up ? TRAINER_GIVES_UP : error_exit_code(err);
+        int code = gives_up             ? TRAINER_GIVES_UP
+                   : *job->has_bad_data ? TRAINER_BAD_DATA
+                                        : error_exit_code(err);
         if (is_lost || (!is_alone && err->kind != ERROR_CANCELLED)) {
             comm_abandon(code);
         }
@@ -93,7 +97,7 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
 static int choose_gpu(const json_t *spec, const char **kind, const char **device,
                       struct error *err) {
     int64_t gpus = tree_integer(spec, "gpus", 0);
-    bool is_bfloat = strcmp(tree_text(spec, "trainer.precision", "FP32"), "BF16") == 0;
+    bool is_bfloat = strcmp(tree_text(spec, "trainer.precision", ""), "BF16") == 0;
     AUTO(text_freep) char *visible = NULL;
     if (*device ? strcmp(*device, "cuda") != 0 : gpus == 0) {
         return 0;
@@ -121,12 +125,15 @@ static int train_main(int argc, char **argv, struct error *err) {
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "mpirun -np N windlass-trainer train [--threads N]",
-        .about = "One rank of a training. Its job is in the environment: WINDLASS_SPEC (JSON; its\n"
-                 "trainer), WINDLASS_RUN (names its checkpoints), and a variable with the folder\n"
-                 "of each volume. Writes OUT/model.onnx, metrics.csv, an event file for\n"
-                 "TensorBoard and, with timeline, rank.N.json for Perfetto. An interrupted\n"
-                 "training continues from its checkpoint. A rank that hears nothing from the\n"
-                 "others for restart.hangSeconds (default 300; 0: no limit) exits with 4.",
+        .about =
+            "One rank of a training. Its job is in the environment: WINDLASS_SPEC (JSON; its\n"
+            "trainer), WINDLASS_RUN (names its checkpoints), and a variable with the folder\n"
+            "of each volume. Writes OUT/model.onnx, metrics.csv, an event file for\n"
+            "TensorBoard and, with timeline, rank.N.json for Perfetto. An interrupted\n"
+            "training continues from its checkpoint. A rank that hears nothing from the\n"
+            "others for restart.hangSeconds (0: no limit) exits with 4, one that ends because of\n"
+            "bad samples (data.onBadSample) with 5. All fields are expected:\n"
+            "windlass fills the defaults in.",
     };
     struct option_list words = {0};
     int read = options_read(argc, argv, &help, options, &words, err);
@@ -134,7 +141,10 @@ static int train_main(int argc, char **argv, struct error *err) {
         return MIN(read, 0);
     }
     AUTO(tree_freep) json_t *spec = NULL;
-    struct train_job job = {.name = getenv("WINDLASS_JOB"),
+    bool has_bad_data = false;
+    struct train_job job = {.has_bad_data = &has_bad_data,
+                            .note = note,
+                            .name = getenv("WINDLASS_JOB"),
                             .run = getenv("WINDLASS_RUN"),
                             .restart = getenv("WINDLASS_RESTART"),
                             .round = number_of("WINDLASS_ROUND"),
@@ -153,7 +163,11 @@ static int train_main(int argc, char **argv, struct error *err) {
     }
     job.metrics = json_object_get(spec, "metrics");
     job.shared = tree_text(spec, "shared", NULL);
-    job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
+    if (!json_is_integer(tree_get(spec, "restart.hangSeconds"))) {
+        return error_set(err, ERROR_INVALID,
+                         "WINDLASS_SPEC: restart.hangSeconds: an integer is expected");
+    }
+    job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", 0), 0);
     if (choose_gpu(spec, &kind, &device, err) < 0) {
         return -1;
     }

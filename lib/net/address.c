@@ -49,6 +49,14 @@ int address_parse(const char *text, struct address *ret_address, struct error *e
     return 0;
 }
 
+bool address_is_loopback(const char *host) {
+    struct in_addr four;
+    struct in6_addr six;
+    return inet_pton(AF_INET, host, &four) == 1
+               ? ntohl(four.s_addr) >> 24 == 127
+               : inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
 int address_listen(struct address *address, int *ret_fd, struct error *err) {
     struct sockaddr_storage storage;
     socklen_t size = fill(address, &storage);

@@ -13,6 +13,9 @@ struct address {
 /* Parses "127.0.0.1:8443" or "[::1]:8443". INVALID. */
 NODISCARD int address_parse(const char *text, struct address *ret_address, struct error *err);
 
+/* True for 127.0.0.0/8 and ::1, without brackets or port. */
+bool address_is_loopback(const char *host);
+
 /* Opens a listening, non-blocking socket. Port 0: a free port, which is written to *address. The
  * caller closes *ret_fd. */
 NODISCARD int address_listen(struct address *address, int *ret_fd, struct error *err);

@@ -252,12 +252,17 @@ static void finish(struct http_call *call, CURLcode code) {
     call_free(call);
 }
 
-const char *http_answer_header(const struct http_answer *answer, const char *name) {
+const char *http_answer_header_at(const struct http_answer *answer, const char *name,
+                                  size_t index) {
     struct curl_header *header = NULL;
-    return answer->call && curl_easy_header(answer->call->curl, name, 0, CURLH_HEADER, -1,
+    return answer->call && curl_easy_header(answer->call->curl, name, index, CURLH_HEADER, -1,
                                             &header) == CURLHE_OK
                ? header->value
                : NULL;
+}
+
+const char *http_answer_header(const struct http_answer *answer, const char *name) {
+    return http_answer_header_at(answer, name, 0);
 }
 
 void http_cancel(struct http *http, struct http_call *call) {

@@ -20,6 +20,8 @@ struct http_answer {
 /* The value of a header of the answer, its name in any case; NULL: not there. Borrowed until done
  * returns. */
 const char *http_answer_header(const struct http_answer *answer, const char *name);
+/* The same of a header that may come several times; index: from 0. */
+const char *http_answer_header_at(const struct http_answer *answer, const char *name, size_t index);
 
 /* The end of a call. Either an answer arrived, of any status (also 404 or 500): then err is NULL.
  * Or there is none: then answer is NULL, and err is one of

@@ -11,7 +11,7 @@ struct resolver;
 
 /* servers: "127.0.0.1:5353,[::1]:53", or NULL for those of /etc/resolv.conf. */
 struct resolver *resolver_new(const char *servers);
-void resolver_free(struct resolver *resolver); /* NULL is fine */
+void resolver_free(struct resolver *resolver); /* accepts NULL */
 
 /* *ret_addresses: "ADDRESS,ADDRESS", at most 8, as http.h wants them; the caller frees. An address
  * resolves to itself. NOT_FOUND: the host does not exist; INVALID: not a host name; UNAVAILABLE,

@@ -4,7 +4,9 @@
 #include "lib/buffer.h"
 #include "lib/digest.h"
 #include "lib/net/address.h"
+#include "lib/net/preauth.h"
 #include "lib/net/tls.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <libwebsockets.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 struct message {
     struct message *next;
@@ -38,10 +41,11 @@ struct connection {
 struct server {
     struct lws_context *lws;
     struct lws_vhost *vhost;
-    lws_sorted_usec_list_t alarm;
+    lws_sorted_usec_list_t alarm, expiry;
+    struct preauth preauth; /* connections without the token, by their struct lws */
     const struct server_events *events;
     void *context;
-    char *socket_path, *authorization;
+    char *socket_path, *authorization, *read_token;
     uint8_t *certificate, *key; /* DER, until the TLS context has them */
     size_t certificate_size, key_size;
     bool is_plain; /* pages alone, no TLS */
@@ -68,12 +72,39 @@ static int answer(struct lws *wsi, struct connection *connection, struct server_
     return 0;
 }
 
+struct server_page server_page_closed(void) {
+    return (struct server_page){.body = x_strdup("{\"message\": \"the header " SERVER_READ_HEADER
+                                                 " is missing or wrong\"}\n"),
+                                .status = HTTP_STATUS_FORBIDDEN};
+}
+
+struct server_page server_page_of_readers(const struct server_request *request, char *body_new) {
+    if (request->may_read) {
+        return (struct server_page){.body = body_new};
+    }
+    free(body_new);
+    return server_page_closed();
+}
+
+static bool may_read(const struct server *server, struct lws *wsi) {
+    static const char name[] = "windlass-read-token:"; /* as libwebsockets keeps it */
+    char token[256] = "";
+    if (!server->read_token) {
+        return true;
+    }
+    bool is_given = lws_hdr_custom_copy(wsi, token, sizeof token, name, sizeof name - 1) > 0;
+    bool is_right = is_given && digest_equal(token, server->read_token);
+    OPENSSL_cleanse(token, sizeof token);
+    return is_right;
+}
+
 static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
     struct server *server = server_of(wsi);
     if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
         return 1;
     }
-    struct server_page page = server->events->page(server->context, path);
+    const struct server_request request = {path, may_read(server, wsi)};
+    struct server_page page = server->events->page(server->context, &request);
     if (!page.body) {
         page = (struct server_page){.body = x_strdup("{\"message\": \"page not found\"}\n"),
                                     .status = HTTP_STATUS_NOT_FOUND};
@@ -112,11 +143,63 @@ static int check_upgrade(struct lws *wsi, const char *protocol) {
     return status ? (lws_return_http_status(wsi, status, NULL), 1) : 0;
 }
 
+/* A kill is only scheduled, and lost when the connection is readable in the same turn
+ * (libwebsockets sets timeouts of its own then); after a shutdown it reads its end and is closed
+ * all the same. */
+static void hang_up(struct server *server, struct lws *wsi) {
+    preauth_remove(&server->preauth, wsi);
+    shutdown(lws_get_socket_fd(wsi), SHUT_RDWR);
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+}
+
+static void on_expiry(lws_sorted_usec_list_t *expiry) {
+    struct server *server = lws_container_of(expiry, struct server, expiry);
+    int64_t limit_s = server->is_plain ? SERVER_READER_S : SERVER_HANDSHAKE_S;
+    struct lws *late = NULL;
+    while ((late = preauth_older_than(&server->preauth, clock_monotonic_ms() - limit_s * 1000))) {
+        hang_up(server, late);
+    }
+    if (server->preauth.count > 0) {
+        lws_sul_schedule(server->lws, 0, &server->expiry, on_expiry, LWS_US_PER_SEC);
+    }
+}
+
+/* 0: may stay. Before libwebsockets has spent any memory on the connection. */
+static int check_newcomer(struct server *server, const struct lws_filter_network_conn_args *from) {
+    struct preauth_source source = preauth_source_of((const struct sockaddr *)&from->cli_addr);
+    void *evicted = NULL;
+    if (!preauth_admits(&server->preauth, &source, clock_monotonic_ms(), &evicted)) {
+        return 1;
+    }
+    if (evicted) {
+        hang_up(server, evicted);
+    }
+    return 0;
+}
+
+static int add_newcomer(struct server *server, struct lws *wsi) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    if (getpeername(lws_get_socket_fd(wsi), (struct sockaddr *)&address, &size) < 0) {
+        return 1; /* has left already */
+    }
+    struct preauth_source source = preauth_source_of((struct sockaddr *)&address);
+    bool is_first = server->preauth.count == 0;
+    if (!preauth_add(&server->preauth, &source, clock_monotonic_ms(), wsi)) {
+        return 1;
+    }
+    if (is_first) {
+        lws_sul_schedule(server->lws, 0, &server->expiry, on_expiry, LWS_US_PER_SEC);
+    }
+    return 0;
+}
+
 static void open_peer(struct lws *wsi, struct connection *connection) {
     struct server_peer *peer = x_calloc(1, sizeof *peer);
     *peer = (struct server_peer){.server = server_of(wsi), .wsi = wsi};
     buffer_init(&peer->incoming, SERVER_MESSAGE_MAX);
     connection->peer = peer;
+    preauth_remove(&peer->server->preauth, wsi);
     peer->server->events->opened(peer->server->context, peer);
 }
 
@@ -201,6 +284,13 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     switch (reason) {
     case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
         return set_up_tls(lws_vhost_user(in), user);
+    case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
+        return check_newcomer(server_of(wsi), user);
+    case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+        return add_newcomer(server_of(wsi), wsi);
+    case LWS_CALLBACK_WSI_DESTROY:
+        preauth_remove(&server_of(wsi)->preauth, wsi);
+        return 0;
     case LWS_CALLBACK_HTTP:
         return answer_page(wsi, connection, in);
     case LWS_CALLBACK_HTTP_WRITEABLE:
@@ -237,7 +327,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 static unsigned connection_limit(const struct server *server) {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t wanted = server->is_plain ? SERVER_READERS_MAX : SERVER_PEERS_MAX;
+    rlim_t wanted = (server->is_plain ? 0 : SERVER_PEERS_MAX) + 4 * PREAUTH_MAX;
     return limit.rlim_cur > wanted ? (unsigned)wanted : 0;
 }
 
@@ -299,6 +389,7 @@ int server_open(const struct server_options *options, struct server **ret_server
     assert(!server->is_plain || !options->socket_path); /* a token is never sent in the clear */
     server->socket_path = x_strdup(options->socket_path);
     server->authorization = options->socket_path ? x_printf("Bearer %s", options->token) : NULL;
+    server->read_token = x_strdup(options->read_token);
     struct address address;
     if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
         (!server->is_plain && take_certificate(server, options, err) < 0) ||
@@ -322,6 +413,7 @@ void server_free(struct server *server) {
     }
     free(server->socket_path);
     free(server->authorization);
+    free(server->read_token);
     free(server->certificate);
     free(server->key);
     free(server);

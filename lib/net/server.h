@@ -1,17 +1,22 @@
 /* server.h: a server of GET pages and one WebSocket path over HTTPS (libwebsockets, TLS 1.3 only),
  * or of pages alone over plain HTTP. One thread calls all functions but server_wake; events come
  * from server_service. Text messages only. A peer that does not answer a ping within SERVER_PING_S
- * + SERVER_SILENCE_S is closed. */
+ * + SERVER_SILENCE_S is closed. Connections without a token, those that read pages too, are
+ * limited as lib/net/preauth.h says, and never take the place of those with it. */
 #pragma once
 
 #include "lib/error.h"
 
+/* The header with the token of readers. Not Authorization: the API server's proxy of Services takes
+ * that off before it passes a request on. */
+#define SERVER_READ_HEADER "Windlass-Read-Token"
+
 enum {
     SERVER_MESSAGE_MAX = 1 << 20, /* bytes of one message, in both directions */
     SERVER_QUEUE_MAX = 8 << 20,   /* unsent bytes of one peer; with more it is closed */
-    SERVER_PEERS_MAX = 8192,      /* open connections */
-    SERVER_READERS_MAX = 256,     /* open connections of a server with pages alone */
-    SERVER_READER_S = 5,          /* seconds for such a connection to send its request */
+    SERVER_PEERS_MAX = 8192,      /* open WebSockets */
+    SERVER_HANDSHAKE_S = 10,      /* seconds for TLS and to show the token, or to read a page */
+    SERVER_READER_S = 5,          /* the same of a server with pages alone */
     SERVER_PING_S = 3,            /* an idle connection is pinged after these seconds */
     SERVER_SILENCE_S = 6,         /* and closed after these further seconds without a byte */
 };
@@ -25,11 +30,18 @@ struct server_page {
     int status;               /* 0: 200 */
 };
 
+/* A GET; texts are borrowed until the callback returns. */
+struct server_request {
+    const char *path;
+    bool may_read; /* the server has no read_token, or the request has it in SERVER_READ_HEADER */
+};
+
 /* Callbacks, with server_options.context. All are required; without a WebSocket (socket_path is
  * NULL) only page. */
 struct server_events {
-    /* Answers GET path; clients need no token. */
-    struct server_page (*page)(void *context, const char *path);
+    /* Answers a GET. Clients need no token for that; which pages are for readers alone, the
+     * callback decides: server_page_closed() is the answer to others. */
+    struct server_page (*page)(void *context, const struct server_request *request);
     void (*opened)(void *context, struct server_peer *peer);
     /* text: `size` bytes and a NUL, borrowed; may contain anything, also NULs. */
     void (*received)(void *context, struct server_peer *peer, const char *text, size_t size);
@@ -43,7 +55,14 @@ struct server_options {
     const char *token; /* WebSocket clients must send "Authorization: Bearer TOKEN", else 401 */
     const struct server_events *events;
     void *context;
+    const char *read_token; /* NULL: everybody may read */
 };
+
+/* 403, which tells nothing but the header that is missing. Not 401: through the API server's proxy
+ * that would mean to clients that the API server refuses their own credentials. */
+struct server_page server_page_closed(void);
+/* A page for readers alone: the body, or server_page_closed for all others. */
+struct server_page server_page_of_readers(const struct server_request *request, char *body_new);
 
 /* Starts to listen. INVALID: bind, certificate or key is invalid; otherwise the system's error for
  * the address. The texts are copied; events must outlive the server. */

@@ -40,17 +40,14 @@ void page_add(struct page *page, const char *format, ...) {
 /* ---- text from outside ---------------------------------------------------------------------- */
 
 /* XML 1.0 allows three control characters and forbids U+FFFE and U+FFFF. It allows C1 controls and
- * characters that reverse the direction of text, which a page must not have. */
+ * deceptive characters (utf8.h), which a page must not have. */
 static bool is_fit(const char *at, size_t size) {
     if (size == 1) {
         return (unsigned char)*at >= ' ' ? *at != 0x7F : *at == '\n' || *at == '\t' || *at == '\r';
     }
-    bool is_c1 = size == 2 && memcmp(at, "\xC2\xA0", 2) < 0;
-    bool is_bidi =
-        size == 3 && ((memcmp(at, "\xE2\x80\xAA", 3) >= 0 && memcmp(at, "\xE2\x80\xAE", 3) <= 0) ||
-                      (memcmp(at, "\xE2\x81\xA6", 3) >= 0 && memcmp(at, "\xE2\x81\xA9", 3) <= 0));
-    bool is_none = size == 3 && memcmp(at, "\xEF\xBF\xBE", 3) >= 0;
-    return !is_c1 && !is_bidi && !is_none;
+    unsigned code = utf8_code(at, size);
+    bool is_c1 = code < 0xA0, is_none = code == 0xFFFE || code == 0xFFFF;
+    return !is_c1 && !utf8_is_deceptive(code) && !is_none;
 }
 
 static void put_escaped(struct page *page, const char *at, size_t size) {

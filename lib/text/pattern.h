@@ -18,7 +18,7 @@ struct pattern_part { /* offsets in the text; start is -1 for a group that did n
  * without the expression ("has a {..."). \{ and [{] match braces. */
 NODISCARD int pattern_new(const char *text, size_t groups, struct pattern **ret_pattern,
                           struct error *err);
-void pattern_free(struct pattern *pattern); /* NULL is fine */
+void pattern_free(struct pattern *pattern); /* accepts NULL */
 /* True when it matches anywhere in the text. ret_parts: the whole match, then the groups in
  * order. */
 bool pattern_find(const struct pattern *pattern, const char *text,

@@ -1,5 +1,5 @@
 /* tree_changes.h: how two trees of JSON differ, as a line for people: each field by its path, then
- * and now. PURE. */
+ * and now. Pure. */
 #pragma once
 
 #include "lib/error.h"

@@ -37,14 +37,40 @@ bool usage_error_is_help(const char *line) {
            strncasecmp(line, "usage of ", strlen("usage of ")) == 0;
 }
 
-static bool has_help(const char *output) {
-    for (const char *at = output; at; at = strpbrk(at, "\n|")) {
-        at += strspn(at, "\n| ");
-        if (usage_error_is_help(at)) {
+/* Lines that Python ends a traceback with: the code itself is wrong. An ImportError is not here: a
+ * library that this node lacks says that, too. */
+static const char *const about_code[] = {
+    "SyntaxError: ", "IndentationError: ", "TabError: ", "ModuleNotFoundError: ", "NameError: ",
+};
+
+static bool is_about_code(const char *line) {
+    for (size_t i = 0; i < ARRAY_LEN(about_code); i++) {
+        if (strncmp(line, about_code[i], strlen(about_code[i])) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* Whether `is_it` holds for the beginning of a line. */
+static bool has_line(const char *output, bool (*is_it)(const char *line)) {
+    for (const char *at = output; at; at = strpbrk(at, "\n|")) {
+        at += strspn(at, "\n| ");
+        if (is_it(at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The last line with text. */
+static const char *last_line(const char *output) {
+    const char *last = output;
+    for (const char *at = output; at; at = strpbrk(at, "\n|")) {
+        at += strspn(at, "\n| ");
+        last = *at ? at : last;
+    }
+    return last;
 }
 
 static bool has_one(const char *output, const char *const *words, size_t count) {
@@ -58,9 +84,12 @@ static bool has_one(const char *output, const char *const *words, size_t count) 
 
 bool usage_error_is(int code, const char *output) {
     switch (code) {
+    case 1:
+        return is_about_code(last_line(output));
     case 2:
     case USAGE_ERROR_EXIT:
-        return has_help(output) || has_one(output, about_arguments, ARRAY_LEN(about_arguments));
+        return has_line(output, usage_error_is_help) ||
+               has_one(output, about_arguments, ARRAY_LEN(about_arguments));
     case 126:
     case 127:
         return has_one(output, about_commands, ARRAY_LEN(about_commands));

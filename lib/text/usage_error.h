@@ -1,5 +1,5 @@
-/* usage_error.h: whether a program ended because its command line is wrong, so that it would end
- * alike if it were started again. Pure.
+/* usage_error.h: whether a program ended because its command line or its code is wrong, so that it
+ * would end alike if it were started again. Pure.
  *
  * An exit code alone does not show that: 2 means many things. The end of the output must say it,
  * too, in the words of argparse, getopt, click, Go's flag, Python or a shell; and the caller must
@@ -12,7 +12,9 @@
 enum { USAGE_ERROR_EXIT = 64 };
 
 /* output: the last lines, separated by newlines or " | ". True for the codes 2 and 64 with words
- * about arguments, and 126 and 127 with a shell's words about a command that cannot be run. */
+ * about arguments, 126 and 127 with a shell's words about a command that cannot be run, and 1 with
+ * the last line of a traceback of Python's that says that the code is wrong (SyntaxError,
+ * NameError, ModuleNotFoundError). */
 bool usage_error_is(int code, const char *output);
 /* Whether the line begins as a program's help does: "usage: ", "Usage of ". */
 bool usage_error_is_help(const char *line);

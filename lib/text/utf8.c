@@ -53,13 +53,36 @@ void utf8_repair(char *text) {
     }
 }
 
+unsigned utf8_code(const char *at, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    unsigned code = size == 1 ? bytes[0] : bytes[0] & (0x7Fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        code = code << 6 | (bytes[i] & 0x3Fu);
+    }
+    return code;
+}
+
+bool utf8_is_deceptive(unsigned code) {
+    static const struct {
+        unsigned first, last;
+    } ranges[] = {{0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        if (code >= ranges[i].first && code <= ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void utf8_make_line(char *text) {
     utf8_repair(text);
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        bool is_second_set = at[0] == 0xC2 && at[1] < 0xA0; /* U+0080 to U+009F */
-        if (*at < ' ' || *at == 127 || is_second_set) {
-            *at = ' ';
-            at[1] = is_second_set ? ' ' : at[1];
+    for (size_t size; *text; text += size) {
+        size = utf8_character(text, strnlen(text, 4));
+        unsigned code = utf8_code(text, size);
+        if (code < ' ' || (code >= 0x7F && code < 0xA0)) {
+            memset(text, ' ', size);
+        } else if (utf8_is_deceptive(code)) {
+            memset(text, '?', size);
         }
     }
 }

@@ -10,6 +10,12 @@ size_t utf8_character(const char *at, size_t left);
 size_t utf8_valid_size(const char *data, size_t size);
 /* Replaces each invalid byte of the text, such as those of half a character, by "?". */
 void utf8_repair(char *text);
-/* The same, and replaces control characters (below U+0020, U+007F to U+009F) by spaces: the text
- * becomes one line that is safe to print. */
+/* The number of a whole character (utf8_character) of `size` bytes. */
+unsigned utf8_code(const char *at, size_t size);
+/* Whether the character changes the direction of text (U+061C, U+200E, U+200F, U+202A to U+202E,
+ * U+2066 to U+2069) or ends a line for some viewers (U+2028, U+2029). */
+bool utf8_is_deceptive(unsigned code);
+/* Repairs the text, and replaces control characters (below U+0020, U+007F to U+009F) by spaces and
+ * each byte of deceptive ones by "?": the text becomes one line that is safe to print.
+ * lib/text/shown.h names them instead. */
 void utf8_make_line(char *text);

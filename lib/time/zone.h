@@ -14,7 +14,7 @@ struct zone;
 NODISCARD int zone_open(const char *name, struct zone **ret_zone, struct error *err);
 /* Parses the bytes of a TZif file of version 2 or later. INVALID. */
 NODISCARD int zone_parse(const void *data, size_t size, struct zone **ret_zone, struct error *err);
-void zone_free(struct zone *zone); /* NULL is fine */
+void zone_free(struct zone *zone); /* accepts NULL */
 
 /* A span of time with one offset. */
 struct zone_span {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/check.h"
 
+#include "operator/commands/check_server.h"
 #include "operator/commands/cli_command.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource_files.h"
@@ -10,17 +11,23 @@
 #include <string.h>
 
 static const struct command_help help = {
-    .usage = "windlass check -f FILE [-f FILE ...] [--show | --pods]",
-    .about = "Checks manifests as a cluster does: fields, types, bounds and the rules between\n"
-             "fields. Prints OK, or what is wrong and in which line (exit code 2), for each "
-             "resource of\n"
-             "each FILE. Features that this version does not support yet are refused, except with\n"
-             "--show and --pods. FILE is a file with one or more resources, a folder (its *.yaml, "
-             "*.yml\n"
-             "and *.json), or - for standard input.",
+    .usage = "windlass check -f FILE [-f FILE ...] [--show | --pods | --server]",
+    .about =
+        "Checks manifests as a cluster does: fields, types, bounds and the rules between\n"
+        "fields. Prints OK, or what is wrong and in which line (exit code 2), for each "
+        "resource of\n"
+        "each FILE. Features that this version does not support yet are refused, except with\n"
+        "--show and --pods. FILE is a file with one or more resources, a folder (its *.yaml, "
+        "*.yml\n"
+        "and *.json), or - for standard input.\n\n"
+        "--server then asks the API server what it would say to each resource that is OK, by\n"
+        "a dry run of kubectl apply: its definition's rules, admission policies and webhooks,\n"
+        "your rights, what a change of an existing job may not change. Nothing is stored. What\n"
+        "it refuses has exit code 2; its warnings go to standard error.",
     .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show\n"
                 "windlass check -f jobs/ -f more.yaml\n"
-                "kustomize build overlay | windlass check -f -",
+                "kustomize build overlay | windlass check -f -\n"
+                "windlass check -f jobs/ --server -n research",
 };
 
 static void print(const json_t *tree) {
@@ -53,7 +60,8 @@ static void print_list(json_t *items) {
 
 struct request {
     struct option_list files;
-    bool show, pods;
+    bool show, pods, server;
+    struct remote_options where; /* of --server */
 };
 
 /* Prints why all but the last of the resources that are refused are so; the last one's reason is
@@ -88,20 +96,38 @@ static int print_all(const struct request *request, const struct resource_files 
     return 0;
 }
 
-static int check(const struct request *request, struct error *err) {
-    AUTO(resource_files_release) struct resource_files files = {0};
-    bool prints = request->show || request->pods;
+static int check_request(const struct request *request, struct error *err) {
+    const struct remote_options *where = &request->where;
     if (request->files.count == 0) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: give a manifest (--help)");
     }
-    if (resource_files_read(&request->files, /* today= */ !prints, &files, err) < 0) {
+    if (request->server && (request->show || request->pods)) {
+        return error_set(
+            err, ERROR_INVALID,
+            "--server asks the API server, --show and --pods do not: give one of them");
+    }
+    if (!request->server && (where->namespace || where->context || where->kubeconfig)) {
+        return error_set(err, ERROR_INVALID,
+                         "-n, --context and --kubeconfig say which API server is asked: add "
+                         "--server");
+    }
+    return 0;
+}
+
+static int check(const struct request *request, struct error *err) {
+    AUTO(resource_files_release) struct resource_files files = {0};
+    bool prints = request->show || request->pods;
+    if (check_request(request, err) < 0 ||
+        resource_files_read(&request->files, /* today= */ !prints, &files, err) < 0 ||
+        (request->server && check_server_ask(&request->where, &files, err) < 0)) {
         return -1;
     }
     for (size_t i = 0; i < files.count && !prints; i++) {
         const json_t *object = files.at[i].object;
-        if (object) {
-            printf("%s: %s %s is OK\n", files.at[i].path, tree_text(object, "kind", ""),
-                   tree_text(object, "metadata.name", ""));
+        if (object && !files.at[i].why.kind) {
+            printf("%s: %s %s is OK%s\n", files.at[i].path, tree_text(object, "kind", ""),
+                   tree_text(object, "metadata.name", ""),
+                   request->server ? ", says the API server, too" : "");
         }
     }
     fflush(stdout);
@@ -140,6 +166,8 @@ int check_command(int argc, char **argv) {
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.",
          &request.show},
         {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},
+        {"server", 0, OPTION_FLAG, NULL, "Ask the API server, too, by a dry run.", &request.server},
+        REMOTE_ROWS(&request.where),
         {0},
     };
     const struct cli_command command = {

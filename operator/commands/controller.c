@@ -6,6 +6,7 @@
 #include "lib/time/clock.h"
 #include "operator/commands/health_server.h"
 #include "operator/control/controller.h"
+#include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/kinds.h"
 #include "operator/kube/elector.h"
@@ -26,6 +27,7 @@ enum {
     FINISH_MS = 800,    /* how long a stop waits for the writes under way */
     GIVE_BACK_MS = 800, /* and then for the release of the lease: less than 2 s together */
     TROUBLE_MS = 3000,  /* an error that disappears within this time is not logged */
+    PEERS_MAX_BYTES = 16 << 10,
     LOGGED_MAX = 4096,  /* jobs whose last error is remembered, so that it is logged once */
     QUIET_FAILURES = 3, /* a conflict is logged only after this many in a row */
 };
@@ -41,7 +43,10 @@ static const char about[] =
 
 struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
-    bool no_election;
+    bool no_election, no_policy;
+    const char *peers_text;
+    json_t *peers;
+    struct network_policy_options policy;
     bool is_usage; /* the error is a wrong command line */
     struct job_options jobs;
     struct kind_set *kinds;
@@ -74,6 +79,25 @@ static int set_log(const char *level_name, const char *format_name, struct error
     return 0;
 }
 
+static int read_peers(struct replica *replica, struct error *err) {
+    const char *text = replica->peers_text;
+    if (text && (tree_parse(text, strlen(text), PEERS_MAX_BYTES, &replica->peers, err) < 0 ||
+                 !json_is_array(replica->peers))) {
+        return error_set(err, ERROR_INVALID,
+                         "--network-policy-peers: expected a JSON list of NetworkPolicyPeers, as "
+                         "[{\"namespaceSelector\": {}}]");
+    }
+    return 0;
+}
+
+static int check_sandbox(const char *policy, struct error *err) {
+    return !policy || strcmp(policy, "auto") == 0 || strcmp(policy, "required") == 0 ||
+                   strcmp(policy, "off") == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "--sandbox %s: expected auto, required or off",
+                           policy);
+}
+
 static int read_options(struct replica *replica, int argc, char **argv, struct error *err) {
     const char *level_name = "info", *format_name = "text";
     const struct option options[] = {
@@ -98,6 +122,11 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
          &replica->jobs.trainer_gpu_image},
         {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once. Use it only with one replica.",
          &replica->no_election},
+        {"no-network-policy", 0, OPTION_FLAG, NULL, "Make no NetworkPolicy for each job.",
+         &replica->no_policy},
+        {"network-policy-peers", 0, OPTION_TEXT, "JSON",
+         "Who else may connect to jobs' pods, at every port: a list of NetworkPolicyPeers.",
+         &replica->peers_text},
         {"lease-namespace", 0, OPTION_TEXT, "NS",
          "Namespace of the Lease (default: the pod's, or the context's).",
          &replica->lease_namespace},
@@ -108,6 +137,10 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"log-format", 0, OPTION_TEXT, "FORMAT",
          "text, or json: one object a line; also of the pods' agents (default text).",
          &format_name},
+        {"sandbox", 0, OPTION_TEXT, "POLICY",
+         "How the agents confine what decodes pictures and videos: auto, required or off "
+         "(default auto; docs/operate/decoding.md).",
+         &replica->jobs.sandbox},
         {0},
     };
     struct option_list words = {0};
@@ -126,7 +159,16 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         return result;
     }
     replica->jobs.logs_json = strcmp(format_name, "json") == 0;
-    return set_log(level_name, format_name, err);
+    return read_peers(replica, err) < 0 || check_sandbox(replica->jobs.sandbox, err) < 0
+               ? -1
+               : set_log(level_name, format_name, err);
+}
+
+/* The reconcilers read it when jobs begin, long after the cluster is known. */
+static void set_policy(struct replica *replica, const struct config *config) {
+    replica->policy = (struct network_policy_options){.peers = replica->peers,
+                                                      .controller_namespace = config->namespace};
+    replica->jobs.network_policy = replica->no_policy ? NULL : &replica->policy;
 }
 
 static int open_signals(struct replica *replica, struct error *err) {
@@ -150,7 +192,9 @@ static int start(struct replica *replica, struct error *err) {
         return -1;
     }
     replica->is_usage = false;
+    client_on_warning(kube_client(replica->cluster), server_warnings_log, NULL);
     const struct config *config = kube_config(replica->cluster);
+    set_policy(replica, config);
     AUTO(text_freep) char *address = health_server_address(replica->health);
     log_pairs(LOG_INFO, "windlass controller starts", "version", WINDLASS_VERSION, "cluster",
               config->name, "namespace", replica->namespace ? replica->namespace : "(all)", "pages",
@@ -338,6 +382,7 @@ static void release(struct replica *replica) {
     }
     health_server_free(replica->health);
     json_decref(replica->logged);
+    json_decref(replica->peers);
     kind_set_free(replica->kinds);
     fd_closep(&replica->signal_fd);
 }

@@ -35,8 +35,9 @@ static struct server_page health_page(const struct health_server *server) {
     return (struct server_page){body, PLAIN_TEXT, 503};
 }
 
-static struct server_page on_page(void *context, const char *path) {
+static struct server_page on_page(void *context, const struct server_request *request) {
     const struct health_server *server = context;
+    const char *path = request->path;
     if (strcmp(path, "/healthz") == 0) {
         return health_page(server);
     }

@@ -2,7 +2,7 @@
 #include "operator/commands/local_logs.h"
 
 #include "lib/file.h"
-#include "operator/commands/log_line.h"
+#include "lib/text/shown.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,6 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+void local_logs_line(const char *pod, const char *text, size_t size, bool is_raw) {
+    printf("[%s] ", pod);
+    if (is_raw) {
+        fwrite(text, 1, size, stdout);
+    } else {
+        AUTO(text_freep) char *shown = shown_text(text, size);
+        fputs(shown, stdout);
+    }
+    putchar('\n');
+}
 
 /* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log; of a gang
  * JOB-INDEX.log, JOB-INDEX-ATTEMPT.log. */
@@ -152,7 +163,7 @@ static int64_t count_lines(FILE *from) {
     return count + (last != '\n');
 }
 
-static int print_file(const char *folder, const struct log_file *file, int64_t tail,
+static int print_file(const char *folder, const struct log_file *file, int64_t tail, bool is_raw,
                       struct error *err) {
     AUTO(text_freep) char *leaf = x_printf("%s.log", file->name);
     AUTO(text_freep) char *path = file_join(folder, leaf);
@@ -168,7 +179,7 @@ static int print_file(const char *folder, const struct log_file *file, int64_t t
             continue;
         }
         size -= size > 0 && line[size - 1] == '\n';
-        log_line_print(file->name + file->job_len + 1, line, (size_t)size, isatty(STDOUT_FILENO));
+        local_logs_line(file->name + file->job_len + 1, line, (size_t)size, is_raw);
     }
     free(line);
     fclose(from);
@@ -183,7 +194,7 @@ int local_logs_print(const char *folder, const struct local_logs_choice *choice,
     }
     for (size_t i = 0; i < files.count; i++) {
         if (is_wanted(&files, i, choice) &&
-            print_file(folder, &files.items[i], choice->tail, err) < 0) {
+            print_file(folder, &files.items[i], choice->tail, choice->is_raw, err) < 0) {
             return -1;
         }
     }

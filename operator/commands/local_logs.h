@@ -5,11 +5,18 @@
 
 struct local_logs_choice {
     const char *name; /* of the job; NULL: any */
-    bool coordinator, previous;
-    int64_t worker, tail; /* -1: all */
+    bool coordinator; /* only the coordinator's */
+    bool previous;    /* also those of earlier attempts: pods that were replaced */
+    bool is_raw;      /* print the bytes unchanged; else as lib/text/shown.h makes them */
+    int64_t worker;   /* only this worker's; -1: all */
+    int64_t tail;     /* the last lines of each log; -1: all */
 };
 
 /* Prints the logs, each line with its pod. Fails with INVALID when the folder has no logs of that
  * job. */
 NODISCARD int local_logs_print(const char *folder, const struct local_logs_choice *choice,
                                struct error *err);
+/* Prints "[worker-3] text" to standard output, of a local log or one of a cluster, as
+ * lib/text/shown.h makes it, into a pipe too, which often ends in a terminal. is_raw: the bytes
+ * as they are. */
+void local_logs_line(const char *pod, const char *text, size_t size, bool is_raw);

@@ -4,7 +4,6 @@
 #include "lib/time/clock.h"
 #include "operator/commands/cli_command.h"
 #include "operator/commands/local_logs.h"
-#include "operator/commands/log_line.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kube/stream.h"
@@ -36,7 +35,7 @@ static const struct command_help help = {
 struct request {
     struct remote_options where;
     const char *name, *state; /* state: the folder of a local run; NULL: a cluster */
-    bool follow, previous, coordinator;
+    bool follow, previous, coordinator, is_raw;
     int64_t worker; /* -1: all */
     int64_t tail;   /* -1: all */
 };
@@ -45,7 +44,6 @@ struct reader {
     const struct request *request;
     struct remote *remote;
     struct stream *streams;
-    bool is_terminal;
 };
 
 /* One pod whose log is read. */
@@ -73,7 +71,7 @@ static void stream_free(struct reader *reader, struct stream *stream) {
 }
 
 static void show(const struct stream *stream, const char *text, size_t size) {
-    log_line_print(stream->short_name, text, size, stream->reader->is_terminal);
+    local_logs_line(stream->short_name, text, size, stream->reader->request->is_raw);
 }
 
 /* A line is "2026-11-21T04:00:00.123456789Z text". All times of a node have the same form, so they
@@ -304,8 +302,7 @@ static int follow_all(struct reader *reader, struct error *err) {
 }
 
 static int read_logs(struct remote *remote, const struct request *request, struct error *err) {
-    struct reader reader = {
-        .request = request, .remote = remote, .is_terminal = isatty(STDOUT_FILENO)};
+    struct reader reader = {.request = request, .remote = remote};
     AUTO(tree_freep) json_t *pods = NULL;
     AUTO(tree_freep) json_t *job = NULL;
     int result = remote_pods(remote, request->name, &pods, err);
@@ -342,6 +339,7 @@ static int read_where(const struct request *request, struct error *err) {
         const struct local_logs_choice choice = {.name = request->name,
                                                  .coordinator = request->coordinator,
                                                  .previous = request->previous,
+                                                 .is_raw = request->is_raw,
                                                  .worker = request->worker,
                                                  .tail = request->tail};
         return local_logs_print(request->state, &choice, err);
@@ -366,6 +364,10 @@ int logs_command(int argc, char **argv) {
         {"tail", 0, OPTION_INTEGER, "N", "Only the last N lines of each pod.", &request.tail},
         {"previous", 'p', OPTION_FLAG, NULL, "Include earlier attempts, if their pods still exist.",
          &request.previous},
+        {"raw", 0, OPTION_FLAG, NULL,
+         "Lines as the programs wrote them. Otherwise colors are left out, and control "
+         "characters are shown as \\x1B.",
+         &request.is_raw},
         {"state", 0, OPTION_TEXT, "DIR", "Folder of a local run, as windlass run printed it.",
          &request.state},
         REMOTE_ROWS(&request.where),

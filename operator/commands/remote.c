@@ -22,6 +22,7 @@ int remote_open(const struct remote_options *options, struct remote *ret_remote,
         remote_release(&remote);
         return -1;
     }
+    client_on_warning(remote.client, server_warnings_log, NULL);
     const char *own = options->namespace ? options->namespace : remote.config->namespace;
     remote.namespace = options->all ? NULL : own;
     *ret_remote = remote;
@@ -35,7 +36,7 @@ void remote_release(struct remote *remote) {
 }
 
 struct question {
-    bool is_done;
+    bool is_done, is_unserved;
     json_t *tree;
     struct error err;
 };
@@ -43,6 +44,7 @@ struct question {
 static void on_answer(void *context, const struct client_answer *answer) {
     struct question *question = context;
     question->is_done = true;
+    question->is_unserved = client_is_unserved(answer);
     if (answer->err) {
         question->err = *answer->err;
     } else if (!answer->tree) {
@@ -52,8 +54,27 @@ static void on_answer(void *context, const struct client_answer *answer) {
     }
 }
 
+/* Sends the request, whose done and context are set here, and waits for the answer. */
+static int ask(struct remote *remote, struct client_request *request, struct question *ret_question,
+               struct error *err) {
+    *ret_question = (struct question){0};
+    request->done = on_answer;
+    request->context = ret_question;
+    client_start(remote->client, request);
+    while (!ret_question->is_done) {
+        if (loop_wait(remote->loop, -1, err) < 0) {
+            return -1;
+        }
+    }
+    if (ret_question->err.kind) {
+        *err = ret_question->err;
+        return -1;
+    }
+    return 0;
+}
+
 static int get(struct remote *remote, const struct rest_place *place, const char *query,
-               json_t **ret_tree, struct error *err) {
+               struct question *ret_question, struct error *err) {
     struct rest_place here = *place;
     here.namespace = remote->namespace;
     AUTO(text_freep) char *path = NULL;
@@ -61,43 +82,61 @@ static int get(struct remote *remote, const struct rest_place *place, const char
         return -1;
     }
     AUTO(text_freep) char *url = query ? x_printf("%s?%s", path, query) : x_strdup(path);
-    struct question question = {0};
-    struct client_request request = {
-        .verb = place->name ? "get" : "list", .path = url, .done = on_answer, .context = &question};
-    client_start(remote->client, &request);
-    while (!question.is_done) {
-        if (loop_wait(remote->loop, -1, err) < 0) {
-            return -1;
-        }
-    }
-    if (question.err.kind) {
-        *err = question.err;
+    struct client_request request = {.verb = place->name ? "get" : "list", .path = url};
+    return ask(remote, &request, ret_question, err);
+}
+
+int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,
+                     struct error *err) {
+    const struct rest_place place = {.api_version = tree_text(object, "apiVersion", ""),
+                                     .kind = tree_text(object, "kind", ""),
+                                     .namespace =
+                                         tree_text(object, "metadata.namespace", remote->namespace),
+                                     .name = tree_text(object, "metadata.name", "")};
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&place, &path, err) < 0) {
         return -1;
     }
-    *ret_tree = question.tree;
+    AUTO(text_freep)
+    char *url = x_printf("%s?dryRun=All&force=true&fieldManager=windlass-check"
+                         "&fieldValidation=Strict",
+                         path);
+    struct client_request request = {.verb = "apply",
+                                     .method = "PATCH",
+                                     .path = url,
+                                     .content_type = "application/apply-patch+yaml",
+                                     .body_new = json_dumps(object, JSON_COMPACT)};
+    struct question question;
+    if (ask(remote, &request, &question, err) < 0) {
+        return -1;
+    }
+    *ret_stored = question.tree;
     return 0;
 }
 
-/* A definition that was not upgraded serves the same objects under an older version, only. */
+/* A definition that was not upgraded serves the same objects under an older version, only. Where
+ * only the object is missing, the older version has no more, and the server warns of it. */
 int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
                json_t **ret_tree, struct error *err) {
+    struct question question = {0};
+    int result = get(remote, place, query, &question, err);
     struct rest_place older = *place;
-    struct error ignored = {0};
-    if (get(remote, place, query, ret_tree, err) == 0) {
-        return 0;
-    }
     older.api_version = rest_older_version(place->api_version);
-    if (err->kind != ERROR_NOT_FOUND || !older.api_version ||
-        get(remote, &older, query, ret_tree, &ignored) < 0) {
-        return -1;
+    struct error ignored = {0};
+    if (result < 0 && question.is_unserved && older.api_version &&
+        get(remote, &older, query, &question, &ignored) == 0) {
+        error_clear(err);
+        result = 0;
     }
-    error_clear(err);
-    return 0;
+    if (result == 0) {
+        *ret_tree = question.tree;
+    }
+    return result;
 }
 
 /* A list's continue token is base64, whose characters +, / and = have another meaning in a query.
  */
-static char *quote_query(const char *text) {
+char *remote_quote(const char *text) {
     AUTO(text_freep) char *quoted = x_calloc(strlen(text) * 3 + 1, 1);
     char *at = quoted;
     for (; *text; text++) {
@@ -133,7 +172,7 @@ int remote_list(struct remote *remote, const struct rest_place *place, const cha
             return error_set(err, ERROR_EXHAUSTED, "more than %d objects", ITEMS_MAX);
         }
         free(next);
-        next = quote_query(more);
+        next = remote_quote(more);
     } while (*next);
     *ret_items = TAKE(items);
     return 0;
@@ -164,6 +203,10 @@ int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct
                : -1;
 }
 
+bool remote_is_final(const struct error *err) {
+    return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED;
+}
+
 static int by_role(const void *a, const void *b) {
     struct pod_phase one = pod_phase_read(*(json_t *const *)a),
                      two = pod_phase_read(*(json_t *const *)b);
@@ -173,7 +216,7 @@ static int by_role(const void *a, const void *b) {
 int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
                 json_t **ret_items, struct error *err) {
     AUTO(text_freep) char *selector = x_printf("%s=%s", LABEL_JOB, job);
-    AUTO(text_freep) char *quoted = quote_query(selector);
+    AUTO(text_freep) char *quoted = remote_quote(selector);
     AUTO(text_freep) char *query = x_printf("labelSelector=%s", quoted);
     return remote_list(remote, place, query, ret_items, err);
 }

@@ -42,6 +42,10 @@ void remote_release(struct remote *remote); /* for AUTO, too */
  * ("limit=500"; NULL: none). The result is owned. */
 NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
                          json_t **ret_tree, struct error *err);
+/* What the API server would store if this object were applied (server-side apply with force), by a
+ * dry run: nothing is stored. Unknown fields are refused from 1.25 on. The result is owned. */
+NODISCARD int remote_apply_dry(struct remote *remote, const json_t *object, json_t **ret_stored,
+                               struct error *err);
 /* All items of a collection, read in pages: an array, owned. */
 NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
                           json_t **ret_items, struct error *err);
@@ -50,6 +54,8 @@ NODISCARD int remote_list(struct remote *remote, const struct rest_place *place,
  * user may not get all the kinds. */
 NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
                          struct error *err);
+/* Only a person can remove the cause; other errors may be over at the next request. */
+bool remote_is_final(const struct error *err);
 /* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
                           struct error *err);
@@ -57,5 +63,7 @@ NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_p
  * label: an array, owned. */
 NODISCARD int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
                           json_t **ret_items, struct error *err);
+/* Text for a value of a query: other characters than letters, digits and -_.~ as %XX. Owned. */
+char *remote_quote(const char *text);
 /* "worker-0-2" of "style-transfer-worker-0-2": a pod's name without the job's. */
 const char *remote_short_name(const char *pod, const char *job);

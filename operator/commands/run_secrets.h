@@ -7,8 +7,10 @@
 #include "lib/error.h"
 #include "lib/tree.h"
 
-/* folder: --secrets; NULL: not given. within: "spec", or "spec.trial" for a Sweep. The result is an
- * array of Secrets with stringData, one per name; owned. One newline at the end of a file is not
- * part of the value. INVALID: a file is missing or is not text. */
+/* folder: the DIR of --secrets; NULL: not given, an error if the job has secrets. object: the whole
+ * resource. within: "spec", or "spec.trial" for a Sweep. *ret_secrets: an array of Secret objects
+ * with stringData, one per SECRET, empty if the job has none; the caller releases it. One newline
+ * at the end of a file is not part of the value. INVALID: --secrets or a file is missing, or a file
+ * is not UTF-8 text. */
 NODISCARD int run_secrets_read(const char *folder, const json_t *object, const char *within,
                                json_t **ret_secrets, struct error *err);

@@ -24,7 +24,7 @@ struct entry {
 
 struct cached_kind {
     char *api_version, *name;
-    cache_transform *transform;
+    struct cache_rules rules;
     uint32_t list; /* number of the current list */
     bool is_listed;
 };
@@ -66,10 +66,10 @@ void cache_free(struct cache *cache) {
 }
 
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
-                 cache_transform *transform) {
+                 struct cache_rules rules) {
     assert(cache->kind_count < KINDS_MAX);
     cache->kinds[cache->kind_count++] = (struct cached_kind){
-        .api_version = x_strdup(api_version), .name = x_strdup(kind), .transform = transform};
+        .api_version = x_strdup(api_version), .name = x_strdup(kind), .rules = rules};
 }
 
 bool cache_is_complete(const struct cache *cache) {
@@ -188,6 +188,7 @@ static json_t *strip(const json_t *object, cache_transform *transform) {
     json_t *labels = json_copy(json_object_get(metadata, "labels"));
     json_object_del(kept, "apiVersion");
     json_object_del(kept, "kind");
+    json_object_set(kept, SCHEMA_FILLED, json_object_get(object, SCHEMA_FILLED));
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         json_object_del(metadata, known[i]);
     }
@@ -297,7 +298,9 @@ void cache_put(struct cache *cache, const json_t *object) {
         (*link)->list = kind->list;
         return;
     }
-    replace(cache, link, entry_new(cache, kind, object, kind->transform));
+    AUTO(tree_freep)
+    json_t *filled = kind->rules.schema ? schema_filled(kind->rules.schema, object) : NULL;
+    replace(cache, link, entry_new(cache, kind, filled ? filled : object, kind->rules.transform));
 }
 
 void cache_reduce(struct cache *cache, const json_t *object, cache_transform *transform) {

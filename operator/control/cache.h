@@ -6,6 +6,7 @@
 #pragma once
 
 #include "operator/cluster.h"
+#include "operator/schema.h"
 
 struct cache;
 
@@ -19,10 +20,18 @@ void cache_free(struct cache *cache);
 
 /* ---- for the controller: what the cluster reports ---- */
 
-/* Call once for each watched kind, before its first event; events of other kinds are ignored.
- * transform: NULL keeps whole objects. */
+/* What the cache does with the objects of a kind. */
+struct cache_rules {
+    cache_transform *transform; /* NULL keeps whole objects */
+    /* Its definition, borrowed; NULL: of a kind that is not ours. An object of a server with an
+     * older definition gets the defaults that it lacks, before the transform; what the cache keeps
+     * of it then has the member SCHEMA_FILLED (operator/schema.h). */
+    const struct schema *schema;
+};
+
+/* Call once for each watched kind, before its first event; events of other kinds are ignored. */
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
-                 cache_transform *transform);
+                 struct cache_rules rules);
 /* True when every watched kind has been listed once: the event CLUSTER_LISTED (cluster.h) ends a
  * list. */
 bool cache_is_complete(const struct cache *cache);

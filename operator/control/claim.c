@@ -51,9 +51,17 @@ static bool has_same_owner(const json_t *there, const json_t *wanted) {
     return uid && object_is_owned_by(there, uid);
 }
 
+/* It belongs to the object that the wanted one's owner has replaced, and goes with that. */
+static bool is_of_earlier_owner(const json_t *there, const json_t *wanted) {
+    const char *kind = tree_text(wanted, "metadata.ownerReferences[0].kind", NULL);
+    const char *name = tree_text(wanted, "metadata.ownerReferences[0].name", NULL);
+    return json_array_size(tree_get(there, "metadata.ownerReferences")) == 1 &&
+           equal(tree_text(there, "metadata.ownerReferences[0].kind", NULL), kind) &&
+           equal(tree_text(there, "metadata.ownerReferences[0].name", NULL), name);
+}
+
 static enum claim judge_controlled(const json_t *there, const json_t *controller,
                                    const json_t *wanted, const json_t *owner) {
-    static const char *const same[] = {"kind", "name"};
     if (equal(tree_text(controller, "uid", NULL), tree_text(owner, "metadata.uid", NULL))) {
         if (has_labels(there, wanted, owner)) {
             return CLAIM_OURS;
@@ -64,8 +72,8 @@ static enum claim judge_controlled(const json_t *there, const json_t *controller
         return tree_get(there, "metadata.deletionTimestamp") ? CLAIM_FOREIGN : CLAIM_RELEASE;
     }
     bool is_earlier =
-        equal(tree_text(controller, same[0], NULL), tree_text(owner, "kind", NULL)) &&
-        equal(tree_text(controller, same[1], NULL), tree_text(owner, "metadata.name", NULL));
+        equal(tree_text(controller, "kind", NULL), tree_text(owner, "kind", NULL)) &&
+        equal(tree_text(controller, "name", NULL), tree_text(owner, "metadata.name", NULL));
     return is_earlier ? CLAIM_LEAVING : CLAIM_FOREIGN;
 }
 
@@ -81,6 +89,9 @@ enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *
         return CLAIM_OURS;
     }
     bool is_of_job = has_labels(there, wanted, owner);
+    if (is_of_job && is_of_earlier_owner(there, wanted)) {
+        return CLAIM_LEAVING;
+    }
     bool is_made_for = equal(text_of(there, "metadata.annotations", ANNOTATION_UID),
                              tree_text(owner, "metadata.uid", NULL));
     if (is_of_job && is_made_for && !tree_get(there, "metadata.deletionTimestamp")) {
@@ -91,14 +102,20 @@ enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *
 
 /* ---- changes ---- */
 
-static json_t *change_of(const json_t *there, json_t *owners_new) {
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s*, s:s*, s:o}}", "apiVersion",
+/* Of this version of the object alone. */
+static json_t *change_of(const json_t *there) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s*, s:s*}}", "apiVersion",
                      tree_text(there, "apiVersion", ""), "kind", tree_text(there, "kind", ""),
                      "metadata", "name", tree_text(there, "metadata.name", ""), "namespace",
                      tree_text(there, "metadata.namespace", "default"), "uid",
                      tree_text(there, "metadata.uid", NULL), "resourceVersion",
-                     tree_text(there, "metadata.resourceVersion", NULL), "ownerReferences",
-                     owners_new);
+                     tree_text(there, "metadata.resourceVersion", NULL));
+}
+
+static json_t *change_of_owners(const json_t *there, json_t *owners_new) {
+    json_t *change = change_of(there);
+    json_object_set_new(json_object_get(change, "metadata"), "ownerReferences", owners_new);
+    return change;
 }
 
 json_t *claim_owner(const json_t *owner) {
@@ -124,12 +141,30 @@ static json_t *other_owners(const json_t *there, const json_t *owner) {
 json_t *claim_adoption(const json_t *there, const json_t *owner) {
     json_t *owners = other_owners(there, owner);
     json_array_append_new(owners, claim_owner(owner));
-    return change_of(there, owners);
+    return change_of_owners(there, owners);
 }
 
 json_t *claim_release(const json_t *there, const json_t *owner) {
-    json_t *change = change_of(there, other_owners(there, owner));
+    json_t *change = change_of_owners(there, other_owners(there, owner));
     json_object_set_new(json_object_get(change, "metadata"), "annotations",
                         json_pack("{s:n}", ANNOTATION_UID));
+    return change;
+}
+
+json_t *claim_correction(const json_t *there, const json_t *wanted) {
+    json_t *spec = json_object(), *value;
+    const char *name;
+    json_object_foreach(json_object_get(wanted, "spec"), name, value) {
+        const json_t *has = json_object_get(tree_get(there, "spec"), name);
+        if (json_is_null(value) ? has && !json_is_null(has) : !has || !json_equal(has, value)) {
+            json_object_set(spec, name, value);
+        }
+    }
+    if (json_object_size(spec) == 0) {
+        json_decref(spec);
+        return NULL;
+    }
+    json_t *change = change_of(there);
+    json_object_set_new(change, "spec", spec);
     return change;
 }

@@ -1,6 +1,6 @@
-/* claim.h: whose an object is that has a name or a label that a resource would use. An object is
- * ours when its controller, among its ownerReferences, is the resource; a label or a name proves
- * nothing. Pure; knows no kind. */
+/* claim.h: who owns an object whose name or label a resource wants to use: the resource, another
+ * owner, or no one. An object is ours when its controller, among its ownerReferences, is the
+ * resource; a label or a name proves nothing. Pure; knows no kind. */
 #pragma once
 
 #include "lib/tree.h"
@@ -25,10 +25,13 @@ enum claim {
  * created in its place; NULL: it was only found by its label. owner: the resource, with its uid. */
 enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *owner);
 
-/* The changes for CLUSTER_MERGE, which apply only to this version of the object. Owned by the
- * caller. A released object keeps its other owners, and loses the annotation, so that it is not
- * adopted. */
-/* The reference of an object to the resource that controls it. */
+/* The reference of an object to the resource that controls it. The caller owns the results of all
+ * functions here. */
 json_t *claim_owner(const json_t *owner);
+/* The changes for CLUSTER_MERGE, which apply only to this version of the object. A released object
+ * keeps its other owners, and loses the annotation, so that it is not adopted. */
 json_t *claim_adoption(const json_t *there, const json_t *owner);
 json_t *claim_release(const json_t *there, const json_t *owner);
+/* What of the spec of an object that is ours differs from the wanted one (null: it is to have no
+ * such field); fields that are not wanted are others'. NULL: nothing. */
+json_t *claim_correction(const json_t *there, const json_t *wanted);

@@ -8,7 +8,9 @@
 #include "operator/control/poller.h"
 #include "operator/control/questions.h"
 #include "operator/control/queue.h"
+#include "operator/control/retry_pace.h"
 #include "operator/control/write_batch.h"
+#include "operator/object.h"
 #include "operator/operator_metrics.h"
 #include "operator/resource_key.h"
 
@@ -51,6 +53,7 @@ struct controller {
     json_t *written;         /* key of an object that is being written -> null, or the uid
                                 of an object of that name that was deleted meanwhile */
     struct questions *questions;
+    struct retry_pace *pace; /* by key */
     struct poller *poller;
     struct event_recorder *recorder;
     int epoll_fd; /* the descriptors of the cluster and the poller */
@@ -126,6 +129,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->watched = json_object();
     controller->written = json_object();
     controller->questions = questions_new(cluster, on_answer, controller);
+    controller->pace = retry_pace_new();
     controller->fair = fair_queue_new(WRITES_MAX);
     controller->parked = json_object();
     controller->random = (uint64_t)clock_monotonic_ns();
@@ -168,6 +172,7 @@ void controller_free(struct controller *controller) {
     json_decref(controller->watched);
     json_decref(controller->written);
     questions_free(controller->questions);
+    retry_pace_free(controller->pace);
     fair_queue_free(controller->fair);
     json_decref(controller->parked);
     free(controller);
@@ -237,7 +242,8 @@ static void on_cluster_event(void *context, enum cluster_event event, const json
     }
     queue_owner(controller, event, object);
     AUTO(text_freep) char *id = resource_key_of_object(object);
-    if (event == CLUSTER_DELETED) {
+    if (event == CLUSTER_DELETED) { /* a quota may have room now */
+        retry_pace_wake(controller->pace, tree_text(object, "metadata.namespace", "default"));
         questions_note_deleted(controller->questions, object);
         if (json_object_get(controller->written, id)) {
             json_object_set_new(controller->written, id,
@@ -272,12 +278,14 @@ static void succeed(struct controller *controller, const char *key, int64_t agai
     }
 }
 
-static void send_events(struct controller *controller, const json_t *events, const json_t *failed) {
+static void send_events(struct controller *controller, const char *key, const json_t *events,
+                        const json_t *failed) {
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *one = json_array_get(events, i);
         if (!json_object_get(failed, tree_text(one, "of", ""))) {
-            event_recorder_send(controller->recorder, json_object_get(one, "event"),
-                                clock_monotonic_ms());
+            int64_t now_ms = clock_monotonic_ms();
+            event_recorder_send(controller->recorder, json_object_get(one, "event"), now_ms);
+            retry_pace_charge(controller->pace, key, now_ms);
         }
     }
 }
@@ -290,8 +298,12 @@ static void on_batch_end(void *context, struct write_batch *batch) {
     } else {
         succeed(controller, batch->key, batch->again_ms);
     }
-    send_events(controller, batch->events, batch->failed);
-    if (batch->is_due || (!batch->err.kind && batch->changes)) {
+    bool is_well = !batch->err.kind && !batch->is_cut;
+    if (batch->is_retry) {
+        retry_pace_ended(controller->pace, batch->key, is_well ? RETRY_SUCCEEDED : RETRY_FAILED);
+    }
+    send_events(controller, batch->key, batch->events, batch->failed);
+    if (batch->is_due || (!batch->err.kind && batch->changes) || (batch->is_retry && is_well)) {
         queue_add(controller->queue, batch->key, clock_monotonic_ms());
     }
     write_batch_free(batch);
@@ -330,6 +342,10 @@ static void on_start(void *context, const struct write_batch_item *write) {
     json_object_set_new(controller->written, id, json_null());
     fair_queue_begin(controller->fair, write->batch->namespace);
     controller->pending++;
+    if (write->batch->is_retry && write == write->batch->writes) {
+        return; /* the try itself */
+    }
+    retry_pace_charge(controller->pace, write->batch->key, clock_monotonic_ms());
 }
 
 static void on_end(void *context, const struct write_batch_item *write, const json_t *stored,
@@ -349,18 +365,15 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     if (err) {
         note_failure(batch, write, err);
     }
+    if (write->verb == CLUSTER_STATUS && stored &&
+        !object_holds(json_object_get(stored, "status"), json_object_get(write->object, "status"),
+                      /* ignores_times= */ false)) {
+        batch->is_cut = true;
+    }
 }
 
 static const struct write_batch_listener listener = {
     .started = on_start, .ended = on_end, .finished = on_batch_end};
-
-const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
-                           bool has_priority) {
-    AUTO(text_freep)
-    char *key = resource_key_format(request->kind, request->namespace, request->name);
-    request->is_polling = true;
-    return poller_get(request->poller, key, url, certificate_pem, has_priority);
-}
 
 static void on_answer(void *context, const struct question *question, const json_t *list,
                       const json_t *object, const struct error *err) {
@@ -377,33 +390,12 @@ static void on_answer(void *context, const struct question *question, const json
     queue_add(controller->queue, question->key, clock_monotonic_ms());
 }
 
-static bool ask(struct reconcile *request, const json_t *like, const char *fields) {
-    struct controller *controller = request->controller;
-    AUTO(text_freep)
-    char *key = resource_key_format(request->kind, request->namespace, request->name);
-    size_t kind = 0;
-    find_kind(controller, request->kind, &kind);
-    return questions_ask(controller->questions, key, kind, like, fields);
-}
-
-bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields) {
-    return ask(request, like, fields);
-}
-
-bool reconcile_find(struct reconcile *request, const json_t *like) {
-    return ask(request, like, NULL);
-}
-
-void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
-    json_array_append_new(request->writes,
-                          json_pack("{s:i, s:o}", "verb", (int)verb, "object", object_new));
-}
-
 static void submit(struct controller *controller, size_t kind, const char *key,
                    const struct reconcile *request) {
     struct write_batch *batch = write_batch_new(key, request->namespace, request->writes);
     batch->kind = kind;
     batch->again_ms = request->again_ms;
+    batch->is_retry = request->is_retry;
     batch->events = json_incref(request->events);
     tsearch(batch, &controller->batches, by_key);
     bool is_slow = request->starts_slowly || queue_failures(controller->queue, key) > 0;
@@ -425,6 +417,17 @@ static int64_t figures_ms(const struct controller *controller) {
     return MAX(controller->cluster->ops->figures_ms, all_ms);
 }
 
+/* A try without a write was a question, which has not failed. A pass that failed sends no write. */
+static void end_wishes(struct controller *controller, const struct reconcile *request,
+                       const char *key, bool has_failed) {
+    retry_pace_passed(controller->pace, key);
+    if (!request->object) {
+        retry_pace_forget(controller->pace, key);
+    } else if (request->is_retry && (has_failed || json_array_size(request->writes) == 0)) {
+        retry_pace_ended(controller->pace, key, RETRY_UNKNOWN);
+    }
+}
+
 static void reconcile_one(struct controller *controller, const char *key) {
     struct write_batch *under_way = find_batch(controller, key);
     if (under_way) { /* the cache is older than the writes under way */
@@ -442,6 +445,7 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .cache = controller->cache,
         .kind = kind->name,
         .options = kind->options,
+        .schema = kind->schema,
         .namespace = of.namespace,
         .name = of.name,
         .object = object,
@@ -449,10 +453,13 @@ static void reconcile_one(struct controller *controller, const char *key) {
         .monotonic_ms = clock_monotonic_ms(),
         .overload_ms = overload_ms(controller, of.namespace),
         .figures_ms = figures_ms(controller),
+        .failures = queue_failures(controller->queue, key),
         .writes = writes,
         .events = events,
         .poller = controller->poller,
-        .controller = controller,
+        .questions = controller->questions,
+        .pace = controller->pace,
+        .kind_index = index,
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
@@ -460,13 +467,14 @@ static void reconcile_one(struct controller *controller, const char *key) {
     if (!request.is_polling) {
         poller_stop(controller->poller, key);
     }
+    end_wishes(controller, &request, key, result < 0);
     if (result < 0) {
         retry_later(controller, key, &err, false);
     } else if (json_array_size(writes) > 0) {
         submit(controller, index, key, &request);
     } else {
         succeed(controller, key, request.again_ms);
-        send_events(controller, events, NULL);
+        send_events(controller, key, events, NULL);
     }
 }
 
@@ -517,6 +525,9 @@ int controller_fd(const struct controller *controller) {
 int controller_idle_ms(struct controller *controller) {
     int64_t next_ms = may_reconcile(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
     int64_t ask_ms = poller_next_ms(controller->poller);
+    if (may_reconcile(controller)) {
+        next_ms = MIN(next_ms, retry_pace_next_ms(controller->pace, clock_monotonic_ms()));
+    }
     next_ms = MIN(MIN(next_ms, ask_ms), event_recorder_next_ms(controller->recorder));
     if (may_reconcile(controller) && fair_queue_is_ready(controller->fair)) {
         return 0;
@@ -546,6 +557,15 @@ static void count_due(struct controller *controller) {
         controller->due = queue_due(controller->queue, now_ms) + fair_queue_size(controller->fair);
         controller->counted_ms = now_ms;
         operator_metrics_queue(controller->due);
+        operator_metrics_retries(retry_pace_count(controller->pace));
+    }
+}
+
+static void queue_retries(struct controller *controller) {
+    int64_t now_ms = clock_monotonic_ms();
+    const char *key;
+    while (may_reconcile(controller) && (key = retry_pace_take(controller->pace, now_ms))) {
+        queue_add(controller->queue, key, now_ms);
     }
 }
 
@@ -562,6 +582,7 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         poller_step(controller->poller, err) < 0) {
         return -1;
     }
+    queue_retries(controller);
     for (int passes = 0; passes < RECONCILES_PER_STEP && may_reconcile(controller); passes++) {
         AUTO(text_freep) char *key = take_key(controller);
         if (!key) {

@@ -38,6 +38,9 @@ struct kind {
     /* What its resources own; ends with {NULL}. Only objects with the label LABEL_JOB are watched.
      */
     const struct owned_kind *owned;
+    /* Its definition, for the defaults of resources from a server whose definition is older
+     * (cache.h); NULL: resources are whole. */
+    const struct schema *schema;
     /* What the cache keeps of its resources and of the objects that they own; NULL: everything. */
     cache_transform *transform;
     /* Memory that the kind keeps between passes, passed to the functions below as `state`; NULL:

@@ -12,14 +12,15 @@ struct watching {
 
 static int watch_one(struct watching *watching, const char *api_version, const char *kind,
                      const char *label, const struct kind *of, struct error *err) {
-    bool may_be_absent = of->may_be_absent && strcmp(of->name, kind) == 0;
+    bool is_own = strcmp(of->name, kind) == 0;
     if (json_object_get(watching->watched, kind)) { /* two kinds may own the same kind */
         return 0;
     }
     json_object_set_new(watching->watched, kind, json_true());
-    cache_watch(watching->cache, api_version, kind, of->transform);
-    return watching->cluster->ops->watch(watching->cluster, api_version, kind, label, may_be_absent,
-                                         err);
+    cache_watch(watching->cache, api_version, kind,
+                (struct cache_rules){of->transform, is_own ? of->schema : NULL});
+    return watching->cluster->ops->watch(watching->cluster, api_version, kind, label,
+                                         is_own && of->may_be_absent, err);
 }
 
 static int watch_kind(struct watching *watching, const struct kind *kind, struct error *err) {

@@ -2,6 +2,7 @@
 #include "operator/control/poller.h"
 
 #include "lib/net/http.h"
+#include "lib/net/server.h"
 #include "lib/time/clock.h"
 #include "operator/control/queue.h"
 
@@ -24,7 +25,8 @@ enum rank { RANK_FIRST, RANK_OTHER, RANK_COUNT };
 struct question {
     struct poller *poller;
     char *key, *url, *certificate_pem;
-    char *answer; /* NULL: none, or the last request failed */
+    char *read_header; /* NULL: none */
+    char *answer;      /* NULL: none, or the last request failed */
     int failures;
     int64_t asked_ms;
     enum rank rank;
@@ -57,6 +59,7 @@ static void question_free(void *opaque) {
     free(question->key);
     free(question->url);
     free(question->certificate_pem);
+    free(question->read_header);
     free(question->answer);
     free(question);
 }
@@ -114,12 +117,19 @@ static void set_rank(struct question *question, enum rank rank) {
     }
 }
 
-const char *poller_get(struct poller *poller, const char *key, const char *url,
-                       const char *certificate_pem, bool has_priority) {
+/* "Windlass-Read-Token: TOKEN", owned by the caller. NULL: none. */
+static char *read_header_of(const struct poller_place *place) {
+    return place->read_token ? x_printf(SERVER_READ_HEADER ": %s", place->read_token) : NULL;
+}
+
+const char *poller_get(struct poller *poller, const char *key, const struct poller_place *place,
+                       bool has_priority) {
+    AUTO(text_freep) char *header = read_header_of(place);
     enum rank rank = has_priority ? RANK_FIRST : RANK_OTHER;
     struct question *question = find(poller, key);
-    if (question && (strcmp(question->url, url) != 0 ||
-                     strcmp(question->certificate_pem, certificate_pem) != 0)) {
+    if (question && (strcmp(question->url, place->url) != 0 ||
+                     strcmp(question->certificate_pem, place->certificate_pem) != 0 ||
+                     strcmp(question->read_header ?: "", header ?: "") != 0)) {
         poller_stop(poller, key);
         question = NULL;
     }
@@ -127,8 +137,9 @@ const char *poller_get(struct poller *poller, const char *key, const char *url,
         question = x_calloc(1, sizeof *question);
         question->poller = poller;
         question->key = x_strdup(key);
-        question->url = x_strdup(url);
-        question->certificate_pem = x_strdup(certificate_pem);
+        question->url = x_strdup(place->url);
+        question->certificate_pem = x_strdup(place->certificate_pem);
+        question->read_header = TAKE(header);
         question->rank = rank;
         tsearch(question, &poller->table, by_key);
         poller->count[rank]++;
@@ -183,7 +194,9 @@ static void on_answer(void *context, const struct http_answer *answer, bool is_s
 }
 
 static void ask(struct poller *poller, struct question *question) {
+    const char *headers[] = {question->read_header, NULL};
     struct http_request request = {.url = question->url,
+                                   .headers = headers,
                                    .certificate_pem = question->certificate_pem,
                                    .reuse = HTTP_ONCE,
                                    .timeout_ms = POLLER_TIMEOUT_MS,

@@ -3,26 +3,31 @@
 #pragma once
 
 #include "operator/cluster.h"
+#include "operator/control/poller.h"
 
 struct reconcile {
     const char *kind, *namespace, *name; /* of the resource */
     const json_t *object; /* the resource as last seen; NULL: deleted, free what is kept about it */
     const void *options;  /* the kind's (struct kind) */
-    struct cache *cache;  /* to read the objects that the resource owns */
+    const struct schema *schema;   /* the kind's; NULL: resources are whole */
+    struct cache *cache;           /* to read the objects that the resource owns */
     int64_t wall_ms, monotonic_ms; /* the time of this pass */
     /* Not 0: the namespace has many writes under way. Status updates that only report counters or
      * messages should wait this long, so that creations and deletions go first. */
     int64_t overload_ms;
     /* The least time between two writes of a status for its figures alone. */
     int64_t figures_ms;
+    int failures; /* passes over the resource in a row that failed or had a failed write */
     /* Results: */
     bool starts_slowly; /* create objects one by one at first, because a creation was refused */
     int64_t again_ms;   /* run another pass after this time even without an event; 0: no */
     /* For the functions below: */
     json_t *writes, *events;
     struct poller *poller;
-    struct controller *controller;
-    bool is_polling;
+    struct questions *questions; /* of reconcile_list and reconcile_find */
+    struct retry_pace *pace;
+    size_t kind_index;         /* in the controller's table */
+    bool is_polling, is_retry; /* private */
 };
 
 /* Adds a write of this pass and takes the reference to the object. The writes of a pass are sent
@@ -31,6 +36,12 @@ struct reconcile {
  * called for them. The resource is not reconciled again until all writes have ended; the cache then
  * has their results. */
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
+
+/* Asks for a write, or a question, like one that failed before, `failures` times in a row (at least
+ * once), and that is not due before due_ms. True: it may be sent in this pass; ask once for each.
+ * False: it has to wait for its turn among all that fails (retry_pace.h); the resource is
+ * reconciled again when it has come. */
+bool reconcile_may_retry(struct reconcile *request, int64_t due_ms, int failures);
 
 /* A Kubernetes Event (events.k8s.io/v1) about the resource. */
 struct reconcile_event {
@@ -57,5 +68,5 @@ bool reconcile_find(struct reconcile *request, const json_t *like);
  * last request failed. When the answer changes, the resource is reconciled. One URL per resource.
  * certificate_pem: the only certificate that is accepted from the server. has_priority: this URL is
  * polled before others under load. */
-const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
+const char *reconcile_poll(struct reconcile *request, const struct poller_place *place,
                            bool has_priority);

@@ -36,6 +36,8 @@ struct write_batch {
                          status */
     struct error err; /* of the write that failed, preferably one that is worth a retry */
     int64_t again_ms; /* of the pass (reconcile.h) */
+    bool is_retry;    /* it has a write that failed before (retry_pace.h) */
+    bool is_cut;      /* a status was stored only in part */
     bool is_due;      /* the resource was due again while its writes were under way */
     /* It creates or changes objects. Their events will be ignored as known, so the controller runs
      * the next pass by itself. */

@@ -1,6 +1,6 @@
-/* kind.h: all that the program knows about one kind of job, as one row. A kind's folder fills in a
- * row (kinds/NAME/kind.c) and kinds.c lists the rows. The commands, the control loop and the checks
- * of manifests work on that list, and none of them names a kind.
+/* kind.h: one kind of job (BatchScore, DistTrain, Sweep) as a row of functions and data. A kind's
+ * folder fills in a row (kinds/NAME/kind.c) and kinds.c lists the rows. The commands, the control
+ * loop and the checks of manifests work on that list, and none of them names a kind.
  *
  * A function may be NULL when the kind does not need it; the comment at the function says what
  * happens then. All texts are literals. */
@@ -81,6 +81,9 @@ struct kind_row {
     /* Reads a status's counters for the progress line and its bar. NULL: progress_line_read_items.
      */
     progress_reader *numbers;
+    /* Brings the figures of a status up to date with an answer of the hub's GET /progress, as the
+     * controller does. NULL: its jobs have no hub. */
+    void (*live)(json_t *status, const json_t *progress);
     /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);
     /* `windlass import`: converts another system's job (JSON) to the text of a manifest, owned.

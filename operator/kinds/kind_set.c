@@ -15,20 +15,32 @@ struct kind_set {
     size_t count;
 };
 
+/* The definition of a kind that was added. */
+static const struct schema *schema_of(const struct kind_set *set, const char *kind) {
+    size_t at = 0;
+    while (at < set->count && strcmp(set->kinds[at].name, kind) != 0) {
+        at++;
+    }
+    assert(at < set->count); /* a kind comes after the one that it makes (kind.h) */
+    return set->schemas[at];
+}
+
 static int add(struct kind_set *set, const struct kind_row *row, const struct job_options *jobs,
                bool is_local, struct error *err) {
     assert(set->count < SET_MAX);
-    size_t at = set->count++;
+    size_t at = set->count;
+    if (kinds_schema(row, &set->schemas[at], err) < 0) {
+        return -1;
+    }
+    set->count++;
     set->kinds[at] = *row->loop;
     set->list[at] = &set->kinds[at];
     set->kinds[at].options = jobs;
+    set->kinds[at].schema = set->schemas[at];
     if (row->made) {
-        if (kinds_made_schema(row, &set->schemas[at], err) < 0) {
-            return -1;
-        }
         /* On this machine a pod's image is ignored. */
-        set->makers[at] =
-            (struct maker_options){.made = set->schemas[at], .jobs = is_local ? NULL : jobs};
+        set->makers[at] = (struct maker_options){.made = schema_of(set, row->made->kind),
+                                                 .jobs = is_local ? NULL : jobs};
         set->kinds[at].options = &set->makers[at];
     }
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of kinds. A new kind is a folder, and a row here (docs/adding-a-kind.md). */
+/* The table of kinds. A new kind is a folder, and a row here (docs/adding/kind.md). */
 #include "operator/kinds/batchscore/kind.h"
 #include "operator/kinds/disttrain/kind.h"
 #include "operator/kinds/sweep/kind.h"

@@ -15,7 +15,7 @@ struct client_call {
     const char *verb;
     int64_t started_ms;
     struct http_call *http; /* NULL: waits for a credential, or for its error to be reported */
-    char *method, *path, *content_type, *body;
+    char *method, *path, *content_type, *header, *body;
     int timeout_ms, silence_ms;
     bool is_text, is_brief, is_repeated;
     unsigned credential_number;
@@ -30,7 +30,10 @@ struct client {
     struct kube_credential *credential;
     struct client_call *calls;
     struct loop_timer flush; /* sends waiting calls */
-    bool is_doubtful;        /* a call timed out: open connections may be dead */
+    struct server_warnings warnings;
+    server_warnings_tell *warn;
+    void *warn_context;
+    bool is_doubtful; /* a call timed out: open connections may be dead */
 };
 
 int client_error(int status, const json_t *tree, struct error *err) {
@@ -77,6 +80,10 @@ int client_error(int status, const json_t *tree, struct error *err) {
                      : error_set(err, kind, "the server answered %d", status);
 }
 
+bool client_is_unserved(const struct client_answer *answer) {
+    return answer->status == 404 && !*tree_text(answer->tree, "details.name", "");
+}
+
 /* Says which of the server's queues was full: flow schema and priority level, by their uids. */
 static void name_queue(const struct http_answer *http, struct error *err) {
     const char *schema = http_answer_header(http, "X-Kubernetes-PF-FlowSchema-UID");
@@ -87,6 +94,20 @@ static void name_queue(const struct http_answer *http, struct error *err) {
         error_set(err, ERROR_BUSY, "%s (flow schema %.64s, priority level %.64s)", said, schema,
                   level);
     }
+}
+
+static void read_warnings(struct client *client, const struct http_answer *http) {
+    const char *value;
+    for (size_t i = 0; client->warn && i < SERVER_WARNINGS_OF_ANSWER &&
+                       (value = http_answer_header_at(http, "Warning", i));
+         i++) {
+        server_warnings_read(&client->warnings, value, client->warn, client->warn_context);
+    }
+}
+
+void client_on_warning(struct client *client, server_warnings_tell *tell, void *context) {
+    client->warn = tell;
+    client->warn_context = context;
 }
 
 static void flush(void *context);
@@ -128,6 +149,7 @@ static void call_free(struct client_call *call) {
     free(call->method);
     free(call->path);
     free(call->content_type);
+    free(call->header);
     free(call->body);
     free(call);
 }
@@ -165,6 +187,7 @@ struct client_call *client_start(struct client *client, const struct client_requ
         .path = x_strdup(request->path),
         .content_type =
             x_strdup(request->content_type ? request->content_type : "application/json"),
+        .header = x_strdup(request->header),
         .body = request->body_new,
         .timeout_ms = request->timeout_ms ? MAX(request->timeout_ms, 0) : CLIENT_TIMEOUT_MS,
         .silence_ms = request->silence_ms,
@@ -217,6 +240,7 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
         loop_set(client->loop, &client->flush, 0);
         return;
     }
+    read_warnings(client, http);
     AUTO(tree_freep) json_t *tree = NULL;
     if (http->size && !(call->is_text && http->status < 300)) {
         json_error_t ignored;
@@ -254,7 +278,12 @@ static int send_call(struct client_call *call, const struct kube_credential_view
     const struct config *config = client->config;
     AUTO(text_freep) char *url = x_printf("%s%s", config->server, call->path);
     AUTO(text_freep) char *type = x_printf("Content-Type: %s", call->content_type);
-    const char *headers[] = {accept_of(call), call->body ? type : NULL, NULL};
+    const char *headers[4] = {accept_of(call)};
+    int count = 1;
+    if (call->body) {
+        headers[count++] = type;
+    }
+    headers[count] = call->header;
     struct http_request request = {
         .url = url,
         .method = call->method,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "operator/kube/credential.h"
+#include "operator/kube/server_warnings.h"
 
 enum {
     CLIENT_CONNECT_MS = 10000,
@@ -31,6 +32,7 @@ struct client_request {
     const char *method;       /* NULL: GET */
     const char *path;         /* "/api/v1/pods?limit=500" */
     const char *content_type; /* of the body; NULL: application/json */
+    const char *header;       /* one more, "Name: value"; copied; NULL: none */
     char *body_new;           /* NUL-terminated; the client frees it; NULL: none */
     int timeout_ms;           /* 0: CLIENT_TIMEOUT_MS, -1: none */
     int silence_ms;           /* fails when no byte arrives for this long; 0: no limit */
@@ -48,6 +50,9 @@ NODISCARD int client_open(const struct config *config, struct loop *loop,
 void client_free(struct client *client); /* drops the calls under way without calling their done */
 void client_freep(struct client **client);
 
+/* tell gets each warning of the server once (server_warnings.h). Without it they are ignored. */
+void client_on_warning(struct client *client, server_warnings_tell *tell, void *context);
+
 /* done is always called, from a later loop_wait. The call is valid until then, or until
  * client_cancel. */
 struct client_call *client_start(struct client *client, const struct client_request *request);
@@ -57,3 +62,7 @@ void client_cancel(struct client *client, struct client_call *call);
  * NOT_FOUND, CONFLICT (409), GONE (410), INVALID (400, 413, 422), BUSY (429), TIMEOUT (408, 504),
  * UNSUPPORTED (405, 406, 415), UNAVAILABLE (all others). Always returns -1. */
 int client_error(int status, const json_t *tree, struct error *err);
+
+/* Whether an answer says that the path itself is not served: neither the kind nor the version is
+ * known. A Status that names an object says that only this object is missing. */
+bool client_is_unserved(const struct client_answer *answer);

@@ -160,6 +160,12 @@ static bool was_none(const struct client_answer *answer) {
            text_ends(tree_text(answer->tree, "message", ""), "UID in object meta: ");
 }
 
+/* A creation with a 409 that is not about its name: a quota's count was changed by another one. */
+static bool met_another_writer(enum cluster_verb verb, const struct client_answer *answer) {
+    return verb == CLUSTER_CREATE && answer->status == 409 &&
+           strcmp(tree_text(answer->tree, "reason", ""), "Conflict") == 0;
+}
+
 static bool may_help_to_wait(enum cluster_verb verb, const struct client_answer *answer) {
     switch (answer->err->kind) {
     case ERROR_BUSY:
@@ -190,6 +196,10 @@ enum write_verdict write_judge(enum cluster_verb verb, const struct client_answe
     }
     if (verb == CLUSTER_STATUS && was_none(answer)) {
         err->kind = ERROR_NOT_FOUND;
+    }
+    if (met_another_writer(verb, answer)) {
+        err->kind = ERROR_BUSY;
+        return WRITE_AGAIN;
     }
     return may_help_to_wait(verb, answer) ? WRITE_AGAIN : WRITE_FAILED;
 }

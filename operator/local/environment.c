@@ -21,7 +21,8 @@ static const char *const inherited[] = {"PATH",
                                         "WINDLASS_STORES_FOLDER",
                                         "WINDLASS_BLOB_ENDPOINT",
                                         "WINDLASS_AUTHORITIES",
-                                        "WINDLASS_NAME_SERVERS"};
+                                        "WINDLASS_NAME_SERVERS",
+                                        "WINDLASS_SANDBOX"};
 static const char *const inherited_prefixes[] = {"ASAN_", "UBSAN_",  "LSAN_", "TSAN_",
                                                  "DNNL_", "ONEDNN_", "AZURE_"};
 

@@ -20,7 +20,7 @@ struct probe_exec;
 /* NULL: the probe has no command. pod: the object; command: of its probe. */
 struct probe_exec *probe_exec_new(const json_t *pod, const json_t *command,
                                   const struct probe_place *place);
-void probe_exec_free(struct probe_exec *exec); /* kills it; NULL is fine */
+void probe_exec_free(struct probe_exec *exec); /* kills it; accepts NULL */
 
 /* Starts the command, which does not run. */
 NODISCARD int probe_exec_start(struct probe_exec *exec, struct error *err);

@@ -26,7 +26,7 @@ typedef void prober_dead(void *context, const char *uid, const char *why);
 
 NODISCARD int prober_open(prober_dead *dead, void *context, struct prober **ret_prober,
                           struct error *err);
-void prober_free(struct prober *prober); /* NULL is fine */
+void prober_free(struct prober *prober); /* accepts NULL */
 
 /* Probes this pod, which has just been started, if its first container has a livenessProbe with
  * httpGet or exec; another one is ignored. place: for exec; NULL: that is ignored, too. now_ms:

@@ -2,6 +2,7 @@
 #include "operator/show/ending.h"
 
 #include "lib/file.h"
+#include "lib/text/shown.h"
 #include "operator/object.h"
 #include "operator/show/progress_line.h"
 
@@ -50,16 +51,12 @@ void ending_print_made(const struct ending *ending) {
     ending_print_page(ending);
 }
 
-/* Indents the text, and removes control characters. */
+/* Indents the text. */
 static void print_lines(FILE *to, const char *text) {
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
-        fputs("    | ", to);
-        for (size_t i = 0; i < length; i++) {
-            unsigned char byte = (unsigned char)line[i];
-            fputc(byte < ' ' || byte == 127 ? ' ' : byte, to);
-        }
-        fputc('\n', to);
+        AUTO(text_freep) char *shown = shown_text(line, length);
+        fprintf(to, "    | %s\n", shown);
         line += length + (line[length] == '\n');
     }
 }
@@ -141,6 +138,10 @@ static const struct advice {
     {"RankFailed", "correct what the program reports and run again", 1, false, true},
     {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
      false},
+    {"BadData",
+     "correct the samples that are named, or leave them out with "
+     "spec.trainer.data.onBadSample: Skip, and run again",
+     1, false, true},
     {"Stopped", "remove spec.stop from the manifest and run again", 1, false, false},
     {"ObjectiveMissing", "set spec.objective.metric to a metric that the trials report", 1, false,
      true},
@@ -148,6 +149,7 @@ static const struct advice {
     {"RegisterFailed", "correct why the model could not be copied and run again, or copy it", 1,
      false, false},
     {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1, false, false},
+    {"TrialsFailAlike", "correct what all trials meet and run again", 1, false, true},
     {"TooManyFailures", "correct what the trial reports and run again", 1, false, true},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };

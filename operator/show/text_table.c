@@ -2,6 +2,8 @@
 #include "operator/show/text_table.h"
 
 #include "lib/buffer.h"
+#include "lib/text/shown.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -50,11 +52,10 @@ static size_t count_characters(const char *text) {
 }
 
 static char *clean(const char *cell) {
-    char *text = x_strndup(cell ? cell : "", TEXT_TABLE_CELL_MAX);
-    for (char *at = text; *at; at++) {
-        *at = (unsigned char)*at < ' ' || *at == 127 ? ' ' : *at;
-    }
-    return text;
+    const char *text = cell ? cell : "";
+    size_t size = strnlen(text, TEXT_TABLE_CELL_MAX);
+    bool is_cut = text[size] != 0; /* perhaps within a character */
+    return shown_text(text, is_cut ? utf8_valid_size(text, size) : size);
 }
 
 void text_table_add(struct text_table *table, const char *const *cells, size_t count) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Requests to an account that tests need and stores do not make; keys come from FOLDER/accounts.
 
-    az.py FOLDER container ACCOUNT NAME               makes a container; one that exists is fine
+    az.py FOLDER container ACCOUNT NAME               makes a container; one that exists is kept
     az.py FOLDER sas ACCOUNT CONTAINER RIGHTS SECONDS prints a SAS of that container
     az.py FOLDER put ACCOUNT PATH TEXT                makes a blob of any name
     az.py FOLDER folder ACCOUNT PATH                  makes the blob that represents a folder
@@ -9,12 +9,17 @@
     az.py FOLDER download ACCOUNT PATH LOCAL          all blobs below PATH/ into the folder LOCAL
     az.py FOLDER clear ACCOUNT PATH                   removes all blobs below PATH/
     az.py FOLDER list ACCOUNT PATH                    prints their names after PATH/
+    az.py FOLDER get ACCOUNT PATH                     prints a blob
+    az.py FOLDER remove ACCOUNT PATH...               removes blobs
+    az.py FOLDER names ACCOUNT PATH                   makes a blob below PATH/ for each line of stdin, a name in JSON;
+                                                      its content is the name
 """
 import base64
 import datetime
 import hashlib
 import hmac
 import http.client
+import json
 import os
 import ssl
 import sys
@@ -142,6 +147,17 @@ elif what == "clear":
     connection = Connection(account)
     for blob in list(connection.names(sys.argv[4])):
         connection.ask("DELETE", blob)
+elif what == "get":
+    sys.stdout.buffer.write(Connection(account).ask("GET", sys.argv[4]))
+elif what == "remove":
+    connection = Connection(account)
+    for blob in sys.argv[4:]:
+        connection.ask("DELETE", blob)
+elif what == "names":
+    connection = Connection(account)
+    for name in map(json.loads, sys.stdin):
+        connection.ask("PUT", f"{sys.argv[4]}/{name}", body=name.encode(),
+                       headers={"x-ms-blob-type": "BlockBlob"})
 elif what == "list":
     for blob in Connection(account).names(sys.argv[4]):
         print(blob[len(sys.argv[4].rstrip("/")) + 1:])

@@ -3,6 +3,7 @@
  *   store put|create PATH NAME <DATA
  *   store get PATH NAME >DATA
  *   store list PATH [PREFIX]
+ *   store faults PATH                    what is there and has no name here, with the reason
  *   store stat|remove PATH NAME
  *   store probe PATH
  *   store hold PATH NAME SECONDS         gets the object ten times a second for SECONDS, all with
@@ -68,6 +69,18 @@ static int tell(void *context UNUSED, const char *name, const struct store_info 
 
 static int do_list(struct store *store, char **arguments, struct error *err) {
     return store_list(store, arguments[0] ? arguments[0] : "", NULL, tell, NULL, err);
+}
+
+static int tell_fault(void *context UNUSED, const char *name, const struct store_info *info,
+                      struct error *err UNUSED) {
+    if (info && info->fault) {
+        printf("%s: %s\n", name, info->fault);
+    }
+    return 0;
+}
+
+static int do_faults(struct store *store, char **arguments UNUSED, struct error *err) {
+    return store_list_links(store, "", NULL, tell_fault, NULL, err);
 }
 
 static int do_stat(struct store *store, char **arguments, struct error *err) {
@@ -321,11 +334,11 @@ static const struct {
     bool writes;
     int (*run)(struct store *store, char **arguments, struct error *err);
 } commands[] = {
-    {"put", 1, true, do_put},       {"create", 1, true, do_create}, {"get", 1, false, do_get},
-    {"list", 0, false, do_list},    {"stat", 1, false, do_stat},    {"remove", 1, true, do_remove},
-    {"probe", 0, false, do_probe},  {"hold", 2, false, do_hold},    {"upload", 2, true, do_upload},
-    {"read", 2, false, do_read},    {"fill", 3, true, do_fill},     {"drain", 2, false, do_drain},
-    {"random", 2, true, do_random},
+    {"put", 1, true, do_put},       {"create", 1, true, do_create},  {"get", 1, false, do_get},
+    {"list", 0, false, do_list},    {"stat", 1, false, do_stat},     {"remove", 1, true, do_remove},
+    {"probe", 0, false, do_probe},  {"hold", 2, false, do_hold},     {"upload", 2, true, do_upload},
+    {"read", 2, false, do_read},    {"fill", 3, true, do_fill},      {"drain", 2, false, do_drain},
+    {"random", 2, true, do_random}, {"faults", 0, false, do_faults},
 };
 
 int main(int argc, char **argv) {

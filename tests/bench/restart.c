@@ -43,7 +43,7 @@ static void *write_some(void *context) {
         char name[64];
         commit_writer_init(&writer);
         for (int i = 0; number > 0 && i < CELLS; i++) {
-            struct commit_record record = {.verdict = COMMIT_DONE,
+            struct commit_record record = {.type = COMMIT_DONE,
                                            .first = (number - 1) * CELLS + i,
                                            .cells = 1,
                                            .items = 1,
@@ -70,7 +70,7 @@ static void *write_some(void *context) {
 
 static int count_cell(void *context, const struct commit_head *head UNUSED,
                       const struct commit_record *record, struct error *err UNUSED) {
-    *(long *)context += record->verdict == COMMIT_DONE;
+    *(long *)context += record->type == COMMIT_DONE;
     return 0;
 }
 

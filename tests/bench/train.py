@@ -108,8 +108,14 @@ def watch(command, environment, steps):
 def trainer_environment(folder, batch, count, round_number):
     spec = {'trainer': {'model': {'path': 'work/model.onnx'}, 'batchSize': batch, 'epochs': count,
                         'data': {'train': {'tensors': {'samples': 'work/samples.npy', 'labels': 'work/labels.npy'}}},
-                        'optimizer': {'learningRate': str(RATE), 'momentum': str(MOMENTUM)},
-                        'checkpoint': {'everySeconds': 86400}, 'output': {'path': f'work/out{round_number}'}}}
+                        'loss': 'CrossEntropy', 'labelSmoothing': '0', 'precision': 'FP32', 'seed': 42,
+                        'optimizer': {'kind': 'SGD', 'learningRate': str(RATE), 'momentum': str(MOMENTUM),
+                                      'nesterov': False, 'weightDecay': '0', 'beta1': '0.9', 'beta2': '0.999',
+                                      'epsilon': '1e-8'},
+                        'schedule': {'kind': 'Constant', 'warmupEpochs': 0, 'scaling': 'None', 'baseBatchSize': 256,
+                                     'stepFactor': '0.1'},
+                        'checkpoint': {'everySeconds': 86400, 'keep': 1}, 'fusionBufferMB': 64, 'timeline': False,
+                        'output': {'path': f'work/out{round_number}'}}, 'restart': {'hangSeconds': 300}}
     return {'WINDLASS_JOB': 'bench', 'WINDLASS_RUN': f'{round_number:016x}', 'WINDLASS_SPEC': json.dumps(spec),
             'work': folder}
 

@@ -50,6 +50,6 @@ until_true() { # SECONDS COMMAND...
     shift
     until "$@" 2>/dev/null; do
         [ $SECONDS -lt $end ] || { echo "# not in time: $*"; return 1; }
-        sleep 0.2
+        sleep 0.5 # each look is one or more kubectl, each a tenth of a second of a processor
     done
 }

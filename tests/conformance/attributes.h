@@ -21,14 +21,14 @@
 /* TXTS("nodes_modes", WORD("LEAF"), WORD("LEAF")) */
 #define WORD(text)                                                                                 \
     { text, sizeof text - 1 }
-#define WORDS(...) ((const struct attribute_text[]){__VA_ARGS__})
+#define WORDS(...) ((const struct attribute_string[]){__VA_ARGS__})
 #define TXTS(key, ...)                                                                             \
     {                                                                                              \
-        .name = key, .kind = ATTRIBUTE_TEXTS,                                                      \
-        .count = sizeof WORDS(__VA_ARGS__) / sizeof(struct attribute_text),                        \
-        .texts = WORDS(__VA_ARGS__)                                                                \
+        .name = key, .kind = ATTRIBUTE_STRINGS,                                                    \
+        .count = sizeof WORDS(__VA_ARGS__) / sizeof(struct attribute_string),                      \
+        .strings = WORDS(__VA_ARGS__)                                                              \
     }
 #define NUM(key, value)                                                                            \
     { .name = key, .kind = ATTRIBUTE_NUMBER, .number = value }
 #define TXT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_TEXT, .text = value }
+    { .name = key, .kind = ATTRIBUTE_STRING, .text = value }

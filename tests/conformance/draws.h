@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 /* SMOOTH: -1 to 1. OVER_ONE: 1.5 to 2.5. SPACED: at least 0.1 apart, and 0.05 away from all
- * multiples of 0.1, so that no small step crosses a kink: made of `spaced`, which shuffle gives. */
-enum draw { SMOOTH, SPACED, OVER_ONE };
+ * multiples of 0.1, so that no small step crosses a kink: made of `spaced`, which shuffle gives.
+ * HALF: -0.5 to 0.5. */
+enum draw { SMOOTH, SPACED, OVER_ONE, HALF };
 
 static inline float uniform(uint64_t *state) { /* -1 to 1 */
     return (float)((double)(test_random(state) >> 11) * 0x1p-52 - 1);
@@ -25,6 +26,9 @@ static inline void fill(float *data, int64_t count, enum draw draw, int64_t *spa
             break;
         case OVER_ONE:
             data[i] = 2 + value / 2;
+            break;
+        case HALF:
+            data[i] = value / 2;
             break;
         default:
             data[i] = value;

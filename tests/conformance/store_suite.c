@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/store_suite.h"
 
+#include "agent/store/store_many.h"
 #include "lib/time/clock.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
@@ -353,6 +354,34 @@ static void peeks(void) {
     }
 }
 
+/* What is asked for together is what each alone says; an absent object, and one with a name that no
+ * object can have, is absent. */
+static void asks(void) {
+    struct error err = {0};
+    char names[STORE_ASK_MAX][1400];
+    struct store_asked objects[STORE_ASK_MAX];
+    for (int i = 0; i < STORE_ASK_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "ask/%d", i);
+        if (i % 3) {
+            CHECK_OK(put(names[i], names[i], STORE_CREATE, &err), &err);
+        }
+        objects[i] = (struct store_asked){.name = names[i]};
+    }
+    memset(names[5], 'l', sizeof names[5] - 1);
+    CHECK_OK(store_ask(store, objects, STORE_ASK_MAX, &err), &err);
+    for (int i = 0; i < STORE_ASK_MAX; i++) {
+        struct store_info info = {0};
+        struct error why = {0};
+        bool is_there = store_stat(store, names[i], &info, &why) == 0;
+        CHECK(objects[i].is_known || i == 5);
+        CHECK(is_there == (i % 3 && i != 5));
+        CHECK_STR(objects[i].info.token, info.token);
+        CHECK_INT(objects[i].info.size_bytes, info.size_bytes);
+        CHECK_INT(objects[i].info.modified_ns, info.modified_ns);
+    }
+    CHECK_OK(store_clear(store, "ask/", &err), &err);
+}
+
 static void probes(void) {
     struct error err = {0};
     CHECK_OK(store_probe(store, 10000, &err), &err);
@@ -366,6 +395,7 @@ int store_suite(struct store *tested, size_t longest_name) {
     TEST(create_excludes);
     TEST(one_creator_of_eight);
     TEST(reads_of_ranges);
+    TEST(asks);
     TEST(limits);
     TEST(lists_in_order);
     TEST(list_tells_what_stat_tells);

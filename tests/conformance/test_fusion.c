@@ -241,7 +241,7 @@ static void inverted(struct network *net, struct size size) {
     network_output(net, conv(net, y, (struct layer){12, 37, 1, 1, 0}));
 }
 
-// Likewise, where the 1x1 convolution reads planes, or a value whose norm is pending.
+// The same, where the 1x1 convolution reads planes, or a value whose norm is pending.
 static void pairs(struct network *net, struct size size) {
     int x = depthwise_conv(net, conv(net, picture(net, size, 3), (struct layer){40, 3, 1, 1, 0}),
                            40, 5, 1, 2);

@@ -17,7 +17,7 @@ static const double step = 0.01;
 static const double tolerance = 1e-3;
 
 enum kind { ABSENT, VARIED, INTEGERS, LABELS, NUMBER, TRUTHS };
-enum { INPUTS_MAX = 6, OUTPUTS_MAX = 3, LIST_MAX = 10 };
+enum { INPUTS_MAX = 8, OUTPUTS_MAX = 3, LIST_MAX = 10 };
 
 struct input {
     enum kind kind;
@@ -379,7 +379,8 @@ static void test_every_rule_has_a_row(void) {
     for (size_t i = 0; op_row(i); i++) {
         const struct op *op = op_row(i);
         gradient_rule *rule = gradient_rules[op->id];
-        bool found = !rule || rule == gradient_stops || rule == gradient_round_bfloat;
+        bool found = !rule || rule == gradient_refused || rule == gradient_decomposed ||
+                     rule == gradient_stops || rule == gradient_round_bfloat;
         for (size_t k = 0; !found && k < ARRAY_LEN(rows); k++) {
             found = op_of(&rows[k])->id == op->id;
         }
@@ -390,10 +391,23 @@ static void test_every_rule_has_a_row(void) {
     }
 }
 
+/* So that none is forgotten: a rule, gradient_stops, gradient_decomposed or gradient_refused. */
+static void test_every_operator_is_decided(void) {
+    for (size_t i = 0; op_row(i); i++) {
+        const struct op *op = op_row(i);
+        bool is_of_files = op->until > 0;
+        if (is_of_files && !gradient_rules[op->id]) {
+            printf("# %s: whether a gradient goes through it is not decided\n", op->name);
+            test_failures++;
+        }
+    }
+}
+
 int main(void) {
     TEST(test_gradients_on_reference);
     TEST(test_gradients_on_cpu);
     TEST(test_gradients_on_cuda);
     TEST(test_every_rule_has_a_row);
+    TEST(test_every_operator_is_decided);
     return TEST_END();
 }

@@ -6,6 +6,7 @@
  */
 #include "agent/engine/device/kernel.h"
 #include "agent/train/trainer.h"
+#include "tests/agent_defaults.h"
 #include "tests/device_apart.h"
 #include "tests/test.h"
 
@@ -35,6 +36,7 @@ static int train(const char *output, const char *optimizer, int samples, bool is
              "\"output\": {\"path\": \"out/%s\"}}",
              samples, epochs, optimizer, output);
     json_t *spec = json_loads(text, 0, NULL);
+    fill_part("crds/disttrain.yaml", "spec.trainer", spec);
     json_t *wanted = metrics ? json_loads(metrics, 0, NULL) : NULL;
     struct train_job job = {.trainer = spec,
                             .metrics = wanted,

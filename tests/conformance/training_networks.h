@@ -70,7 +70,7 @@ static inline int resnet_of_blocks(struct network *net, int x) {
     return resnet(net, x, 16);
 }
 
-/* Channels that fill no block: oneDNN's pictures are row-major, the norms' are not. */
+/* Channels that fill no block: oneDNN's images are row-major, the norms' are not. */
 static inline int resnet_of_rests(struct network *net, int x) {
     return resnet(net, x, 10);
 }

@@ -1,4 +1,4 @@
-# cuda.mk: tests of agent/engine/device/cuda, with a GPU and without one (docs/testing.md, "CUDA").
+# cuda.mk: tests of agent/engine/device/cuda, with a GPU and without one (docs/testing/engine.md, "CUDA").
 
 ##### without a GPU: the same sources for the processor ##########################################
 # Kernels compiled by g++ against emulated/, under sanitizers (whose dlopen uses RPATH alone), with stand-ins of CUDA's
@@ -40,6 +40,10 @@ EMULATED_LINK = $(EMULATED_CXX) -pie -pthread -Wl,--export-dynamic -Wl,--disable
 $(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
+# It fills defaults in as windlass does (tests/agent_defaults.h).
+$(EMULATED)/test_train: $(EMULATED)/tests/cuda/test_train.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK) $(OBJ)/operator.a $(OBJ)/lib.a $(LIBS_OPERATOR)
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
@@ -48,7 +52,7 @@ ifneq ($(WITH_CUDA),)
 $(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
-# Likewise the trainer (tests/e2e/train/test_gpu_train.sh).
+# The trainer, too (tests/e2e/train/test_gpu_train.sh).
 $(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK) $(LIBS_MPI)

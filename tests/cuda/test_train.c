@@ -8,6 +8,7 @@
 #include "agent/engine/run/execution_plan.h"
 #include "agent/engine/training.h"
 #include "agent/train/trainer.h"
+#include "tests/agent_defaults.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"
 
@@ -123,6 +124,7 @@ static int train(const struct settings *settings, const char *device, const char
              "\"optimizer\": %s, \"precision\": \"%s\", \"output\": {\"path\": \"out/%s\"}}",
              settings->model, settings->optimizer, settings->precision, output);
     json_t *spec = json_loads(text, 0, NULL);
+    fill_part("crds/disttrain.yaml", "spec.trainer", spec);
     struct train_job job = {.trainer = spec,
                             .name = "cuda",
                             .run = "00000000000000cd",
@@ -203,6 +205,19 @@ static void test_a_training_follows_the_cpu(void) {
          "FP32"},
         {"MLP", "{\"kind\": \"Adam\", \"learningRate\": \"0.002\"}", "FP32"},
         {"MLP", "{\"learningRate\": \"0.05\", \"weightDecay\": \"0.001\"}", "FP32"},
+        {"MLP",
+         "{\"kind\": \"AdamW\", \"weightDecay\": \"1\", \"learningRate\": \"0.02\", "
+         "\"clipValue\": \"0.01\"}, \"ema\": {\"decay\": \"0.5\"}, \"gradientAccumulationSteps\": "
+         "3",
+         "FP32"},
+        {"MLP", "{\"kind\": \"LAMB\", \"learningRate\": \"0.1\", \"clipNorm\": \"0.02\"}", "FP32"},
+        {"MLP",
+         "{\"learningRate\": \"0.5\", \"momentum\": \"0\", \"clipNorm\": \"0.5\", \"layerRates\": "
+         "[{\"weights\": \"*\", \"factor\": \"0.5\"}]}",
+         "FP32"},
+        {"MLP", "{\"kind\": \"RMSprop\", \"weightDecay\": \"0.5\", \"decoupledWeightDecay\": true}",
+         "FP32"},
+        {"CNN", "{\"kind\": \"Adagrad\", \"noDecay\": [], \"weightDecay\": \"0.01\"}", "FP32"},
     };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         follow(&all[i], 1e-3);

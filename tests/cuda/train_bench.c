@@ -170,6 +170,8 @@ static int open_bench(struct bench *bench, bool is_bfloat, struct error *err) {
     }
     bench->numbers[OPTIMIZER_RATE] = 0.02f;
     bench->numbers[OPTIMIZER_FIRST] = 0.9f;
+    bench->numbers[OPTIMIZER_GRADIENT] = 1;
+    bench->numbers[OPTIMIZER_LIMIT] = INFINITY;
     return fill_data(bench, err) < 0 || open_training(bench, err) < 0 ? -1
                                                                       : open_optimizer(bench, err);
 }

@@ -27,6 +27,24 @@ side_by_side() {
     done
     rm -rf "$folder"
 }
+# until_true SECONDS COMMAND...: waits until it succeeds; 1: it does not within that time.
+until_true() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.05
+    done
+}
+# until_true_while PID SECONDS COMMAND...: the same; also 1 when that process ends before.
+until_true_while() {
+    local alive=$1 end=$((SECONDS + $2))
+    shift 2
+    until "$@"; do
+        [ $SECONDS -lt $end ] && kill -0 "$alive" 2>/dev/null || return 1
+        sleep 0.05
+    done
+}
 # Frames that a full decode delivers.
 count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$1" | tr -d ','; }
 probe() { ffprobe -v error -select_streams "$1" -show_entries stream="$2" -of csv=p=0 "$3"; }
@@ -42,20 +60,38 @@ make_certificate() {
     # shellcheck disable=SC2034 # scripts use it
     sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
 }
-# Every output that a script has made below $work, and that has a result.json, must hold what it says: when the script
-# ends by `exit`, before its folders are removed. A script that changes an output on purpose removes it.
+# Every output that a script has made below $work or in its Azurite, and that has a result.json, must hold what it says:
+# when the script ends by `exit`, before its folders are removed. A script that changes an output on purpose removes it.
 e2e_windlass=$(realpath "${BUILD:-build}/windlass" 2>/dev/null)
+verified=0
+verify_output() { # PATH NAME
+    local said
+    verified=$((verified + 1))
+    said=$(timeout 300 "$e2e_windlass" verify "$1" 2>&1 </dev/null) || check "$2 holds what its result.json says: $said" false
+}
 verify_outputs() { # FOLDER
-    local result said
+    local result
     while IFS= read -r result; do
-        said=$("$e2e_windlass" verify "$(dirname "$result")" 2>&1 </dev/null) ||
-            check "$(dirname "${result#"$1"/}") holds what its result.json says: $said" false
+        verify_output "$(dirname "$result")" "$(dirname "${result#"$1"/}")"
     done < <(find "$1" -name result.json -not -path '*/.windlass/*' 2>/dev/null)
+}
+# Those in Azurite (tests/azurite), of both accounts. The script's proxy makes no more faults.
+verify_blobs() {
+    local account name
+    if [ -e "$work/proxy/faults" ]; then echo '[]' >"$work/proxy/faults.new" && mv "$work/proxy/faults.new" "$work/proxy/faults"; fi
+    for account in films results; do
+        while IFS= read -r name; do
+            name=${name%result.json}
+            verify_output "az://$account/${place:-tests}/${name%/}" "az://$account/${name%/}"
+        done < <(az list $account "${place:-tests}" 2>/dev/null | grep -E '(^|/)result\.json$' | grep -vF .windlass/)
+    done
 }
 exit() {
     if [ "$BASH_SUBSHELL" -eq 0 ] && [ -d "${work:-}" ] && [ -x "$e2e_windlass" ]; then
         local before=$failures
         verify_outputs "$work"
+        [ -z "${azurite:-}" ] || verify_blobs
+        [ $verified -eq 0 ] || echo "# $verified outputs were verified"
         [ "$failures" -eq "$before" ] || builtin exit 1
     fi
     builtin exit "$@"

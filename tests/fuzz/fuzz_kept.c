@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a rerun reads from a store about the results of then: which items have one (HOME/done-N),
+/* What a rerun reads from a store about earlier results: which items have one (HOME/done-N),
  * and the record that begins a generation. The input is taken unchanged and, as chance never finds
  * a checksum, as the bits of a list with a correct one. */
 #include "agent/data/input/kept_bits.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any texts as message and values: the line is one JSON object that ends with the only line break,
- * also when it is cut. The first byte chooses the room. */
+/* Any strings as message and values: the line is one JSON object that ends with the only line
+ * break, also when it is cut. The first byte chooses the room. */
 #include "lib/text/log_json.h"
 
 #include "lib/tree.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A line of a program, by the pattern before it (up to the first newline; none: the default one)
- * and as JSON: a metric is a metric again when written. An accepted pattern costs little time and
+/* A line of a program, by the pattern before it (up to the first newline), in the usual forms and
+ * as JSON: a metric is a metric again when written. An accepted pattern costs little time and
  * memory. */
 #include "agent/launch/rank/metric_line.h"
+#include "agent/launch/rank/metric_scan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (strlen(line) > METRIC_LINE_MAX) {
         return 0;
     }
-    if (pattern_new(newline ? text : METRIC_PATTERN, METRIC_GROUPS_MIN, &pattern, &err) == 0) {
+    struct metric found[METRIC_SCAN_MAX];
+    size_t count = metric_scan(line, found);
+    for (size_t i = 0; i < count; i++) {
+        check(true, &found[i]);
+    }
+    if (pattern_new(newline ? text : "(a+)=(.*)", METRIC_GROUPS_MIN, &pattern, &err) == 0) {
         check(metric_line_find(pattern, line, &metric), &metric);
         pattern_free(pattern);
     } else if (err.kind != ERROR_INVALID || !err.text[0]) {

@@ -34,7 +34,7 @@ static void run(struct device *device, const struct graph *graph, struct tensor 
         plan->schedule->block_bytes <= BLOCK_MAX && plan->work <= work_max &&
         device->ops->alloc(device, plan->schedule->block_bytes, &block, &err) == 0) {
         for (int round = 0; round < 2; round++) { /* a second run finds state that the first left */
-            /* an error is fine: only a crash is a finding */
+            /* an error is allowed: only a crash is a finding */
             (void)!execution_plan_run(plan, block, inputs, outputs, NULL, &err);
         }
     }

@@ -49,7 +49,7 @@ static void run(struct device *device, const struct graph *graph, const struct t
     if (execution_plan_new(device, graph, inputs, &plan, &err) == 0 &&
         plan->schedule->block_bytes <= BLOCK_MAX && plan->flops <= FLOPS_MAX &&
         device->ops->alloc(device, plan->schedule->block_bytes, &block, &err) == 0) {
-        /* an error is fine: only a crash is a finding */
+        /* an error is allowed: only a crash is a finding */
         (void)!execution_plan_run(plan, block, inputs, outputs, NULL, &err);
     }
     free(block);

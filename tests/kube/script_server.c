@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 32768, REQUEST_MAX = 4 << 20 };
+enum { CONNECTIONS_MAX = 1 << 18, REQUEST_MAX = 4 << 20 };
 
 struct script_connection {
     int fd; /* -1: closed; it stays allocated, so that a pointer to it stays good */

@@ -33,7 +33,7 @@ void script_reply(struct script_connection *connection, int status, const char *
 void script_stream(struct script_connection *connection);
 void script_send(struct script_connection *connection, const char *piece);
 void script_end(struct script_connection *connection);
-/* Closes the connection, in the middle of whatever it was. */
+/* Closes the connection, in the middle of an answer. */
 void script_cut(struct script_connection *connection);
 /* Whether the client still holds this connection, and its last request has had no end yet. */
 bool script_is_open(const struct script_connection *connection);

@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 sources() { git ls-files -co --exclude-standard 'agent/*.[ch]' 'lib/*.[ch]' 'operator/*.[ch]' 'agent/*.cpp' 'agent/*.cu' 'agent/*.cuh'; }
 bad=0
-calls='CLOCK_REALTIME|CLOCK_TAI|gettimeofday|timespec_get|[^_a-z]time\((NULL|0|&)|pthread_(cond_timedwait|cond_clockwait|timedjoin_np|clockjoin_np|mutex_timedlock|mutex_clocklock|rwlock_timed)|sem_(timed|clock)wait|mq_timed|clock_nanosleep|PTHREAD_COND_INITIALIZER|std::chrono'
+calls='CLOCK_REALTIME|CLOCK_TAI|\bgettimeofday|timespec_get|[^_a-z]time\((NULL|0|&)|pthread_(cond_timedwait|cond_clockwait|timedjoin_np|clockjoin_np|mutex_timedlock|mutex_clocklock|rwlock_timed)|sem_(timed|clock)wait|mq_timed|\bclock_nanosleep|PTHREAD_COND_INITIALIZER|std::chrono'
 while IFS= read -r found; do
     echo "not ok $found: use lib/time/clock.h or lib/time/timed_wait.h"
     bad=1

@@ -24,10 +24,20 @@ PATTERNS = [
     (r"\bfor so long\b|\bso many of them\b", "the number or its name"),
     (r"\bhas gone wrong\b|\bwent wrong\b", '"failed"'),
     (r"\bof which (?:job|run|pod|file|one)\?", '"X missing"'),
+    (r"\b(?:is|are) fine\b", '"accepts X", "X may be NULL", "is not an error"'),
+    (r"\blikewise\b", 'the name of the other, "as X", "also"'),
+    (r"(?-i:\bPURE\b)", '"pure", "Pure."'),
+    (r"\bhopeless\b", '"unpromising", "useless"'),
     (r"\bfalls? ill\b|\bfell ill\b", '"fails"'),
+    (r"\bof then\b(?! )|\bof then,", '"earlier", "of its first run"'),
+    (r"\b(?:of|through) whatever\b", '"any"'),
+    (r"\b(?:is|are|was|were) known of\b", '"is known about"'),
+    (r"\bhea(?:rs?|rd|ring) of\b", '"learns of", "receives"'),
+    (r"\b(?:gets?|got) to know\b", '"receives", "is informed"'),
+    (r"\bwhose an? \w+ is\b", '"who owns X"'),
 ]
 REFUSED = [(re.compile(pattern, re.I), instead) for pattern, instead in PATTERNS]
-ANY = re.compile(r"no|told|tell|whoe|lie|lay|sta?[no]+d|sa[iy]|long|many|wrong|which|[fi]ll", re.I)  # quick, not exact
+ANY = re.compile(r"no|told|tell|whoe|lie|lay|sta?[no]+d|sa[iy]|long|many|wrong|which|[fi]ll|fine|like|pure|hopel|then|what|known|hea[r]|whose|know", re.I)  # quick, not exact
 TOP = ("lib/", "operator/", "agent/", "tests/", "docs/", "charts/", "crds/", "examples/", "images/", ".ci/")
 SKIP = ("tests/data/", "tests/fuzz/corpus/", "tests/lint/english")
 TEXT = (".c", ".h", ".cu", ".md", ".yaml", ".sh", ".bash", ".py", ".mk", ".txt", ".Containerfile", ".tpl", "Makefile")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Containerfiles: bases pinned, nothing runs as root, the last stage has only the files that collect.sh collected,
 # and agent-cuda and trainer-cuda (which need a base that few machines have) equal agent and trainer except for CUDA's
-# changes; agent and trainer are compiled in the same layers.
+# changes; agent and trainer are compiled in the same layers, and so are agent-cuda and trainer-cuda.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 say() { echo "not ok $*"; bad=1; }
@@ -27,7 +27,9 @@ plain() {
 [ "$(plain images/trainer.Containerfile)" = "$(plain images/trainer-cuda.Containerfile)" ] ||
     say "images/trainer-cuda.Containerfile differs from trainer.Containerfile in more than CUDA needs"
 compiled() { sed '/^#/d; /^RUN strip/,$d' "$1"; }
-[ "$(compiled images/agent.Containerfile)" = "$(compiled images/trainer.Containerfile)" ] ||
-    say "images/trainer.Containerfile does not begin as agent.Containerfile does: all would be compiled twice"
+for cuda in '' -cuda; do
+    [ "$(compiled images/agent$cuda.Containerfile)" = "$(compiled images/trainer$cuda.Containerfile)" ] ||
+        say "images/trainer$cuda.Containerfile does not begin as agent$cuda.Containerfile does: all would be compiled twice"
+done
 [ $bad -eq 0 ] && echo "ok images"
 exit $bad

@@ -9,6 +9,7 @@ set -f
 allow='
 lib                     lib/
 operator/commands       operator/commands/ operator/kinds/kinds.h operator/kinds/job/ operator/control/ operator/show/ operator/kube/ operator/local/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/reference.h operator/resource.h operator/resource_files.h operator/schema.h lib/
+operator/commands/status operator/commands/status/ operator/commands/cli_command.h operator/commands/remote.h operator/kinds/kinds.h operator/kinds/job/ operator/show/ operator/kube/ operator/cluster.h operator/object.h lib/
 operator/show           operator/show/ operator/object.h lib/
 operator/local          operator/local/ operator/cluster.h operator/object.h operator/resource_key.h lib/
 operator/kube           operator/kube/ operator/cluster.h operator/operator_metrics.h operator/manifest.h lib/
@@ -33,14 +34,16 @@ agent/comm              agent/comm/ lib/
 agent/data/parts        agent/data/parts/ agent/store/ lib/
 agent/data/array        agent/data/array/ agent/store/ lib/
 agent/data/image agent/data/image/ lib/
+agent/data/decoder agent/data/decoder/ agent/data/image/ agent/data/video/ agent/data/input/media.h lib/
 agent/data/source agent/data/source/ agent/store/ lib/
 agent/data/input agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
-agent/data/kinds/video        agent/data/video/ agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
+agent/data/kinds/video        agent/data/video/ agent/data/decoder/decoder.h agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds        agent/data/ agent/store/ lib/
 agent/result            agent/result/ agent/data/source/ agent/store/ lib/
 agent/launch/pod        agent/launch/pod/ lib/
-agent/launch/rank       agent/launch/rank/ agent/launch/pod/ agent/store/ lib/
+agent/launch/door       agent/launch/door/ lib/
+agent/launch/rank       agent/launch/rank/ agent/launch/door/preload_frame.h agent/launch/door/preload_file.h agent/launch/pod/ agent/store/ lib/
 agent/launch/proof      agent/launch/proof/ agent/result/ agent/store/ lib/
 agent/launch/gang       agent/launch/ agent/result/ agent/store/ lib/
 agent/score/ledger agent/score/ledger/ lib/
@@ -51,7 +54,7 @@ agent/score/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ a
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
-agent/commands          agent/engine/* agent/commands/ agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
+agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent/trainer           agent/trainer/ agent/train/ agent/commands/ agent/score/ agent/data/ agent/store/ agent/comm/ agent/launch/ agent/engine/* agent/job.h lib/
 agent                   agent/ lib/
 '
@@ -72,6 +75,12 @@ while read -r file; do
         [ -n "$fine" ] || { echo "not ok $file includes $included: $best may include: $rules"; bad=1; }
     done < <(grep -ohE '^#include "[^"]+"' "$file" | cut -d'"' -f2)
 done < <(git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' | grep -E '^(lib|operator|agent)/')
+# A public header of the engine shows nothing that is private to it.
+while read -r line; do
+    echo "not ok ${line%%:*} includes ${line#*:}: a public header of the engine includes only agent/engine/*.h and lib/"
+    bad=1
+done < <(git ls-files -co --exclude-standard 'agent/engine/*.h' | grep -E '^agent/engine/[^/]*$' |
+    xargs grep -oE '^#include "[^"]+"' | grep -vE '"(lib/[^"]*|agent/engine/[a-z_]+\.h)"')
 # Third-party headers: header pattern -> the only files that may include it.
 owner() {
     git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' | grep -E '^(lib|operator|agent)/' |
@@ -83,7 +92,7 @@ out=$(
     owner 'ares' 'lib/net/resolver\.c'
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
-    owner 'openssl/' 'lib/(digest|signature|net/(http|tls|server|socket))\.c'
+    owner 'openssl/' 'lib/(digest|signature|net/(http|tls|server|socket|keyed_stream))\.c'
     owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
     owner 'libav|libsw' 'agent/data/video/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
@@ -94,5 +103,11 @@ out=$(
     owner 'cuda|cudnn|cublas' 'agent/engine/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }
+# Users' pictures are decoded apart (agent/data/decoder).
+while read -r line; do
+    echo "not ok $line: only agent/data/decoder/ calls image_decode; others call decoder_pool_image"
+    bad=1
+done < <(git ls-files -co --exclude-standard 'agent/*.c' | grep -vE '^agent/data/(decoder|image)/' |
+    xargs grep -n '\<image_decode(')
 [ $bad -eq 0 ] && echo "ok includes"
 exit $bad

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# docs/metrics.md lists the metrics of operator/operator_metrics.c, with their labels, and no others.
+# docs/operate/metrics.md lists the metrics of operator/operator_metrics.c, with their labels, and no others.
 cd "$(dirname "$0")/../.." || exit 3
-told() { sed -n 's/^| \(windlass_[a-z_]*\) | \([a-z]*\) | \([a-z, ]*\)|.*/\1 \2 \3/p' docs/metrics.md | sed 's/,//g; s/ *$//' | sort; }
+told() { sed -n 's/^| \(windlass_[a-z_]*\) | \([a-z]*\) | \([a-z, ]*\)|.*/\1 \2 \3/p' docs/operate/metrics.md | sed 's/,//g; s/ *$//' | sort; }
 # A row of the table: {"NAME", "HELP", PROMETHEUS_KIND, {"LABEL", ...}, {BOUNDS}}.
 counted() {
     sed -n '/^static const struct prometheus_family families/,/^};/p' operator/operator_metrics.c | tr '\n' ' ' |

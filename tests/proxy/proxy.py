@@ -116,11 +116,19 @@ def made_up_answer(row, method):
     return head if method == "HEAD" else head + body
 
 
+def set_modified(body, row):
+    """A list of blobs, with the row's time for each of them, which is as long as theirs."""
+    if "lastModified" not in row:
+        return body
+    date = b"<Last-Modified>" + row["lastModified"].encode() + b"</Last-Modified>"
+    return re.sub(rb"<Last-Modified>[^<]*</Last-Modified>", date, body)
+
+
 async def pass_body(headers, reader, writer, row):
     """Passes an answer's body on; returns whether the connection can be used again."""
     length = value_of(headers, "content-length")
     if length is not None:
-        body = await reader.readexactly(int(length))
+        body = set_modified(await reader.readexactly(int(length)), row)
         if "cutInside" in row and len(body) > 1:
             writer.write(body[: len(body) // 2])
             await writer.drain()
@@ -138,6 +146,7 @@ async def pass_body(headers, reader, writer, row):
         size_line = await reader.readline()
         size = int(size_line.split(b";")[0], 16)
         data = await reader.readexactly(size + 2)
+        data = set_modified(data, row)
         if "cutInside" in row:
             count("inside")
             raise Cut
@@ -181,6 +190,9 @@ async def one_request(reader, writer, upstream):
         count("lost")
         raise Cut
     first, headers = await read_head(up_reader)
+    if "lastModified" in row:
+        date = f" {row['lastModified']}"
+        headers = [(n, date if n.lower() == "last-modified" else v) for n, v in headers]
     writer.write(head_bytes(first, headers))
     status = int(first.split(" ")[1])
     again = True

@@ -4,13 +4,14 @@
  * The parser reads only what numpy writes: no expressions, no escapes in strings. */
 #include "agent/data/array/npy.h"
 
-#include "lib/half.h"
+#include "lib/number/half.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAGIC_BYTES = 6, TEXT_MAX = 16 /* maximum of a known type */ };
+enum { GAP_BYTES = 64 << 10, WINDOW_BYTES = 4 << 20 }; /* of arrays in Fortran order */
 
 static const struct {
     const char *name;
@@ -112,8 +113,10 @@ static int read_type(struct head *head, struct error *err) {
     }
     for (int type = 0; type < NPY_TYPE_COUNT; type++) {
         bool is_ours = size == 3 && memcmp(text + 1, types[type].name, 2) == 0;
-        if (is_ours && (text[0] == '<' || (text[0] == '|' && types[type].bytes == 1))) {
+        bool is_one = types[type].bytes == 1;
+        if (is_ours && (text[0] == '<' || text[0] == '>' || (text[0] == '|' && is_one))) {
             head->npy.type = (enum npy_type)type;
+            head->npy.is_big_endian = text[0] == '>' && !is_one;
             head->has_type = true;
             return 0;
         }
@@ -122,12 +125,9 @@ static int read_type(struct head *head, struct error *err) {
 }
 
 static int read_order(struct head *head, struct error *err) {
-    if (skip_word(head, "True")) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "it is in Fortran order; convert it with numpy.ascontiguousarray");
-    }
     head->has_order = true;
-    return skip_word(head, "False") ? 0 : malformed(err);
+    head->npy.is_fortran = skip_word(head, "True");
+    return head->npy.is_fortran || skip_word(head, "False") ? 0 : malformed(err);
 }
 
 /* Reads digits; Python 2 wrote an L after large numbers. */
@@ -291,6 +291,17 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
     return 0;
 }
 
+static void swap_bytes(char *data, size_t width, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        char *element = data + (size_t)i * width;
+        for (size_t k = 0; k < width / 2; k++) {
+            char other = element[k];
+            element[k] = element[width - 1 - k];
+            element[width - 1 - k] = other;
+        }
+    }
+}
+
 /* Converts backwards if elements grow: the bytes that were read are at the front of the values'
  * memory. */
 static void convert(enum npy_type type, void *data, int64_t count) {
@@ -315,6 +326,64 @@ static void convert(enum npy_type type, void *data, int64_t count) {
     }
 }
 
+static int read_exactly(const struct npy_object *object, int64_t offset, void *data, size_t wanted,
+                        struct error *err) {
+    const struct store_piece piece = {object->npy->head_bytes + offset, data, wanted,
+                                      object->token};
+    size_t size = 0;
+    if (store_read(object->store, object->name, &piece, &size, err) < 0) {
+        return -1;
+    }
+    return size == wanted
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "%s/%s: the file is shorter than its array",
+                           store_path(object->store), object->name);
+}
+
+/* Where a column of the file belongs within a slice in C order. A column has an element of each
+ * slice; the first axis of a slice changes fastest from column to column. */
+static int64_t place_of(const struct npy *npy, int64_t column) {
+    int64_t place = 0;
+    int64_t step = npy_slice_values(npy);
+    for (int i = 1; i < npy->rank; i++) {
+        step /= npy->dims[i];
+        place += column % npy->dims[i] * step;
+        column /= npy->dims[i];
+    }
+    return place;
+}
+
+static void scatter(char *to, const char *from, size_t width, int64_t count, int64_t step) {
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)(i * step) * width, from + (size_t)i * width, width);
+    }
+}
+
+/* In Fortran order: column by column, with what is between the columns' parts where that is less
+ * than another read costs. */
+static int read_columns(const struct npy_object *object, struct npy_range range, char *values,
+                        struct error *err) {
+    const struct npy *npy = object->npy;
+    int64_t columns = npy_slice_values(npy), width = (int64_t)types[npy->type].bytes;
+    int64_t column_bytes = npy->dims[0] * width, part = range.count * width;
+    bool is_dense = column_bytes - part <= GAP_BYTES && column_bytes <= WINDOW_BYTES;
+    int64_t at_once = is_dense ? MAX(WINDOW_BYTES / column_bytes, 1) : 1;
+    at_once = MIN(at_once, columns);
+    AUTO(text_freep) char *read = x_malloc((size_t)((at_once - 1) * column_bytes + part));
+    for (int64_t first = 0; first < columns; first += at_once) {
+        int64_t count = MIN(at_once, columns - first);
+        if (read_exactly(object, first * column_bytes + range.first * width, read,
+                         (size_t)((count - 1) * column_bytes + part), err) < 0) {
+            return -1;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            scatter(values + place_of(npy, first + i) * width, read + i * column_bytes,
+                    (size_t)width, range.count, columns);
+        }
+    }
+    return 0;
+}
+
 int npy_read(const struct npy_object *object, struct npy_range range, void **ret_values,
              struct error *err) {
     const struct npy *npy = object->npy;
@@ -328,17 +397,15 @@ int npy_read(const struct npy_object *object, struct npy_range range, void **ret
                          "reads fewer at a time",
                          folder, object->name, (long long)range.count, NPY_SLICES_BYTES >> 20);
     }
-    size_t wanted = (size_t)(range.count * npy->slice_bytes), size = 0;
+    size_t wanted = (size_t)(range.count * npy->slice_bytes);
     AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);
-    if (store_read(object->store, object->name,
-                   &(struct store_piece){npy->head_bytes + range.first * npy->slice_bytes, values,
-                                         wanted, object->token},
-                   &size, err) < 0) {
+    bool is_apart = npy->is_fortran && slice_values > 1 && range.count > 0;
+    if (is_apart ? read_columns(object, range, values, err) < 0
+                 : read_exactly(object, range.first * npy->slice_bytes, values, wanted, err) < 0) {
         return -1;
     }
-    if (size != wanted) {
-        return error_set(err, ERROR_INVALID, "%s/%s: the file is shorter than its array", folder,
-                         object->name);
+    if (npy->is_big_endian) {
+        swap_bytes(values, types[npy->type].bytes, range.count * slice_values);
     }
     convert(npy->type, values, range.count * slice_values);
     *ret_values = TAKE(values);

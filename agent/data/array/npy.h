@@ -1,7 +1,8 @@
 /* npy.h: arrays in files as numpy.save writes them (NEP 1, versions 1 to 3), read slice by slice
- * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, little-endian, in C order;
- * everything else (Fortran order, big-endian, structures, objects) is UNSUPPORTED, and the error
- * names it. Any thread. */
+ * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, of either byte order, in C or
+ * Fortran order (which costs a read per element of a slice, unless an array has few slices or all
+ * are read); everything else (structures, objects) is UNSUPPORTED, and the error names it. Any
+ * thread. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -27,6 +28,8 @@ enum npy_type {
 
 struct npy {
     enum npy_type type;
+    bool is_fortran;            /* in the file; npy_read returns C order */
+    bool is_big_endian;         /* in the file; npy_read returns this machine's order */
     int rank;                   /* 1 to NPY_RANK_MAX */
     int64_t dims[NPY_RANK_MAX]; /* dims[0] slices; each >= 0 */
     int64_t head_bytes;         /* where the elements begin */
@@ -66,7 +69,7 @@ struct npy_object {
 };
 
 /* Reads slices [first, first + count), which must exist, as contiguous values; booleans are 0 or 1.
- * The caller frees *ret_values. CONFLICT: the object has changed; INVALID: it is shorter now, or
- * the slices exceed NPY_SLICES_BYTES. */
+ * The caller frees *ret_values. CONFLICT: the object has changed, or is shorter now; INVALID: the
+ * slices exceed NPY_SLICES_BYTES. */
 NODISCARD int npy_read(const struct npy_object *object, struct npy_range range, void **ret_values,
                        struct error *err);

@@ -3,5 +3,6 @@
 
 #include <stdbool.h>
 
-/* True for a worker that has GPUs (WINDLASS_GPUS). */
+/* True if the variable WINDLASS_GPUS, which a worker with GPUs has, is a number above 0. Reads it
+ * at each call. */
 bool hardware_is_wanted(void);

@@ -1,6 +1,7 @@
-/* image.h: picture files. The first bytes determine the format; the name does not matter. Decoding
- * always gives 8-bit RGB, upright: grey becomes RGB, 16 bits are reduced to 8, CMYK is converted
- * (as Adobe writes it), transparency is blended with white, an EXIF orientation is applied. */
+/* image.h: decodes and encodes image files (JPEG, PNG). The first bytes determine the format; the
+ * name does not matter. Decoding always gives 8-bit RGB, upright: grey becomes RGB, 16 bits are
+ * reduced to 8, CMYK is converted (as Adobe writes it), transparency is blended with white, an EXIF
+ * orientation is applied. */
 #pragma once
 
 #include "agent/data/image/picture.h"
@@ -13,7 +14,8 @@ enum {
 
 enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
 
-/* A format: one file, and one row of agent/registry.c and of agent/trainer/registry.c. */
+/* A format: one file, and one row of agent/registry.c and of agent/trainer/registry.c
+ * (agent/shim/registry.c stays empty). README.md in this folder lists all places. */
 struct image_codec {
     enum image_format format;
     const char *magic; /* the first bytes of such a file */
@@ -26,13 +28,17 @@ struct image_codec {
 
 extern const struct image_codec image_jpeg;            /* libjpeg-turbo */
 extern const struct image_codec image_png;             /* libpng */
-extern const struct image_codec *const image_codecs[]; /* agent/registry.c; ends with NULL */
+extern const struct image_codec *const image_codecs[]; /* a registry.c; ends with NULL */
 
+/* The format by the first bytes, of which IMAGE_SNIFF_BYTES are enough; IMAGE_UNKNOWN: none of
+ * ours. */
 enum image_format image_sniff(const void *bytes, size_t size);
 
-/* Errors do not name the file; the caller adds it. A truncated picture is an error. */
+/* The caller releases *ret_picture. INVALID: another format, damaged, truncated, or larger than
+ * picture.h allows. Errors do not name the file; the caller adds it. Any thread. */
 NODISCARD int image_decode(const void *bytes, size_t size, struct picture *ret_picture,
                            struct error *err);
-/* The caller frees *ret_bytes. */
+/* The picture as a file of that format: JPEG with IMAGE_JPEG_QUALITY, PNG without loss. The caller
+ * frees *ret_bytes. */
 NODISCARD int image_encode(const struct picture *picture, enum image_format format,
                            uint8_t **ret_bytes, size_t *ret_size, struct error *err);

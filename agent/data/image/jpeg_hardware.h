@@ -21,8 +21,8 @@ enum {
 
 struct jpeg_hardware;
 
-/* nvJPEG is loaded when the first JPEG file is decoded, not here. NULL: hardware decoding is not
- * wanted here. For one thread at a time. */
+/* nvJPEG is loaded when the first JPEG file is decoded, not here. NULL: this
+ * process should not decode on a GPU (hardware.h). For one thread at a time. */
 struct jpeg_hardware *jpeg_hardware_new(void);
 /* Logs how many pictures it decoded. */
 void jpeg_hardware_free(struct jpeg_hardware *hardware);

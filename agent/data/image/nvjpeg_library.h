@@ -13,8 +13,8 @@ enum nvjpeg_status {
     NVJPEG_BAD = 3,     /* the file is broken */
     NVJPEG_UNKNOWN = 4, /* this kind of JPEG is not supported */
     NVJPEG_MEMORY = 5,
-    NVJPEG_NOT_BUILT = 9, /* likewise */
-    NVJPEG_CUT = 10,
+    NVJPEG_NOT_BUILT = 9, /* as NVJPEG_UNKNOWN, in this build of nvJPEG */
+    NVJPEG_CUT = 10,      /* the file is truncated */
 };
 enum { NVJPEG_GREY = 2, NVJPEG_RGB_TOGETHER = 5 }; /* of nvjpegOutputFormat_t */
 enum { NVJPEG_NO_SAMPLING = -1 };                  /* of nvjpegChromaSubsampling_t */

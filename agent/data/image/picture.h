@@ -1,4 +1,5 @@
-/* picture.h: one picture in memory, 8-bit RGB, and operations on pictures that need no library. */
+/* picture.h: a decoded image in memory (struct picture), 8-bit RGB, and operations that need no
+ * library. image.h has image files. */
 #pragma once
 
 #include "lib/error.h"
@@ -16,7 +17,7 @@ struct picture {
 void picture_init(struct picture *picture, int width, int height); /* pixels are uninitialised */
 void picture_release(struct picture *picture);                     /* for AUTO, too */
 
-/* INVALID unless both sides are positive and within the limits above. */
+/* INVALID unless width and height are positive and within the limits above. */
 NODISCARD int picture_check_size(int64_t width, int64_t height, struct error *err);
 
 /* Sets *ret_padded to a larger copy; the new right and lower parts repeat the edge's pixels. */

@@ -1,5 +1,6 @@
-/* scale.h: resizes pictures. Triangle filter (bilinear when enlarging, an average over the covered
- * area when shrinking, so that video does not flicker), separable, with repeated edges. */
+/* scale.h: resizes decoded images (struct picture). Triangle filter (bilinear when enlarging, an
+ * average over the covered area when shrinking, so that video does not flicker), separable, with
+ * repeated edges. */
 #pragma once
 
 #include "agent/data/image/picture.h"

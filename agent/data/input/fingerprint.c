@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/fingerprint.h"
 
+#include "agent/store/file_info.h"
 #include "lib/file.h"
 
 #include <fcntl.h>
@@ -87,18 +88,18 @@ bool fingerprint_holds(const struct store_info *info, bool is_local, const char 
            is_same_time((int64_t)strtoull(dash + 1, NULL, 16), info->modified_ns);
 }
 
-bool fingerprint_holds_file(const char *path, const char *core) {
+bool fingerprint_holds_file(const struct local_file *file, const char *core) {
     struct stat status;
+    AUTO(fd_closep) int fd = -1;
     if (!core) {
         return true;
     }
-    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0) {
+    if (!file->is_disk) {
+        fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    if ((file->is_disk ? stat(file->path, &status) : fd < 0 ? -1 : fstat(fd, &status)) < 0) {
         return false;
     }
-    struct store_info info = {.size_bytes = status.st_size,
-                              .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
-                                             (int64_t)status.st_mtim.tv_nsec,
-                              .token = "-"};
+    struct store_info info = file_info(&status);
     return fingerprint_holds(&info, /* is_local= */ true, core);
 }

@@ -22,17 +22,18 @@ struct item {
     enum item_type type;
     const char *name; /* display name: file name, "a.csv:1041"; borrowed until the next call */
     /* Not NULL: the cause why this item failed; only type and name are set besides. Borrowed
-     * likewise. */
+     * until the next call. */
     const char *fault;
     bool is_final;          /* of a fault: another try would find the same fault */
     struct picture picture; /* PICTURE: the caller releases it */
-    const char *text;       /* PATH, JSON: borrowed likewise, ends with a NUL */
+    const char *text;       /* PATH, JSON: borrowed until the next call, ends with a NUL */
     size_t text_size;
     struct local_file file; /* PATH: the file that `text` names; the caller releases it after use */
-    /* PATH: a program reads the file after us: fingerprint_holds_file says afterwards whether it
-     * was as listed. core: borrowed; NULL: a copy, or not known. */
+    /* PATH: the core of the listed fingerprint. The user's program reads the file later, so after
+     * it the caller checks with fingerprint_holds_file that the file is still the listed one.
+     * Borrowed; NULL: the file is a copy, or its state is not known. */
     const char *core;
-    struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
+    struct npy_slice slice; /* TENSOR: its values are borrowed until the next call */
 };
 
 /* Receives one line and its mark. The line: JSON text without newline, at most INPUT_LINE_MAX
@@ -45,8 +46,8 @@ typedef int input_line(void *context, const char *line, size_t size, const char 
 
 struct input_listing {
     const json_t *spec;
-    /* Is there any input? line() ends the listing at the first line, whose text and mark are not
-     * read; scratch, scratch_name and kept_name may be NULL then. */
+    /* The caller only wants to know whether there is any input: line() ends the listing at the
+     * first line, and ignores its arguments; scratch, scratch_name and kept_name may be NULL. */
     bool checks_only;
     const char *after;        /* the mark of the last known line; NULL: from the start */
     struct store *scratch;    /* for sorting what does not fit into memory */

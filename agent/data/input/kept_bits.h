@@ -1,4 +1,5 @@
-/* kept_bits.h: one bit per scored item of a list (list.h): it has a result. */
+/* kept_bits.h: a set of items of a list (list.h) as bits: which of the items that were to be scored
+ * have a result. */
 #pragma once
 
 #include "agent/data/input/list_merge.h"

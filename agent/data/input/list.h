@@ -25,7 +25,8 @@ struct list_options {
     const char *scratch;          /* unique to this coordinator: its epoch */
     const json_t *spec;
     const struct input_kind *kind;
-    void (*wake)(void *context); /* called from the thread when list_turn has news. May be NULL */
+    void (*wake)(void *context); /* called by the listing thread when list_turn will return
+                                    something new; NULL: not called */
     void *context;
 };
 
@@ -33,7 +34,7 @@ struct list_options {
  * naming the page: it is torn, of another run, or missing although later ones exist. */
 NODISCARD int list_open(const struct list_options *options, struct list **ret_list,
                         struct error *err);
-/* Waits for a call of the store or the kind that is in progress. NULL is fine. */
+/* Waits for a call of the store or the kind that is in progress. Accepts NULL. */
 void list_free(struct list *list);
 
 /* 1: *ret_lines lines are known and stored now, more than last time, or the list is complete; 0:
@@ -56,8 +57,7 @@ NODISCARD int list_work(struct list *list, int64_t first, int64_t count, struct 
                         struct error *err);
 
 /* SHA-256 of all lines of the complete list, kept ones included, each as the kind lists it, with a
- * newline. Reads the pages; blocks.
- * INVALID as from list_lines. */
+ * newline. Reads the pages; blocks. INVALID as from list_lines. */
 NODISCARD int list_digest(struct list *list, char ret_sha256[static 65], struct error *err);
 
 /* Lists the input once more and compares it with the complete list, for a finished run that is

@@ -1,12 +1,13 @@
-/* list_page.h: formats and parses a page of an input's lines. Pure. The text comes from a store
- * that may hold anything, so everything is bounded and checked. A page is an object of lines:
+/* list_page.h: formats and parses one page of the list of an input's lines (list.h), as it is
+ * stored. Pure. The bytes come from storage and are not trusted: all is bounded and checked. A page
+ * is one stored object, of text lines:
  *
  *     {"windlass":2,"run":"5f0c…","page":3,"first":7000}
  *     "2019/a.jpg" TAB 1f4a-68d… TAB k
  *     {"end":1,"last":true,"mark":"2019/a.jpg","counts":[1,0,0,0,2],"crc":"d0b31f42"}
  *
- * A line is JSON, then possibly the fingerprint of its content (input.h), then possibly what a
- * rerun makes of it (enum list_flag). Kept lines are not scored and have no number. first: the
+ * A line is JSON, then possibly the fingerprint of its content (input.h), then possibly a letter:
+ * how a rerun treats it (enum list_flag). Kept lines are not scored and have no number. first: the
  * number of the first line that is scored; end: the number of all lines; mark: where the kind
  * continues after them (absent: it starts over); counts: see struct list_counts, of this page; crc:
  * CRC-32C of all bytes before ,"crc". Format 1, of earlier releases, has neither fingerprints nor
@@ -22,9 +23,9 @@ enum {
     LIST_PAGE_BYTES_MAX = LIST_PAGE_TEXT_MAX + (64 << 10),
 };
 
-/* What a rerun makes of a line, as a letter. */
+/* How a rerun treats a line, as a letter. */
 enum list_flag {
-    LIST_PLAIN = 0,     /* not of a rerun */
+    LIST_PLAIN = 0,     /* the run is not a rerun */
     LIST_KEPT = 'k',    /* its result is kept */
     LIST_NEW = 'n',     /* it was not in the input before */
     LIST_CHANGED = 'c', /* its fingerprint differs, or is unknown */

@@ -6,7 +6,7 @@
 #include "agent/store/store.h"
 
 struct list_reader {
-    struct store *store; /* borrowed, like the texts */
+    struct store *store; /* borrowed, as are the strings */
     const char *run, *folder;
     /* Of the current line, borrowed until the next call: */
     char *name;               /* NULL: it cannot be scored, and has no name for a result */
@@ -14,7 +14,7 @@ struct list_reader {
     size_t json_size, print_size;
     bool has_print; /* it has one, which may be empty */
     enum list_flag flag;
-    int64_t scored; /* its number among those that are scored; -1: it is kept */
+    int64_t scored; /* its index among the lines that are scored; -1: its result is kept */
     /* Private */
     struct list_page page;
     int64_t pages;

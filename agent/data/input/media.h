@@ -1,9 +1,9 @@
-/* media.h: inputs and their PerFile outputs. An input kind (video, files) is one `struct media`
- * row. It says how a worker turns the results of a mini-batch into bytes (part.h), and what the
- * coordinator makes of the parts at the end, if the output's mode is PerFile (sink.h has the
- * others). It either has lines (input.h), or functions that list the input once, describe a
- * mini-batch to a worker and read its items. A new input kind is one file and one row in
- * agent/registry.c.
+/* media.h: the table of input kinds (video, files, table, npy): one `struct media` for each. A row
+ * has the functions by which a coordinator lists the input and divides it into mini-batches, a
+ * worker reads the items of a lease and writes their results as bytes (part.h), and the coordinator
+ * makes the output of them, if the output's mode is PerFile (sink.h has the other modes). Kinds
+ * whose input is a list of names or blocks leave listing and reading to `lines` (input.h). A new
+ * input kind is one file and one row in agent/registry.c.
  *
  * Calls of a coordinator: media_find, list; work(first, count) for each mini-batch; join.
  * Calls of a worker: media_find; for each lease reader_open(work) and writer_open(work), then
@@ -24,8 +24,7 @@ struct result {
     size_t json_size;
 };
 
-/* What reader_next returns, besides -1. Another try would find the same FAULT.
- */
+/* What reader_next returns, besides -1. FAULT: the item has failed, and would fail again. */
 enum { READER_END = 0, READER_ITEM = 1, READER_FAULT = 2 };
 
 struct listing; /* what the coordinator knows about the input; defined by each kind */
@@ -43,8 +42,9 @@ struct media {
      * field and path if the input is missing, empty, truncated or of an unknown format. */
     int (*list)(const json_t *spec, struct listing **ret_listing, struct error *err);
     int64_t (*count)(const struct listing *listing); /* items: frames, files */
-    /* What the outputs lack though nothing failed, as [{"what", "why"}], borrowed; join may change
-     * it. A NULL function: nothing. */
+    /* What the outputs will lack although no item failed (such as subtitles that the container
+     * cannot hold), as [{"what", "why"}], borrowed; join may change it. A NULL function: nothing.
+     */
     const json_t *(*lost)(const struct listing *listing);
     /* The description of items [first, first + count) that goes to a worker in a lease. Owned. Has
      * "first" and "count"; the rest is defined by the kind (about 10 bytes per frame, or one name
@@ -76,11 +76,10 @@ struct media {
     void (*reader_free)(struct reader *reader);
 
     /* Results are added in the order of the lease's items, one for each item that has not failed,
-     * and become bytes of the staged output, which must outlive the
-     * writer. Pictures of a video may have any size, but all the same one; an odd side grows by one
-     * pixel (the edge repeated), as H.264 in 4:2:0 needs. A failed frame is replaced by the
-     * picture before it, at the start the one after. NULL: the results have no files, and
-     * PerFile is refused. */
+     * and become bytes of the staged output, which must outlive the writer. Pictures of a video may
+     * have any size, but all the same one; an odd side grows by one pixel (the edge repeated), as
+     * H.264 in 4:2:0 needs. A failed frame is replaced by the picture before it, at the start the
+     * one after. NULL: the results have no files, and PerFile is refused. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct staged_output *staged,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);

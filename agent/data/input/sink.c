@@ -12,7 +12,7 @@ struct sink {
 };
 
 enum sink_form sink_form(const json_t *spec, const struct media *media) {
-    const char *mode = tree_text(spec, "output.mode", "PerFile");
+    const char *mode = tree_text(spec, "output.mode", "");
     if (strcmp(mode, "AppendRow") == 0) {
         return SINK_ROWS;
     }

@@ -12,7 +12,6 @@ enum sink_form {
     SINK_NOTHING /* SummaryOnly: results are counted and forgotten */
 };
 
-/* A spec without a mode means PerFile. */
 enum sink_form sink_form(const json_t *spec, const struct media *media);
 
 struct sink;

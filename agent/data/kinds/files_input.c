@@ -8,6 +8,7 @@
 #include "agent/data/source/name_pattern.h"
 #include "agent/data/source/sorter.h"
 #include "agent/store/path.h"
+#include "agent/store/store_many.h"
 #include "lib/file.h"
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
@@ -33,6 +34,7 @@ struct walk {
     struct sorter *sorter; /* order Modified */
     const char *after;     /* a mark, in plain bytes */
     bool catches_up;       /* names up to `after` only count for names that collide with them */
+    struct named *named;   /* of a manifest, those that are not told yet */
     struct buffer text;
     input_line *line;
     void *context;
@@ -271,7 +273,7 @@ static int catch_up(struct walk *walk, const char *after, struct error *err) {
 
 static int walk_folder(struct walk *walk, struct error *err) {
     const json_t *spec = walk->listing->spec;
-    bool by_time = strcmp(tree_text(spec, "input.files.order", "Name"), "Modified") == 0;
+    bool by_time = strcmp(tree_text(spec, "input.files.order", ""), "Modified") == 0;
     AUTO(sorter_freep) struct sorter *sorter = NULL;
     if (leave_out(walk, err) < 0) {
         return -1;
@@ -307,24 +309,56 @@ static int walk_folder(struct walk *walk, struct error *err) {
                      walk->pattern);
 }
 
-/* Over az:// a query for each file would take longer than to score it. */
+/* ---- a manifest ----------------------------------------------------------------------------- */
+
+/* Names whose files are asked for together, with what is known about them. */
+struct named {
+    struct store_asked objects[STORE_ASK_MAX];
+    char *names[STORE_ASK_MAX], *marks[STORE_ASK_MAX];
+    size_t count;
+};
+
+static void forget_named(struct named *named) {
+    for (size_t i = 0; i < named->count; i++) {
+        free(named->names[i]);
+        free(named->marks[i]);
+    }
+    named->count = 0;
+}
+
+static int tell_named(struct walk *walk, struct error *err) {
+    struct named *named = walk->named;
+    int result = walk->store ? store_ask(walk->store, named->objects, named->count, err) : 0;
+    for (size_t i = 0; i < named->count && result == 0; i++) {
+        const struct store_asked *object = &named->objects[i];
+        char print[PRINT_BYTES] = "";
+        if (object->is_known && *object->info.token) {
+            make_print(walk, &object->info, print);
+        } else if (object->is_known) {
+            snprintf(print, sizeof print, "absent");
+        }
+        result =
+            tell(walk, named->names[i], named->marks[i], NULL, walk->store ? print : NULL, err);
+    }
+    forget_named(named);
+    return result;
+}
+
 static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
     struct walk *walk = context;
-    struct store_info info = {0};
-    struct error cause = {0};
-    char print[PRINT_BYTES] = "absent";
-    bool is_asked = walk->store && !walk->catches_up;
-    if (is_asked && store_stat(walk->store, path, &info, &cause) == 0) {
-        make_print(walk, &info, print);
-    } else if (cause.kind != ERROR_NOT_FOUND) {
-        *print = 0;
+    struct named *named = walk->named;
+    if (walk->catches_up) {
+        int result = tell(walk, path, mark, NULL, NULL, err);
+        if (result == 0 && strcmp(mark, walk->after) == 0) {
+            walk->catches_up = false;
+            return error_set(err, ERROR_CANCELLED, "all names before are known");
+        }
+        return result;
     }
-    int result = tell(walk, path, mark, NULL, is_asked ? print : NULL, err);
-    if (result == 0 && walk->catches_up && strcmp(mark, walk->after) == 0) {
-        walk->catches_up = false;
-        return error_set(err, ERROR_CANCELLED, "all names before are known");
-    }
-    return result;
+    named->names[named->count] = x_strdup(path);
+    named->marks[named->count] = x_strdup(mark);
+    named->objects[named->count] = (struct store_asked){.name = named->names[named->count]};
+    return ++named->count == STORE_ASK_MAX ? tell_named(walk, err) : 0;
 }
 
 /* A manifest that has changed since is found by the second reading. */
@@ -341,22 +375,30 @@ static int read_manifest(struct walk *walk, const char *manifest, struct error *
         }
         walk->catches_up = false;
     }
-    return input_manifest_read(manifest, after, on_manifest, walk, err);
+    return input_manifest_read(manifest, after, on_manifest, walk, err) < 0 ? -1
+                                                                            : tell_named(walk, err);
 }
 
+/* A folder that is missing is found by the workers, who fail each of its items. */
 static int list_manifest(struct walk *walk, const char *manifest, struct error *err) {
-    struct error ignored = {0};
-    if (store_is_local(walk->folder) && !walk->listing->checks_only) {
-        (void)!store_open(walk->folder, /* writes= */ false, &walk->store, &ignored);
+    struct named named = {.count = 0};
+    struct error cause = {0};
+    walk->named = &named;
+    if (!walk->listing->checks_only &&
+        store_open(walk->folder, /* writes= */ false, &walk->store, &cause) < 0 &&
+        !store_is_local(walk->folder) && store_error_is_machine(&cause)) {
+        *err = cause;
+        return -1;
     }
     int result = read_manifest(walk, manifest, err);
+    forget_named(&named);
     store_free(walk->store);
     return result;
 }
 
 static bool files_can_keep(const json_t *spec) {
     return !tree_get(spec, "input.files.manifest") &&
-           strcmp(tree_text(spec, "input.files.order", "Name"), "Name") == 0;
+           strcmp(tree_text(spec, "input.files.order", ""), "Name") == 0;
 }
 
 static int files_list(const struct input_listing *listing, input_line *line, void *context,
@@ -364,7 +406,7 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
     const char *manifest = tree_text(listing->spec, "input.files.manifest", NULL);
     struct walk walk = {.listing = listing,
                         .folder = tree_text(listing->spec, "input.files.path", ""),
-                        .pattern = tree_text(listing->spec, "input.files.pattern", "*"),
+                        .pattern = tree_text(listing->spec, "input.files.pattern", ""),
                         .line = line,
                         .context = context};
     buffer_init(&walk.text, INPUT_LINE_MAX + PRINT_BYTES);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/files_reader.h"
 
+#include "agent/data/decoder/decoder.h"
 #include "agent/data/image/image.h"
 #include "agent/data/image/jpeg_hardware.h"
 #include "agent/data/input/fingerprint.h"
+#include "agent/store/store_many.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,7 @@ struct input_reader {
     bool are_large;                 /* the files are large: reading ahead would only read them
                                        twice */
     struct jpeg_hardware *hardware; /* NULL: the processor decodes */
+    struct decoder_pool *decoders;  /* of one process, which the first picture starts */
 };
 
 enum item_type files_reader_item(const json_t *spec) {
@@ -40,6 +43,7 @@ void files_reader_free(struct input_reader *reader) {
         free(reader->fault);
         free(reader->ahead_data);
         jpeg_hardware_free(reader->hardware);
+        decoder_pool_free(reader->decoders);
         free(reader);
     }
 }
@@ -89,6 +93,7 @@ int files_reader_open(const json_t *spec, const json_t *lines, struct input_read
             return error_context(err, "spec.input.files.path");
         }
         it->hardware = jpeg_hardware_new();
+        it->decoders = decoder_pool_new();
     }
     it->names = lines;
     it->next = it->ahead_first = it->ahead_count = 0;
@@ -171,7 +176,7 @@ static int read_picture(struct input_reader *reader, const char *name,
     if (jpeg_hardware_decode(reader->hardware, name, data, size, ret_picture)) {
         return 0;
     }
-    return image_decode(data, size, ret_picture, err) < 0
+    return decoder_pool_image(reader->decoders, data, size, ret_picture, err) < 0
                ? error_context(err, "%s/%s", store_path(reader->store), name)
                : 0;
 }

@@ -1,7 +1,8 @@
-/* files_reader.h: the workers' part of files_input.h: reads the files of a lease. A line is "name",
- * ["name", "core"] with the core of the listed fingerprint (fingerprint.h), or {"name", "fault"}. A
- * file that is not as listed is a failed item, which is not tried again: its result would be taken
- * for that of the listed content. The functions are those of struct input_kind. */
+/* files_reader.h: how a worker reads the files of a lease; files_input.h has the listing. A line is
+ * "name", ["name", "core"] with the core of the listed fingerprint (fingerprint.h), or {"name",
+ * "fault"}. A file that has changed since it was listed is a failed item and is not tried again:
+ * its result would be recorded for the listed content. The functions are those of struct
+ * input_kind. */
 #pragma once
 
 #include "agent/data/input/input.h"

@@ -1,5 +1,6 @@
-/* name_set.h: a set of names, as 64-bit hashes: 8 to 16 bytes a name. Two different names of a
- * million have the same hash in one set of 30 million. Pure. */
+/* name_set.h: a set of names, stored as 64-bit hashes: 8 to 16 bytes a name. Two different names
+ * with the same hash are taken for one; with a million names the probability of any such pair is 1
+ * in 30 million. Pure. */
 #pragma once
 
 #include "lib/base.h"
@@ -8,11 +9,12 @@ enum { NAME_SET_MAX = 1 << 22 /* names; 64 MiB */ };
 
 struct name_set;
 
-/* folds: names that differ only in small and capital letters are one, of every alphabet. */
+/* folds: ignore case, in every alphabet. The caller frees the set. */
 struct name_set *name_set_new(bool folds);
-void name_set_free(struct name_set *set); /* NULL is fine */
+void name_set_free(struct name_set *set); /* accepts NULL */
 
-/* The first `size` bytes of the name, which are UTF-8; kind: sets of different kinds share nothing.
+/* The first `size` bytes of the name, which are UTF-8; kind: any letter; the same
+ * name with another kind is another name.
  */
 bool name_set_has(const struct name_set *set, char kind, const char *name, size_t size);
 /* False: the set is full, and the name was not added. */

@@ -108,8 +108,8 @@ static int walk_files(struct walk *walk, const char *after, struct error *err) {
 
 static int npy_list(const struct input_listing *listing, input_line *line, void *context,
                     struct error *err) {
-    struct walk walk = {.pattern = tree_text(listing->spec, "input.npy.pattern", "*.npy"),
-                        .batch = MAX(tree_integer(listing->spec, "miniBatchSize", 1), 1),
+    struct walk walk = {.pattern = tree_text(listing->spec, "input.npy.pattern", ""),
+                        .batch = MAX(tree_integer(listing->spec, "miniBatchSize", 0), 1),
                         .line = line,
                         .context = context};
     struct error cause = {0};

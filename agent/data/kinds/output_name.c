@@ -37,9 +37,8 @@ static size_t count_characters(const char *text) {
 }
 
 const char *output_name_added(const json_t *spec) {
-    bool is_picture =
-        !tree_get(spec, "scorer.command") &&
-        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0;
+    bool is_picture = !tree_get(spec, "scorer.command") &&
+                      strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0;
     return is_picture ? "" : ".json";
 }
 
@@ -47,13 +46,13 @@ void output_name_init(struct output_name *names, const json_t *spec, struct stor
                       struct store *output) {
     const char *path = tree_text(spec, "output.path", "");
     *names = (struct output_name){
-        .is_used = strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0,
+        .is_used = strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0,
         .added = output_name_added(spec),
         .is_local = store_is_local(path),
         .is_blind = output_name_is_blind(output),
         .folder_characters = count_characters(path),
         .input = input,
-        .pattern = tree_text(spec, "input.files.pattern", "*"),
+        .pattern = tree_text(spec, "input.files.pattern", ""),
     };
     if (names->is_used && (names->is_blind || tree_get(spec, "input.files.manifest"))) {
         names->seen = name_set_new(names->is_blind);

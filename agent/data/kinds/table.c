@@ -97,7 +97,7 @@ static int go_on(struct walk *walk, const struct table_block *last, struct error
 }
 
 static int walk_files(struct walk *walk, const struct input_listing *listing, struct error *err) {
-    const char *pattern = tree_text(listing->spec, "input.table.pattern", "*");
+    const char *pattern = tree_text(listing->spec, "input.table.pattern", "");
     const char *after = listing->after;
     AUTO(tree_freep) json_t *mark = NULL;
     struct table_block last = {0};
@@ -175,7 +175,7 @@ struct input_reader {
     char *piece;
     struct buffer json;
     char name[STORE_NAME_MAX + 32]; /* of the item */
-    struct error fault;             /* likewise */
+    struct error fault;             /* of the item */
 };
 
 static enum item_type table_item(const json_t *spec UNUSED) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/video.h"
 
+#include "agent/data/kinds/video_reader.h"
 #include "agent/data/video/video_index.h"
 #include "agent/data/video/video_join.h"
 #include "agent/data/video/video_lease.h"
-#include "agent/data/video/video_read.h"
 #include "agent/data/video/video_tracks.h"
 #include "agent/data/video/video_write.h"
 #include "agent/store/local_file.h"
@@ -46,7 +46,7 @@ static int refuse_output(const json_t *spec, struct error *err) {
 /* A result with the name and folder of its input would replace it. The writers of other modes check
  * their files themselves. */
 static int check_output(const json_t *spec, struct error *err) {
-    if (strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") != 0) {
+    if (strcmp(tree_text(spec, "output.mode", ""), "PerFile") != 0) {
         return 0;
     }
     AUTO(text_freep) char *input = NULL;
@@ -81,8 +81,8 @@ static int check_output(const json_t *spec, struct error *err) {
 
 /* Whether the results are a film. */
 static bool makes_film(const json_t *spec) {
-    return strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0 &&
-           strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0;
+    return strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0 &&
+           strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0;
 }
 
 /* Tries the film's container before anything is scored. */
@@ -93,7 +93,7 @@ static int plan_film(const json_t *spec, struct listing *listing, struct error *
     if (!makes_film(spec)) {
         return 0;
     }
-    if (video_file_open(&file, input_path(spec), err) < 0 ||
+    if (video_file_open(&file, input_path(spec), NULL, err) < 0 ||
         video_tracks_plan(&file, TRACKS_BEST, &tracks, err) < 0) {
         return -1;
     }
@@ -210,9 +210,9 @@ static int video_join(const struct listing *listing, const json_t *spec, struct 
     return 0;
 }
 
-static int video_reader_open(const json_t *spec, const json_t *work, struct reader **reader,
-                             struct error *err) {
-    if (video_read_open(input_path(spec), work, reader, err) < 0) {
+static int open_reader(const json_t *spec, const json_t *work, struct reader **reader,
+                       struct error *err) {
+    if (video_reader_open(input_path(spec), work, reader, err) < 0) {
         return error_context(err, "spec.input.video.path");
     }
     return 0;
@@ -233,9 +233,9 @@ const struct media video_media = {
     .work = video_work,
     .join = video_join,
     .listing_free = video_listing_free,
-    .reader_open = video_reader_open,
-    .reader_next = video_read_next,
-    .reader_free = video_read_free,
+    .reader_open = open_reader,
+    .reader_next = video_reader_next,
+    .reader_free = video_reader_free,
     .writer_open = video_writer_open,
     .writer_add = video_write_add,
     .writer_skip = video_write_skip,

@@ -4,8 +4,9 @@
  *     ["a/b.json",17,"9f86d081...","1c291ca3"]
  *
  * its name below the output, its size, its SHA-256, and the CRC-32C of these three, each on a line
- * of its own; entries of small packs, and of earlier releases, have only name and size. A pack of
- * texts is itself text. A worker makes it; publishing it writes the files. */
+ * of its own; entries of small packs, and of earlier releases, have only name and size. If all
+ * files are UTF-8, so is the pack. A worker makes a pack; publishing it writes its files to the
+ * output. */
 #pragma once
 
 #include "agent/data/parts/staged_output.h"
@@ -33,5 +34,6 @@ typedef int pack_each(void *context, const char *name, int64_t size_bytes, const
  * the store's or the callback's error. */
 NODISCARD int pack_list(const struct part *part, pack_each *each, void *context, struct error *err);
 
-/* Whether a part of the name begins with .windlass: it belongs to a run's state. */
+/* Whether a component of the path begins with ".windlass": such files are the state of a run, and
+ * results must not write them. */
 bool pack_is_ours(const char *name);

@@ -1,4 +1,4 @@
-/* name_pattern.h: the shell patterns of input kinds that look for files. Pure. */
+/* name_pattern.h: matches file names with shell patterns (spec.input.files.pattern). Pure. */
 #pragma once
 
 #include "lib/base.h"

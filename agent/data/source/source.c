@@ -64,7 +64,8 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         return 0;
     }
     if (info && info->fault) {
-        return error_set(err, ERROR_INVALID, "%s: remove it, or put the file itself there",
+        return error_set(err, ERROR_INVALID,
+                         "%s: remove it, or put the file itself there under a plain name",
                          info->fault);
     }
     if (utf8_valid_size(name, length) != length) {

@@ -295,7 +295,7 @@ static int read_columns(struct pass *pass, struct error *err) {
 }
 
 static int run_pass(struct pass *pass, struct error *err) {
-    const char *pattern = tree_text(pass->listing->spec, "input.table.pattern", "*");
+    const char *pattern = tree_text(pass->listing->spec, "input.table.pattern", "");
     if (read_columns(pass, err) < 0 ||
         source_list(pass->source, pattern, NULL, on_file, pass, err) < 0 ||
         sorter_run(pass->sorter, on_sorted, pass, err) < 0 || tell(pass, err) < 0) {

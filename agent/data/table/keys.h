@@ -31,7 +31,7 @@ NODISCARD int keys_list(const struct input_listing *listing, const struct source
 bool keys_is_line(const json_t *line);
 
 /* Iterates over the ranges of a line. The line is borrowed, and its reference count is never
- * changed: it came with a message that another thread releases (attempt.h). */
+ * changed: it came with a message that another thread releases (scoring.h). */
 struct keys_ranges {
     const json_t *at; /* in the line, or in `loaded` */
     json_t *loaded;   /* owned; NULL: the line has them */

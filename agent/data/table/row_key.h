@@ -1,5 +1,6 @@
-/* row_key.h: the key of a row by some of its columns, as bytes. Byte order is key order, and no key
- * is a prefix of another. Keys can be written as JSON again. For keys.c. Pure. */
+/* row_key.h: the partition key of a table row (spec.input.table.partitionKeys): the values of some
+ * of its columns, encoded as bytes so that byte order is key order and no key is a prefix of
+ * another. A key can be written as JSON again. Used by keys.c. Pure. */
 #pragma once
 
 #include "lib/buffer.h"

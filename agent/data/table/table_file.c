@@ -9,13 +9,13 @@
 enum { MARK_BYTES = 3 /* of the UTF-8 byte order mark */ };
 
 struct table_format table_file_format(const json_t *spec) {
-    const char *name = tree_text(spec, "input.table.format", "CSV");
+    const char *name = tree_text(spec, "input.table.format", "");
     enum split_format split = strcmp(name, "TSV") == 0         ? SPLIT_TSV
                               : strcmp(name, "JSONLines") == 0 ? SPLIT_LINES
                                                                : SPLIT_CSV;
     return (struct table_format){.split = split,
                                  .has_header = split != SPLIT_LINES &&
-                                               tree_bool(spec, "input.table.header", true)};
+                                               tree_bool(spec, "input.table.header", false)};
 }
 
 void table_file_release(struct table_file *file) {

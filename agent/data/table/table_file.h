@@ -20,12 +20,12 @@ struct table_file {
     struct row_parser *rows;
 };
 
-/* Looks the file up and reads its header. token: INVALID if the file has another one now; NULL:
+/* Looks the file up and reads its header. token: CONFLICT if the file has another one now; NULL:
  * any. On failure no file is open. */
 NODISCARD int table_file_open(struct store *store, const char *name, struct table_format format,
                               const char *token, struct table_file *file, struct error *err);
 void table_file_release(struct table_file *file); /* for AUTO, too */
-/* Reads exactly size bytes. INVALID: the file has changed. */
+/* Reads exactly size bytes. CONFLICT: the file has changed. */
 NODISCARD int table_file_read(struct store *store, const struct table_file *file, int64_t offset,
                               void *data, size_t size, struct error *err);
 

@@ -10,11 +10,12 @@
 #include <libavutil/frame.h>
 #include <libswscale/swscale.h>
 
-/* Scales and converts the frame to the picture's size. *scaler is reused between calls (NULL at
+/* Scales the frame to picture->width x height, and fills picture->pixels, which the caller has
+ * allocated. *scaler is reused between calls (NULL at
  * first); free it with sws_freeContext. */
 NODISCARD int video_color_to_picture(struct SwsContext **scaler, const AVFrame *frame,
                                      struct picture *picture, struct error *err);
 
-/* Converts the picture to the frame (yuv420p, allocated, of the same size, or one pixel more per
- * odd side, which repeats the edge). */
+/* Converts the picture to the frame: yuv420p, allocated, of the same size; where the picture's
+ * width or height is odd, the frame has one pixel more, which repeats the edge. */
 void video_color_from_picture(const struct picture *picture, AVFrame *frame);

@@ -1,5 +1,5 @@
-/* video_cursor.h: reads the pictures of all parts of a run, packet by packet, as one stream, and
- * checks the parts against the commit. For the join. */
+/* video_cursor.h: reads the encoded frames of all parts of a run, packet by packet, as one stream,
+ * and checks the parts against the commit. For the join. */
 #pragma once
 
 #include "agent/data/video/video_file.h"
@@ -9,7 +9,7 @@ struct video_cursor {
     const struct video_join *join;
     int64_t cell;             /* at which its part begins */
     int64_t frame;            /* the next one's number in the video */
-    bool is_begun;            /* the first picture was read */
+    bool is_begun;            /* the first frame was read */
     AVPacket *packet;         /* video_cursor_next's */
     AVCodecParameters *codec; /* of the first part; the others must have the same */
     /* the part that is being read */
@@ -26,8 +26,8 @@ struct video_cursor {
 /* join is borrowed; the cursor must not move. */
 void video_cursor_init(struct video_cursor *cursor, const struct video_join *join);
 void video_cursor_release(struct video_cursor *cursor); /* for AUTO, too */
-/* Reads the next picture into cursor->packet, with times in units of the listing's time base: 1; 0
- * at the end; -1 on failure. A part whose bytes differ from the commit is marked is_broken. */
+/* Reads the next encoded frame into cursor->packet, with times in units of the listing's time base:
+ * 1; 0 at the end; -1 on failure. A part whose bytes differ from the commit is marked is_broken. */
 NODISCARD int video_cursor_next(struct video_cursor *cursor, struct error *err);
 
 /* Checks before anything is written that every part exists; missing ones are marked is_broken. */

@@ -115,8 +115,9 @@ static int quarter_turns(const AVStream *stream) {
     return (((int)lround(-angle / 90.0) % 4) + 4) % 4;
 }
 
-static int open_bytes(struct video_file *file, const char *spec_path, struct error *err) {
-    if (video_source_open(spec_path, &file->source, err) < 0) {
+static int open_bytes(struct video_file *file, const char *spec_path,
+                      const struct video_origin *origin, struct error *err) {
+    if (video_source_open(spec_path, origin, &file->source, err) < 0) {
         return -1;
     }
     int64_t missing = 0;
@@ -184,9 +185,10 @@ static int open_format(struct video_file *file, struct error *err) {
     return find_stream(file, err);
 }
 
-int video_file_open(struct video_file *file, const char *spec_path, struct error *err) {
+int video_file_open(struct video_file *file, const char *spec_path,
+                    const struct video_origin *origin, struct error *err) {
     *file = (struct video_file){0};
-    if (open_bytes(file, spec_path, err) < 0) {
+    if (open_bytes(file, spec_path, origin, err) < 0) {
         video_file_close(file);
         return -1;
     }
@@ -202,6 +204,10 @@ void video_file_close(struct video_file *file) {
     video_io_close(&file->io);
     video_source_free(TAKE(file->source));
     file->stream = NULL;
+}
+
+bool video_file_is_listed(const struct video_file *file, int64_t size_bytes, const char *core) {
+    return file->size_bytes == size_bytes && video_source_holds(file->source, core);
 }
 
 int video_file_check(const struct video_file *file, struct error *err) {

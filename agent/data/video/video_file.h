@@ -22,9 +22,13 @@ struct video_file {
 };
 
 /* Errors begin with the spec's path and say what was expected. A truncated file is opened if
- * possible. The struct must not move until it is closed. */
-NODISCARD int video_file_open(struct video_file *file, const char *spec_path, struct error *err);
-void video_file_close(struct video_file *file); /* for AUTO, too; a zeroed one is fine */
+ * possible. The struct must not move until it is closed. origin:
+ * video_source.h; NULL: the path's. */
+NODISCARD int video_file_open(struct video_file *file, const char *spec_path,
+                              const struct video_origin *origin, struct error *err);
+void video_file_close(struct video_file *file); /* also for AUTO; accepts a zeroed one */
+/* Whether it is the file that was listed, with that size and core ("": not known). */
+bool video_file_is_listed(const struct video_file *file, int64_t size_bytes, const char *core);
 /* Reports a failed read of the source, for which demuxers may return any error: -1 with *err, else
  * 0. */
 NODISCARD int video_file_check(const struct video_file *file, struct error *err);

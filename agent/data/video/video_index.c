@@ -189,7 +189,8 @@ static void mend_times(struct scan *scan) {
 static int decode_all(struct scan *scan, const char *spec_path, struct error *err) {
     video_file_close(&scan->file);
     AVCodecContext *decoder = NULL;
-    if (video_file_open(&scan->file, spec_path, err) < 0 || open_counter(scan, &decoder, err) < 0) {
+    if (video_file_open(&scan->file, spec_path, NULL, err) < 0 ||
+        open_counter(scan, &decoder, err) < 0) {
         return -1;
     }
     scan->index->frame_count = 0;
@@ -479,7 +480,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
 int video_index_build(struct video_index *index, const char *spec_path, struct error *err) {
     *index = (struct video_index){0};
     AUTO(scan_release) struct scan scan = {.index = index, .last_dts = AV_NOPTS_VALUE};
-    if (video_file_open(&scan.file, spec_path, err) < 0) {
+    if (video_file_open(&scan.file, spec_path, NULL, err) < 0) {
         return -1;
     }
     scan.head.packets = x_calloc(HEAD_MAX, sizeof(AVPacket *));

@@ -34,10 +34,9 @@ struct video_key {
 };
 
 struct video_index {
-    int64_t size_bytes; /* of the file, to notice a change, ... */
-    char
-        core[FINGERPRINT_CORE_MAX]; /* ... and what it is known by (fingerprint.h); "": not known */
-    int width, height;              /* as shown upright */
+    int64_t size_bytes;              /* of the file, to notice a change, ... */
+    char core[FINGERPRINT_CORE_MAX]; /* ... and its fingerprint (fingerprint.h); "": not known */
+    int width, height;               /* as shown upright */
     struct fraction time_base, frame_rate, sample_aspect;
     struct video_frame *frames;
     int64_t frame_count;
@@ -46,13 +45,15 @@ struct video_index {
     int64_t last_duration; /* of the last frame, in units of time_base */
     bool was_decoded;      /* the listing decoded the whole video */
     char damage[160];      /* "": none; libav's words on bytes that it skipped */
-    /* The shifts of sections, in units of time_base: of streams that were joined, whose clock
-     * begins again, each section but the first is moved behind the one before. */
+    /* Of streams that were joined, the clock begins again with each section. sections: what was
+     * added to the times of each section but the first, in units of time_base, so that it follows
+     * the one before. */
     int64_t *sections;
     int64_t section_count;
 };
 
-/* Errors begin with the spec's path. */
+/* spec_path: VOLUME/path or az://... The caller releases *index. Reads the whole file. INVALID: not
+ * a video that can be decoded. Errors begin with spec_path. */
 NODISCARD int video_index_build(struct video_index *index, const char *spec_path,
                                 struct error *err);
 void video_index_release(struct video_index *index);

@@ -23,7 +23,7 @@ enum { PIECE_BYTES = 1 << 20 };
 struct track {
     int to;                            /* output stream, -1: left out */
     struct video_sound *sound;         /* not NULL: it is encoded again */
-    struct video_subtitles *subtitles; /* likewise */
+    struct video_subtitles *subtitles; /* not NULL: they are converted */
     struct video_track_times times;
     /* Sound whose input does not say how long a packet lasts: the last one waits for the next,
      * whose time is its end. The muxer would end the track where its last packet begins. */
@@ -388,15 +388,14 @@ static int copy_all(struct output *output, struct video_cursor *cursor, struct e
 
 /* The sound must come from the same file whose pictures were listed. */
 static int open_input(struct output *output, const struct video_join *join, struct error *err) {
-    if (video_file_open(&output->input, join->input_path, err) < 0) {
+    if (video_file_open(&output->input, join->input_path, NULL, err) < 0) {
         return error_context(err, "spec.input.video.path");
     }
-    bool holds = output->input.size_bytes == join->index->size_bytes &&
-                 video_source_holds(output->input.source, join->index->core);
-    return holds ? 0
-                 : error_set(err, ERROR_INVALID,
-                             "spec.input.video.path: %s: has changed since it was listed",
-                             join->input_path);
+    return video_file_is_listed(&output->input, join->index->size_bytes, join->index->core)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.input.video.path: %s: has changed since it was listed",
+                           join->input_path);
 }
 
 static int write_video(struct output *output, struct video_cursor *cursor, struct error *err) {

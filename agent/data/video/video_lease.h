@@ -15,7 +15,7 @@ struct video_lease {
     struct video_key keys[2]; /* where to start decoding; the second if the first does not work */
     int key_count;            /* 0: decode from the file's start */
     int64_t size_bytes;       /* of the file when it was listed, ... */
-    char core[FINGERPRINT_CORE_MAX]; /* ... and what it was known by; "": not known */
+    char core[FINGERPRINT_CORE_MAX]; /* ... and its fingerprint (fingerprint.h); "": not known */
     int width, height;
     struct fraction time_base, frame_rate, sample_aspect;
 };

@@ -17,8 +17,9 @@ enum {
     SYNC_PACKETS_MAX = 4096 /* packets to search for a keyframe after a seek */
 };
 
-struct reader {
+struct video_reader {
     char *spec_path;
+    struct video_origin origin; /* read NULL: none */
     struct video_file file;
     AVCodecContext *decoder;
     AVBufferRef *hardware; /* NULL: the processor decodes */
@@ -46,7 +47,7 @@ struct reader {
 
 /* ---- where to start ------------------------------------------------------------------------- */
 
-static int start_decoder(struct reader *reader, struct error *err) {
+static int start_decoder(struct video_reader *reader, struct error *err) {
     avcodec_free_context(&reader->decoder);
     reader->is_drained = false;
     reader->has_frame = false;
@@ -60,7 +61,7 @@ static int start_decoder(struct reader *reader, struct error *err) {
 /* Some files have parameter sets in the stream, only with the first packet, that differ from the
  * container's: a decoder that starts at a later keyframe without them gives wrong pictures. A flush
  * drops pictures, but not parameter sets. */
-static void prime_decoder(struct reader *reader) {
+static void prime_decoder(struct video_reader *reader) {
     if (avcodec_send_packet(reader->decoder, reader->first) >= 0) {
         (void)avcodec_send_packet(reader->decoder, NULL);
         while (avcodec_receive_frame(reader->decoder, reader->frame) >= 0) {
@@ -71,12 +72,13 @@ static void prime_decoder(struct reader *reader) {
 }
 
 /* Opens the file and holds its first packet, number 0. */
-static int open_file(struct reader *reader, struct error *err) {
+static int open_file(struct video_reader *reader, struct error *err) {
     reader->has_packet = false;
     reader->next_packet = 0;
     video_file_close(&reader->file);
     av_packet_unref(reader->first);
-    if (video_file_open(&reader->file, reader->spec_path, err) < 0) {
+    if (video_file_open(&reader->file, reader->spec_path,
+                        reader->origin.read ? &reader->origin : NULL, err) < 0) {
         return -1;
     }
     int result = video_file_next(&reader->file, reader->packet, err);
@@ -88,7 +90,8 @@ static int open_file(struct reader *reader, struct error *err) {
 }
 
 /* Reads up to the key's packet. 1: found; 0: not found; -1: failed. */
-static int find_packet(struct reader *reader, const struct video_key *key, struct error *err) {
+static int find_packet(struct video_reader *reader, const struct video_key *key,
+                       struct error *err) {
     for (int i = 0; i < SYNC_PACKETS_MAX; i++) {
         int result = video_file_next(&reader->file, reader->packet, err);
         if (result <= 0) {
@@ -112,7 +115,7 @@ static int find_packet(struct reader *reader, const struct video_key *key, struc
 
 /* A seek only saves time: if it does not reach the keyframe, the file is read from its start, where
  * packet numbers are certain. */
-static int start_at(struct reader *reader, const struct video_key *key, struct error *err) {
+static int start_at(struct video_reader *reader, const struct video_key *key, struct error *err) {
     bool is_at_start = reader->next_packet == 0 && reader->has_packet;
     bool is_later = key && key->packet > 0;
     if (!is_at_start || is_later) {
@@ -137,7 +140,7 @@ static int start_at(struct reader *reader, const struct video_key *key, struct e
 
 /* The next starting point for this lease: its keys, then the file's start. 0 when all were tried.
  */
-static int start_again(struct reader *reader, struct error *err) {
+static int start_again(struct video_reader *reader, struct error *err) {
     int attempt = reader->attempts++;
     if (attempt > reader->lease.key_count) {
         return 0;
@@ -149,7 +152,7 @@ static int start_again(struct reader *reader, struct error *err) {
 
 /* Whether the decoder can continue from the lease before and reach this lease's frames without
  * decoding more than a start at the lease's keyframe would. */
-static bool can_go_on(const struct reader *reader) {
+static bool can_go_on(const struct video_reader *reader) {
     const struct video_lease *lease = &reader->lease;
     int32_t start = lease->key_count ? lease->keys[0].packet : 0;
     return reader->decoder && !reader->is_drained && !reader->has_failed &&
@@ -158,7 +161,7 @@ static bool can_go_on(const struct reader *reader) {
 }
 
 /* Logged once per reader, which is kept between leases. */
-static void open_hardware(struct reader *reader) {
+static void open_hardware(struct video_reader *reader) {
     struct error err = {0};
     if (!hardware_is_wanted()) {
         return;
@@ -171,7 +174,7 @@ static void open_hardware(struct reader *reader) {
 }
 
 /* The lease is decoded again from its start, by the processor. */
-static int leave_hardware(struct reader *reader, const char *why, struct error *err) {
+static int leave_hardware(struct video_reader *reader, const char *why, struct error *err) {
     log_event(LOG_WARNING, "%s: the GPU's decoder failed (%s); decoding on the CPU from now on",
               reader->spec_path, why);
     av_buffer_unref(&reader->hardware);
@@ -179,9 +182,10 @@ static int leave_hardware(struct reader *reader, const char *why, struct error *
     return start_again(reader, err);
 }
 
-static struct reader *reader_new(const char *spec_path) {
-    struct reader *reader = x_calloc(1, sizeof *reader);
+static struct video_reader *reader_new(const char *spec_path, const struct video_origin *origin) {
+    struct video_reader *reader = x_calloc(1, sizeof *reader);
     reader->spec_path = x_strdup(spec_path);
+    reader->origin = origin ? *origin : (struct video_origin){0};
     reader->packet = av_packet_alloc();
     reader->first = av_packet_alloc();
     reader->frame = av_frame_alloc();
@@ -189,15 +193,14 @@ static struct reader *reader_new(const char *spec_path) {
     return reader;
 }
 
-static int check_listed(const struct reader *reader, struct error *err) {
-    bool holds = reader->file.size_bytes == reader->lease.size_bytes &&
-                 video_source_holds(reader->file.source, reader->lease.core);
-    return holds ? 0
-                 : error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed",
-                             reader->spec_path);
+static int check_listed(const struct video_reader *reader, struct error *err) {
+    return video_file_is_listed(&reader->file, reader->lease.size_bytes, reader->lease.core)
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed",
+                           reader->spec_path);
 }
 
-static int begin_lease(struct reader *reader, const json_t *work, struct error *err) {
+static int begin_lease(struct video_reader *reader, const json_t *work, struct error *err) {
     video_lease_release(&reader->lease);
     if (video_lease_decode(&reader->lease, work, err) < 0 ||
         (!reader->file.stream && open_file(reader, err) < 0)) {
@@ -213,12 +216,12 @@ static int begin_lease(struct reader *reader, const json_t *work, struct error *
     return goes_on ? 0 : MIN(start_again(reader, err), 0);
 }
 
-int video_read_open(const char *spec_path, const json_t *work, struct reader **reader,
-                    struct error *err) {
-    struct reader *it = TAKE(*reader);
+int video_read_open(const char *spec_path, const struct video_origin *origin, const json_t *work,
+                    struct video_reader **reader, struct error *err) {
+    struct video_reader *it = TAKE(*reader);
     if (!it || strcmp(it->spec_path, spec_path) != 0) {
         video_read_free(it);
-        it = reader_new(spec_path);
+        it = reader_new(spec_path, origin);
     }
     if (begin_lease(it, work, err) < 0) {
         video_read_free(it);
@@ -228,10 +231,14 @@ int video_read_open(const char *spec_path, const json_t *work, struct reader **r
     return 0;
 }
 
+void video_read_skip(struct video_reader *reader, int64_t done) {
+    reader->done = MIN(MAX(done, reader->done), reader->lease.count);
+}
+
 /* ---- decoding ------------------------------------------------------------------------------- */
 
 /* Frames up to the next keyframe are built from this one. */
-static void note_broken(struct reader *reader, int64_t number) {
+static void note_broken(struct video_reader *reader, int64_t number) {
     bool is_known = reader->broken >= 0 && number >= reader->broken &&
                     (reader->mended < 0 || number < reader->mended);
     if (!is_known) {
@@ -240,13 +247,13 @@ static void note_broken(struct reader *reader, int64_t number) {
     }
 }
 
-static bool is_tainted(const struct reader *reader, int64_t number) {
+static bool is_tainted(const struct video_reader *reader, int64_t number) {
     return reader->broken >= 0 && number >= reader->broken &&
            (reader->mended < 0 || number < reader->mended);
 }
 
 /* Feeds the decoder one packet, or the end. */
-static int feed(struct reader *reader, struct error *err) {
+static int feed(struct video_reader *reader, struct error *err) {
     if (!reader->has_packet) {
         int result = video_file_next(&reader->file, reader->packet, err);
         if (result < 0) {
@@ -286,7 +293,7 @@ static int feed(struct reader *reader, struct error *err) {
 
 /* Whether the frame numbered `number`, which is not the awaited one, shows that the awaited one
  * will not come. */
-static bool is_lost(const struct reader *reader, int64_t number) {
+static bool is_lost(const struct video_reader *reader, int64_t number) {
     const struct video_lease *lease = &reader->lease;
     for (int64_t i = reader->done + 1; i < lease->count; i++) {
         if (lease->packets[i] == number) {
@@ -307,7 +314,7 @@ static bool is_leaf(const AVFrame *frame) {
 }
 
 /* Whether the decoder gave the frame in reader->frame without having to guess. */
-static bool is_whole(struct reader *reader) {
+static bool is_whole(struct video_reader *reader) {
     int64_t number = reader->frame->pts;
     if (!is_damaged(reader->frame)) {
         return !is_tainted(reader, number);
@@ -320,7 +327,7 @@ static bool is_whole(struct reader *reader) {
 
 /* Decodes up to the awaited frame. 1: it is in reader->frame; 0: it cannot be reached from this
  * start, or is broken; -1. */
-static int decode_to_frame(struct reader *reader, struct error *err) {
+static int decode_to_frame(struct video_reader *reader, struct error *err) {
     reader->is_broken = false;
     for (;;) {
         int result = reader->has_frame ? 0 : avcodec_receive_frame(reader->decoder, reader->frame);
@@ -345,7 +352,7 @@ static int decode_to_frame(struct reader *reader, struct error *err) {
 }
 
 /* Like decode_to_frame, with the frame in main memory. */
-static int decode_next(struct reader *reader, struct error *err) {
+static int decode_next(struct video_reader *reader, struct error *err) {
     struct error cause = {0};
     int result = decode_to_frame(reader, err);
     if (result > 0 && video_hardware_fetch(reader->frame, &cause) < 0) {
@@ -356,7 +363,7 @@ static int decode_next(struct reader *reader, struct error *err) {
 }
 
 /* The next lease starts afresh, since this decoder may have passed its frames. */
-static int fail_frame(struct reader *reader, int64_t frame, const char **ret_name) {
+static int fail_frame(struct video_reader *reader, int64_t frame, const char **ret_name) {
     snprintf(reader->cause, sizeof reader->cause, "%.400s: frame %lld cannot be decoded whole",
              reader->spec_path, (long long)frame);
     reader->done++;
@@ -365,7 +372,7 @@ static int fail_frame(struct reader *reader, int64_t frame, const char **ret_nam
     return READER_FAULT;
 }
 
-int video_read_next(struct reader *reader, struct picture *picture, const char **ret_name,
+int video_read_next(struct video_reader *reader, struct picture *picture, const char **ret_name,
                     struct error *err) {
     const struct video_lease *lease = &reader->lease;
     if (reader->done == lease->count) {
@@ -410,7 +417,7 @@ int video_read_next(struct reader *reader, struct picture *picture, const char *
     return 1;
 }
 
-void video_read_free(struct reader *reader) {
+void video_read_free(struct video_reader *reader) {
     if (!reader) {
         return;
     }

@@ -1,6 +1,6 @@
 /* video_sound.h: encodes a sound track again as AAC, for tracks that no container takes. Rate and
  * channels stay, as far as AAC has them (else 48 kHz, or stereo). Gaps become silence, so that
- * sound and pictures stay in step. */
+ * sound and video stay in step. */
 #pragma once
 
 #include "lib/error.h"
@@ -16,7 +16,7 @@ NODISCARD int video_sound_check(const AVStream *stream, struct error *err);
 /* stream: of the input, borrowed. */
 NODISCARD int video_sound_open(const AVStream *stream, struct video_sound **ret_sound,
                                struct error *err);
-void video_sound_free(struct video_sound *sound); /* NULL is fine */
+void video_sound_free(struct video_sound *sound); /* accepts NULL */
 
 const AVCodecContext *video_sound_encoder(const struct video_sound *sound); /* borrowed */
 

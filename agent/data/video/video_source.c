@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_source.h"
 
+#include "agent/store/file_info.h"
 #include "agent/store/path.h"
 #include "agent/store/stored_file.h"
 
@@ -20,7 +21,8 @@ struct block {
 };
 
 struct video_source {
-    int fd; /* -1: the video is in a store */
+    int fd;                     /* -1: the video is in a store, or comes from its origin */
+    struct video_origin origin; /* read NULL: none */
     int64_t size_bytes;
     struct stored_file file;
     struct store_info info;
@@ -65,11 +67,18 @@ static int open_object(struct video_source *source, const char *spec_path, struc
     return check_size(spec_path, source->size_bytes, err);
 }
 
-int video_source_open(const char *spec_path, struct video_source **ret_source, struct error *err) {
+int video_source_open(const char *spec_path, const struct video_origin *origin,
+                      struct video_source **ret_source, struct error *err) {
     AUTO(source_freep) struct video_source *source = x_calloc(1, sizeof *source);
     source->fd = -1;
     for (size_t i = 0; i < BLOCKS_KEPT; i++) {
         source->blocks[i].number = -1;
+    }
+    if (origin) {
+        source->origin = *origin;
+        source->size_bytes = origin->size_bytes;
+        *ret_source = TAKE(source);
+        return 0;
     }
     int opened = store_is_local(spec_path) ? open_file(source, spec_path, err)
                                            : open_object(source, spec_path, err);
@@ -99,10 +108,7 @@ static struct store_info info_of(const struct video_source *source) {
     if (fstat(source->fd, &status) < 0) {
         return (struct store_info){0};
     }
-    return (struct store_info){.size_bytes = status.st_size,
-                               .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
-                                              (int64_t)status.st_mtim.tv_nsec,
-                               .token = "-"};
+    return file_info(&status);
 }
 
 void video_source_core(const struct video_source *source,
@@ -113,7 +119,7 @@ void video_source_core(const struct video_source *source,
 
 bool video_source_holds(const struct video_source *source, const char *core) {
     struct store_info info = info_of(source);
-    return fingerprint_holds(&info, source->fd >= 0, *core ? core : NULL);
+    return source->origin.read || fingerprint_holds(&info, source->fd >= 0, *core ? core : NULL);
 }
 
 int64_t video_source_size(const struct video_source *source) {
@@ -136,6 +142,20 @@ static int64_t read_file(struct video_source *source, int64_t offset, void *data
     }
 }
 
+static int fill_block(struct video_source *source, int64_t number, struct block *block) {
+    int64_t at = number * BLOCK_BYTES;
+    if (source->origin.read) {
+        int64_t got = source->origin.read(source->origin.context, at, block->bytes, BLOCK_BYTES);
+        block->size = (size_t)MAX(got, (int64_t)0);
+        return got < 0 ? error_set(&source->failure, ERROR_UNAVAILABLE, "cannot be read") : 0;
+    }
+    /* With the token, an object that is replaced meanwhile is an error and not read as a
+     * mixture. */
+    return store_read(source->file.store, source->file.name,
+                      &(struct store_piece){at, block->bytes, BLOCK_BYTES, source->info.token},
+                      &block->size, &source->failure);
+}
+
 /* Returns NULL if the storage failed. */
 static struct block *find_block(struct video_source *source, int64_t number) {
     struct block *block = &source->blocks[0];
@@ -151,12 +171,7 @@ static struct block *find_block(struct video_source *source, int64_t number) {
     if (!block->bytes) {
         block->bytes = x_malloc(BLOCK_BYTES);
     }
-    /* With the token, an object that is replaced meanwhile is an error and not read as a
-     * mixture. */
-    if (store_read(source->file.store, source->file.name,
-                   &(struct store_piece){number * BLOCK_BYTES, block->bytes, BLOCK_BYTES,
-                                         source->info.token},
-                   &block->size, &source->failure) < 0) {
+    if (fill_block(source, number, block) < 0) {
         return NULL;
     }
     block->number = number;

@@ -1,4 +1,4 @@
-/* video_subtitles.h: makes MP4's kind of subtitles (mov_text) of another kind of text: SubRip,
+/* video_subtitles.h: converts text subtitles to MP4's format (mov_text): from SubRip,
  * WebVTT, ASS and others that libav decodes. Words, line breaks and simple styles stay; ASS's
  * places on the picture do not. Pictures (DVD, Blu-ray) cannot be converted. */
 #pragma once
@@ -13,7 +13,7 @@ struct video_subtitles;
 /* UNSUPPORTED: they are pictures, or have no decoder. stream: of the input, borrowed. */
 NODISCARD int video_subtitles_open(const AVStream *stream, struct video_subtitles **ret_subtitles,
                                    struct error *err);
-void video_subtitles_free(struct video_subtitles *subtitles); /* NULL is fine */
+void video_subtitles_free(struct video_subtitles *subtitles); /* accepts NULL */
 
 const AVCodecContext *video_subtitles_encoder(const struct video_subtitles *subtitles);
 

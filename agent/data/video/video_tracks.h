@@ -1,4 +1,4 @@
-/* video_tracks.h: what a film carries besides its pictures: sound, subtitles and chapters of the
+/* video_tracks.h: the streams of a film other than the video: sound, subtitles and chapters of the
  * input. Decides the container and the fate of every track by writing headers to memory, so that a
  * container that refuses a track is found before anything is scored. */
 #pragma once
@@ -31,7 +31,7 @@ struct video_tracks {
 /* file: open. INVALID: not even the pictures fit a container. */
 NODISCARD int video_tracks_plan(const struct video_file *file, enum tracks_choice choice,
                                 struct video_tracks *ret_tracks, struct error *err);
-void video_tracks_release(struct video_tracks *tracks); /* for AUTO, too; a zeroed one is fine */
+void video_tracks_release(struct video_tracks *tracks); /* also for AUTO; accepts a zeroed one */
 
 /* Muxers are opened with it: FLAC in MP4 has a standard, but libav calls it experimental. */
 void video_tracks_allow(AVFormatContext *format);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* New nodes are of this version of the standard. */
 enum { BUILDER_OPSET = 13 };

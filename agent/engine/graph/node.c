@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const kind_names[] = {"an integer", "a number", "a text", "integers",
-                                         "numbers",    "a tensor", "texts"};
+                                         "numbers",    "a tensor", "strings"};
 static_assert(ARRAY_LEN(kind_names) == ATTRIBUTE_KIND_COUNT, "one name per kind");
 
 const struct attribute *node_attribute(const struct node *node, const char *name) {
@@ -64,7 +64,7 @@ static int check_attribute(const struct node *node, const struct attribute *attr
         return error_set(err, ERROR_INVALID, "attribute \"%s\" is %s, %s is expected", rule->name,
                          kind_names[attribute->kind], kind_names[rule->kind]);
     }
-    if (rule->kind == ATTRIBUTE_TEXT && rule->values &&
+    if (rule->kind == ATTRIBUTE_STRING && rule->values &&
         !text_is_one_of(attribute->text, rule->values)) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "attribute \"%s\" is \"%.64s\", one of %s is supported", rule->name,

@@ -2,7 +2,7 @@
 /* One element of a tensor of any type. */
 #include "agent/engine/tensor.h"
 
-#include "lib/half.h"
+#include "lib/number/half.h"
 
 #include <math.h>
 

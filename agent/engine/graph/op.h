@@ -9,16 +9,16 @@ struct node;
 enum attribute_kind {
     ATTRIBUTE_INTEGER,
     ATTRIBUTE_NUMBER,
-    ATTRIBUTE_TEXT,
+    ATTRIBUTE_STRING,
     ATTRIBUTE_INTEGERS,
     ATTRIBUTE_NUMBERS,
     ATTRIBUTE_TENSOR,
-    ATTRIBUTE_TEXTS,
+    ATTRIBUTE_STRINGS,
     ATTRIBUTE_KIND_COUNT
 };
 
 /* One text of a list: not NUL-terminated, because it points into the model's bytes. */
-struct attribute_text {
+struct attribute_string {
     const char *bytes;
     size_t size;
 };
@@ -29,10 +29,10 @@ struct attribute {
     int64_t integer;
     float number;
     const char *text;
-    size_t count; /* of integers, numbers or texts */
+    size_t count; /* of integers, numbers or strings */
     const int64_t *integers;
     const float *numbers;
-    const struct attribute_text *texts;
+    const struct attribute_string *strings;
     struct tensor tensor;
 };
 
@@ -42,7 +42,7 @@ struct attribute {
 struct attribute_rule {
     const char *name; /* NULL ends the table */
     enum attribute_kind kind;
-    const char *values; /* ATTRIBUTE_TEXT: "constant|reflect|edge"; NULL: any */
+    const char *values; /* ATTRIBUTE_STRING: "constant|reflect|edge"; NULL: any */
     int64_t low, high;  /* ATTRIBUTE_INTEGER: the accepted range; both 0: any */
 };
 

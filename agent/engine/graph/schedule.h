@@ -8,6 +8,7 @@
 #pragma once
 
 #include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 struct kernel; /* agent/engine/device/kernel.h */
 

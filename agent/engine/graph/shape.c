@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/graph/shape.h"
+#include "agent/engine/tensor.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 enum { SHAPE_KNOWN_ELEMENTS_MAX = 1024 }; /* larger values are computed in the run */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/networks.h"
 
+#include "agent/engine/graph/node.h"
 #include "agent/engine/networks/net.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@ enum attribute_field {
     FIELD_TENSOR = 5,
     FIELD_NUMBERS = 7,
     FIELD_INTEGERS = 8,
-    FIELD_TEXTS = 9,
+    FIELD_STRINGS = 9,
     FIELD_TYPE = 20,
 };
 
@@ -24,9 +24,9 @@ static const struct {
     enum attribute_kind kind;
 } kinds[] = {
     {FIELD_NUMBER, 1, ATTRIBUTE_NUMBER},   {FIELD_INTEGER, 2, ATTRIBUTE_INTEGER},
-    {FIELD_TEXT, 3, ATTRIBUTE_TEXT},       {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
+    {FIELD_TEXT, 3, ATTRIBUTE_STRING},     {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
     {FIELD_NUMBERS, 6, ATTRIBUTE_NUMBERS}, {FIELD_INTEGERS, 7, ATTRIBUTE_INTEGERS},
-    {FIELD_TEXTS, 8, ATTRIBUTE_TEXTS},
+    {FIELD_STRINGS, 8, ATTRIBUTE_STRINGS},
 };
 
 static float float_of_bits(uint64_t bits) {
@@ -93,30 +93,30 @@ static int read_list(struct protobuf message, size_t room, uint32_t number, stru
 static int expect_bytes(const struct protobuf_field *field, struct error *err) {
     return field->type == PROTOBUF_BYTES
                ? 0
-               : error_set(err, ERROR_INVALID, "field %u of an attribute is not a text",
+               : error_set(err, ERROR_INVALID, "field %u of an attribute is not a string",
                            field->number);
 }
 
-/* Likewise; the texts are not copied. */
-static int read_texts(struct protobuf message, size_t room, struct arena *arena,
-                      struct attribute *attribute, struct error *err) {
-    struct attribute_text *texts = arena_array(arena, room, sizeof *texts);
+/* Reads a list of strings, which are not copied. */
+static int read_strings(struct protobuf message, size_t room, struct arena *arena,
+                        struct attribute *attribute, struct error *err) {
+    struct attribute_string *strings = arena_array(arena, room, sizeof *strings);
     struct protobuf_field field;
     int more;
     while ((more = protobuf_next(&message, &field, err)) > 0) {
-        if (field.number == FIELD_TEXTS) {
-            texts[attribute->count++] =
-                (struct attribute_text){(const char *)field.bytes.at, protobuf_size(field.bytes)};
+        if (field.number == FIELD_STRINGS) {
+            strings[attribute->count++] =
+                (struct attribute_string){(const char *)field.bytes.at, protobuf_size(field.bytes)};
         }
     }
-    attribute->texts = texts;
+    attribute->strings = strings;
     return more;
 }
 
 struct scan {
     uint64_t onnx_type; /* 0: not in the file, which is of an old version */
     uint32_t seen;      /* the last field with a value */
-    size_t room, text_room;
+    size_t room, string_room;
     struct protobuf tensor;
 };
 
@@ -149,11 +149,11 @@ static int scan_field(const struct protobuf_field *field, struct arena *arena,
     case FIELD_NUMBERS:
         scan->room += repeated_room(field);
         break;
-    case FIELD_TEXTS:
+    case FIELD_STRINGS:
         if (expect_bytes(field, err) < 0) {
             return -1;
         }
-        scan->text_room++;
+        scan->string_room++;
         break;
     case FIELD_TYPE:
         scan->onnx_type = field->integer;
@@ -198,8 +198,8 @@ int attribute_proto_read(struct protobuf message, struct arena *arena,
         result = tensor_proto_read(scan.tensor, arena, &attribute.tensor, &name, NULL, err);
     } else if (attribute.kind == ATTRIBUTE_INTEGERS || attribute.kind == ATTRIBUTE_NUMBERS) {
         result = read_list(message, scan.room, kinds[i].field, arena, &attribute, err);
-    } else if (attribute.kind == ATTRIBUTE_TEXTS) {
-        result = read_texts(message, scan.text_room, arena, &attribute, err);
+    } else if (attribute.kind == ATTRIBUTE_STRINGS) {
+        result = read_strings(message, scan.string_room, arena, &attribute, err);
     }
     if (result < 0) {
         return error_context(err, "attribute \"%.64s\"", attribute.name);

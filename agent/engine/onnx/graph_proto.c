@@ -2,12 +2,12 @@
 #include "agent/engine/onnx/graph_proto.h"
 
 #include "agent/engine/graph/resident.h"
-#include "agent/engine/graph/texts.h"
+#include "agent/engine/graph/string_table.h"
 
 #include "agent/engine/onnx/attribute_proto.h"
 #include "agent/engine/onnx/names.h"
+#include "agent/engine/onnx/string_values.h"
 #include "agent/engine/onnx/tensor_proto.h"
-#include "agent/engine/onnx/text_values.h"
 #include "agent/engine/ops/ml/ml.h"
 
 #include <stdio.h>
@@ -39,7 +39,10 @@ struct build {
     struct graph *graph;
     struct names names;
     const struct versions *versions;
+    const struct functions *functions;
+    struct external_data *external;
     struct left_out *left_out;
+    struct node_list nodes; /* without calls of functions */
     size_t value_room, node_room, input_room, output_room;
 };
 
@@ -143,29 +146,44 @@ static int check_domains(const struct build *build, const bool *uses, const char
                : 0;
 }
 
-/* The first pass: counts all parts, and checks that all operators are supported. */
-static int count_parts(struct build *build, struct protobuf message, struct error *err) {
+/* Counts the nodes, and checks that all operators are supported. */
+static int count_nodes(struct build *build, struct error *err) {
     char missing[600] = ""; /* longer than an error: a cut list ends with "..." */
-    struct protobuf_field field;
     struct node_parts parts;
     bool uses[DOMAIN_COUNT] = {false};
     enum domain domain;
+    for (size_t i = 0; i < build->nodes.count; i++) {
+        if (read_node_parts(build->nodes.nodes[i], &parts, err) < 0) {
+            return -1;
+        }
+        build->node_room++;
+        build->value_room += parts.output_count;
+        if (domain_of(parts.domain, &domain)) {
+            uses[domain] = true;
+        }
+        if (!is_constant(&parts) && !find_op(build, &parts)) {
+            add_missing(missing, sizeof missing, &parts);
+        }
+    }
+    if (build->node_room > GRAPH_NODES_MAX || build->value_room > GRAPH_VALUES_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "%zu nodes and %zu values; at most %d and %d are allowed",
+                         build->node_room, build->value_room, GRAPH_NODES_MAX, GRAPH_VALUES_MAX);
+    }
+    return check_domains(build, uses, missing, err);
+}
+
+/* The first pass: counts all parts. */
+static int count_parts(struct build *build, struct protobuf message, struct error *err) {
+    struct protobuf_field field;
     int more;
     while ((more = protobuf_next(&message, &field, err)) > 0) {
         if (field.type != PROTOBUF_BYTES) {
             continue;
         }
         if (field.number == GRAPH_NODE) {
-            if (read_node_parts(field.bytes, &parts, err) < 0) {
+            if (functions_add_node(build->functions, field.bytes, &build->nodes, err) < 0) {
                 return -1;
-            }
-            build->node_room++;
-            build->value_room += parts.output_count;
-            if (domain_of(parts.domain, &domain)) {
-                uses[domain] = true;
-            }
-            if (!is_constant(&parts) && !find_op(build, &parts)) {
-                add_missing(missing, sizeof missing, &parts);
             }
         } else if (field.number == GRAPH_SPARSE) {
             return error_set(err, ERROR_UNSUPPORTED, "sparse initializers are not supported");
@@ -174,15 +192,7 @@ static int count_parts(struct build *build, struct protobuf message, struct erro
         build->input_room += field.number == GRAPH_INPUT;
         build->output_room += field.number == GRAPH_OUTPUT;
     }
-    if (more < 0) {
-        return -1;
-    }
-    if (build->node_room > GRAPH_NODES_MAX || build->value_room > GRAPH_VALUES_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "%zu nodes and %zu values; at most %d and %d are allowed",
-                         build->node_room, build->value_room, GRAPH_NODES_MAX, GRAPH_VALUES_MAX);
-    }
-    return check_domains(build, uses, missing, err);
+    return more < 0 ? -1 : count_nodes(build, err);
 }
 
 static int read_dimensions(struct protobuf message, struct shape *shape, struct error *err) {
@@ -220,7 +230,7 @@ static int read_type(struct protobuf message, struct value *value, struct error 
             int result = 0;
             if (field.number == 1 && field.integer == TENSOR_PROTO_TEXT) {
                 value->type = TENSOR_INT64;
-                value->is_text = true;
+                value->is_string = true;
             } else if (field.number == 1) {
                 result = tensor_proto_type(field.integer, &value->type, err);
             } else if (field.number == 2 && field.type == PROTOBUF_BYTES) {
@@ -278,10 +288,12 @@ static int add_initializer(struct build *build, struct protobuf message, struct 
     struct error cause = {0};
     const void *raw = NULL;
     int index;
-    bool is_text = text_values_is_constant(message);
-    int result =
-        is_text ? text_values_constant(build->graph, message, &tensor, &name, &cause)
-                : tensor_proto_read(message, &build->graph->arena, &tensor, &name, &raw, &cause);
+    bool is_string = string_values_is_constant(message);
+    struct arena *arena = &build->graph->arena;
+    int result = is_string ? string_values_constant(build->graph, message, &tensor, &name, &cause)
+                 : external_data_has(message)
+                     ? external_data_read(build->external, message, arena, &tensor, &name, &cause)
+                     : tensor_proto_read(message, arena, &tensor, &name, &raw, &cause);
     if (result < 0) {
         *err = cause;
         return error_context(err, "initializer %zu", build->graph->value_count + 1);
@@ -293,7 +305,7 @@ static int add_initializer(struct build *build, struct protobuf message, struct 
     value->type = tensor.type;
     value->shape = tensor.shape;
     value->has_shape = value->is_constant = true;
-    value->is_text = is_text;
+    value->is_string = is_string;
     value->constant = tensor;
     if (build->graph->is_of_file && raw) {
         value->origin = raw;
@@ -326,9 +338,9 @@ static int add_input(struct build *build, struct protobuf message, struct error 
     value->type = declared.type;
     value->shape = declared.shape;
     value->has_shape = declared.has_shape;
-    value->is_text = declared.is_text;
-    if (value->is_text && !build->graph->texts) {
-        build->graph->texts = texts_new(&build->graph->arena);
+    value->is_string = declared.is_string;
+    if (value->is_string && !build->graph->strings) {
+        build->graph->strings = string_table_new(&build->graph->arena);
     }
     value->is_input = true;
     build->graph->inputs[build->graph->input_count++] = index;
@@ -469,13 +481,13 @@ static int add_node(struct build *build, struct protobuf message, struct error *
     }
     node->op = find_op(build, &parts);
     graph->node_count++;
-    if (text_values_attributes(graph, node, err) < 0) {
+    if (string_values_attributes(graph, node, err) < 0) {
         return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
     }
     if (node_check(node, err) < 0 || ml_check(node, &graph->arena, err) < 0) {
         return -1;
     }
-    if (text_values_node(graph, node, err) < 0) {
+    if (string_values_node(graph, node, err) < 0) {
         return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
     }
     left_out_node(build->left_out, graph, node);
@@ -496,9 +508,23 @@ static int each(struct build *build, struct protobuf message, enum graph_field n
     return more;
 }
 
-int graph_proto_read(struct protobuf message, const struct versions *versions, struct graph *graph,
-                     struct left_out *ret_left_out, struct error *err) {
-    struct build build = {.graph = graph, .versions = versions, .left_out = ret_left_out};
+static int add_nodes(struct build *build, struct error *err) {
+    for (size_t i = 0; i < build->nodes.count; i++) {
+        if (add_node(build, build->nodes.nodes[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int graph_proto_read(struct protobuf message, const struct graph_context *context,
+                     struct graph *graph, struct left_out *ret_left_out, struct error *err) {
+    struct build build = {.graph = graph,
+                          .versions = context->versions,
+                          .functions = context->functions,
+                          .external = context->external,
+                          .left_out = ret_left_out,
+                          .nodes = {.arena = &graph->arena}};
     if (count_parts(&build, message, err) < 0) {
         return -1;
     }
@@ -510,8 +536,7 @@ int graph_proto_read(struct protobuf message, const struct versions *versions, s
     names_init(&build.names, build.value_room);
     int result = 0;
     if (each(&build, message, GRAPH_INITIALIZER, add_initializer, err) < 0 ||
-        each(&build, message, GRAPH_INPUT, add_input, err) < 0 ||
-        each(&build, message, GRAPH_NODE, add_node, err) < 0 ||
+        each(&build, message, GRAPH_INPUT, add_input, err) < 0 || add_nodes(&build, err) < 0 ||
         each(&build, message, GRAPH_OUTPUT, add_output, err) < 0) {
         result = -1;
     } else if (graph->output_count == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/onnx/left_out.h"
 
+#include "agent/engine/graph/node.h"
 #include "agent/engine/ops/table.h"
 #include "lib/text/utf8.h"
 
@@ -20,13 +21,14 @@ __attribute__((format(printf, 2, 3))) static void say(struct left_out *out, cons
 
 /* " (0, 1, 2)" or " (no, yes)": the classes by column, as far as there is room. */
 static void say_classes(struct left_out *out, const struct node *node, const char *ints) {
-    const struct attribute *texts = node_attribute(node, "classlabels_strings");
+    const struct attribute *strings = node_attribute(node, "classlabels_strings");
     const struct attribute *integers = node_attribute(node, ints);
-    size_t count = texts && texts->count ? texts->count : integers ? integers->count : 0;
+    size_t count = strings && strings->count ? strings->count : integers ? integers->count : 0;
     for (size_t i = 0; i < count && i < 10; i++) {
         const char *between = i ? ", " : " (columns: ";
-        if (texts && texts->count) {
-            say(out, "%s%.*s", between, (int)MIN(texts->texts[i].size, 40), texts->texts[i].bytes);
+        if (strings && strings->count) {
+            say(out, "%s%.*s", between, (int)MIN(strings->strings[i].size, 40),
+                strings->strings[i].bytes);
         } else {
             say(out, "%s%lld", between, (long long)integers->integers[i]);
         }
@@ -34,7 +36,22 @@ static void say_classes(struct left_out *out, const struct node *node, const cha
     say(out, count > 10 ? ", ...)" : count ? ")" : "");
 }
 
+/* Once: a network has many such nodes. */
+static void say_batch(struct left_out *out, const struct node *node) {
+    bool trains = node_integer(node, "training_mode", 0) != 0 || node->output_count > 1;
+    if (!trains || strstr(out->note, "training mode")) {
+        return;
+    }
+    say(out,
+        "%sBatchNormalization node %.64s is in training mode, so a row's result depends on the "
+        "other rows of its batch: export the network after model.eval()",
+        *out->note ? "; " : "", node->name);
+}
+
 void left_out_node(struct left_out *out, const struct graph *graph, const struct node *node) {
+    if (node->op->id == OP_BATCH_NORMALIZATION) {
+        say_batch(out, node);
+    }
     bool is_zip_map = node->op->id == OP_IDENTITY && (node->op->flags & OP_ML);
     if (is_zip_map && node->output_count && node->outputs[0] >= 0 && node->input_count) {
         say(out, "%s%.64s: given as the tensor that ZipMap reads", *out->note ? "; " : "",
@@ -44,18 +61,18 @@ void left_out_node(struct left_out *out, const struct graph *graph, const struct
 }
 
 bool left_out_output(struct left_out *out, const struct graph *graph, int value) {
-    bool is_text = graph->values[value].is_text;
-    if (is_text) {
+    bool is_string = graph->values[value].is_string;
+    if (is_string) {
         say(out,
-            "%s%.64s: left out, texts are not an output (a BatchScore names the scores by them)",
+            "%s%.64s: left out, strings are not an output (a BatchScore names the scores by them)",
             *out->note ? "; " : "", graph->values[value].name);
     }
-    return is_text;
+    return is_string;
 }
 
 int left_out_all(struct error *err) {
     return error_set(
         err, ERROR_UNSUPPORTED,
-        "its only output is texts, which are not an output: have it give out its scores, "
+        "its only output is strings, which are not an output: have it give out its scores, "
         "or whole numbers as labels (its classes as 0, 1, ...)");
 }

@@ -1,11 +1,11 @@
-/* left_out.h: outputs of classical models that the engine does not support: lists of maps, and
- * texts. They are left out if useful outputs remain, and a note for people says so. Used by
- * graph_proto.c.
+/* left_out.h: what a note tells people about a model: outputs of classical models that the engine
+ * does not support (lists of maps, strings), which are left out if useful outputs remain; and
+ * BatchNormalization in training mode. Used by graph_proto.c.
  *
  * ZipMap turns a classifier's scores into a list of maps, one per row: its input replaces it as
- * output, with one column per class. An output of texts (a classifier's label; text_values.h) is
- * removed from the graph. A model without other outputs is refused, with a message that says how to
- * export it differently. */
+ * output, with one column per class. An output of strings (a classifier's label; string_values.h)
+ * is removed from the graph. A model without other outputs is refused, with a message that says how
+ * to export it differently. */
 #pragma once
 
 #include "agent/engine/graph.h"

@@ -8,9 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
+enum model_field {
+    FIELD_IR_VERSION = 1,
+    FIELD_PRODUCER = 2,
+    FIELD_GRAPH = 7,
+    FIELD_OPSET = 8,
+    FIELD_FUNCTION = 25
+};
 
 static const size_t file_bytes_max = (size_t)1 << 31; /* the limit of protocol buffers */
+
+/* All fields of this kind, in the arena of the graph. */
+static int list_functions(struct model *model, struct protobuf bytes, struct functions *functions,
+                          struct error *err) {
+    struct protobuf rest = bytes;
+    struct protobuf_field field;
+    size_t room = 0;
+    int more;
+    while ((more = protobuf_next(&rest, &field, err)) > 0) {
+        room += field.number == FIELD_FUNCTION && field.type == PROTOBUF_BYTES;
+    }
+    if (more < 0 || room > FUNCTIONS_MAX) {
+        return more < 0 ? -1
+                        : error_set(err, ERROR_UNSUPPORTED, "%zu functions; at most %d are read",
+                                    room, FUNCTIONS_MAX);
+    }
+    functions->list = arena_array(&model->graph.arena, room, sizeof *functions->list);
+    while ((more = protobuf_next(&bytes, &field, err)) > 0) {
+        if (field.number == FIELD_FUNCTION && field.type == PROTOBUF_BYTES &&
+            functions_add(functions, field.bytes, &model->graph.arena, err) < 0) {
+            return -1;
+        }
+    }
+    return more;
+}
 
 static int read_fields(struct model *model, struct protobuf bytes, struct protobuf *ret_graph,
                        struct versions *ret_versions, struct error *err) {
@@ -48,11 +79,14 @@ static int parse(struct model *model, struct protobuf bytes, struct error *err) 
     struct protobuf graph;
     struct versions versions;
     struct left_out left_out;
+    struct functions functions = {.versions = &versions};
+    const struct graph_context context = {&versions, &functions, model->external};
     if (bytes.at == bytes.end) {
         return error_set(err, ERROR_INVALID, "the file is empty: an ONNX model is expected");
     }
     if (read_fields(model, bytes, &graph, &versions, err) < 0 ||
-        graph_proto_read(graph, &versions, &model->graph, &left_out, err) < 0) {
+        list_functions(model, bytes, &functions, err) < 0 ||
+        graph_proto_read(graph, &context, &model->graph, &left_out, err) < 0) {
         return -1;
     }
     model->opset = (int)versions.of[DOMAIN_STANDARD];
@@ -68,6 +102,7 @@ static int parse(struct model *model, struct protobuf bytes, struct error *err) 
 static struct model *model_make(void) {
     struct model *model = x_calloc(1, sizeof *model);
     model->producer = model->note = "";
+    model->external = x_calloc(1, sizeof *model->external);
     return model;
 }
 
@@ -86,10 +121,18 @@ int model_open(const char *path, struct model **ret_model, struct error *err) {
     if (resident_file_open(path, file_bytes_max, &model->file, err) < 0) {
         return error_context(err, "model %s", path);
     }
+    AUTO(text_freep) char *folder = x_strdup(path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = 0; /* "/" stays */
+    }
+    model->external->folder = slash ? folder : ".";
     model->graph.is_of_file = true;
     const uint8_t *at = model->file->bytes;
     struct protobuf bytes = {at, at ? at + model->file->size : at};
-    if (parse(model, bytes, err) < 0) {
+    int result = parse(model, bytes, err);
+    model->external->folder = NULL;
+    if (result < 0) {
         return error_context(err, "model %s", path);
     }
     *ret_model = TAKE(model);
@@ -102,6 +145,7 @@ void model_free(struct model *model) {
     }
     graph_release(&model->graph);
     resident_file_free(model->file);
+    external_data_free(model->external);
     free(model);
 }
 

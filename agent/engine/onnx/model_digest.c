@@ -4,9 +4,25 @@
 #include "agent/engine/model.h"
 
 #include "agent/engine/graph/resident.h"
+#include "agent/engine/onnx/external_data.h"
 #include "lib/digest.h"
 
+#include <string.h>
+
 enum { DIGEST_PIECE_BYTES = 1 << 20 };
+
+static int add_external(struct digest *digest, const struct external_file *file, char *piece,
+                        struct error *err) {
+    digest_add(digest, file->name, strlen(file->name) + 1);
+    for (int64_t at = 0, size; at < file->size_bytes; at += size) {
+        size = MIN(file->size_bytes - at, (int64_t)DIGEST_PIECE_BYTES);
+        if (external_data_piece(file, at, piece, (size_t)size, err) < 0) {
+            return -1;
+        }
+        digest_add(digest, piece, (size_t)size);
+    }
+    return 0;
+}
 
 /* Reads the file. Parts of which the graph has copies do not stay in memory a second time. */
 int model_digest(const struct model *model, char hex[static 65], struct error *err) {
@@ -19,6 +35,11 @@ int model_digest(const struct model *model, char hex[static 65], struct error *e
             return -1;
         }
         digest_add(digest, piece, size);
+    }
+    for (size_t i = 0; i < model->external->count; i++) {
+        if (add_external(digest, &model->external->files[i], piece, err) < 0) {
+            return -1;
+        }
     }
     digest_end(TAKE(digest), hex);
     return 0;

@@ -13,7 +13,7 @@ enum tensor_field {
     FIELD_SEGMENT = 3,
     FIELD_FLOATS = 4,
     FIELD_INT32S = 5,
-    FIELD_TEXTS = 6,
+    FIELD_STRINGS = 6,
     FIELD_INT64S = 7,
     FIELD_NAME = 8,
     FIELD_RAW = 9,
@@ -48,6 +48,7 @@ struct parts {
     uint64_t onnx_type;
     struct protobuf name, raw, message;
     bool has_raw;
+    bool is_apart; /* in: elements in another file are allowed */
 };
 
 static int add_dim(struct shape *shape, uint64_t value, struct error *err) {
@@ -83,6 +84,13 @@ static int expect_bytes(const struct protobuf_field *field, struct error *err) {
                : error_set(err, ERROR_INVALID, "field %u of a tensor is not a text", field->number);
 }
 
+static int check_location(const struct protobuf_field *field, struct error *err) {
+    return field->number == FIELD_LOCATION && field->integer == 0
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED,
+                           "its data is in another file; only that of initializers may be");
+}
+
 static int read_parts(struct protobuf message, struct parts *parts, struct error *err) {
     struct protobuf_field field;
     int more;
@@ -109,16 +117,8 @@ static int read_parts(struct protobuf message, struct parts *parts, struct error
             result = error_set(err, ERROR_UNSUPPORTED, "tensors in segments are not supported");
             break;
         case FIELD_EXTERNAL:
-            result = error_set(err, ERROR_UNSUPPORTED,
-                               "its data is in another file; only models in one file are "
-                               "supported (save it without external data)");
-            break;
         case FIELD_LOCATION:
-            if (field.integer != 0) {
-                result = error_set(err, ERROR_UNSUPPORTED,
-                                   "its data is in another file; only models in one file are "
-                                   "supported (save it without external data)");
-            }
+            result = parts->is_apart ? 0 : check_location(&field, err);
             break;
         default:
             break;
@@ -255,6 +255,20 @@ int tensor_proto_read(struct protobuf message, struct arena *arena, struct tenso
     if (ret_raw) {
         *ret_raw = parts.has_raw && tensor.type != TENSOR_BOOL ? parts.raw.at : NULL;
     }
+    return 0;
+}
+
+int tensor_proto_head(struct protobuf message, struct tensor *ret_tensor, struct protobuf *ret_name,
+                      struct error *err) {
+    struct parts parts = {.is_apart = true};
+    struct tensor tensor = {0};
+    if (read_parts(message, &parts, err) < 0 ||
+        tensor_proto_type(parts.onnx_type, &tensor.type, err) < 0) {
+        return -1;
+    }
+    tensor.shape = parts.shape;
+    *ret_tensor = tensor;
+    *ret_name = parts.name;
     return 0;
 }
 

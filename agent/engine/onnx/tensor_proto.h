@@ -2,9 +2,9 @@
  * and the .pb files of tests (engine/model.h). */
 #pragma once
 
-#include "agent/engine/graph/arena.h"
 #include "agent/engine/model.h"
 #include "agent/engine/onnx/protobuf.h"
+#include "lib/arena.h"
 #include "lib/buffer.h"
 
 enum { TENSOR_PROTO_TEXT = 8 }; /* ONNX's type number of strings, which the engine does not have */
@@ -20,6 +20,10 @@ NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, 
 NODISCARD int tensor_proto_read(struct protobuf message, struct arena *arena,
                                 struct tensor *ret_tensor, struct protobuf *ret_name,
                                 const void **ret_raw, struct error *err);
+
+/* Only type, shape and name, of a message whose elements are elsewhere (external_data.h). */
+NODISCARD int tensor_proto_head(struct protobuf message, struct tensor *ret_tensor,
+                                struct protobuf *ret_name, struct error *err);
 
 /* Appends the bytes of a message. */
 NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/model.h"
 
+#include "agent/engine/graph/node.h"
 #include "agent/engine/onnx/put.h"
 #include "agent/engine/onnx/tensor_proto.h"
 
@@ -135,10 +136,10 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
         return put_integer(&writing->inner, ATTRIBUTE_I, attribute->integer, err);
     case ATTRIBUTE_NUMBER:
         return put_number(&writing->inner, ATTRIBUTE_F, attribute->number, err);
-    case ATTRIBUTE_TEXT:
+    case ATTRIBUTE_STRING:
         return put_text(&writing->inner, ATTRIBUTE_S, attribute->text, err);
-    case ATTRIBUTE_TEXTS: /* only in ai.onnx.ml, whose nodes have another version */
-        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": texts are not written",
+    case ATTRIBUTE_STRINGS: /* only in ai.onnx.ml, whose nodes have another version */
+        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": strings are not written",
                          attribute->name);
     case ATTRIBUTE_TENSOR: {
         AUTO(buffer_release) struct buffer tensor;
@@ -155,7 +156,7 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
 static int put_attribute(struct writing *writing, const struct attribute *attribute,
                          struct error *err) {
     static const int64_t onnx_types[ATTRIBUTE_KIND_COUNT] = {
-        [ATTRIBUTE_NUMBER] = 1, [ATTRIBUTE_INTEGER] = 2, [ATTRIBUTE_TEXT] = 3,
+        [ATTRIBUTE_NUMBER] = 1, [ATTRIBUTE_INTEGER] = 2, [ATTRIBUTE_STRING] = 3,
         [ATTRIBUTE_TENSOR] = 4, [ATTRIBUTE_NUMBERS] = 6, [ATTRIBUTE_INTEGERS] = 7};
     buffer_clear(&writing->inner);
     return put_text(&writing->inner, ATTRIBUTE_NAME, attribute->name, err) < 0 ||
@@ -203,7 +204,7 @@ static int put_literal(struct writing *writing, int index, struct error *err) {
 }
 
 static bool is_literal(const struct value *value) {
-    return value->is_literal && !value->is_text;
+    return value->is_literal && !value->is_string;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

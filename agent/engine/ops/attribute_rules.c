@@ -10,9 +10,9 @@
 #define INTEGERS(name) RULE(name, INTEGERS)
 #define NUMBER(name) RULE(name, NUMBER)
 #define NUMBERS(name) RULE(name, NUMBERS)
-#define TEXT(name) RULE(name, TEXT)
-#define CHOICE(name, texts) RULE(name, TEXT, .values = texts)
-#define TEXTS(name) RULE(name, TEXTS)
+#define STRING(name) RULE(name, STRING)
+#define CHOICE(name, strings) RULE(name, STRING, .values = strings)
+#define STRINGS(name) RULE(name, STRINGS)
 #define TENSOR(name) RULE(name, TENSOR)
 
 #define RULES(list, ...) const struct attribute_rule list##_rules[] = {__VA_ARGS__, {.name = NULL}};

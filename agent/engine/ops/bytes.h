@@ -1,4 +1,4 @@
-/* bytes.h: pictures as bytes at the ends of a network that computes planes of floats: two internal
+/* bytes.h: images as bytes at the ends of a network that computes planes of floats: two internal
  * operators, and the pass that adds them to a graph. So a device receives bytes, a quarter of the
  * size of floats, and converts them itself.
  *
@@ -12,7 +12,7 @@
  *             whether a NaN remains. The bytes of y for NaN are not specified. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 struct pixel_conversion bytes_params(const struct node *node);
 NODISCARD int infer_from_bytes(const struct node *node, const struct fact *const *inputs,

@@ -80,8 +80,8 @@ static double of_regions(const struct node *node, const struct fact *x,
     struct roi_align roi = roi_align_params(node);
     double rows = (double)roi.samples, columns = (double)roi.samples;
     if (!roi.samples && x->shape.rank == 4) {
-        rows = ROI_PICTURES_MAX * (double)x->shape.dims[2] / (double)MAX(roi.height, 1) + 1;
-        columns = ROI_PICTURES_MAX * (double)x->shape.dims[3] / (double)MAX(roi.width, 1) + 1;
+        rows = ROI_IMAGES_MAX * (double)x->shape.dims[2] / (double)MAX(roi.height, 1) + 1;
+        columns = ROI_IMAGES_MAX * (double)x->shape.dims[3] / (double)MAX(roi.width, 1) + 1;
     }
     return size_of(&outputs[0]) * rows * columns;
 }

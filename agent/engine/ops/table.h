@@ -1,6 +1,6 @@
 /* table.h: the supported operators, one row per operator and range of opsets. A new operator is a
  * name in op_ids.inc, a row in table.c, its shape rule in a family's file, and its kernel in the
- * devices' tables: see docs/adding-an-op.md. */
+ * devices' tables: see docs/adding/operator.md. */
 #pragma once
 
 #include "agent/engine/graph.h"

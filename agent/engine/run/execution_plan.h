@@ -42,18 +42,18 @@ struct execution_plan {
 NODISCARD int execution_plan_new(struct device *device, const struct graph *graph,
                                  const struct tensor *inputs, struct execution_plan **ret_plan,
                                  struct error *err);
-/* Likewise, with outputs in memory that the caller provides: is_bound has one entry per output.
- * Such an output is not copied to the host: the tensor that execution_plan_run returns is in that
- * memory. */
+/* As execution_plan_new, with outputs in memory that the caller provides: is_bound has one entry
+ * per output. Such an output is not copied to the host: the tensor that execution_plan_run returns
+ * is in that memory. */
 NODISCARD int execution_plan_new_bound(struct device *device, const struct graph *graph,
                                        const struct tensor *inputs, const bool *is_bound,
                                        struct execution_plan **ret_plan, struct error *err);
 /* To be called before the first run. memory: of the size of the output's tensor, 64-byte
  * aligned. */
 void execution_plan_bind_output(struct execution_plan *plan, size_t output, void *memory);
-/* Likewise for an input in device memory, which is read there in every run. inputs[input].data is
- * not read and may be NULL, also in execution_plan_new. An output of an elementwise step may be
- * bound to the same memory: then it is updated in place. */
+/* To be called before the first run, for an input in device memory, which is read there in every
+ * run. inputs[input].data is not read and may be NULL, also in execution_plan_new. An output of an
+ * elementwise step may be bound to the same memory: then it is updated in place. */
 void execution_plan_bind_input(struct execution_plan *plan, size_t input, void *memory);
 void execution_plan_free(struct execution_plan *plan);
 bool execution_plan_fits(const struct execution_plan *plan, const struct tensor *inputs);

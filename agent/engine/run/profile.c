@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/profile.h"
+#include "agent/engine/session.h"
 
 #include "agent/engine/run/session_state.h"
 #include "lib/time/clock.h"
@@ -37,24 +37,24 @@ static double step_flops(const struct schedule *schedule, const struct step *ste
                : 0;
 }
 
-static void describe(struct profile *profile, const struct execution_plan *plan) {
+static void describe(struct session_profile *profile, const struct execution_plan *plan) {
     const struct schedule *schedule = plan->schedule;
     profile->steps = x_calloc(schedule->step_count + 1, sizeof *profile->steps);
     for (size_t i = 0; i < schedule->step_count; i++) {
         const struct step *step = &schedule->steps[i];
         if (step->node) {
             profile->steps[profile->step_count++] =
-                (struct profile_step){.op = step->node->op->name,
-                                      .name = step->node->name ? step->node->name : "",
-                                      .kernel = step->kernel->name,
-                                      .flops = step_flops(schedule, step),
-                                      .bytes = step_bytes(schedule, step)};
+                (struct session_profile_step){.op = step->node->op->name,
+                                              .name = step->node->name ? step->node->name : "",
+                                              .kernel = step->kernel->name,
+                                              .flops = step_flops(schedule, step),
+                                              .bytes = step_bytes(schedule, step)};
         }
     }
 }
 
 struct recording {
-    struct profile *profile;
+    struct session_profile *profile;
     const struct execution_plan *plan;
     size_t next; /* index of ended_ns */
 };
@@ -73,7 +73,7 @@ static int record(void *context, size_t step, struct error *err) {
 }
 
 /* Takes the fastest of the runs, because other work on the machine can only make a run slower. */
-static void conclude(struct profile *profile) {
+static void conclude(struct session_profile *profile) {
     size_t steps = profile->step_count;
     for (size_t s = 0; s < steps; s++) {
         profile->steps[s].ms = INFINITY;
@@ -90,9 +90,9 @@ static void conclude(struct profile *profile) {
     }
 }
 
-int profile_new(struct session *session, const struct tensor *inputs, size_t runs,
-                struct profile **ret_profile, struct error *err) {
-    AUTO(profile_freep) struct profile *profile = x_calloc(1, sizeof *profile);
+int session_profile_new(struct session *session, const struct tensor *inputs, size_t runs,
+                        struct session_profile **ret_profile, struct error *err) {
+    AUTO(session_profile_freep) struct session_profile *profile = x_calloc(1, sizeof *profile);
     struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
     /* Makes the plan and warms the caches. */
     int result = session_run(session, inputs, outputs, err);
@@ -125,7 +125,7 @@ int profile_new(struct session *session, const struct tensor *inputs, size_t run
     return 0;
 }
 
-void profile_free(struct profile *profile) {
+void session_profile_free(struct session_profile *profile) {
     if (profile) {
         free(profile->steps);
         free(profile->began_ns);
@@ -134,7 +134,7 @@ void profile_free(struct profile *profile) {
     }
 }
 
-void profile_freep(struct profile **profile) {
-    profile_free(*profile);
+void session_profile_freep(struct session_profile **profile) {
+    session_profile_free(*profile);
     *profile = NULL;
 }

@@ -3,9 +3,9 @@
 
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/shape_infer.h"
-#include "agent/engine/graph/texts.h"
+#include "agent/engine/graph/string_table.h"
 #include "agent/engine/model.h"
-#include "agent/engine/onnx/text_values.h"
+#include "agent/engine/onnx/string_values.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/session_state.h"
 
@@ -142,20 +142,20 @@ const char *session_output(const struct session *session, size_t index) {
     return graph->values[graph->outputs[index]].name;
 }
 
-const struct texts *session_input_texts(const struct session *session, size_t index) {
+const struct string_table *session_input_strings(const struct session *session, size_t index) {
     const struct graph *graph = &session->model->graph;
     assert(index < graph->input_count);
-    return graph->values[graph->inputs[index]].is_text ? graph->texts : NULL;
+    return graph->values[graph->inputs[index]].is_string ? graph->strings : NULL;
 }
 
 char **session_classes(const struct session *session, size_t index, size_t *ret_count) {
     const struct graph *graph = &session->model->graph;
     assert(index < graph->output_count);
-    return text_values_classes(graph, graph->outputs[index], ret_count);
+    return string_values_classes(graph, graph->outputs[index], ret_count);
 }
 
 void session_classes_free(char **classes, size_t count) {
-    text_values_classes_free(classes, count);
+    string_values_classes_free(classes, count);
 }
 
 const char *session_note(const struct session *session) {
@@ -166,6 +166,6 @@ bool session_returns_pixels(const struct session *session) {
     return session->returns_pixels;
 }
 
-int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size) {
-    return texts_find(texts, bytes, size);
+int64_t session_string_index(const struct string_table *strings, const char *bytes, size_t size) {
+    return string_table_find(strings, bytes, size);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/training.h"
 
+#include "agent/engine/ops/table.h"
 #include "agent/engine/run/execution_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct training {
@@ -46,12 +48,44 @@ struct tensor training_output(const struct training *training, size_t output) {
     return tensor;
 }
 
+struct tensor training_scores(const struct training *training) {
+    const struct graph *graph = training->plan->graph;
+    size_t n = 0;
+    while (graph->nodes[n].outputs[0] != graph->outputs[0]) { /* the loss */
+        n++;
+        assert(n < graph->node_count);
+    }
+    struct tensor tensor = training->plan->tensors[graph->nodes[n].inputs[0]];
+    tensor.data = NULL;
+    return tensor;
+}
+
 size_t training_made_at(const struct training *training, size_t output) {
     return training->plan->bound[output].made_at;
 }
 
-const struct node *training_node(const struct training *training, size_t step) {
-    return training->plan->schedule->steps[step].node;
+bool training_step_node(const struct training *training, size_t step, const char **ret_operator,
+                        const char **ret_name) {
+    const struct node *node = training->plan->schedule->steps[step].node;
+    if (!node) {
+        return false;
+    }
+    *ret_operator = node->op->name;
+    *ret_name = node->name;
+    return true;
+}
+
+size_t training_step_count(const struct training *training) {
+    return training->plan->schedule->step_count;
+}
+
+bool training_is_rank_sum(const struct training *training, size_t step, struct tensor *ret_sum) {
+    const struct step *made = &training->plan->schedule->steps[step];
+    if (!made->node || made->node->op->id != OP_RANK_SUM) {
+        return false;
+    }
+    *ret_sum = training->plan->tensors[made->outputs[0]];
+    return true;
 }
 
 void training_bind(struct training *training, size_t output, void *memory) {

@@ -24,7 +24,7 @@ struct connectivity;
 /* Listens at that address (IPv4 or IPv6). */
 NODISCARD int connectivity_open(const char *address, struct connectivity **ret_connectivity,
                                 struct error *err);
-/* NULL is fine, here and below: then there is no check, and the state is IDLE. */
+/* The check may be NULL, here and below: then there is none, and the state is IDLE. */
 void connectivity_free(struct connectivity *connectivity);
 /* The port to put into the pod's row of the table; 0: none. */
 int connectivity_port(const struct connectivity *connectivity);

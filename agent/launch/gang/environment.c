@@ -3,6 +3,7 @@
 
 #include "agent/launch/pod/variables.h"
 #include "lib/file.h"
+#include "lib/text/text_list.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,9 +83,17 @@ static bool is_listed(const char *const *names, const char *variable) {
  * trainer are our programs, too, and read variables that their pods do not have. */
 static void begin(const struct launch_context *context, enum launch_role role,
                   struct launch_variables *variables) {
-    static const char *const trainers[] = {"WINDLASS_SPEC",          "WINDLASS_RUN",
-                                           "WINDLASS_RESTART",       "WINDLASS_STORES",
-                                           "WINDLASS_STORES_FOLDER", NULL};
+    static const char *const trainers[] = {"WINDLASS_SPEC",
+                                           "WINDLASS_RUN",
+                                           "WINDLASS_RESTART",
+                                           "WINDLASS_STORES",
+                                           "WINDLASS_STORES_FOLDER",
+                                           "WINDLASS_BLOB_ENDPOINT",
+                                           "WINDLASS_AUTHORITIES",
+                                           "WINDLASS_NAME_SERVERS",
+                                           "WINDLASS_SANDBOX",
+                                           "WINDLASS_LOG_FORMAT",
+                                           NULL};
     for (const char *const *one = context->pod_environment; one && *one; one++) {
         bool is_secret = role == LAUNCH_COMMAND && is_listed(context->secrets, *one);
         bool is_ours =
@@ -181,10 +190,25 @@ static void set_job(const struct launch_context *context, struct launch_variable
 
 /* ---- MPI ------------------------------------------------------------------------------------ */
 
+/* `windlass run`: all pods have one address. */
+static bool shares_machine(const struct gang_table *table) {
+    return table->count > 1 && strcmp(table->rows[0].address, table->rows[1].address) == 0;
+}
+
+/* The library comes first; the user's own ones stay. */
+static void set_preload(const struct launch_context *context, struct launch_variables *variables) {
+    const char *own = launch_variable(variables, "LD_PRELOAD");
+    AUTO(text_freep) char *before = x_strdup(own ? own : "");
+    if (context->preload) {
+        launch_variable_set(variables, "LD_PRELOAD", "%s%s%s", context->preload, *before ? ":" : "",
+                            before);
+    }
+}
+
 /* The settings by which each MPI finds our remote shell. Their names do not clash, so all are set.
  * Sources: ompi_info --all of Open MPI 4.1.4; mpiexec -info and hydra's README of MPICH 4.0.2; for
- * Open MPI 5 its source (prte/mca/plm/ssh); Intel MPI Library's Developer Reference, "Hydra
- * Environment Variables". The last two have not been run. */
+ * Open MPI 5 its source and prte_info (PRRTE 3.0.8), run on one machine; Intel MPI Library's
+ * Developer Reference, "Hydra Environment Variables", which has not been run. */
 static void set_mpi(const struct launch_context *context, struct launch_variables *variables) {
     AUTO(text_freep) char *ssh = x_printf("%s/ssh", context->bin);
     AUTO(text_freep) char *rank = x_printf("%s/rank", context->bin);
@@ -201,7 +225,11 @@ static void set_mpi(const struct launch_context *context, struct launch_variable
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
         {"PRTE_MCA_plm_ssh_agent", ssh},
         {"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
-        {"PRTE_MCA_prte_fork_agent", rank},
+        {"PRTE_MCA_prte_default_hostfile", hosts},
+        {"PRTE_MCA_odls_base_exec_agent", rank},
+        {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+        {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+        {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
         {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would limit the rate of connections */
         {"HYDRA_LAUNCHER_EXEC", ssh},
         {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy is also started by our shell */
@@ -216,6 +244,11 @@ static void set_mpi(const struct launch_context *context, struct launch_variable
     }
     if (context->is_trainer) { /* without it no rank's end is known, and no training succeeds */
         launch_variable_set(variables, "OMPI_MCA_orte_fork_agent", "%s", rank);
+    }
+    /* Of ranks that share cores with others' a waiting one would take the time of the one that it
+     * waits for. Open MPI sees that only where a host has fewer slots than ranks. */
+    if (shares_machine(context->table)) {
+        set_default(variables, "OMPI_MCA_mpi_yield_when_idle", "1");
     }
     if (context->forbids_memory_reads) { /* otherwise Open MPI 4 tries it for every message, and
                                logs an error each time */
@@ -294,6 +327,7 @@ static void set_gang(const struct launch_context *context, enum launch_role role
     set_hosts(context, variables);
     if (context->launcher == GANG_LAUNCHER_MPI) { /* MPI assigns the ranks */
         set_mpi(context, variables);
+        set_preload(context, variables);
         launch_variable_set(variables, "WINDLASS_WORLD", "%d", gang_table_ranks(context->table));
     }
     if (role == LAUNCH_PROCESS) {
@@ -405,19 +439,12 @@ int launch_variables_expand(const struct launch_context *context,
     char **expanded = x_calloc(count + 1, sizeof *expanded);
     for (size_t i = 0; i < count; i++) {
         if (expand_word(context, variables, words, i, &expanded[i], err) < 0) {
-            launch_words_free(expanded);
+            text_list_free(expanded);
             return error_context(err, "[%zu]", i);
         }
     }
     *ret_words = expanded;
     return 0;
-}
-
-void launch_words_free(char **words) {
-    for (char **word = words; word && *word; word++) {
-        free(*word);
-    }
-    free(words);
 }
 
 void launch_variables(const struct launch_context *context, enum launch_role role,

@@ -36,6 +36,7 @@ struct launch_context {
     const char *logs_location;  /* the same as VOLUME/path, for `rank` (rank.h) */
     const char *pattern;        /* which output lines are metrics (reporter.h); NULL: none */
     const char *metrics_file;   /* a file of metrics that the program writes; NULL: none */
+    const char *preload;        /* for MPI's launchers (preload.c); NULL: none */
     const char *bin;            /* where our `ssh`, `rsh` and `rank` are: "/windlass/bin" */
     const char *run;            /* this pod's own files: "/windlass/run" */
     const char *const *secrets; /* names of variables, NULL-ended; NULL: none */
@@ -61,7 +62,6 @@ void launch_variables(const struct launch_context *context, enum launch_role rol
 NODISCARD int launch_variables_expand(const struct launch_context *context,
                                       const struct launch_variables *variables, char *const *words,
                                       char ***ret_words, struct error *err);
-void launch_words_free(char **words); /* NULL is allowed */
 void launch_variables_release(struct launch_variables *variables);
 /* The value, borrowed; NULL: not set. */
 const char *launch_variable(const struct launch_variables *variables, const char *name);

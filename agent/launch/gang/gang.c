@@ -21,8 +21,17 @@ struct gang *gang_new(const struct gang_options *options) {
     gang->quorum_since_ms = gang->notice_until_ms = gang->first_call_ms = -1;
     gang->failure = gang->last_failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;
-    gang->command_ended_ms = -1;
+    gang->command_ended_ms = gang->look_since_ms = -1;
     gang->end = &gang->first;
+    if (options->ended.round && options->checks_result) {
+        gang->is_resumed = true;
+        gang->round = options->ended.round;
+        gang->state = GANG_STATE_CHECKING;
+        gang_queue_action(gang, GANG_ACTION_CHECK);
+    }
+    if (options->looks_for_kept) {
+        gang_queue_action(gang, GANG_ACTION_LOOK);
+    }
     return gang;
 }
 
@@ -98,6 +107,10 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
         member->running_round = member->stopping_round = 0;
     } else if (member->stopping_round) {
         member->stop_sent_ms = now_ms; /* STOP may reach it only now */
+    }
+    if (gang->state == GANG_STATE_CHECKING && gang->options.may_lack_result && event->index > 0 &&
+        !is_same) {
+        gang_queue_release(gang, event->index); /* it has come for nothing */
     }
     return true;
 }

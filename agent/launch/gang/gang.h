@@ -22,10 +22,10 @@
  * RUNNING -> FINISHED is success: all processes exited with 0, each reported by its pod
  * (GANG_EVENT_EXITED). Where a command starts the ranks (mpirun), its 0 alone does not suffice: the
  * ranks that are known must have ended with 0 (GANG_EVENT_RANK_ENDED, gang_proof.h), within
- * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub looks at
- * what is stored first (CHECKING). STOPPING -> FINISHED: no further round is allowed. Any state
- * becomes FINISHED when a member's command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub
- * exists.
+ * GANG_EXPLAIN_COMMAND_MS, for which the state stays RUNNING. With checks_result the hub first
+ * verifies the stored result (CHECKING); a hub whose predecessor ended there begins there.
+ * STOPPING -> FINISHED: no further round is allowed. Any state becomes FINISHED when a member's
+ * command spec.prepare fails (GANG_EVENT_FATAL) or a newer hub exists.
  *
  * Progress: a round has made progress when at least two HEARTBEATs brought a changed number
  * (gang_event.progress; the first may only show that a rank has started), or when it has run for
@@ -38,7 +38,6 @@
 
 enum {
     GANG_MEMBERS_MAX = 1000,
-    GANG_ROUND_BITS = 20,
     GANG_INCARNATION_MAX = 64, /* bytes, NUL included */
     GANG_CODE_NOT_FOUND = 127, /* code of GANG_EVENT_FATAL: the command does not exist */
 
@@ -54,15 +53,14 @@ enum {
     GANG_EXPLAIN_RANK_MS = 500,
     GANG_EXPLAIN_COMMAND_MS = 12000,
 
+    GANG_LOOK_MS = 10000,           /* for gang_looked; then only reports count */
     GANG_CHECK_MS = 600000,         /* for CHECKED; else the round has failed */
     GANG_NOTICE_MS = 20000,         /* default of gang_options.notice_ms */
-    GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms that launch_job.c sets for users'
-                                       programs, which may ignore notices */
+    GANG_DELETION_NOTICE_MS = 5000, /* deletion_notice_ms for programs that may ignore notices */
 
-    /* A member without its hub for this time kills the programs of its round: the hub's successor
-     * may start another round after this time. Until then a lost member's programs may run. A round
-     * of all workers waits until that member has reported STOPPED or its pod was replaced. One of
-     * fewer (min_workers) does not; what the lost programs store carries an older generation. */
+    /* A member without its hub for this time kills its programs; then the hub's successor may start
+     * a round. Until then a lost member's programs may run. A round of all workers waits for its
+     * STOPPED or for another pod; one of fewer (min_workers) does not: what they store is older. */
     GANG_SELF_FENCE_MS = 30000,
 
     GANG_BACKOFF_MAX_MS = 60000,
@@ -86,16 +84,17 @@ struct gang_options {
     int slots;                 /* ranks per member */
     int processes;             /* processes that START starts on each member; 0: one, on member 0,
                                   which starts the ranks itself (mpirun) */
-    /* Without processes: success needs a launch of all slots of the round (slots per member). */
-    bool needs_all_slots;
+    bool needs_all_slots; /* without processes: success needs a launch of all the round's slots */
+    bool looks_for_kept;  /* LOOK at the start, and before a restart is counted */
     bool checks_result;   /* success waits for CHECKED, and needs it to be 0 ... */
     bool may_lack_result; /* ... unless this: the exits alone decide */
-    int max_restarts;     /* counted ones since the last progress that was kept (gang_keep); with
-                             more the job fails, and with more than GANG_LIFE_RESTARTS of them */
-    int64_t backoff_ms;   /* before a counted restart; doubles with each round without
-                             progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
-                             then 1 s, doubling with each further round without progress */
-    int64_t hang_ms;      /* 0: hangs are not detected */
+    struct gang_ended ended; /* under an earlier hub (ended.h): the gang begins in CHECKING */
+    int max_restarts;        /* counted ones since the last progress that was kept (gang_keep); with
+                                more the job fails, and with more than GANG_LIFE_RESTARTS of them */
+    int64_t backoff_ms;      /* before a counted restart; doubles with each round without
+                                progress, to GANG_BACKOFF_MAX_MS. Before an uncounted one: 0,
+                                then 1 s, doubling with each further round without progress */
+    int64_t hang_ms;         /* 0: hangs are not detected */
     /* When a member announces that its pod terminates, the round gets a notice, so that programs
      * write a last checkpoint; it is stopped after this time or the pod's own, whichever is less.
      * 0: GANG_NOTICE_MS. */
@@ -116,7 +115,7 @@ struct gang_facts {
     int counted_restarts, uncounted_restarts; /* earlier hubs' included */
     int forgiven;
     struct gang_failure last_failure; /* of the last round that ended */
-    enum gang_proof_by proof_by;      /* FINISHED with 0: by what it is known, and ... */
+    enum gang_proof_by proof_by;      /* FINISHED with 0: the evidence, and ... */
     int64_t proof_count;              /* ... how many ranks, proxies, processes ended */
     /* The pods to replace: the lost members, or member 0 alone if most are lost, because then it
      * is the one that is cut off. Borrowed until the next gang_facts or gang_handle. */
@@ -127,12 +126,13 @@ struct gang_facts {
 struct gang;
 
 struct gang *gang_new(const struct gang_options *options); /* copies the options */
-void gang_free(struct gang *gang);                         /* NULL is fine */
+void gang_free(struct gang *gang);                         /* accepts NULL */
 
-/* A checkpoint of this step is stored. If it is newer than all before, restarts are counted anew:
- * a job may fail again and again as long as it comes closer to its end. The first one that the
- * successor of a hub hears of may be an earlier one. */
+/* A checkpoint of this step is stored. If it is the highest so far, the count of restarts begins at
+ * 0 again. The first step that a hub's successor receives may be an old one. */
 void gang_keep(struct gang *gang, int64_t step);
+/* After LOOK: the highest step in the store; 0: none; -1: unknown. round 0: before any round. */
+void gang_looked(struct gang *gang, int64_t round, int64_t step);
 /* Handles an event; one that means nothing in the current state changes nothing. False: ignored,
  * since its pod was replaced or the job has ended; the hub answers such a HELLO with DONE. */
 bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_ms);

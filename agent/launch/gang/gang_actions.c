@@ -42,6 +42,11 @@ void gang_queue_stop(struct gang *gang, int index, int64_t now_ms) {
     member->stop_sent_ms = now_ms;
 }
 
+void gang_queue_release(struct gang *gang, int index) {
+    struct queued_action *queued = enqueue(gang, GANG_ACTION_RELEASE);
+    queued->members[queued->action.count++] = index;
+}
+
 bool gang_take_action(struct gang *gang, struct gang_action *ret_action) {
     free_queued(gang->taken);
     gang->taken = gang->first;

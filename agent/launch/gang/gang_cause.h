@@ -5,11 +5,11 @@
 
 enum { GANG_DETAIL_MAX = 512 /* bytes of gang_failure.detail, NUL included */ };
 
-/* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
 /* How many counted restarts a job may have in its whole life, however much it keeps between them: a
  * program that fails after each little step must end, too. */
 #define GANG_LIFE_RESTARTS(max_restarts) (10 * (int64_t)(max_restarts) + 10)
 
+/* Why a round ended. Restarts after MEMORY, APP and HANG count towards max_restarts. */
 enum gang_cause {
     GANG_CAUSE_NONE,
     GANG_CAUSE_DISRUPTION, /* a pod is being terminated, or was replaced by another one */
@@ -32,3 +32,7 @@ struct gang_failure {
  * FATAL, "" of NONE. */
 const char *gang_cause_name(enum gang_cause cause);
 bool gang_cause_is_counted(enum gang_cause cause);
+
+/* Exit codes of a trainer's rank: it received nothing from the others for hangSeconds; its data
+ * have bad samples (reason BadData). */
+enum { TRAINER_GIVES_UP = 4, TRAINER_BAD_DATA = 5 };

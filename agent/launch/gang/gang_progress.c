@@ -29,13 +29,14 @@ static const char *state_name(const struct gang_progress *progress) {
 }
 
 static const char *reason_name(const struct gang_failure *last) {
-    return last->cause == GANG_CAUSE_MEMORY    ? "OutOfMemory"
-           : last->cause == GANG_CAUSE_HANG    ? "Hung"
-           : last->cause != GANG_CAUSE_FATAL   ? "RankFailed"
-           : last->rank >= 0                   ? "RankFailed"
-           : last->code == GANG_CODE_NOT_FOUND ? "CommandNotFound"
-           : last->code > 1                    ? "RankFailed" /* prepare: 1 */
-                                               : "PrepareFailed";
+    return last->cause == GANG_CAUSE_MEMORY                    ? "OutOfMemory"
+           : last->cause == GANG_CAUSE_HANG                    ? "Hung"
+           : last->cause != GANG_CAUSE_FATAL                   ? "RankFailed"
+           : last->rank >= 0 && last->code == TRAINER_BAD_DATA ? "BadData"
+           : last->rank >= 0                                   ? "RankFailed"
+           : last->code == GANG_CODE_NOT_FOUND                 ? "CommandNotFound"
+           : last->code > 1                                    ? "RankFailed" /* prepare: 1 */
+                                                               : "PrepareFailed";
 }
 
 /* Programs use codes above 128, too, so only codes that rarely mean anything else get the name of

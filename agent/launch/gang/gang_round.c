@@ -118,23 +118,6 @@ static void judge(struct gang *gang) {
     }
 }
 
-void gang_keep(struct gang *gang, int64_t step) {
-    gang->has_kept |= gang->kept_step >= 0 && step > gang->kept_step;
-    gang->kept_step = MAX(gang->kept_step, step);
-}
-
-/* False: one too many. */
-static bool count_restart(struct gang *gang) {
-    gang->forgiven = gang->has_kept ? gang->counted_restarts : gang->forgiven;
-    gang->has_kept = false;
-    if (gang->counted_restarts - gang->forgiven >= gang->options.max_restarts ||
-        gang->counted_restarts >= GANG_LIFE_RESTARTS(gang->options.max_restarts)) {
-        return false;
-    }
-    gang->counted_restarts++;
-    return true;
-}
-
 /* Everything has stopped, and the cause is known. */
 static void conclude(struct gang *gang, int64_t now_ms) {
     judge(gang);
@@ -146,7 +129,7 @@ static void conclude(struct gang *gang, int64_t now_ms) {
     for (int i = 0; i < gang->options.workers; i++) {
         gang->members[i].is_in_round = false;
     }
-    if (cause == GANG_CAUSE_FATAL || (is_counted && !count_restart(gang))) {
+    if (cause == GANG_CAUSE_FATAL || (is_counted && !gang_count_restart(gang))) {
         finish(gang, 1, now_ms);
         return;
     }
@@ -328,7 +311,7 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
         return;
     }
     gang->uncounted_restarts--;
-    if (!count_restart(gang)) {
+    if (!gang_count_restart(gang)) {
         finish(gang, 1, now_ms);
     }
 }
@@ -394,7 +377,8 @@ static bool is_usable(const struct gang_member *member) {
 }
 
 static void configure(struct gang *gang, int count, int64_t now_ms) {
-    gang->round = gang->round ? gang->round + 1 : gang->options.attempt << GANG_ROUND_BITS | 1;
+    gang->round = MAX(gang->round + 1, gang->options.attempt << GANG_ROUND_BITS | 1);
+    gang->is_resumed = false;
     for (int i = 0; i < gang->options.workers; i++) {
         struct gang_member *member = &gang->members[i];
         member->is_in_round = is_usable(member);
@@ -417,6 +401,8 @@ static void configure(struct gang *gang, int count, int64_t now_ms) {
     gang->notice_until_ms = -1;
     gang->failure = (struct gang_failure){.index = -1, .rank = -1, .code = -1};
     gang->unresponsive = -1;
+    gang->look_since_ms = -1;
+    gang->has_looked = false;
     enter(gang, GANG_STATE_CONFIGURING, now_ms);
     gang_queue_action(gang, GANG_ACTION_CONFIGURE);
 }
@@ -503,7 +489,9 @@ static bool have_stopped(const struct gang *gang) {
 
 void gang_advance(struct gang *gang, int64_t now_ms) {
     enum gang_state before;
-    gang->first_call_ms = gang->first_call_ms < 0 ? now_ms : gang->first_call_ms;
+    if (gang->first_call_ms < 0) {
+        gang->first_call_ms = gang->since_ms = now_ms;
+    }
     if (gang->state == GANG_STATE_FINISHED) {
         return;
     }
@@ -521,7 +509,8 @@ void gang_advance(struct gang *gang, int64_t now_ms) {
             check_ranks(gang, now_ms);
             break;
         case GANG_STATE_STOPPING:
-            if (have_stopped(gang) && is_failure_final(gang, now_ms)) {
+            if (have_stopped(gang) && is_failure_final(gang, now_ms) &&
+                !gang_is_looking(gang, now_ms)) {
                 conclude(gang, now_ms);
             }
             break;
@@ -560,6 +549,17 @@ static int64_t lost_at_ms(const struct gang *gang, const struct gang_member *mem
     return at_ms;
 }
 
+/* When a round that has stopped is over without an event. */
+static int64_t stopping_until_ms(const struct gang *gang) {
+    bool is_known = is_conclusive(&gang->failure);
+    if (!have_stopped(gang) || (!is_known && is_one_disconnected(gang))) {
+        return INT64_MAX;
+    }
+    bool waits_for_look = gang->look_since_ms >= 0 && !gang->has_looked;
+    return MAX(is_known ? 0 : gang->failure_final_ms,
+               waits_for_look ? gang->look_since_ms + GANG_LOOK_MS : 0);
+}
+
 int64_t gang_deadline_ms(const struct gang *gang) {
     int64_t at_ms = INT64_MAX;
     if (gang->first) {
@@ -579,9 +579,8 @@ int64_t gang_deadline_ms(const struct gang *gang) {
                                ? INT64_MAX
                                : gang->command_ended_ms + GANG_EXPLAIN_COMMAND_MS);
         at_ms = gang->notice_until_ms >= 0 ? MIN(at_ms, gang->notice_until_ms) : at_ms;
-    } else if (gang->state == GANG_STATE_STOPPING && have_stopped(gang) &&
-               !is_one_disconnected(gang)) {
-        at_ms = MIN(at_ms, gang->failure_final_ms);
+    } else if (gang->state == GANG_STATE_STOPPING) {
+        at_ms = MIN(at_ms, stopping_until_ms(gang));
     } else if (gang->state == GANG_STATE_CHECKING) {
         at_ms = MIN(at_ms, gang->since_ms + GANG_CHECK_MS);
     } else if (gang->state == GANG_STATE_BACKOFF) {

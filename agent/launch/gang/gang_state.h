@@ -1,6 +1,6 @@
 /* gang_state.h: the state of a gang, shared by gang.c (events, facts), gang_round.c (the course of
- * rounds), gang_success.c (what counts as success) and gang_actions.c (the queue of actions).
- * Private to these four. */
+ * rounds), gang_success.c (what counts as success, and as progress) and gang_actions.c (the queue
+ * of actions). Private to these four. */
 #pragma once
 
 #include "agent/launch/gang/gang.h"
@@ -40,6 +40,7 @@ struct gang {
     int64_t since_ms;         /* of the state */
     int64_t first_call_ms;    /* of gang_advance; -1: not yet called */
     int64_t round;            /* the last one that was configured; 0: none */
+    bool is_resumed;          /* that round ended under an earlier hub (gang_options.ended) */
     int64_t quorum_since_ms;  /* GATHERING: since when min_workers are usable; -1: they are not */
     int64_t backoff_until_ms; /* BACKOFF */
     int64_t notice_until_ms;  /* RUNNING: STOP follows then; -1: no member is leaving */
@@ -56,6 +57,8 @@ struct gang {
     int unresponsive;            /* the member whose silence is the current or last failure; -1 */
     int rounds_without_progress; /* in a row; the first round counts as one */
     int64_t kept_step;           /* of the newest checkpoint; -1: not known */
+    int64_t look_since_ms;       /* STOPPING: when LOOK was queued; -1: it was not */
+    bool has_looked;             /* ... and answered */
     bool has_kept;               /* since the last counted restart */
     int forgiven;
     int counted_restarts, uncounted_restarts;
@@ -83,7 +86,7 @@ void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_
 /* Applies all time limits, and enters the next states. */
 void gang_advance(struct gang *gang, int64_t now_ms);
 
-/* ---- gang_success.c: whether a command that ended with 0 is a success ------------------------ */
+/* ---- gang_success.c: what counts as success, and as progress ------------------------------- */
 
 /* The events RANK_STARTED, RANK_ENDED, SPAWNED, SPAWN_ENDED. */
 void gang_rank_reported(struct gang *gang, const struct gang_event *event);
@@ -94,6 +97,12 @@ int gang_index_of(const struct gang *gang, int rank);
 /* For gang_facts.proof_by and proof_count. */
 enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count);
 
+/* Queues LOOK where what is stored counts, and its answer is not known. Call it when nothing runs
+ * any more, so that what is stored is all that the round has kept. */
+bool gang_is_looking(struct gang *gang, int64_t now_ms);
+/* Counts one. False: one too many. */
+bool gang_count_restart(struct gang *gang);
+
 /* ---- gang_actions.c: the queue of actions for the hub ---------------------------------------- */
 
 /* Queues an action for the members of the round (FINISH: for all known members). The caller may
@@ -101,6 +110,8 @@ enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count);
 struct gang_action *gang_queue_action(struct gang *gang, enum gang_action_kind kind);
 /* Queues STOP for one member, for whatever it runs. */
 void gang_queue_stop(struct gang *gang, int index, int64_t now_ms);
+/* Queues RELEASE for one member: all ranks have ended, and no round follows. */
+void gang_queue_release(struct gang *gang, int index);
 /* Takes the oldest action, valid until the next call. False: the queue is empty. */
 bool gang_take_action(struct gang *gang, struct gang_action *ret_action);
 void gang_release_actions(struct gang *gang);

@@ -30,6 +30,10 @@ void gang_rank_reported(struct gang *gang, const struct gang_event *event) {
 }
 
 enum gang_proof_by gang_known_by(const struct gang *gang, int64_t *ret_count) {
+    if (gang->is_resumed) {
+        *ret_count = gang->options.ended.count;
+        return gang->options.ended.by;
+    }
     if (gang->options.processes) {
         *ret_count = (int64_t)gang->ranks_done;
         return GANG_PROOF_PROCESSES;
@@ -86,4 +90,46 @@ enum gang_proof_state gang_settled(const struct gang *gang, struct gang_proof_re
         state = GANG_PROOF_OPEN;
     }
     return state;
+}
+
+/* ---- what is kept between rounds ------------------------------------------------------------ */
+
+void gang_keep(struct gang *gang, int64_t step) {
+    gang->has_kept |= gang->kept_step >= 0 && step > gang->kept_step;
+    gang->kept_step = MAX(gang->kept_step, step);
+}
+
+void gang_looked(struct gang *gang, int64_t round, int64_t step) {
+    if (round == 0) { /* nothing that this hub has seen being made */
+        gang->kept_step = MAX(gang->kept_step, step);
+    } else if (round == gang->round && gang->look_since_ms >= 0) { /* else it is late */
+        step >= 0 ? gang_keep(gang, step) : (void)0;
+        gang->has_looked = true;
+    }
+}
+
+bool gang_is_looking(struct gang *gang, int64_t now_ms) {
+    /* A loss may turn out to be counted when the pod's successor explains it. */
+    bool may_count =
+        gang_cause_is_counted(gang->failure.cause) ||
+        (gang->failure.cause == GANG_CAUSE_LOST && gang->unresponsive == gang->failure.index);
+    if (!gang->options.looks_for_kept || !may_count) {
+        return false;
+    }
+    if (gang->look_since_ms < 0) {
+        gang->look_since_ms = now_ms;
+        gang_queue_action(gang, GANG_ACTION_LOOK);
+    }
+    return !gang->has_looked && now_ms - gang->look_since_ms < GANG_LOOK_MS;
+}
+
+bool gang_count_restart(struct gang *gang) {
+    gang->forgiven = gang->has_kept ? gang->counted_restarts : gang->forgiven;
+    gang->has_kept = false;
+    if (gang->counted_restarts - gang->forgiven >= gang->options.max_restarts ||
+        gang->counted_restarts >= GANG_LIFE_RESTARTS(gang->options.max_restarts)) {
+        return false;
+    }
+    gang->counted_restarts++;
+    return true;
 }

@@ -87,12 +87,17 @@ static bool is_storing(const struct hub *hub) {
 }
 
 static void start_check(struct hub *hub, int64_t round) {
-    const struct result_check_options options = {.path = hub->result_path,
-                                                 .run = hub->run,
-                                                 .round = round,
-                                                 .outputs = hub->options.result_outputs,
-                                                 .proof_new = make_proof(hub, round),
-                                                 .origin = hub->origin};
+    const struct ended *ended = hub->options.ended;
+    bool is_resumed = ended && round == hub->options.gang.ended.round;
+    const struct result_check_options options = {
+        .path = hub->result_path,
+        .run = hub->run,
+        .round = round,
+        .outputs = hub->options.result_outputs,
+        .end_new = is_resumed ? json_incref(ended->end) : result_origin_end(make_proof(hub, round)),
+        .ended = hub->options.ended_place,
+        .ended_attempt = is_resumed ? ended->attempt : 0,
+        .origin = hub->origin};
     if (hub->result_path) {
         log_event(LOG_INFO, "all ranks ended with 0: checking what %s holds", hub->result_path);
     } else {
@@ -110,6 +115,11 @@ static void poll_check(struct hub *hub, int64_t now_ms) {
         return;
     }
     result_check_free(TAKE(hub->check));
+    if (end.is_overtaken) {
+        log_event(LOG_ERROR, "another pod has taken over: this hub steps down");
+        atomic_store(&hub->has_stepped_down, true);
+        return;
+    }
     hub->stored = end;
     if (!hub->result_path && end.err.kind) {
         log_event(LOG_WARNING, "there is no result.json: %s", end.err.text);
@@ -121,6 +131,20 @@ static void poll_check(struct hub *hub, int64_t now_ms) {
                                .code = end.err.kind != ERROR_NONE,
                                .detail = end.err.text};
     gang_handle(hub->gang, &event, now_ms);
+}
+
+static void start_look(struct hub *hub, int64_t round) {
+    kept_look_free(hub->look);
+    hub->look = kept_look_start(hub->result_path, hub->run);
+    hub->look_round = round;
+}
+
+static void poll_look(struct hub *hub) {
+    int64_t step;
+    if (hub->look && kept_look_poll(hub->look, &step)) {
+        kept_look_free(TAKE(hub->look));
+        gang_looked(hub->gang, hub->look_round, step);
+    }
 }
 
 static void carry_out(struct hub *hub, const struct gang_action *action) {
@@ -146,6 +170,9 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
         break;
     case GANG_ACTION_CHECK:
         start_check(hub, action->round);
+        return;
+    case GANG_ACTION_LOOK:
+        start_look(hub, action->round);
         return;
     case GANG_ACTION_RELEASE: /* their pods, and what is scarce there, are not needed any more */
         message.type = GANG_MESSAGE_DONE;
@@ -226,12 +253,12 @@ char *hub_progress(struct hub *hub) {
     return text;
 }
 
-static struct server_page page(void *context, const char *path) {
+static struct server_page page(void *context, const struct server_request *request) {
     struct hub *hub = context;
     struct server_page page = {0};
-    if (strcmp(path, "/progress") == 0) {
-        page.body = hub_progress(hub);
-    } else if (strcmp(path, "/healthz") == 0) {
+    if (strcmp(request->path, "/progress") == 0) {
+        page = server_page_of_readers(request, hub_progress(hub));
+    } else if (strcmp(request->path, "/healthz") == 0) {
         page = (struct server_page){x_strdup("ok\n"), "text/plain", 0};
     }
     return page;
@@ -286,7 +313,8 @@ static void welcome_member(struct hub_member *member, const struct gang_message 
     member->row = (struct gang_table_row){.index = hello->index,
                                           .slots = MAX(hello->slots, 1),
                                           .port = hello->port,
-                                          .connectivity_port = hello->connectivity_port};
+                                          .connectivity_port = hello->connectivity_port,
+                                          .door_port = hello->door_port};
     snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
     struct gang_message welcome = {.type = GANG_MESSAGE_WELCOME,
                                    .attempt = hub->options.gang.attempt,
@@ -389,6 +417,7 @@ static void *serve(void *context) {
         int64_t now_ms = clock_monotonic_ms();
         atomic_store(&hub->looped_ms, now_ms);
         poll_check(hub, now_ms);
+        poll_look(hub);
         carry_out_actions(hub, now_ms);
         acknowledge(hub, now_ms);
         write_progress(hub);
@@ -399,7 +428,7 @@ static void *serve(void *context) {
             }
         }
         int64_t wait_ms = MIN(MAX(gang_deadline_ms(hub->gang) - now_ms, (int64_t)0),
-                              (int64_t)(hub->check ? CHECK_MS : SERVICE_MS));
+                              (int64_t)(hub->check || hub->look ? CHECK_MS : SERVICE_MS));
         if (server_service(hub->server, (int)MIN(wait_ms, until_ms - now_ms), &err) < 0) {
             log_event(LOG_ERROR, "the hub failed: %s", err.text);
             atomic_store(&hub->has_stepped_down, true);
@@ -417,6 +446,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
                                     .key_pem = options->key_pem,
                                     .socket_path = "/gang",
                                     .token = options->token,
+                                    .read_token = options->read_token,
                                     .events = &events,
                                     .context = hub};
     hub->options = *options;
@@ -438,8 +468,17 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         log_event(LOG_WARNING, "cannot read the objective that the previous hub left");
     }
     hub->options.token = hub->options.pod = hub->options.saved_objective = NULL;
+    hub->options.read_token = NULL;
     snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
-    hub->gang = gang_new(&options->gang);
+    if (options->ended) {
+        const json_t *proof = json_object_get(options->ended->end, "proof");
+        int by = gang_proof_by_named(tree_text(proof, "by", ""));
+        hub->options.gang.ended.round = tree_integer(proof, "round", 0);
+        hub->options.gang.ended.by = (enum gang_proof_by)MAX(by, 0);
+        hub->options.gang.ended.count = tree_integer(proof, "count", 0);
+        hub->has_run = true;
+    }
+    hub->gang = gang_new(&hub->options.gang);
     hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
     for (int i = 0; i < options->gang.workers; i++) {
         hub->members[i].hub = hub;
@@ -469,6 +508,10 @@ int64_t hub_silent_ms(struct hub *hub) {
     return clock_monotonic_ms() - atomic_load(&hub->looped_ms);
 }
 
+bool hub_is_over(const struct hub *hub) {
+    return hub->options.ended && hub->options.gang.may_lack_result;
+}
+
 bool hub_has_stepped_down(struct hub *hub) {
     return atomic_load(&hub->has_stepped_down);
 }
@@ -491,6 +534,7 @@ void hub_free(struct hub *hub) {
     free(hub->progress);
     free(hub->members);
     result_check_free(hub->check);
+    kept_look_free(hub->look);
     free(hub->result_path);
     result_origin_free(hub->origin);
     free(hub->run);

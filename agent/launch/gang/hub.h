@@ -6,13 +6,15 @@
 
 #include "agent/launch/gang/gang.h"
 #include "agent/launch/gang/objective.h"
+#include "agent/launch/proof/ended.h"
 #include "agent/result/result_origin.h"
 #include "lib/error.h"
 
 struct hub_options {
     const char *bind; /* "IP:PORT"; ranks find member 0 at that IP */
     const char *certificate_pem, *key_pem, *token;
-    const char *pod; /* the name of this pod */
+    const char *read_token; /* what GET /progress wants; NULL: nothing */
+    const char *pod;        /* the name of this pod */
     struct gang_options gang;
     struct objective_options objective;
     const char *saved_objective; /* JSON, as the previous hub left it; NULL: none */
@@ -23,6 +25,9 @@ struct hub_options {
      * the outputs of a command, NULL-ended, which are borrowed until hub_free. */
     const char *result_path, *run;
     char **result_outputs;
+    /* Where to store that all ranks have ended; texts are borrowed until hub_free. */
+    struct ended_place ended_place;
+    const struct ended *ended;    /* as an earlier hub has stored; NULL: none. Borrowed so, too */
     struct result_origin *origin; /* for result.json; NULL: none. The hub becomes a user of it */
 };
 
@@ -33,9 +38,11 @@ struct hub;
 NODISCARD int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err);
 /* Milliseconds since the hub's event loop ran last, which it does twice a second. Any thread. */
 int64_t hub_silent_ms(struct hub *hub);
+/* All ranks have ended under an earlier hub, and no round follows, whatever they have left. */
+bool hub_is_over(const struct hub *hub);
 /* True if there is a newer hub, or this one failed: the pod must exit with 3. Any thread. */
 bool hub_has_stepped_down(struct hub *hub);
 /* The answer to GET /progress: JSON in one line; the caller frees. Any thread. */
 char *hub_progress(struct hub *hub);
-/* Delivers the remaining messages to the members, for a second at most, and stops. NULL is fine. */
+/* Delivers the remaining messages to the members, for a second at most, and stops. Accepts NULL. */
 void hub_free(struct hub *hub);

@@ -55,7 +55,8 @@ static void handle_oom_kill(struct hub *hub, const struct gang_event *exited, in
 static void handle_rank_exit(struct hub *hub, int64_t now_ms) {
     struct hub_member *member = &hub->members[hub->rank_exit_index];
     bool is_trainer = hub->options.is_trainer;
-    bool is_final = is_trainer && (hub->rank_exit.code == 1 || hub->rank_exit.code == 2);
+    int code = hub->rank_exit.code;
+    bool is_final = is_trainer && (code == 1 || code == 2 || code == TRAINER_BAD_DATA);
     struct gang_event event = {.kind = is_final ? GANG_EVENT_FATAL : GANG_EVENT_EXITED,
                                .index = hub->rank_exit_index,
                                .incarnation = member->incarnation,
@@ -106,9 +107,7 @@ static bool is_passed_on(struct hub *hub, struct hub_member *member,
     }
     if (message->type == GANG_MESSAGE_METRICS) {
         latest_metrics_read(&hub->latest, message->line);
-        if (hub->options.is_trainer) { /* a user's program may say anything */
-            gang_keep(hub->gang, latest_metrics_checkpoint(&hub->latest));
-        }
+        gang_keep(hub->gang, latest_metrics_checkpoint(&hub->latest));
         return true;
     }
     if (message->type == GANG_MESSAGE_REPORTS) {

@@ -16,6 +16,7 @@ static const struct {
     {"accuracy", false, NULL, NULL},
     {"samplesPerSecond", false, NULL, NULL},
     {"checkpoint", true, "checkpoint", "step"},
+    {"windlass.badSamples", true, "badSamples", "count"},
     {"windlass.trained.tensors", true, "trained", "tensors"},
     {"windlass.trained.ofTensors", true, "trained", "ofTensors"},
     {"windlass.trained.parameters", true, "trained", "parameters"},

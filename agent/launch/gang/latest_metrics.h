@@ -1,12 +1,12 @@
 /* latest_metrics.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
  * accuracy, samplesPerSecond and checkpoint (its value is a step), how much of the network is
- * trained (windlass.trained.*), and the newest step. Pure. */
+ * trained (windlass.trained.*), bad samples (windlass.badSamples), and the newest step. Pure. */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
 #include "lib/tree.h"
 
-enum { LATEST_METRICS_COUNT = 9 };
+enum { LATEST_METRICS_COUNT = 10 };
 
 struct latest_metrics { /* {0}: none */
     int64_t step;       /* if has_step */
@@ -16,7 +16,7 @@ struct latest_metrics { /* {0}: none */
 
 /* False: it is not one of these, and was ignored. */
 bool latest_metrics_add(struct latest_metrics *latest, const struct metric *metric);
-/* The step of the newest checkpoint that rank 0 has stored; 0: none yet. */
+/* The newest metric `checkpoint`: how far what rank 0 has stored has come; 0: none yet. */
 int64_t latest_metrics_checkpoint(const struct latest_metrics *latest);
 /* Adds them to the answer to GET /progress (operator/kinds/disttrain/status.h). */
 void latest_metrics_add_json(const struct latest_metrics *latest, json_t *progress);

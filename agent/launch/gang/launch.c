@@ -83,6 +83,71 @@ static int forget_results(const struct launch_job *job, struct error *err) {
     return 0;
 }
 
+/* The training's output, or the first output of a command that is a folder of its own. */
+static const char *ended_path(const struct launch_job *job) {
+    if (job->result_path) {
+        return job->result_path;
+    }
+    for (size_t i = 0; job->result_outputs && job->result_outputs[i]; i++) {
+        if (strchr(job->result_outputs[i], '/')) {
+            return job->result_outputs[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether all ranks have ended under an earlier hub. A training that may start again finds what it
+ * has finished, so it does not depend on the record. */
+static int find_ended(const struct launch_job *job, const struct ended_place *place,
+                      struct ended **ret_ended, struct error *err) {
+    struct error why = {0};
+    if (!place->path || ended_find(place, ret_ended, &why) == 0) {
+        return 0;
+    }
+    if (!job->is_trainer || job->only_finishes) {
+        *err = why;
+        return -1;
+    }
+    log_event(LOG_WARNING, "cannot see whether all ranks have ended already: %s", why.text);
+    return 0;
+}
+
+/* The end of a pod that only had to read what the ranks had left is not a restart of theirs. */
+static void take_back_restart(const struct launch_job *job, struct gang_options *gang) {
+    const char *last_end = job->last_end ? job->last_end : "";
+    gang->counted_restarts -= strcmp(last_end, "counted") == 0 && gang->counted_restarts > 0;
+    gang->uncounted_restarts -= strcmp(last_end, "disrupted") == 0 && gang->uncounted_restarts > 0;
+    gang->forgiven = MIN(gang->forgiven, gang->counted_restarts);
+}
+
+/* What NAME-0 needs of the storage before its hub starts. */
+static int prepare_hub(const struct launch_job *job, struct hub_options *options,
+                       struct ended **ret_ended, struct error *err) {
+    if (job->gang.checks_result && job->run_name && job->uid) {
+        options->ended_place = (struct ended_place){.path = ended_path(job),
+                                                    .run = job->run_name,
+                                                    .uid = job->uid,
+                                                    .token = job->token,
+                                                    .attempt = job->attempt};
+    }
+    if (result_origin_new(&options->origin, err) < 0 ||
+        find_ended(job, &options->ended_place, ret_ended, err) < 0) {
+        return -1;
+    }
+    options->ended = *ret_ended;
+    if (*ret_ended) {
+        log_event(LOG_INFO, "all ranks had ended with 0 under an earlier pod");
+        take_back_restart(job, &options->gang);
+        return 0;
+    }
+    if (job->only_finishes) {
+        return error_set(err, ERROR_FAILED,
+                         "the ranks had not all ended with 0 under the pod before, and "
+                         "spec.restart.maxRestarts allows no further start");
+    }
+    return forget_results(job, err);
+}
+
 int launch_run(const struct launch_job *job, char **ret_message) {
     struct error err = {0};
     struct hub *hub = NULL;
@@ -91,6 +156,7 @@ int launch_run(const struct launch_job *job, char **ret_message) {
                                   .certificate_pem = job->certificate_pem,
                                   .key_pem = job->key_pem,
                                   .token = job->token,
+                                  .read_token = job->read_token,
                                   .pod = job->worker,
                                   .gang = job->gang,
                                   .objective = job->objective,
@@ -99,11 +165,14 @@ int launch_run(const struct launch_job *job, char **ret_message) {
                                   .result_path = job->result_path,
                                   .run = job->run_name,
                                   .result_outputs = job->result_outputs};
+    AUTO(ended_freep) struct ended *ended = NULL;
     *ret_message = NULL;
-    if (job->index == 0 &&
-        (result_origin_new(&options.origin, &err) < 0 || forget_results(job, &err) < 0)) {
+    if (job->index == 0 && prepare_hub(job, &options, &ended, &err) < 0) {
         log_event(LOG_ERROR, "%s", err.text);
         result_origin_free(options.origin);
+        if (job->only_finishes && err.kind == ERROR_FAILED) { /* the plan knows the pod before */
+            *ret_message = x_strdup("{\"state\":\"Failed\",\"reason\":\"NothingToFinish\"}");
+        }
         return error_exit_code(&err);
     }
     catch_signals();

@@ -9,6 +9,7 @@
 #include "lib/file.h"
 #include "lib/net/tls.h"
 #include "lib/secret.h"
+#include "lib/text/text_list.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -51,9 +52,13 @@ static int read_number(const char *name, int64_t least, int64_t most, int64_t *r
 
 /* ---- the spec ------------------------------------------------------------------------------- */
 
-static int bounded(const json_t *spec, const char *path, int64_t fallback, int64_t most,
-                   struct error *err) {
-    int64_t value = tree_integer(spec, path, fallback);
+static int bounded(const json_t *spec, const char *path, int64_t most, struct error *err) {
+    int64_t value = tree_integer(spec, path, -1);
+    if (!tree_get(spec, path)) {
+        error_set(err, ERROR_INVALID, "the environment variable WINDLASS_SPEC: %s is missing",
+                  path);
+        return 0;
+    }
     if (value < 0 || value > most) {
         error_set(err, ERROR_INVALID, "spec.%s is %lld, expected 0 to %lld", path, (long long)value,
                   (long long)most);
@@ -187,7 +192,7 @@ static bool makes_processes_itself(char *const *words) {
 }
 
 static int read_launcher(struct launch_job *job, struct error *err) {
-    const char *launcher = tree_text(job->spec, "launcher", "MPI");
+    const char *launcher = tree_text(job->spec, "launcher", "");
     job->launcher = strcmp(launcher, "Torchrun") == 0 ? GANG_LAUNCHER_TORCHRUN : GANG_LAUNCHER_NONE;
     if (strcmp(launcher, "MPI") == 0) {
         job->launcher = GANG_LAUNCHER_MPI;
@@ -229,9 +234,9 @@ static int make_trainer(struct launch_job *job, struct error *err) {
     }
     job->is_trainer = true;
     job->result_path = tree_text(job->spec, "trainer.output.path", NULL);
-    job->run_name = getenv("WINDLASS_RUN");
     job->gang.needs_all_slots = true;
     job->gang.checks_result = job->result_path && job->run_name;
+    job->gang.looks_for_kept = job->gang.checks_result;
     job->gang.hang_ms *= TRAINER_HANGS;
     job->command = words;
     return 0;
@@ -272,6 +277,19 @@ static int find_file(struct launch_job *job, const char *text, struct error *err
                      text);
 }
 
+/* The further objectives of a Sweep. */
+static int read_also(const json_t *also, struct objective_options *objective, struct error *err) {
+    for (size_t i = 0; i < MIN(json_array_size(also), (size_t)OBJECTIVE_ALSO_MAX); i++) {
+        const char *name = json_string_value(json_array_get(also, i));
+        if (!name || !metric_is_name(name)) {
+            return error_set(err, ERROR_INVALID, "spec.metrics.also[%zu] is not a metric's name",
+                             i);
+        }
+        snprintf(objective->also[i], sizeof objective->also[i], "%s", name);
+    }
+    return 0;
+}
+
 /* A trainer reports its metrics itself (agent/train/trainer.c). */
 static int read_metrics(struct launch_job *job, struct error *err) {
     const json_t *metrics = json_object_get(job->spec, "metrics");
@@ -287,14 +305,15 @@ static int read_metrics(struct launch_job *job, struct error *err) {
     }
     snprintf(job->objective.name, sizeof job->objective.name, "%s", name);
     job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;
-    job->objective.interval = bounded(job->spec, "metrics.evaluationInterval", 1, 1000000, err);
-    job->objective.delay = bounded(job->spec, "metrics.delayEvaluation", 0, 1000000, err);
+    job->objective.interval = bounded(job->spec, "metrics.evaluationInterval", 1000000, err);
+    job->objective.delay = bounded(job->spec, "metrics.delayEvaluation", 1000000, err);
     job->saved_objective = getenv("WINDLASS_OBJECTIVE");
-    if (err->kind || job->is_trainer) {
+    if (read_also(json_object_get(metrics, "also"), &job->objective, err) < 0 || err->kind ||
+        job->is_trainer) {
         return err->kind ? -1 : 0;
     }
-    job->pattern = pattern ? pattern : file ? NULL : METRIC_PATTERN;
-    if (job->pattern && pattern_new(job->pattern, METRIC_GROUPS_MIN, &tried, err) < 0) {
+    job->pattern = pattern ? pattern : file ? NULL : METRIC_PATTERN_NONE;
+    if (pattern && pattern_new(job->pattern, METRIC_GROUPS_MIN, &tried, err) < 0) {
         return error_context(err, "spec.metrics.pattern");
     }
     pattern_free(tried);
@@ -309,16 +328,18 @@ static int read_spec(struct launch_job *job, struct error *err) {
     if (tree_parse(text, strlen(text), SPEC_MAX, &job->spec, err) < 0) {
         return error_context(err, "the environment variable WINDLASS_SPEC");
     }
+    job->run_name = getenv("WINDLASS_RUN");
+    job->uid = getenv("WINDLASS_UID");
     const json_t *spec = job->spec;
     struct gang_options *gang = &job->gang;
-    gang->workers = bounded(spec, "workers", 1, GANG_MEMBERS_MAX, err);
-    gang->min_workers = bounded(spec, "minWorkers", gang->workers, gang->workers, err);
-    gang->slots = bounded(spec, "slotsPerWorker", 1, 64, err);
-    gang->max_restarts = bounded(spec, "restart.maxRestarts", 3, INT_MAX, err);
-    gang->backoff_ms = 1000LL * bounded(spec, "restart.backoffSeconds", 5, 86400, err);
-    gang->gather_timeout_ms = 1000LL * bounded(spec, "restart.waitSeconds", 60, 86400, err);
-    gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 0, 864000, err);
-    job->gpus = bounded(spec, "gpus", 0, 1024, err);
+    gang->workers = bounded(spec, "workers", GANG_MEMBERS_MAX, err);
+    gang->min_workers = bounded(spec, "minWorkers", gang->workers, err);
+    gang->slots = bounded(spec, "slotsPerWorker", 64, err);
+    gang->max_restarts = bounded(spec, "restart.maxRestarts", INT_MAX, err);
+    gang->backoff_ms = 1000LL * bounded(spec, "restart.backoffSeconds", 86400, err);
+    gang->gather_timeout_ms = 1000LL * bounded(spec, "restart.waitSeconds", 86400, err);
+    gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 864000, err);
+    job->gpus = bounded(spec, "gpus", 1024, err);
     if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
         error_set(err, ERROR_INVALID,
                   "spec.workers, minWorkers and slotsPerWorker must be at least 1");
@@ -409,6 +430,8 @@ static int read_pod(struct launch_job *job, struct error *err) {
         return -1;
     }
     job->grace_s = (int)grace_s;
+    job->last_end = getenv("WINDLASS_LAST_END");
+    job->only_finishes = getenv("WINDLASS_FINISHES") != NULL;
     job->gang.counted_restarts = (int)counted;
     job->gang.forgiven = (int)MIN(forgiven, counted);
     job->gang.uncounted_restarts = (int)disrupted;
@@ -423,6 +446,7 @@ static int read_pod(struct launch_job *job, struct error *err) {
 
 int launch_job_read(struct launch_job *ret_job, struct error *err) {
     struct launch_job job = {.token = secret_take("WINDLASS_TOKEN"),
+                             .read_token = secret_take("WINDLASS_READ_TOKEN"),
                              .key_pem = secret_take("WINDLASS_TLS_KEY")};
     if (read_pod(&job, err) < 0 || read_spec(&job, err) < 0) {
         launch_job_release(&job);
@@ -448,12 +472,13 @@ static void free_paths(struct launch_path *paths, size_t count) {
 
 void launch_job_release(struct launch_job *job) {
     secret_forget(&job->token);
+    secret_forget(&job->read_token);
     secret_forget(&job->key_pem);
-    launch_words_free(job->command);
-    launch_words_free(job->prepare);
+    text_list_free(job->command);
+    text_list_free(job->prepare);
     free_paths(job->inputs, job->input_count);
     free_paths(job->outputs, job->output_count);
-    launch_words_free(job->result_outputs);
+    text_list_free(job->result_outputs);
     free(job->environment);
     free(job->secrets);
     free(job->logs);

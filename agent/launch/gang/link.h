@@ -12,7 +12,7 @@ struct link;
 
 /* send is called with a message's text, only while there is a connection; the text is borrowed. */
 struct link *link_new(void (*send)(void *context, const char *text), void *context);
-void link_free(struct link *link); /* NULL is fine */
+void link_free(struct link *link); /* accepts NULL */
 
 /* Sets the message's number and ack, keeps its text, and sends it if there is a connection. Also
  * works when the link is full. */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/member_state.h"
 
+#include "agent/launch/door/preload_file.h"
 #include "agent/launch/pod/port.h"
 #include "agent/launch/rank/metric_socket.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/net/address.h"
 #include "lib/net/socket.h"
 #include "lib/time/clock.h"
 
@@ -67,12 +69,30 @@ static void handle_end(struct member *member, const struct process_group_end *en
     }
 }
 
+/* The pods whose launchers may connect to each other. */
+static void open_round(struct member *member) {
+    const struct gang_table *table = &member->table;
+    struct door_host *hosts = x_calloc(table->count + 1, sizeof *hosts);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct gang_table_row *row = &table->rows[i];
+        hosts[i] = (struct door_host){.index = row->index, .port = row->door_port};
+        snprintf(hosts[i].address, sizeof hosts[i].address, "%s", row->address);
+    }
+    door_set_hosts(member->door, hosts, table->count);
+    free(hosts);
+}
+
+static void close_round(struct member *member) {
+    gang_table_release(&member->table);
+    door_set_hosts(member->door, NULL, 0);
+}
+
 static void check_stopped(struct member *member) {
     struct gang_message message = {.type = GANG_MESSAGE_STOPPED, .round = member->round};
     if (member->is_stopping && process_group_count(member->group) == (size_t)member->is_preparing) {
         AUTO(text_freep) char *notice = file_join(member->job->run, "notice");
         member->is_stopping = false;
-        gang_table_release(&member->table);
+        close_round(member);
         remove(notice);
         member_send(member, &message);
         member->round = 0;
@@ -99,6 +119,7 @@ static void on_table(struct member *member, struct gang_message *message) {
     gang_table_release(&member->table);
     member->table = message->table;
     message->table = (struct gang_table){0};
+    open_round(member);
     member->round = message->round;
     member->master_port = message->port;
     member->is_stopping = false;
@@ -249,6 +270,7 @@ static void on_opened(void *context) {
                                  .slots = job->gang.slots,
                                  .port = member->port,
                                  .connectivity_port = connectivity_port(member->connectivity),
+                                 .door_port = door_port(member->door),
                                  .attempt = job->attempt,
                                  .seen = member->seen_attempt,
                                  .last = link_last(member->link),
@@ -292,7 +314,7 @@ static void fence_self(struct member *member, int64_t now_ms) {
         member->round = 0;
         member->is_stopping = false;
         connectivity_end(member->connectivity);
-        gang_table_release(&member->table);
+        close_round(member);
         process_group_kill(member->group);
     }
 }
@@ -397,6 +419,42 @@ static void poll_everything(struct member *member, const volatile sig_atomic_t *
     }
 }
 
+/* LD_PRELOAD cannot name every path. */
+static int write_preload(struct member *member, struct error *err) {
+    const char *folder = member->job->bin;
+    if (strpbrk(folder, ": ")) {
+        return error_set(err, ERROR_UNSUPPORTED, "%s: a colon or a space in a path", folder);
+    }
+    if (preload_file_write(folder, err) < 0) {
+        return -1;
+    }
+    member->preload = file_join(folder, PRELOAD_FILE_NAME);
+    return 0;
+}
+
+/* Pods of `windlass run` share the machine's loopback, and one mpirun starts all ranks itself:
+ * these need no way between pods. Elsewhere a pod without one could not take part, and mpirun
+ * would listen for everybody: it does not start. What UNSUPPORTED says holds for all pods alike. */
+static int open_door(struct member *member, struct error *err) {
+    const struct launch_job *job = member->job;
+    if (job->launcher != GANG_LAUNCHER_MPI) {
+        return 0;
+    }
+    struct error why = {0};
+    int written = write_preload(member, &why);
+    if (written < 0 && why.kind == ERROR_UNSUPPORTED) {
+        log_event(LOG_WARNING, "mpirun listens on all addresses: %s", why.text);
+        return 0;
+    }
+    if (written < 0) {
+        *err = why;
+    } else if (address_is_loopback(job->address) ||
+               door_open(job->address, job->token, job->index, &member->door, err) == 0) {
+        return 0;
+    }
+    return error_context(err, "mpirun would listen on all addresses");
+}
+
 static int run_loop(struct member *member, const volatile sig_atomic_t *is_interrupted,
                     struct error *err) {
     static const struct socket_events events = {
@@ -416,6 +474,9 @@ static int run_loop(struct member *member, const volatile sig_atomic_t *is_inter
     struct error unavailable = {0};
     if (connectivity_open(member->job->address, &member->connectivity, &unavailable) < 0) {
         log_event(LOG_WARNING, "connectivity check disabled: %s", unavailable.text);
+    }
+    if (open_door(member, err) < 0) {
+        return -1;
     }
     member_prepare(member);
     watch_events(member);
@@ -453,6 +514,8 @@ int member_run(const struct launch_job *job, struct hub *hub,
     notice_stop(member.notice);
     connectivity_free(member.connectivity);
     process_group_free(member.group);
+    door_free(member.door);
+    free(member.preload);
     agent_socket_free(member.requests);
     metric_socket_free(member.metrics);
     member_requests_free(&member);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/member_state.h"
 
+#include "agent/launch/door/preload_file.h"
+#include "agent/launch/door/preload_frame.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/text/text_list.h"
 #include "lib/tree.h"
 
 #include <stdio.h>
@@ -38,6 +41,7 @@ static struct launch_context context_of(const struct member *member, int slot) {
                                    .logs_location = job->logs_location,
                                    .pattern = job->pattern,
                                    .metrics_file = job->metrics_file,
+                                   .preload = member->preload,
                                    .bin = job->bin,
                                    .run = job->run,
                                    .environment = job->environment,
@@ -88,6 +92,9 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
                      : id == MEMBER_PREPARE ? LAUNCH_PREPARE
                                             : LAUNCH_PROCESS,
                      &variables);
+    if (id >= MEMBER_SPAWNED && door_variable(member->door)) { /* daemons of mpirun */
+        launch_variable_set(&variables, PRELOAD_VARIABLE, "%s", door_variable(member->door));
+    }
     for (size_t i = 0; i < assigned; i++) {
         const char *value = strchr(words[i], '=');
         AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
@@ -102,7 +109,7 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
         result =
             start_wrapped(member, id, expanded ? expanded : words + assigned, variables.items, err);
     }
-    launch_words_free(expanded);
+    text_list_free(expanded);
     launch_variables_release(&variables);
     return result;
 }
@@ -131,7 +138,8 @@ char *member_variables(struct member *member) {
 
 void member_prepare(struct member *member) {
     struct error err = {0};
-    if (!member->job->prepare[0]) {
+    bool is_over = member->hub && hub_is_over(member->hub); /* it could change what is being read */
+    if (!member->job->prepare[0] || is_over) {
         member->is_prepared = true;
         return;
     }

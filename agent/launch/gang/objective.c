@@ -27,6 +27,9 @@ static void begin(struct objective *objective) {
 void objective_init(struct objective *objective, const struct objective_options *options) {
     *objective = (struct objective){.options = *options};
     objective->options.interval = MAX(options->interval, 1);
+    for (size_t i = 0; i < OBJECTIVE_ALSO_MAX; i++) {
+        objective->also[i] = NAN;
+    }
     begin(objective);
 }
 
@@ -124,6 +127,16 @@ static void add_number(struct objective *objective, double value) {
     objective->mean += (value - objective->mean) / (double)objective->numbers;
 }
 
+/* Rank 0 may report one of them at any time: only the last counts. */
+static void note_also(struct objective *objective, const struct metric *metric) {
+    for (size_t i = 0; i < OBJECTIVE_ALSO_MAX; i++) {
+        bool is_it = strcmp(objective->options.also[i], metric->name) == 0;
+        if (is_it && isfinite(metric->value) && fabs(metric->value) <= number_max) {
+            objective->also[i] = metric->value;
+        }
+    }
+}
+
 static void note_other(struct objective *objective, const char *name) {
     objective->other_reports++;
     for (size_t i = 0; i < objective->other_count; i++) {
@@ -143,6 +156,7 @@ void objective_add(struct objective *objective, int64_t round, const struct metr
     }
     if (strcmp(metric->name, options->name) != 0) {
         note_other(objective, metric->name);
+        note_also(objective, metric);
         return;
     }
     if (round < objective->round) {
@@ -217,11 +231,25 @@ static void add_tail(const struct objective *objective, size_t at_size, json_t *
     }
 }
 
+static void add_also(const struct objective *objective, json_t *tree) {
+    json_t *also = json_object();
+    for (size_t i = 0; i < OBJECTIVE_ALSO_MAX; i++) {
+        if (objective->options.also[i][0] && !isnan(objective->also[i])) {
+            set_number(also, objective->options.also[i], objective->also[i]);
+        }
+    }
+    if (json_object_size(also) > 0) {
+        json_object_set(tree, "also", also);
+    }
+    json_decref(also);
+}
+
 void objective_add_json(const struct objective *objective, json_t *progress) {
     char at[CURVE_TEXT_MAX];
     if (objective->reports == 0) {
         if (objective->other_reports > 0) {
             json_object_set_new(progress, "objective", others_json(objective));
+            add_also(objective, json_object_get(progress, "objective"));
         }
         return;
     }
@@ -239,6 +267,7 @@ void objective_add_json(const struct objective *objective, json_t *progress) {
     }
     curve_write(&objective->curve, at);
     json_object_set_new(tree, "at", json_string(at));
+    add_also(objective, tree);
     add_tail(objective, strlen(at), tree);
     json_object_set_new(progress, "objective", tree);
 }
@@ -247,7 +276,7 @@ void objective_add_json(const struct objective *objective, json_t *progress) {
 
 /* NAN: missing, or not a number. */
 static double number_of(const json_t *tree, const char *name) {
-    const char *text = tree_text(tree, name, "");
+    const char *text = json_string_value(json_object_get(tree, name)) ?: "";
     char *end = NULL;
     double number = strtod(text, &end);
     bool is_one = end != text && !*end && isfinite(number) && fabs(number) <= number_max;
@@ -305,6 +334,10 @@ bool objective_restore(struct objective *objective, const char *json) {
         return false;
     }
     restore_others(objective, tree);
+    for (size_t i = 0; i < OBJECTIVE_ALSO_MAX; i++) {
+        const char *name = objective->options.also[i];
+        objective->also[i] = *name ? number_of(json_object_get(tree, "also"), name) : (double)NAN;
+    }
     double best = number_of(tree, "best"), mean = number_of(tree, "mean");
     bool has_both = !isnan(best) && !isnan(mean);
     int64_t numbers = tree_integer(tree, "numbers", reports);

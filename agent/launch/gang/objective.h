@@ -14,6 +14,9 @@
  *
  *   {"reports": 0, "others": ["acc", "loss"], "otherReports": 30}
  *
+ * With metrics.also, the last number that was reported of each is in "also": {"latency": "3.2"},
+ * once there is one, in either form; the count and the curve are the objective's alone.
+ *
  * A value that is not a number (nan, inf, beyond 1e300) counts as a report, but changes neither
  * best nor mean.
  *
@@ -29,12 +32,13 @@
 #include "lib/curve.h"
 #include "lib/tree.h"
 
-enum { OBJECTIVE_OTHERS_MAX = 16, OBJECTIVE_RECENT_MAX = 1024 };
+enum { OBJECTIVE_OTHERS_MAX = 16, OBJECTIVE_RECENT_MAX = 1024, OBJECTIVE_ALSO_MAX = 3 };
 
 struct objective_options {
     char name[METRIC_NAME_MAX + 1]; /* "": no objective, all reports are ignored */
     bool is_minimized;
-    int64_t interval, delay; /* curve.h */
+    int64_t interval, delay;                            /* curve.h */
+    char also[OBJECTIVE_ALSO_MAX][METRIC_NAME_MAX + 1]; /* spec.metrics.also; "": no more */
 };
 
 /* The state after one report. */
@@ -56,8 +60,9 @@ struct objective {
      * OBJECTIVE_RECENT_MAX. Owned; NULL: no reports yet. */
     struct objective_state *recent;
     int64_t recent_count;
-    int64_t other_reports; /* of other metrics */
-    size_t other_count;    /* names in others */
+    double also[OBJECTIVE_ALSO_MAX]; /* the last report of each; NAN: none was a number */
+    int64_t other_reports;           /* of other metrics */
+    size_t other_count;              /* names in others */
     char others[OBJECTIVE_OTHERS_MAX][METRIC_NAME_MAX + 1];
 };
 

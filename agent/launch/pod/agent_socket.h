@@ -49,7 +49,7 @@ struct agent_socket;
 /* Listens at that path; replaces a file that is there. INVALID: the path is too long. */
 NODISCARD int agent_socket_open(const char *path, struct agent_socket **ret_socket,
                                 struct error *err);
-/* Closes the connections of waiting clients without an answer. NULL is fine. */
+/* Closes the connections of waiting clients without an answer. Accepts NULL. */
 void agent_socket_free(struct agent_socket *socket);
 
 /* Takes the next complete request; each needs an answer. False: there is none now. */

@@ -36,5 +36,5 @@ struct notice_options {
 /* INVALID: not "http://IP/path" (names are not resolved). The URL is copied. */
 NODISCARD int notice_start(const struct notice_options *options, struct notice **ret_notice,
                            struct error *err);
-/* Ends the thread within milliseconds; no callback comes afterwards. NULL is fine. */
+/* Ends the thread within milliseconds; no callback comes afterwards. Accepts NULL. */
 void notice_stop(struct notice *notice);

@@ -23,7 +23,7 @@ struct process_group_end {
 };
 
 struct process_group *process_group_new(void);
-/* Kills what runs and waits for it. NULL is fine. */
+/* Kills what runs and waits for it. Accepts NULL. */
 void process_group_free(struct process_group *group);
 
 /* Starts a program. id: the caller's. words (the program and its arguments) and variables

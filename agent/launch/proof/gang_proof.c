@@ -49,6 +49,15 @@ const char *gang_proof_by_name(enum gang_proof_by by) {
     return by_names[by];
 }
 
+int gang_proof_by_named(const char *name) {
+    for (int i = 0; i < (int)ARRAY_LEN(by_names); i++) {
+        if (strcmp(by_names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 struct gang_proof *gang_proof_new(void) {
     return x_calloc(1, sizeof(struct gang_proof));
 }

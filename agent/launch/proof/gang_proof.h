@@ -17,6 +17,7 @@
 #include "lib/base.h"
 
 enum {
+    GANG_ROUND_BITS = 20, /* a round's number: the attempt of the hub's pod << this | n (gang.h) */
     GANG_LAUNCH_NAME_MAX = 64, /* bytes of a launch's name, NUL included */
     /* Of launches that are not whole at the same time; more are not proven, and so no success. */
     GANG_LAUNCHES_MAX = 64,
@@ -40,6 +41,13 @@ enum gang_proof_by {
     GANG_PROOF_PROXIES,   /* the exits of the proxies; mpiexec knows those of the ranks */
     GANG_PROOF_RANKS,     /* each rank's exit */
     GANG_PROOF_PROCESSES, /* each process's exit (Torchrun, None) */
+};
+
+/* A round whose ranks have all ended with 0. */
+struct gang_ended {
+    int64_t round; /* 0: none */
+    enum gang_proof_by by;
+    int64_t count; /* ranks, proxies or processes */
 };
 
 enum gang_proof_state {
@@ -66,7 +74,7 @@ enum { GANG_EXITS_MAX = 16384 };
 struct gang_proof;
 
 struct gang_proof *gang_proof_new(void);
-void gang_proof_free(struct gang_proof *proof); /* NULL is fine */
+void gang_proof_free(struct gang_proof *proof); /* accepts NULL */
 
 /* A rank has started, before its program runs; it may have run before, in the same launch. */
 void gang_proof_started(struct gang_proof *proof, const struct gang_rank_report *report);
@@ -81,3 +89,4 @@ const struct gang_exit *gang_proof_exits(const struct gang_proof *proof, size_t 
 /* How many ranks (or proxies) have ended well, in whole launches. */
 enum gang_proof_by gang_proof_by(const struct gang_proof *proof, int64_t *ret_count);
 const char *gang_proof_by_name(enum gang_proof_by by); /* "Ranks", as in GET /progress */
+int gang_proof_by_named(const char *name);             /* -1: there is none of that name */

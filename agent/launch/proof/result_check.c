@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/proof/result_check.h"
 
+#include "agent/launch/proof/proof_thread.h"
+#include "lib/log.h"
+#include "lib/secret.h"
+#include "lib/text/text_list.h"
 #include "lib/time/clock.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,31 +15,32 @@
 
 enum { PATIENCE_MS = 300000, PAUSE_MS = 1000 };
 
-/* Owned by the caller and the thread together: who leaves last frees it. */
 struct result_check {
+    struct proof_thread thread;
     char *path, *prefix;
     char run[17];
     int64_t round, patience_ms;
     char **outputs; /* NULL-ended */
-    json_t *proof;
+    struct ended ended;
+    char *ended_path, *ended_run, *uid, *token;
+    struct ended_place ended_place; /* of these texts */
+    bool is_end_stored;
     struct result_origin *origin;
     struct result_check_end end;
-    atomic_bool is_done;
-    atomic_int users;
 };
 
-static void leave(struct result_check *check) {
-    if (atomic_fetch_sub(&check->users, 1) == 1) {
-        result_origin_free(check->origin);
-        for (size_t i = 0; check->outputs[i]; i++) {
-            free(check->outputs[i]);
-        }
-        free(check->outputs);
-        json_decref(check->proof);
-        free(check->path);
-        free(check->prefix);
-        free(check);
-    }
+static void release(struct proof_thread *self) {
+    struct result_check *check = (struct result_check *)self;
+    result_origin_free(check->origin);
+    text_list_free(check->outputs);
+    json_decref(check->ended.end);
+    free(check->ended_path);
+    free(check->ended_run);
+    free(check->uid);
+    secret_forget(&check->token);
+    free(check->path);
+    free(check->prefix);
+    free(check);
 }
 
 /* ---- a training ----------------------------------------------------------------------------- */
@@ -66,7 +69,8 @@ static int check_training(struct result_check *check, struct error *err) {
         return -1;
     }
     return check->origin ? result_origin_write_training(check->origin, store, finished,
-                                                        check->proof, check->end.result_sha256, err)
+                                                        json_object_get(check->ended.end, "proof"),
+                                                        check->end.result_sha256, err)
                          : 0;
 }
 
@@ -84,7 +88,7 @@ static int write_output(struct result_check *check, const char *path, char ret_s
     return store_open(path, /* writes= */ true, &store, err) < 0
                ? -1
                : result_origin_write_command(check->origin, store,
-                                             (const char *const *)check->outputs, check->proof,
+                                             (const char *const *)check->outputs, check->ended.end,
                                              ret_sha256, err);
 }
 
@@ -107,57 +111,87 @@ static int write_outputs(struct result_check *check, struct error *err) {
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static void *run(void *context) {
-    struct result_check *check = context;
+/* Without the record all is as it was before there were records: a hub that dies now starts the
+ * gang again. So only a successor's word ends the check. False: that. */
+static bool store_end(struct result_check *check) {
+    struct error err = {0};
+    if (check->is_end_stored || !check->ended_place.path) {
+        return true;
+    }
+    check->is_end_stored = ended_put(&check->ended_place, &check->ended, &err) == 0;
+    check->end.is_overtaken = err.kind == ERROR_CONFLICT;
+    if (!check->is_end_stored) {
+        log_event(LOG_WARNING, "cannot store that all ranks have ended: %s", err.text);
+    }
+    return !check->end.is_overtaken;
+}
+
+static int try_once(struct result_check *check, struct error *err) {
+    return !store_end(check) ? 0
+           : check->path     ? check_training(check, err)
+                             : write_outputs(check, err);
+}
+
+/* Of a training: another round follows, in which no hub may find this end. */
+static void take_back(struct result_check *check) {
+    struct error err = {0};
+    if (check->path && check->end.err.kind && check->is_end_stored && check->ended_place.path &&
+        ended_take_back(&check->ended_place, check->ended.attempt, &err) < 0) {
+        log_event(LOG_WARNING, "cannot take back that all ranks have ended: %s", err.text);
+    }
+}
+
+static void look(struct proof_thread *self) {
+    struct result_check *check = (struct result_check *)self;
     struct error *err = &check->end.err;
     int64_t until_ms = clock_monotonic_ms() + check->patience_ms;
-    while ((check->path ? check_training(check, err) : write_outputs(check, err)) < 0 &&
-           store_error_is_machine(err) && clock_monotonic_ms() < until_ms) {
+    while (try_once(check, err) < 0 && store_error_is_machine(err) &&
+           clock_monotonic_ms() < until_ms) {
         error_clear(err);
         nanosleep(&(struct timespec){.tv_sec = PAUSE_MS / 1000}, NULL);
     }
-    atomic_store(&check->is_done, true);
-    leave(check);
-    return NULL;
+    take_back(check);
 }
 
-static char **copy_texts(char *const *texts) {
-    size_t count = 0;
-    while (texts && texts[count]) {
-        count++;
-    }
-    char **copy = x_calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = x_strdup(texts[i]);
-    }
-    return copy;
+static char *copy(const char *text) {
+    return text ? x_strdup(text) : NULL;
+}
+
+static void copy_place(struct result_check *check, const struct ended_place *place) {
+    check->ended_path = copy(place->path);
+    check->ended_run = copy(place->run);
+    check->uid = copy(place->uid);
+    check->token = copy(place->token);
+    check->ended_place = (struct ended_place){.path = check->ended_path,
+                                              .run = check->ended_run,
+                                              .uid = check->uid,
+                                              .token = check->token,
+                                              .attempt = place->attempt};
 }
 
 struct result_check *result_check_start(const struct result_check_options *options) {
     struct result_check *check = x_calloc(1, sizeof *check);
     const char *name = options->run ? options->run : "";
-    pthread_t thread;
-    check->path = options->path ? x_strdup(options->path) : NULL;
+    check->path = copy(options->path);
     check->prefix = x_printf(".windlass/%s/", name);
     snprintf(check->run, sizeof check->run, "%s", name);
     check->round = options->round;
-    check->outputs = copy_texts(options->outputs);
-    check->proof = options->proof_new;
+    check->outputs = text_list_copy(options->outputs);
+    check->ended = (struct ended){.attempt = options->ended_attempt ? options->ended_attempt
+                                                                    : options->ended.attempt,
+                                  .end = options->end_new};
+    check->is_end_stored = options->ended_attempt > 0;
+    copy_place(check, &options->ended);
     check->origin = result_origin_hold(options->origin);
     check->patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
-    atomic_store(&check->users, 2);
-    if (pthread_create(&thread, NULL, run, check) == 0) {
-        pthread_detach(thread);
-    } else {
+    if (!proof_thread_start(&check->thread, look, release)) {
         error_set(&check->end.err, ERROR_UNAVAILABLE, "cannot start a thread");
-        atomic_store(&check->is_done, true);
-        leave(check);
     }
     return check;
 }
 
 bool result_check_poll(struct result_check *check, struct result_check_end *ret_end) {
-    if (!atomic_load(&check->is_done)) {
+    if (!proof_thread_is_done(&check->thread)) {
         return false;
     }
     *ret_end = check->end;
@@ -166,6 +200,6 @@ bool result_check_poll(struct result_check *check, struct result_check_end *ret_
 
 void result_check_free(struct result_check *check) {
     if (check) {
-        leave(check);
+        proof_thread_leave(&check->thread);
     }
 }

@@ -11,8 +11,8 @@ enum {
     METRIC_GROUPS_MIN = 2,  /* of a pattern: name and value; a third one is the step */
 };
 
-/* The default pattern: "accuracy=0.91", "loss: 1e-3". */
-#define METRIC_PATTERN "^([A-Za-z_][A-Za-z0-9_.@=/-]*)[=:] *([-+0-9.eE]+|[-+]?nan|[-+]?inf)$"
+/* In place of a pattern: the usual forms (metric_scan.h). */
+#define METRIC_PATTERN_NONE ""
 
 /* Matches one line: group 1 is the name, 2 the value, 3 (if it matched) the step. The value must be
  * a number and nothing else ("0.5%" is not). False: not a metric. */

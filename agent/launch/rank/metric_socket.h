@@ -28,6 +28,6 @@ struct metric_socket;
 /* Listens for datagrams at that path; replaces a file that is there. */
 NODISCARD int metric_socket_open(const char *path, struct metric_socket **ret_socket,
                                  struct error *err);
-void metric_socket_free(struct metric_socket *socket); /* NULL is fine */
+void metric_socket_free(struct metric_socket *socket); /* accepts NULL */
 /* Takes the next metric; invalid datagrams are skipped. False: none is waiting. */
 bool metric_socket_take(struct metric_socket *socket, struct metric *ret_metric);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank/rank.h"
 
+#include "agent/launch/door/preload_file.h"
+#include "agent/launch/door/preload_frame.h"
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/pod/output_tail.h"
 #include "agent/launch/rank/reporter.h"
 #include "agent/store/spool.h"
 #include "lib/child.h"
+#include "lib/file.h"
 #include "lib/tree.h"
 
 #include <errno.h>
@@ -94,6 +97,23 @@ static struct agent_request request_of(const struct rank *rank, enum agent_reque
     struct agent_request request = {.kind = kind, .rank = rank->number, .size = rank->size};
     snprintf(request.launch, sizeof request.launch, "%s", rank->number < 0 ? "" : rank->launch);
     return request;
+}
+
+/* What mpirun and its daemon were given for themselves. The user's own libraries stay. */
+static void drop_launcher_variables(void) {
+    const char *libraries = getenv("LD_PRELOAD");
+    size_t size = libraries ? strcspn(libraries, ": ") : 0;
+    AUTO(text_freep) char *first = x_strndup(libraries ? libraries : "", size);
+    unsetenv(PRELOAD_VARIABLE);
+    if (strcmp(file_basename(first), PRELOAD_FILE_NAME) != 0) {
+        return;
+    }
+    AUTO(text_freep) char *others = x_strdup(libraries + size + (libraries[size] != 0));
+    if (*others) {
+        setenv("LD_PRELOAD", others, 1);
+    } else {
+        unsetenv("LD_PRELOAD");
+    }
 }
 
 /* Tells the agent that the rank starts. Variables that are already set are kept. */
@@ -420,6 +440,7 @@ int rank_main(int argc, char **argv) {
         rank.name = argv[2];
         rank.reports = reports;
     } else {
+        drop_launcher_variables();
         find_rank(&rank);
         rank.reports = rank.number == 0;
         snprintf(name, sizeof name, "rank.%03d", rank.number);

@@ -3,6 +3,7 @@
 
 #include "agent/launch/pod/agent_socket.h"
 #include "agent/launch/rank/metric_line.h"
+#include "agent/launch/rank/metric_scan.h"
 #include "lib/buffer.h"
 #include "lib/time/clock.h"
 
@@ -28,7 +29,8 @@ struct cutter {
 
 struct reporter {
     int rank;
-    struct pattern *pattern; /* NULL: standard output has no metrics */
+    bool reads_output;       /* standard output has metrics */
+    struct pattern *pattern; /* NULL: in the usual forms (metric_scan.h) */
     const char *path;        /* NULL: there is no file */
     struct stat file;        /* at the last check; st_ino 0: it did not exist */
     off_t read;              /* bytes of the file that were read */
@@ -72,7 +74,9 @@ struct reporter *reporter_new(int rank, struct error *err) {
         return NULL;
     }
     struct reporter *reporter = x_calloc(1, sizeof *reporter);
-    if (pattern && pattern_new(pattern, METRIC_GROUPS_MIN, &reporter->pattern, err) < 0) {
+    reporter->reads_output = pattern != NULL;
+    if (pattern && *pattern &&
+        pattern_new(pattern, METRIC_GROUPS_MIN, &reporter->pattern, err) < 0) {
         free(reporter);
         return NULL;
     }
@@ -118,17 +122,24 @@ static void add(struct reporter *reporter, const struct metric *metric) {
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
+/* Returns how many metrics are in the line. */
+static size_t find(const struct reporter *reporter, const struct cutter *cutter, size_t size,
+                   struct metric found[static METRIC_SCAN_MAX]) {
+    if (cutter != &reporter->output) {
+        return metric_line_read_json(cutter->line, size, &found[0]);
+    }
+    return reporter->pattern ? metric_line_find(reporter->pattern, cutter->line, &found[0])
+                             : metric_scan(cutter->line, found);
+}
+
 static void end_line(struct reporter *reporter, struct cutter *cutter) {
-    struct metric metric;
+    struct metric found[METRIC_SCAN_MAX];
     size_t size = cutter->size;
-    bool is_output = cutter == &reporter->output;
     size -= size > 0 && cutter->line[size - 1] == '\r';
     cutter->line[size] = 0;
-    bool is_one = !cutter->is_long && size > 0 &&
-                  (is_output ? metric_line_find(reporter->pattern, cutter->line, &metric)
-                             : metric_line_read_json(cutter->line, size, &metric));
-    if (is_one) {
-        add(reporter, &metric);
+    size_t count = !cutter->is_long && size > 0 ? find(reporter, cutter, size, found) : 0;
+    for (size_t i = 0; i < count; i++) {
+        add(reporter, &found[i]);
     }
     cutter->size = 0;
     cutter->is_long = false;
@@ -151,7 +162,7 @@ static void cut(struct reporter *reporter, struct cutter *cutter, const char *da
 }
 
 void reporter_add_output(struct reporter *reporter, const char *data, size_t size) {
-    if (reporter && reporter->pattern) {
+    if (reporter && reporter->reads_output) {
         cut(reporter, &reporter->output, data, size);
         tell(reporter);
     }
@@ -213,7 +224,7 @@ void reporter_free(struct reporter *reporter) {
     if (reporter->path) {
         look(reporter);
     }
-    if (reporter->pattern) {
+    if (reporter->reads_output) {
         end_line(reporter, &reporter->output);
     }
     end_line(reporter, &reporter->written);

@@ -4,6 +4,7 @@
 #include "agent/data/parts/pack.h"
 #include "agent/result/result_file.h"
 #include "agent/score/log/record_resolver.h"
+#include "agent/store/store_many.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 
@@ -454,7 +455,7 @@ int assemble_begin(struct prepared_job *prepared, struct error *err) {
 
 int assemble(struct prepared_job *prepared, const struct job *job, bool is_whole,
              struct parts *ret_parts, json_t *outputs, struct error *err) {
-    const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+    const char *rows = tree_text(job->spec, "output.appendRowFileName", "");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
     struct journal *journal = &prepared->journal;
     if (is_whole && assemble_begin(prepared, err) < 0) {

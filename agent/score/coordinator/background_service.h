@@ -1,7 +1,7 @@
-/* background_service.h: serves in a separate thread while the server's thread works: before the
- * listing, and for report and tidying, when the dispatcher does nothing any more. A coordinator
- * that does not answer is taken for one that hangs, and killed (its livenessProbe). The other way
- * round: background_task.h. */
+/* background_service.h: keeps the coordinator's server answering, from a separate thread, while the
+ * thread that usually serves does long work: before the listing, and for report and cleaning up,
+ * when the dispatcher is idle. A coordinator that does not answer its livenessProbe is killed.
+ * (background_task.h is the opposite: the work is in the separate thread.) */
 #pragma once
 
 #include "agent/score/coordinator/summary.h"

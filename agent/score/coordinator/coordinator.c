@@ -9,6 +9,7 @@
 #include "agent/score/coordinator/outputs.h"
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/run_result.h"
+#include "agent/score/coordinator/stale.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
 #include "agent/score/wire/volume_watch.h"
@@ -82,23 +83,21 @@ static int save_rest(struct coordinator *coordinator, struct error *err) {
 /* ---- pages ---------------------------------------------------------------------------------- */
 
 static json_t *progress_tree(const struct coordinator *coordinator) {
-    struct ledger_counts counts = {0};
-    if (ledger_of(coordinator)) {
-        counts = ledger_counts(ledger_of(coordinator));
-    }
+    const struct ledger *ledger = ledger_of(coordinator);
+    struct ledger_counts counts = ledger ? ledger_counts(ledger) : (struct ledger_counts){0};
     return run_progress_json(&coordinator->dispatcher.progress, &counts, clock_monotonic_ms());
 }
 
-static struct server_page on_page(void *context, const char *path) {
+static struct server_page on_page(void *context, const struct server_request *request) {
     const struct coordinator *coordinator = context;
-    if (strcmp(path, "/healthz") == 0) {
+    if (strcmp(request->path, "/healthz") == 0) {
         return (struct server_page){.body = x_strdup("{\"status\": \"ok\"}")};
     }
-    if (strcmp(path, "/progress") != 0) {
+    if (strcmp(request->path, "/progress") != 0) {
         return (struct server_page){0};
     }
     AUTO(tree_freep) json_t *tree = progress_tree(coordinator);
-    return (struct server_page){.body = json_dumps(tree, JSON_COMPACT)};
+    return server_page_of_readers(request, json_dumps(tree, JSON_COMPACT));
 }
 
 static const struct server_events events = {on_page, dispatcher_opened, dispatcher_received,
@@ -387,10 +386,14 @@ static int tell_in_full(struct coordinator *coordinator, const struct error *out
     coordinator->dispatcher.is_paused ? (void)0 : dispatcher_pause(&coordinator->dispatcher);
     struct background_service *service = background_service_new(coordinator->dispatcher.server);
     struct run_result result = {coordinator->job, &coordinator->prepared, &summary};
+    bool is_success = summary.exit_code == 0;
+    struct error untold = {0};
+    if (!is_success && stale_unsay(coordinator->prepared.output, /* all= */ false, &untold) < 0) {
+        log_event(LOG_WARNING, "%s", untold.text);
+    }
     int written = summary_write_all(&summary, coordinator->prepared.output,
                                     journal_of(coordinator)->log, err);
-    bool is_success = written == 0 && summary.exit_code == 0;
-    int stated = is_success ? run_result_write(&result, err) : 0;
+    int stated = is_success && written == 0 ? run_result_write(&result, err) : 0;
     background_service_free(service);
     if (written == 0) {
         progress->summary = coordinator->prepared.summary_spec;
@@ -421,8 +424,14 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
         snprintf(progress->message, sizeof progress->message, "%s",
                  outcome->kind ? outcome->text : progress->rerun);
     }
-    if (ledger && !coordinator->is_superseded && tell_in_full(coordinator, outcome, &untold) < 0 &&
-        !outcome->kind) {
+    /* Who was asked to end before it changed anything leaves what is there as it is. */
+    json_t *whole = outcome->kind == ERROR_CANCELLED && ledger
+                        ? rerun_recall(&coordinator->prepared, coordinator->job)
+                        : NULL;
+    bool is_untouched = whole != NULL;
+    json_decref(whole);
+    if (ledger && !coordinator->is_superseded && !is_untouched &&
+        tell_in_full(coordinator, outcome, &untold) < 0 && !outcome->kind) {
         struct error ignored = {0};
         *outcome = untold;
         progress->state = PROGRESS_FAILED;
@@ -468,17 +477,6 @@ static void say_again(const struct job *job, json_t *words, const char *why) {
     summary_leave_message(words, /* kept= */ 0);
 }
 
-/* How another job has finished this run, if its outputs exist; else NULL. The caller owns it. */
-static json_t *recall_finished(const struct coordinator *coordinator) {
-    const struct journal *journal = &coordinator->prepared.journal;
-    int code = 1;
-    AUTO(tree_freep)
-    json_t *words = summary_read_message(coordinator->job, /* any_uid= */ true, &code);
-    bool is_finished = words && code == 0 && generation_is_whole(&journal->generation) &&
-                       ledger_is_committed(journal->ledger);
-    return is_finished ? TAKE(words) : NULL;
-}
-
 static int say_finished(const struct coordinator *coordinator) {
     json_t *words = coordinator->finished;
     json_object_set_new(words, "message",
@@ -492,7 +490,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     if (list_phase(coordinator, err) < 0) {
         return -1;
     }
-    coordinator->finished = recall_finished(coordinator);
+    coordinator->finished = rerun_recall(&coordinator->prepared, coordinator->job);
     if (coordinator->finished) {
         coordinator->is_told = tree_bool(coordinator->finished, "report", false);
         return say_finished(coordinator);
@@ -546,6 +544,7 @@ int coordinator_run(const struct job *job) {
                                      .key_pem = job->key_pem,
                                      .socket_path = "/work",
                                      .token = job->token,
+                                     .read_token = job->read_token,
                                      .events = &events,
                                      .context = &coordinator};
     struct volume_watch_options watched = {.job = job,

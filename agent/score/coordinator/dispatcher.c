@@ -77,29 +77,29 @@ static void note_failure(struct dispatcher *dispatcher, int result, const struct
 }
 
 /* A lease has ended; an accepted result goes into the journal. */
-static enum ledger_verdict report(struct dispatcher *dispatcher, const struct ledger_report *said,
-                                  const struct message_result *result,
-                                  struct ledger_lease *ret_lease) {
+static enum ledger_decision report(struct dispatcher *dispatcher, const struct ledger_report *said,
+                                   const struct message_result *result,
+                                   struct ledger_lease *ret_lease) {
     int64_t now_ms = clock_monotonic_ms();
     struct error err = {0};
-    enum ledger_verdict verdict = ledger_report(ledger_of(dispatcher), said, now_ms, ret_lease);
+    enum ledger_decision decision = ledger_report(ledger_of(dispatcher), said, now_ms, ret_lease);
     const struct journal_failure failure = {
         .fault = said->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
         .cause = said->cause ? said->cause : "wrong number of results"};
-    if (verdict == LEDGER_RETRY && said->fault != LEDGER_HANDED_BACK) {
+    if (decision == LEDGER_RETRY && said->fault != LEDGER_HANDED_BACK) {
         note_failure(dispatcher, journal_retried(journal_of(dispatcher), ret_lease, &failure, &err),
                      &err);
-    } else if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
+    } else if (decision != LEDGER_IGNORED && decision != LEDGER_RETRY) {
         note_failure(
             dispatcher,
-            journal_accept(journal_of(dispatcher), verdict, ret_lease, result, &failure, &err),
+            journal_accept(journal_of(dispatcher), decision, ret_lease, result, &failure, &err),
             &err);
         retired_finish(dispatcher->progress.retired,
                        ledger_worker(ledger_of(dispatcher), said->worker).name);
         run_progress_add(&dispatcher->progress, ledger_counts(ledger_of(dispatcher)).items.done,
                          now_ms);
     }
-    return verdict;
+    return decision;
 }
 
 /* A mini-batch whose description is too long for a message counts as a failed try. */
@@ -151,20 +151,20 @@ static void take_away(struct dispatcher *dispatcher, const struct ledger_revoked
         .fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_TIMEOUT,
         .cause = taken->cause};
     struct error err = {0};
-    if (taken->verdict == LEDGER_RETRY) {
+    if (taken->decision == LEDGER_RETRY) {
         note_failure(dispatcher,
                      journal_retried(journal_of(dispatcher), &taken->lease, &failure, &err), &err);
     }
-    if (taken->is_lost && taken->verdict == LEDGER_RETRY) {
+    if (taken->is_lost && taken->decision == LEDGER_RETRY) {
         return; /* its worker may reconnect with the result, which is accepted */
     }
-    if (taken->verdict != LEDGER_IGNORED) {
-        log_event(taken->verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
+    if (taken->decision != LEDGER_IGNORED) {
+        log_event(taken->decision == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
                   "mini-batch %lld, try %d on %s: %s", (long long)taken->lease.first,
                   taken->lease.try, ledger_worker(ledger_of(dispatcher), taken->lease.worker).name,
                   taken->cause);
     }
-    if (taken->verdict == LEDGER_FAILED) {
+    if (taken->decision == LEDGER_FAILED) {
         note_failure(dispatcher,
                      journal_accept(journal_of(dispatcher), LEDGER_FAILED, &taken->lease, NULL,
                                     &failure, &err),
@@ -399,15 +399,15 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
         said.took_us = -1;
         said.cause = line.text;
     }
-    enum ledger_verdict verdict = report(dispatcher, &said, result, &lease);
-    bool has_failed = verdict == LEDGER_FAILED || verdict == LEDGER_PARTIAL;
+    enum ledger_decision decision = report(dispatcher, &said, result, &lease);
+    bool has_failed = decision == LEDGER_FAILED || decision == LEDGER_PARTIAL;
     if (has_failed && result->said_size > 0 && !*dispatcher->progress.failed_log) {
         output_tail_text(result->said, result->said_size, dispatcher->progress.failed_log);
     }
-    if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
-        log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
+    if (decision == LEDGER_RETRY || decision == LEDGER_FAILED) {
+        log_event(decision == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
                   (long long)lease.first,
-                  verdict == LEDGER_FAILED ? "failed" : "will be tried again", connection->name,
+                  decision == LEDGER_FAILED ? "failed" : "will be tried again", connection->name,
                   *line.text ? line.text : "wrong number of results");
     }
 }

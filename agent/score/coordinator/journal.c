@@ -21,7 +21,7 @@ static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static enum ledger_verdict verdict_of(enum commit_record_type type) {
+static enum ledger_decision decision_of(enum commit_record_type type) {
     return type == COMMIT_DONE      ? LEDGER_DONE
            : type == COMMIT_PARTIAL ? LEDGER_PARTIAL
                                     : LEDGER_FAILED;
@@ -73,7 +73,7 @@ static int restore(void *context, const struct commit_head *head,
     if (head->number < journal->skips_to) {
         return 0;
     }
-    struct ledger_record entry = {.verdict = verdict_of(record->type),
+    struct ledger_record entry = {.decision = decision_of(record->type),
                                   .first = record->first,
                                   .cells = record->cells,
                                   .items = record->items,
@@ -111,7 +111,8 @@ static int claim(struct journal *journal, const struct journal_options *options,
                  struct error *err) {
     const struct job *job = options->job;
     struct generation *generation = &journal->generation;
-    struct commit_identity identity = {.run = generation->home, .uid = job->uid, .job = job->name};
+    struct commit_identity identity = {
+        .run = generation->home, .uid = job->uid, .job = job->name, .seen = options->seen};
     if (renew_ledger(journal, err) < 0 ||
         commit_open(options->output, &identity, restore, journal, &journal->log, err) < 0) {
         return -1;
@@ -266,12 +267,12 @@ static void set_cause(struct commit_record *record, const struct journal_failure
     record->text_size = strlen(failure->cause);
 }
 
-int journal_accept(struct journal *journal, enum ledger_verdict verdict,
+int journal_accept(struct journal *journal, enum ledger_decision decision,
                    const struct ledger_lease *lease, const struct message_result *result,
                    const struct journal_failure *failure, struct error *err) {
-    enum commit_record_type recorded = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
-                                       : verdict == LEDGER_FAILED ? COMMIT_FAILED
-                                                                  : COMMIT_DONE;
+    enum commit_record_type recorded = decision == LEDGER_PARTIAL  ? COMMIT_PARTIAL
+                                       : decision == LEDGER_FAILED ? COMMIT_FAILED
+                                                                   : COMMIT_DONE;
     int64_t took_us = result && !result->is_fault ? result->took_us : 0;
     struct commit_record record = record_of(journal, recorded, lease, took_us);
     if (recorded == COMMIT_FAILED) {

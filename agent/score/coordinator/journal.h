@@ -60,7 +60,8 @@ struct journal_options {
     const struct job *job;
     struct store *output;
     const struct generation *generation; /* as generation_scan found it; NULL: the first of a run */
-    bool begins;                         /* journal_begin follows: earlier records do not matter */
+    struct commit_seen *seen; /* of that look; NULL: none. Borrowed for the call, like the others */
+    bool begins;              /* journal_begin follows: earlier records do not matter */
     struct ledger_options ledger;
     int64_t cells, items; /* of the whole input; cells < 0: unknown yet, see ledger_extend */
 };
@@ -72,7 +73,7 @@ NODISCARD int journal_open(const struct journal_options *options, struct journal
                            struct error *err);
 void journal_release(struct journal *journal);
 /* Begins a generation: the ledger starts again, and earlier records do not count. Waits until the
- * record is stored; no other record may have been added before. Errors as journal_turn. */
+ * record is stored; no other record was added before. Errors as journal_turn. */
 NODISCARD int journal_begin(struct journal *journal, const char *restart, int64_t keeps,
                             struct error *err);
 
@@ -87,11 +88,11 @@ struct journal_failure {
 /* The four functions below add records. They fail only if the record can never be stored: INVALID,
  * too large; EXHAUSTED, the caller ignored journal_is_full. */
 
-/* Adds a record for a lease that ended. verdict: what ledger_report returned for it; LEDGER_DONE,
+/* Adds a record for a lease that ended. decision: what ledger_report returned for it; LEDGER_DONE,
  * LEDGER_LATE (done by a revoked lease: recorded as DONE) or LEDGER_PARTIAL: `result` is the
  * worker's message; LEDGER_FAILED: `failure` says why, and result may be NULL; else failure may be
  * NULL. All arguments are copied. */
-NODISCARD int journal_accept(struct journal *journal, enum ledger_verdict verdict,
+NODISCARD int journal_accept(struct journal *journal, enum ledger_decision decision,
                              const struct ledger_lease *lease, const struct message_result *result,
                              const struct journal_failure *failure, struct error *err);
 /* Adds a record for a lease that failed and will be granted again, so that the next coordinator
@@ -102,9 +103,8 @@ NODISCARD int journal_retried(struct journal *journal, const struct ledger_lease
 NODISCARD int journal_published(struct journal *journal, int64_t first, int64_t cells,
                                 struct error *err);
 /* Adds the run's last record, unless the log already ends with one. succeeded: the result that it
- * records. The caller
- * passes true only when each cell has been accepted or has failed within the job's thresholds, and
- * its record was added; the journal does not check this. */
+ * records. The caller passes true only when each cell was accepted or has failed within the job's
+ * thresholds, and its record was added; the journal does not check this. */
 NODISCARD int journal_end(struct journal *journal, bool succeeded, struct error *err);
 
 typedef void journal_stored(void *context, const struct journal_entry *entry);

@@ -15,6 +15,7 @@ enum {
     HEAD_MAX = 256,
     MADE_BYTES_MAX = 1 << 20,
 };
+static const char unswept[] = "unswept";
 #define ITEMS_MAX ((int64_t)1 << 31) /* bits in one object of the store */
 
 /* ---- which items have a result ------------------------------------------------------------- */
@@ -42,6 +43,38 @@ static int clear_failed(void *context, int64_t index, const char *cause UNUSED, 
     return 0;
 }
 
+static int clear_dropped(void *context, int64_t index, const char *cause UNUSED, size_t size UNUSED,
+                         struct error *err UNUSED) {
+    kept_bits_set(context, index, false);
+    return 0;
+}
+
+/* What of its results has failed had no file; if that is not known any more, all may have one. */
+static void note_dropped(struct collecting *collecting, const struct commit_record *record) {
+    struct prepared_job *prepared = collecting->prepared;
+    struct kept_bits *dropped = &prepared->dropped;
+    int64_t size = prepared->cell_items, count = record->cells * size;
+    AUTO(kept_bits_release)
+    struct kept_bits own = {.bits = x_calloc((size_t)count / 8 + 1, 1), .count = count};
+    struct error ignored = {0};
+    memset(own.bits, 0xff, (size_t)count / 8 + 1);
+    if (record->type == COMMIT_PARTIAL &&
+        failures_read(prepared->output, collecting->job->run, record, clear_dropped, &own,
+                      &ignored) < 0) {
+        memset(own.bits, 0xff, (size_t)count / 8 + 1);
+    }
+    if (!dropped->bits) {
+        *dropped = (struct kept_bits){.bits = x_calloc((size_t)prepared->items / 8 + 1, 1),
+                                      .count = prepared->items};
+    }
+    struct list_results had = kept_bits_results(&own);
+    for (int64_t i = 0; i < count; i++) {
+        if (list_results_has(&had, i)) {
+            kept_bits_set(dropped, record->first * size + i, true);
+        }
+    }
+}
+
 /* Of the second reading. */
 static int see_again(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
@@ -50,6 +83,9 @@ static int see_again(void *context, const struct commit_head *head,
     bool has_results = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
     if (!journal_counts(&prepared->journal, head, record) ||
         record_resolver_next(collecting->resolver, record) == 0 || !has_results) {
+        if (has_results) {
+            note_dropped(collecting, record);
+        }
         return 0;
     }
     int64_t size = prepared->cell_items;
@@ -69,6 +105,7 @@ bool kept_has_items(const struct prepared_job *prepared) {
 int kept_collect(struct prepared_job *prepared, const struct job *job, struct kept_bits *ret_bits,
                  struct error *err) {
     struct journal *journal = &prepared->journal;
+    kept_bits_release(&prepared->dropped);
     struct collecting collecting = {
         .prepared = prepared,
         .job = job,
@@ -139,31 +176,45 @@ int kept_load_bits(struct store *output, const char *home, int64_t number,
 
 /* ---- what was made -------------------------------------------------------------------------- */
 
-int kept_store_made(struct store *output, const struct generation *generation,
-                    const json_t *outputs, const json_t *lines, struct error *err) {
+static int put_made(struct store *output, const struct generation *generation, const json_t *tree,
+                    struct error *err) {
     AUTO(text_freep)
     char *name = generation_name(generation->home, generation->number, "made", "");
-    AUTO(tree_freep)
-    json_t *tree =
-        json_pack("{s:i,s:O,s:O*}", "windlass", FORMAT, "outputs", outputs, "lines", lines);
     AUTO(text_freep) char *text = json_dumps(tree, JSON_COMPACT);
     return store_put(output, name, text, strlen(text), STORE_REPLACE, err);
 }
 
-int kept_load_made(struct store *output, const char *home, int64_t number, json_t **ret_outputs,
-                   json_t **ret_lines, struct error *err) {
+int kept_store_made(struct store *output, const struct generation *generation,
+                    const json_t *outputs, const json_t *lines, struct error *err) {
+    AUTO(tree_freep)
+    json_t *tree = json_pack("{s:i,s:O,s:O*,s:b}", "windlass", FORMAT, "outputs", outputs, "lines",
+                             lines, unswept, 1);
+    return put_made(output, generation, tree, err);
+}
+
+/* *ret_tree: NULL: there is no such object. */
+static int load_made(struct store *output, const char *home, int64_t number, json_t **ret_tree,
+                     struct error *err) {
     AUTO(text_freep) char *name = generation_name(home, number, "made", "");
     AUTO(buffer_release) struct buffer text;
-    AUTO(tree_freep) json_t *tree = NULL;
     struct error cause = {0};
     buffer_init(&text, MADE_BYTES_MAX);
-    *ret_outputs = *ret_lines = NULL;
+    *ret_tree = NULL;
     if (store_get(output, name, &text, NULL, &cause) < 0) {
         *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
         return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
     }
-    if (tree_parse(text.data ? text.data : "", text.size, MADE_BYTES_MAX, &tree, err) < 0) {
-        return error_context(err, "%s/%s", store_path(output), name);
+    return tree_parse(text.data ? text.data : "", text.size, MADE_BYTES_MAX, ret_tree, err) < 0
+               ? error_context(err, "%s/%s", store_path(output), name)
+               : 0;
+}
+
+int kept_load_made(struct store *output, const char *home, int64_t number, json_t **ret_outputs,
+                   json_t **ret_lines, struct error *err) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    *ret_outputs = *ret_lines = NULL;
+    if (load_made(output, home, number, &tree, err) < 0 || !tree) {
+        return err->kind ? -1 : 0;
     }
     json_t *outputs = json_object_get(tree, "outputs"), *lines = json_object_get(tree, "lines");
     *ret_outputs = json_is_array(outputs) ? json_incref(outputs) : json_array();
@@ -189,14 +240,55 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
     return 0;
 }
 
-int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err) {
+/* ---- the mark ------------------------------------------------------------------------------- */
+
+int kept_mark(struct prepared_job *prepared, const struct kept_bits *bits, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
-    const char *last = kept_has_items(prepared) ? "done" : "made";
-    AUTO(text_freep)
-    char *name = generation_name(generation->home, generation->number, last, "");
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (kept_has_items(prepared)) {
+        return kept_store_bits(prepared->output, generation, bits, err);
+    }
+    if (load_made(prepared->output, generation->home, generation->number, &tree, err) < 0) {
+        return -1;
+    }
+    if (!tree) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s: what this run has just stored is not there",
+                         store_path(prepared->output));
+    }
+    json_object_del(tree, unswept);
+    return put_made(prepared->output, generation, tree, err);
+}
+
+static int is_swept(struct store *output, const char *home, int64_t number, bool *ret_is_swept,
+                    struct error *err) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (load_made(output, home, number, &tree, err) < 0) {
+        return -1;
+    }
+    *ret_is_swept = tree && !tree_bool(tree, unswept, false);
+    return 0;
+}
+
+static int has_bits(struct store *output, const char *home, int64_t number, bool *ret_has,
+                    struct error *err) {
+    AUTO(text_freep) char *name = generation_name(home, number, "done", "");
     struct store_info info;
     struct error cause = {0};
-    *ret_has = store_stat(prepared->output, name, &info, &cause) == 0;
+    *ret_has = store_stat(output, name, &info, &cause) == 0;
     *err = *ret_has || cause.kind == ERROR_NOT_FOUND ? *err : cause;
     return *ret_has || cause.kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
+int kept_is_marked(struct store *output, const char *home, int64_t number, bool *ret_is_marked,
+                   struct error *err) {
+    if (has_bits(output, home, number, ret_is_marked, err) < 0 || *ret_is_marked) {
+        return *ret_is_marked ? 0 : -1;
+    }
+    return is_swept(output, home, number, ret_is_marked, err);
+}
+
+int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    return (kept_has_items(prepared) ? has_bits : is_swept)(prepared->output, generation->home,
+                                                            generation->number, ret_has, err);
 }

@@ -1,20 +1,27 @@
-/* kept.h: what a generation (generation.h) leaves for the next one, which keeps its results: which
- * items have a result, and what the file was that has a line for each of them. For files with
- * fingerprints (input.h, can_keep).
+/* kept.h: two small objects that a run stores so that a rerun can keep its results: a bit per item,
+ * whether it has a result; and size and hash of the output file that has a line per item, to see
+ * that it is unchanged. A generation (generation.h) is a run or rerun of the same output. For
+ * inputs with fingerprints (input.h, can_keep).
  *
  *   HOME/done-N   {"windlass":1,"items":1000,"crc":"d0b31f42"} newline, then one bit per item that
  *                 was scored, in the order of the list, the lowest bit first: it has a result; the
  *                 CRC-32C is of these bits
- *   HOME/made-N   {"windlass":1,"outputs":["data/out/rows.txt"],"lines":{"name","bytes","sha256"}}
+ *   HOME/made-N   {"windlass":1,"outputs":["data/out/rows.txt"],"lines":{"name","bytes","sha256"},
+ *                 "unswept":true}
  *                 lines: rows.txt or outputs.jsonl. Written before that file gets its name, so that
- *                 the file that is there can be compared with it */
+ *                 the file that is there can be compared with it. unswept: files of earlier
+ *                 generations may be left
+ *
+ * The mark that all outputs are complete, and nothing stale is left, is done-N; of a generation
+ * whose lines are not items it is made-N without "unswept", stored once more for it. */
 #pragma once
 
 #include "agent/score/coordinator/prepared.h"
 
 /* Whether the lines of its list are items, so that which of them have a result can be stored. */
 bool kept_has_items(const struct prepared_job *prepared);
-/* Reads from the commits which items have a result; owned by the caller. Like journal_parts. */
+/* Reads from the commits which items have a result, and sets prepared->dropped; owned by the
+ * caller. Like journal_parts. */
 NODISCARD int kept_collect(struct prepared_job *prepared, const struct job *job,
                            struct kept_bits *ret_bits, struct error *err);
 NODISCARD int kept_store_bits(struct store *output, const struct generation *generation,
@@ -26,14 +33,21 @@ NODISCARD int kept_load_bits(struct store *output, const char *home, int64_t num
 NODISCARD int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits,
                               struct error *err);
 
-/* lines: result_file_entry (result_file.h) of the file with lines; NULL: there is none. */
+/* Stores made-N, with "unswept". lines: result_file_entry (result_file.h) of the file with lines;
+ * NULL: there is none. */
 NODISCARD int kept_store_made(struct store *output, const struct generation *generation,
                               const json_t *outputs, const json_t *lines, struct error *err);
 /* Both owned; NULL: there is no such object. */
 NODISCARD int kept_load_made(struct store *output, const char *home, int64_t number,
                              json_t **ret_outputs, json_t **ret_lines, struct error *err);
-/* Whether the outputs of the claimed generation were made completely: what outputs_make leaves last
- * is there, done-N of a list of items, else made-N. */
+/* Stores the mark. bits: of the generation's items, if it has any. */
+NODISCARD int kept_mark(struct prepared_job *prepared, const struct kept_bits *bits,
+                        struct error *err);
+/* Whether an earlier generation, of any spec, has its mark: then no files of generations before it
+ * are left. */
+NODISCARD int kept_is_marked(struct store *output, const char *home, int64_t number,
+                             bool *ret_is_marked, struct error *err);
+/* Whether the outputs of the claimed generation were made completely: its mark is there. */
 NODISCARD int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err);
 /* Whether that file is in the output, unchanged: reads it. */
 NODISCARD int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,

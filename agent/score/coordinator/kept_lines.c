@@ -121,7 +121,7 @@ static int merge_all(struct merging *merging, struct error *err) {
     return 0;
 }
 
-/* The rest of the file of then, so that all of it is checked. */
+/* The rest of the earlier file, so that all of it is checked. */
 static int check_old(struct merging *merging, const json_t *then, struct error *err) {
     struct rows *rows = &merging->old_rows;
     int found = 1;

@@ -13,7 +13,7 @@ struct kept_lines {
     const json_t *outputs;        /* spec paths, for kept_store_made */
 };
 
-/* Writes it. *ret_entry: see result_file_entry; owned. INVALID: the file of then has changed. */
+/* Writes it. *ret_entry: see result_file_entry; owned. INVALID: the earlier file has changed. */
 NODISCARD int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lines,
                                json_t **ret_entry, struct error *err);
 /* Whether a predecessor has written it already: *ret_entry; else NULL. */

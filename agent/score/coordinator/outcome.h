@@ -1,4 +1,5 @@
-/* outcome.h: what the end of a coordinator means to the operator (docs/errors.md). Pure. */
+/* outcome.h: converts the way in which a coordinator ended to an exit code and a termination
+ * message for the operator (docs/errors.md). Pure. */
 #pragma once
 
 #include "lib/error.h"

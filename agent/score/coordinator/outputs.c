@@ -4,6 +4,7 @@
 #include "agent/result/result_file.h"
 #include "agent/score/coordinator/assemble.h"
 #include "agent/score/coordinator/kept_lines.h"
+#include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/stale.h"
 #include "lib/file.h"
 
@@ -52,7 +53,7 @@ static int take_list(struct prepared_job *prepared, json_t *entry, struct error 
 static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
                          const struct kept_bits *bits, json_t *outputs, struct error *err) {
     bool are_files = prepared->form == SINK_PACKS;
-    const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+    const char *rows = tree_text(job->spec, "output.appendRowFileName", "");
     AUTO(text_freep) char *path = are_files ? x_strdup(job->output) : file_join(job->output, rows);
     AUTO(tree_freep) json_t *entry = NULL;
     struct kept_lines lines = {
@@ -89,23 +90,33 @@ static int make(struct prepared_job *prepared, const struct job *job, const stru
     return kept_store_made(prepared->output, generation, outputs, lines, err);
 }
 
+/* They were complete when this coordinator began, and are made once more: what says that they are
+ * whole goes first, unless another coordinator has said so since. */
+static int begin_again(const struct prepared_job *prepared, const struct job *job,
+                       struct error *err) {
+    AUTO(tree_freep) json_t *words = rerun_recall(prepared, job);
+    return words ? error_set(err, ERROR_GONE, "spec.output.path: another coordinator has ended it")
+                 : stale_unsay(prepared->output, /* all= */ false, err);
+}
+
 int outputs_make(struct prepared_job *prepared, const struct job *job, struct parts *ret_parts,
                  json_t *outputs, struct error *err) {
-    const struct generation *generation = &prepared->journal.generation;
     AUTO(kept_bits_release) struct kept_bits bits = {0};
     bool are_files = prepared->form == SINK_PACKS && kept_has_items(prepared);
     json_array_clear(outputs);
+    if (prepared->has_outputs && begin_again(prepared, job, err) < 0) {
+        return -1;
+    }
     if ((kept_has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
         make(prepared, job, &bits, ret_parts, outputs, err) < 0) {
         return -1;
     }
-    /* The bits go last: where they are, the outputs count as complete (kept_has_outputs), and the
-     * next generation looks no further back for stale files. */
+    /* Where the mark is, the outputs count as complete, and the next generation looks no further
+     * back for stale files. What is forgotten after it says which files those were. */
     if (stale_remove(prepared, job, outputs, are_files ? &bits : NULL, err) < 0) {
         return -1;
     }
-    bool is_marked =
-        !kept_has_items(prepared) || kept_store_bits(prepared->output, generation, &bits, err) == 0;
-    return is_marked && stale_forget(prepared, err) == 0 ? 0
-                                                         : error_context(err, "spec.output.path");
+    return kept_mark(prepared, &bits, err) < 0 || stale_forget(prepared, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
 }

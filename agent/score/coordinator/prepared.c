@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/prepared.h"
 
+#include "agent/data/kinds/name_set.h"
 #include "agent/result/result_write.h"
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/log/run_file.h"
@@ -39,7 +40,7 @@ static int try_replaced(const struct job *job, const struct media *media, const 
                         const char *output, const char *input, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
     const char *rows = sink_form(job->spec, media) == SINK_ROWS
-                           ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
+                           ? tree_text(job->spec, "output.appendRowFileName", "")
                            : "summary.json";
     const char *const ours[] = {rows,          "summary.json",     "report.html",
                                 "workers.csv", "mini_batches.csv", "failed.jsonl",
@@ -123,7 +124,7 @@ static int try_output(const struct job *job, struct prepared_job *prepared, stru
 }
 
 /* Reads the commits, and claims the run. */
-static int try_run(struct job *job, struct prepared_job *prepared, const struct trial *trial,
+static int try_run(struct job *job, struct prepared_job *prepared, bool has_clock,
                    const json_t *run, struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
     if (rerun_decide(prepared, job, run, err) < 0) {
@@ -134,6 +135,7 @@ static int try_run(struct job *job, struct prepared_job *prepared, const struct 
         .job = job,
         .output = prepared->output,
         .generation = &prepared->known,
+        .seen = prepared->seen,
         .begins = prepared->begins,
         .cells = prepared->media->lines
                      ? -1
@@ -141,7 +143,7 @@ static int try_run(struct job *job, struct prepared_job *prepared, const struct 
         .items = prepared->items,
         .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
                    .max_tries = job->max_tries,
-                   .timeout_ms = job->timeout_ms + (trial->kind->has_clock ? LATER_MS : 0),
+                   .timeout_ms = job->timeout_ms + (has_clock ? LATER_MS : 0),
                    .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,
@@ -371,6 +373,11 @@ int prepared_fingerprint(struct prepared_job *prepared, char ret_sha256[static 6
     return 0;
 }
 
+int prepared_claim(struct job *job, struct prepared_job *prepared, bool has_clock,
+                   const json_t *run, struct error *err) {
+    return try_run(job, prepared, has_clock, run, err) < 0 ? -1 : try_list(job, prepared, run, err);
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static int prepare(struct job *job, struct prepared_job *prepared, struct error *err) {
@@ -384,7 +391,7 @@ static int prepare(struct job *job, struct prepared_job *prepared, struct error 
     json_t *run =
         run_file_make(prepared->given, prepared->media, prepared->listing, prepared->files);
     run_file_add_paths(run, prepared->paths);
-    return try_run(job, prepared, &trial, run, err) < 0 ? -1 : try_list(job, prepared, run, err);
+    return prepared_claim(job, prepared, trial.kind->has_clock, run, err);
 }
 
 int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err) {
@@ -402,6 +409,7 @@ void prepared_release(struct prepared_job *prepared) {
     item_names_free(TAKE(prepared->names));
     list_free(TAKE(prepared->list));
     journal_release(&prepared->journal);
+    commit_seen_free(TAKE(prepared->seen));
     if (prepared->listing) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }
@@ -413,6 +421,8 @@ void prepared_release(struct prepared_job *prepared) {
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);
     kept_bits_release(&prepared->base_bits);
+    kept_bits_release(&prepared->dropped);
+    name_set_free(TAKE(prepared->made));
     free(TAKE(prepared->base_folder));
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);

@@ -15,7 +15,7 @@ struct prepared_job {
     const struct media *media;
     enum sink_form form;      /* what workers make of their results (sink.h) */
     struct listing *listing;  /* the input, for kinds without lines (media.h); else NULL */
-    struct list *list;        /* likewise, for kinds with lines (input.h); it may still grow */
+    struct list *list;        /* the input, for kinds with lines (input.h); it may still grow */
     struct item_names *names; /* NULL until the first prepared_name */
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */
     int64_t cell_items; /* of them in each cell (ledger.h) except the last */
@@ -34,13 +34,20 @@ struct prepared_job {
     /* For rerun.c: the output's history before the claim, whether a generation begins, and of the
      * generation whose results are kept: which items have one, its list, and where they are. */
     struct generation known;
+    struct commit_seen *seen; /* the commits that were read for that; NULL after the claim */
     bool begins;
     bool has_outputs; /* the generation's outputs were complete when it was claimed */
-    bool is_foreign;  /* another job has begun the generation, and listed its input */
+    /* Items with a committed result that does not count: its file may have been published. bits
+     * NULL: there are none. */
+    struct kept_bits dropped;
+    bool is_foreign; /* another job has begun the generation, and listed its input */
     struct kept_bits base_bits;
     char *base_folder;
     struct list_base base;
     const char *added; /* to an item's name by its result's, see output_name.h */
+    /* The files in the output, and whether these are all: where each alone would be a request. */
+    struct name_set *made;
+    bool knows_made;
 };
 
 /* Fails with one line that names the spec's field. BUSY: another job is writing to the output;
@@ -48,6 +55,11 @@ struct prepared_job {
  * job's mini-batch size may become that of the run that it continues. */
 NODISCARD int prepared_open(struct job *job, struct prepared_job *ret_prepared, struct error *err);
 void prepared_release(struct prepared_job *prepared);
+/* The second half of prepared_open, when the output is open and the input is known to be there
+ * (media, form, items): reads the output's history, claims the run, and opens the list. has_clock:
+ * scorer_kind's; run: what the job begins with (run_file.h). */
+NODISCARD int prepared_claim(struct job *job, struct prepared_job *prepared, bool has_clock,
+                             const json_t *run, struct error *err);
 
 /* Adds the cells to the ledger that were listed since the last call. */
 NODISCARD int prepared_extend(struct prepared_job *prepared, struct error *err);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/rerun.h"
 
+#include "agent/data/kinds/name_set.h"
 #include "agent/data/kinds/output_name.h"
 #include "agent/score/coordinator/kept.h"
 #include "agent/score/coordinator/stale.h"
+#include "agent/score/coordinator/summary.h"
 #include "agent/score/log/run_file.h"
 #include "agent/score/wire/run_paths.h"
 #include "agent/store/moving_paths.h"
@@ -17,24 +19,37 @@
 
 /* ---- paths that move ------------------------------------------------------------------------ */
 
-/* Whether this job only continues what the generation has begun: a newer model is not for it. */
-static bool goes_on(const struct generation *known, const struct job *job) {
-    bool begins = *job->restart && strcmp(known->restart, job->restart) != 0;
-    bool is_own = strcmp(known->uid, job->uid) == 0;
-    return known->is_there && !begins && (is_own || !generation_is_whole(known));
+/* Whether the job is to be made anew, under another text of --restart. */
+static bool begins_anew(const struct generation *known, const struct job *job) {
+    return *job->restart && strcmp(known->restart, job->restart) != 0;
 }
 
-static int read_begun(const struct job *job, json_t **ret_run, struct error *err) {
+/* Whether this job only continues what the generation has begun: a newer model is not for it. */
+static bool goes_on(const struct generation *known, const struct job *job) {
+    bool is_own = strcmp(known->uid, job->uid) == 0;
+    return known->is_there && !begins_anew(known, job) && (is_own || !generation_is_whole(known));
+}
+
+/* The claim, which follows, reads the same commits. */
+static int look(struct prepared_job *prepared, const struct job *job, struct store *output,
+                struct error *err) {
+    prepared->seen = prepared->seen ? prepared->seen : commit_seen_new(COMMIT_SEEN_BYTES);
+    return generation_scan(output, job->run, job->uid, prepared->seen, &prepared->known, err);
+}
+
+static int read_begun(struct prepared_job *prepared, const struct job *job, json_t **ret_run,
+                      struct error *err) {
     AUTO(store_freep) struct store *output = NULL;
-    struct generation known = {0};
+    struct generation *known = &prepared->known;
     struct error cause = {0};
     if (store_open(job->output, /* writes= */ false, &output, &cause) < 0) {
         return 0; /* not there yet, or said when it is opened for writing */
     }
-    if (generation_scan(output, job->run, job->uid, &known, err) < 0) {
+    if (look(prepared, job, output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    return goes_on(&known, job) ? run_file_read(output, known.home, known.number, ret_run, err) : 0;
+    return goes_on(known, job) ? run_file_read(output, known->home, known->number, ret_run, err)
+                               : 0;
 }
 
 /* then: NULL: of this release's first coordinator, or of an earlier release: as they are now. */
@@ -61,7 +76,7 @@ int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct erro
     if (json_object_size(prepared->paths) == 0) {
         return 0;
     }
-    if (read_begun(job, &begun, err) < 0) {
+    if (read_begun(prepared, job, &begun, err) < 0) {
         return -1;
     }
     keep_begun(prepared->paths, json_object_get(begun, "paths"));
@@ -111,10 +126,12 @@ int rerun_decide(struct prepared_job *prepared, struct job *job, const json_t *r
                  struct error *err) {
     struct generation *known = &prepared->known;
     AUTO(tree_freep) json_t *then = NULL;
-    if (generation_scan(prepared->output, job->run, job->uid, known, err) < 0) {
+    /* What was read for the paths holds, if there was anything: rerun_open sees whether another
+     * generation has begun since. */
+    if (!known->is_there && look(prepared, job, prepared->output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    prepared->begins = *job->restart && strcmp(known->restart, job->restart) != 0;
+    prepared->begins = begins_anew(known, job);
     if (prepared->begins || !known->is_there) {
         return 0;
     }
@@ -136,6 +153,15 @@ bool rerun_was_finished(const struct prepared_job *prepared, const struct job *j
            is_of_another(generation, job);
 }
 
+json_t *rerun_recall(const struct prepared_job *prepared, const struct job *job) {
+    const struct journal *journal = &prepared->journal;
+    int code = 1;
+    AUTO(tree_freep) json_t *words = summary_read_message(job, /* any_uid= */ true, &code);
+    bool is_finished = words && code == 0 && generation_is_whole(&journal->generation) &&
+                       ledger_is_committed(journal->ledger);
+    return is_finished ? TAKE(words) : NULL;
+}
+
 bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job) {
     const struct generation *generation = &prepared->journal.generation;
     bool is_done = generation_is_whole(generation) && prepared->has_outputs;
@@ -155,7 +181,9 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
                const struct journal_options *options, const json_t *run, struct error *err) {
     struct journal *journal = &prepared->journal;
     const struct generation *generation = &journal->generation;
-    if (journal_open(options, journal, err) < 0) {
+    int opened = journal_open(options, journal, err);
+    commit_seen_free(TAKE(prepared->seen));
+    if (opened < 0) {
         return error_context(err, "spec.output.path");
     }
     if (generation->number != prepared->known.number) {
@@ -183,13 +211,40 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
 
 /* ---- a finished run ------------------------------------------------------------------------- */
 
-/* Results that are files: whether the item's one is there. Over az:// the question would take as
- * long as some scorers. */
+static int on_made(void *context, const char *name, const struct store_info *info UNUSED,
+                   struct error *err UNUSED) {
+    struct prepared_job *prepared = context;
+    prepared->knows_made = name_set_add(prepared->made, 'm', name, strlen(name));
+    return !prepared->knows_made; /* 1: no more have room */
+}
+
+/* Over az:// a question for each file would take as long as some scorers: 5,000 names come at a
+ * time. */
+static int list_made(struct prepared_job *prepared, struct error *err) {
+    prepared->made = name_set_new(/* folds= */ false);
+    prepared->knows_made = true;
+    if (store_list(prepared->output, "", NULL, on_made, prepared, err) < 0) {
+        name_set_free(TAKE(prepared->made));
+        return -1;
+    }
+    return 0;
+}
+
+/* Results that are files: whether the item's one is there. */
 static int is_there(void *context, const char *name, bool *ret_is_there, struct error *err) {
     struct prepared_job *prepared = context;
     AUTO(text_freep) char *file = x_printf("%s%s", name, prepared->added);
     struct store_info info;
     struct error cause = {0};
+    if (!store_can(prepared->output).is_local) {
+        if (!prepared->made && list_made(prepared, err) < 0) {
+            return -1;
+        }
+        *ret_is_there = name_set_has(prepared->made, 'm', file, strlen(file));
+        if (*ret_is_there || prepared->knows_made) {
+            return 0;
+        }
+    }
     *ret_is_there = store_stat(prepared->output, file, &info, &cause) == 0;
     if (cause.kind && cause.kind != ERROR_NOT_FOUND) {
         *err = cause;
@@ -200,7 +255,8 @@ static int is_there(void *context, const char *name, bool *ret_is_there, struct 
 
 static struct list_base base_of(struct prepared_job *prepared, const struct job *job,
                                 const struct kept_bits *bits) {
-    bool looks = prepared->form == SINK_PACKS && store_can(prepared->output).is_local;
+    bool looks = prepared->form == SINK_PACKS;
+    name_set_free(TAKE(prepared->made));
     prepared->added = output_name_added(job->spec);
     return (struct list_base){.results = kept_bits_results(bits),
                               .is_there = looks ? is_there : NULL,
@@ -302,7 +358,7 @@ int rerun_look(struct prepared_job *prepared, struct job *job, const json_t *run
     if (!is_sound) {
         const char *name = prepared->form == SINK_PACKS
                                ? "outputs.jsonl"
-                               : tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+                               : tree_text(job->spec, "output.appendRowFileName", "");
         return error_set(err, ERROR_INVALID,
                          "spec.output.path: %s/%s is not as the last run wrote it: " ANEW_HINT,
                          job->output, name);

@@ -1,4 +1,5 @@
-/* rerun.h: what a coordinator does with an output that has a history (generation.h). Called by
+/* rerun.h: decides what a coordinator does if its output already has results of earlier runs
+ * (generation.h): continue, keep some of them, start again, or refuse. Called by
  * prepared.c: rerun_decide before the run is claimed, rerun_open to claim it, rerun_look when the
  * list of an earlier, finished run is read.
  *
@@ -14,9 +15,9 @@
 #include "agent/score/coordinator/prepared.h"
 #include "agent/score/coordinator/run_progress.h"
 
-/* What the spec's moving paths lead to (run_paths.h): a run that goes on opens what they led to
- * when it began, all others what they lead to now. Sets prepared->paths and prepared->given, and
- * changes job->spec. Before anything of the spec is opened. */
+/* Resolves the spec's links and `latest` (run_paths.h): a run that goes on uses the targets that
+ * were recorded when it began, all others resolve them now. Sets prepared->paths and
+ * prepared->given, and changes job->spec. Before anything of the spec is opened. */
 NODISCARD int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct error *err);
 /* Reads the output's history and compares it with the job; claims nothing. run: what the job would
  * begin with (run_file.h). Sets prepared->known and prepared->begins. May change the job's
@@ -31,6 +32,9 @@ NODISCARD int rerun_open(struct prepared_job *prepared, const struct job *job,
                          struct error *err);
 /* Whether another job has finished this generation, outputs included. */
 bool rerun_was_finished(const struct prepared_job *prepared, const struct job *job);
+/* How this generation has ended, by whichever coordinator, if all is there: its message. NULL: it
+ * has not. Blocks. The caller owns it. */
+json_t *rerun_recall(const struct prepared_job *prepared, const struct job *job);
 /* Whether another job has begun this generation, and not finished it. */
 bool rerun_is_foreign(const struct prepared_job *prepared, const struct job *job);
 /* The list of such a generation is read: lists the input again. *ret_begins: a generation has begun
@@ -42,9 +46,9 @@ NODISCARD int rerun_look(struct prepared_job *prepared, struct job *job, const j
  * are. */
 NODISCARD int rerun_find_base(struct prepared_job *prepared, const struct job *job,
                               const struct list_base **ret_base, struct error *err);
-/* After a success of a job that went on with what another one had begun: UNAVAILABLE: the input of
- * today differs from that of then. The next coordinator finds a finished run, and scores what has
- * changed. */
+/* After a success of a job that went on with what another one had begun: UNAVAILABLE: the input
+ * has changed since that one listed it. The next coordinator finds a finished run, and scores what
+ * has changed. */
 NODISCARD int rerun_look_again(struct prepared_job *prepared, const struct job *job,
                                struct error *err);
 /* Call it when the list may have grown: tells in /progress and in the log what a rerun has found:

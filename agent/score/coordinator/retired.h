@@ -1,10 +1,10 @@
 /* retired.h: slots of workers that the operator gives up after too many deaths in a row, for
  * summary.json. The coordinator cannot ask the operator; so each worker that takes a dead one's
  * place reports with its hello how many have died before it, how many are too many, and how the
- * last one ended (WINDLASS_DEATHS, WINDLASS_BEFORE). If the worker with which their number is full
- * is lost, too, before it has finished anything, its slot is retired. What was retired under
- * earlier coordinators is in WINDLASS_RETIRED. A slot whose last pods die before their hello is in
- * the resource's status only. */
+ * last one ended (WINDLASS_DEATHS, WINDLASS_BEFORE). If the last worker that is allowed is lost,
+ * too, before it has finished a lease, its slot is retired. Slots that were retired under earlier
+ * coordinators are in WINDLASS_RETIRED. A slot whose last pods die before their hello is in the
+ * resource's status only. */
 #pragma once
 
 #include "agent/score/wire/message.h"

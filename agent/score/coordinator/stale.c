@@ -35,19 +35,25 @@ static int add_name(struct sweeping *sweeping, const char *name, char mark, stru
     return sorter_add(sweeping->sorter, key, length + 2, err);
 }
 
-/* The names of a generation's files. bits: NULL: of all items. */
+/* The names of a generation's files. bits: NULL: of all items. Old ones of the present generation
+ * are those of items whose result does not count any more, and may have been published; a file
+ * with the name of another item without a result is not ours. */
 static int add_items(struct sweeping *sweeping, int64_t number, const char *added,
                      const struct kept_bits *bits, char mark, struct error *err) {
+    bool lacks = mark == old_mark && number == sweeping->prepared->journal.generation.number;
     const char *home = sweeping->prepared->journal.generation.home;
     AUTO(text_freep) char *folder = generation_name(home, number, "list", "");
     static const struct kept_bits none = {0};
     struct list_results results = kept_bits_results(bits ? bits : &none);
+    struct list_results dropped = kept_bits_results(&sweeping->prepared->dropped);
     struct list_reader reader;
     int found;
     list_reader_init(&reader, sweeping->prepared->output, home, folder);
     while ((found = list_reader_next(&reader, err)) > 0) {
-        bool has_file = reader.name && (reader.flag == LIST_KEPT || !bits ||
-                                        list_results_has(&results, reader.scored));
+        bool has_result =
+            reader.flag == LIST_KEPT || !bits || list_results_has(&results, reader.scored);
+        bool was_dropped = lacks && list_results_has(&dropped, reader.scored);
+        bool has_file = reader.name && (lacks ? was_dropped && !has_result : has_result);
         AUTO(text_freep) char *name = x_printf("%s%s", reader.name ? reader.name : "", added);
         if (has_file && add_name(sweeping, name, mark, err) < 0) {
             found = -1;
@@ -75,7 +81,7 @@ static int add_paths(struct sweeping *sweeping, const json_t *outputs, char mark
 
 static bool has_files(const json_t *spec) {
     return tree_get(spec, "input.files") &&
-           strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") == 0;
+           strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0;
 }
 
 static int add_earlier(struct sweeping *sweeping, int64_t number, struct error *err) {
@@ -124,11 +130,29 @@ static int on_key(void *context, const char *key, size_t size, struct error *err
     return 0;
 }
 
+/* The first generation of which files may be left: the newest earlier one with its mark. A log that
+ * ends with success does not say that its coordinator has removed anything. */
+static int find_first(const struct prepared_job *prepared, int64_t *ret_first, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    bool is_marked = false;
+    *ret_first = generation->number;
+    while (*ret_first > 0 && !is_marked) {
+        if (kept_is_marked(prepared->output, generation->home, --*ret_first, &is_marked, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct kept_bits *bits,
                  struct error *err) {
     const struct generation *generation = &sweeping->prepared->journal.generation;
     const char *added = output_name_added(sweeping->job->spec);
-    for (int64_t number = MAX(generation->whole, 0); number < generation->number; number++) {
+    int64_t first = 0;
+    if (find_first(sweeping->prepared, &first, err) < 0) {
+        return -1;
+    }
+    for (int64_t number = first; number < generation->number; number++) {
         if (add_earlier(sweeping, number, err) < 0) {
             return -1;
         }
@@ -136,6 +160,8 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
     if (add_paths(sweeping, outputs, new_mark, err) < 0 ||
         (bits && add_name(sweeping, OUTPUT_LINES_NAME, new_mark, err) < 0) ||
         (bits && add_items(sweeping, generation->number, added, bits, new_mark, err) < 0) ||
+        (bits && sweeping->prepared->dropped.bits &&
+         add_items(sweeping, generation->number, added, bits, old_mark, err) < 0) ||
         sorter_run(sweeping->sorter, on_key, sweeping, err) < 0) {
         return -1;
     }
@@ -145,7 +171,7 @@ static int sweep(struct sweeping *sweeping, const json_t *outputs, const struct 
 int stale_remove(struct prepared_job *prepared, const struct job *job, const json_t *outputs,
                  const struct kept_bits *bits, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
-    if (generation->number == 0) {
+    if (generation->number == 0 && !prepared->dropped.bits) {
         return 0;
     }
     AUTO(text_freep)
@@ -165,7 +191,11 @@ int stale_forget(struct prepared_job *prepared, struct error *err) {
     static const char *const objects[] = {"done", "made"};
     struct store *output = prepared->output;
     const struct generation *generation = &prepared->journal.generation;
-    for (int64_t number = MAX(generation->whole, 0); number < generation->number; number++) {
+    int64_t first = 0;
+    if (find_first(prepared, &first, err) < 0) {
+        return -1;
+    }
+    for (int64_t number = first; number < generation->number; number++) {
         AUTO(text_freep) char *list = generation_name(generation->home, number, "list", "/");
         if (store_clear(output, list, err) < 0) {
             return -1;

@@ -1,13 +1,15 @@
-/* stale.h: files of earlier generations (generation.h) that the present one has not written again:
- * results of inputs that are gone, that have no result any more, or of a spec of then. They are
- * removed before the summary is written, so that an output that is called done has none. Only files
- * that an earlier generation may have written are touched. */
+/* stale.h: removes result files of earlier generations (runs and reruns of the same output,
+ * generation.h) that the present one has not replaced: of inputs that are gone, of items that now
+ * fail, of an earlier spec. This is done before the summary is written, so a complete output has
+ * no stale file. Only names that an earlier generation may have written, and those of this
+ * generation's items, are removed. */
 #pragma once
 
 #include "agent/score/coordinator/kept.h"
 
 /* outputs: the spec paths of this generation's files; bits: which of its items have a result, NULL:
- * its results are not files of items. Does nothing in the first generation. Blocks. */
+ * its results are not files of items. Also those of this generation whose result does not count any
+ * more (prepared->dropped). Blocks. */
 NODISCARD int stale_remove(struct prepared_job *prepared, const struct job *job,
                            const json_t *outputs, const struct kept_bits *bits, struct error *err);
 /* Removes what earlier generations have left for this one (lists, bits), when its own is stored. */

@@ -1,4 +1,4 @@
-/* guided_partition.h: divides the input among slots. PURE; used by the ledger only. Every slot
+/* guided_partition.h: divides the input among slots. Pure; used by the ledger only. Every slot
  * works through a separate range, so that a video's decoder continues at its position; if cells
  * were given to slots in turn, each slot would decode every frame. Ranges shrink towards the end
  * (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987). A cell is

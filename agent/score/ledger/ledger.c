@@ -42,13 +42,13 @@ static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64
 }
 
 static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
-                       enum ledger_verdict verdict, const char *cause) {
+                       enum ledger_decision decision, const char *cause) {
     ledger->taken =
         cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
     struct ledger_revoked *taken = &ledger->taken[ledger->taken_count++];
-    bool is_lost = verdict != LEDGER_IGNORED;
+    bool is_lost = decision != LEDGER_IGNORED;
     *taken = (struct ledger_revoked){.lease = *lease,
-                                     .verdict = verdict,
+                                     .decision = decision,
                                      .is_lost = is_lost,
                                      .fault = is_lost ? LEDGER_MACHINE : LEDGER_NO_FAULT};
     snprintf(taken->cause, sizeof taken->cause, "%s", cause);
@@ -87,8 +87,8 @@ static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t
 }
 
 static void accept(struct ledger *ledger, const struct ledger_lease *lease,
-                   enum ledger_verdict verdict, int64_t failed) {
-    struct ledger_record record = {verdict, lease->first, lease->cells, lease->items, failed};
+                   enum ledger_decision decision, int64_t failed) {
+    struct ledger_record record = {decision, lease->first, lease->cells, lease->items, failed};
     cells_end(&ledger->cells, &record, CELL_ACCEPTED);
 }
 
@@ -133,8 +133,8 @@ static void count_end(struct ledger *ledger, const struct ledger_lease *lease,
 }
 
 /* The lease is already dropped. Sets lease->items to the counted number. */
-static enum ledger_verdict end_badly(struct ledger *ledger, struct ledger_lease *lease,
-                                     bool twin_goes_on, const struct bad_end *bad) {
+static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease *lease,
+                                      bool twin_goes_on, const struct bad_end *bad) {
     const struct cell *cell = &ledger->cells.of[lease->first];
     int64_t end = lease->first + lease->cells;
     if (!lease->items) {
@@ -223,9 +223,9 @@ static void lose_slot(struct ledger *ledger, int index) {
         struct ledger_lease lease = ledger_view(ledger, slot->head);
         bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, slot->started_ms);
         if (is_head) {
-            enum ledger_verdict verdict = end_badly(ledger, &lease, goes_on, &lost);
-            bool is_last = verdict == LEDGER_FAILED;
-            tell_taken(ledger, &lease, verdict, is_last ? lost.cause : "its worker was lost");
+            enum ledger_decision decision = end_badly(ledger, &lease, goes_on, &lost);
+            bool is_last = decision == LEDGER_FAILED;
+            tell_taken(ledger, &lease, decision, is_last ? lost.cause : "its worker was lost");
         } else if (!goes_on) {
             cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
         }
@@ -416,7 +416,7 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms,
     }
     ret_revoked->fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
     const struct bad_end expired = {.fault = ret_revoked->fault, .cause = ret_revoked->cause};
-    ret_revoked->verdict = end_badly(ledger, &ret_revoked->lease, goes_on, &expired);
+    ret_revoked->decision = end_badly(ledger, &ret_revoked->lease, goes_on, &expired);
     return true;
 }
 
@@ -503,9 +503,9 @@ static bool is_sound(const struct ledger_lease *lease, const struct ledger_repor
 }
 
 /* A revoked lease: its end was counted then, but its results may be the first. */
-static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
-                                       const struct ledger_report *report, int64_t now_ms,
-                                       struct ledger_lease *ret_lease) {
+static enum ledger_decision report_late(struct ledger *ledger, int32_t index,
+                                        const struct ledger_report *report, int64_t now_ms,
+                                        struct ledger_lease *ret_lease) {
     struct ledger_lease lease = ledger_view(ledger, index);
     struct bad_end bad;
     char cause[LEDGER_CAUSE_MAX];
@@ -543,8 +543,8 @@ static void measure(struct ledger *ledger, int32_t index, const struct ledger_re
     }
 }
 
-enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
-                                  int64_t now_ms, struct ledger_lease *ret_lease) {
+enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_report *report,
+                                   int64_t now_ms, struct ledger_lease *ret_lease) {
     int32_t index = slots_find(&ledger->slots, report->lease);
     struct ledger_lease ignored;
     struct bad_end bad;
@@ -561,7 +561,7 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
     bool is_done = is_sound(&lease, report, &bad, cause);
     measure(ledger, index, report, now_ms, is_done);
     bool goes_on = drop_lease(ledger, index, /* is_late= */ false, now_ms);
-    enum ledger_verdict verdict = LEDGER_DONE;
+    enum ledger_decision decision = LEDGER_DONE;
     if (is_done) {
         if (goes_on) {
             supersede(ledger, lease.first, lease.first + lease.cells, now_ms);
@@ -569,8 +569,8 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
         lease.items = report->items;
         accept(ledger, &lease, LEDGER_DONE, 0);
     } else {
-        verdict = end_badly(ledger, &lease, goes_on, &bad);
+        decision = end_badly(ledger, &lease, goes_on, &bad);
     }
     *ret_lease = lease;
-    return verdict;
+    return decision;
 }

@@ -1,4 +1,4 @@
-/* ledger.h: the state machine of cells, leases and slots: which worker gets which work. PURE: time
+/* ledger.h: the state machine of cells, leases and slots: which worker gets which work. Pure: time
  * is an argument (now_ms: the coordinator's clock_monotonic_ms); it sends, reads and logs nothing.
  * Used by the coordinator alone; one thread. Every event costs at most O(log n) plus the cells of
  * its lease; a cell takes 12 bytes.
@@ -43,7 +43,7 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
                             struct error *err);
 
 /* Restores a record of an earlier coordinator. Called in the order of the commits, before any
- * worker joins; its cells may still be unknown. verdict: DONE, PARTIAL, FAILED (the caller omits
+ * worker joins; its cells may still be unknown. decision: DONE, PARTIAL, FAILED (the caller omits
  * PARTIAL and FAILED records of another job (metadata.uid) of this run, which are tried again).
  * DONE is final, PARTIAL replaces FAILED, DONE replaces both; other records are ignored. INVALID:
  * cells or items that no input can have, or, if all cells are known, that this input does not have.
@@ -51,9 +51,9 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 
-/* Likewise, for cells that an earlier coordinator leased again: they are counted as retried.
- * is_try: if the lease had one cell, it also uses up one of its max_tries; but a waiting cell
- * always has at least one try left. */
+/* As ledger_restore, for cells that an earlier coordinator leased again: they are counted as
+ * retried. is_try: if the lease had one cell, it also uses up one of its max_tries; but a waiting
+ * cell always has at least one try left. */
 void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try);
 
 /* The record of these accepted cells has been stored. */
@@ -104,15 +104,15 @@ void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready
 
 /* A worker has ended a lease. *ret_lease (may be NULL): the lease, unless IGNORED. Returns
  *   LEDGER_DONE     all items have a result
- *   LEDGER_LATE     likewise, by a lease that had been revoked
+ *   LEDGER_LATE     all items have a result, by a lease that had been revoked
  *   LEDGER_PARTIAL  some items have a result, the others have failed permanently
  *   LEDGER_FAILED   no results, and no tries are left
  *   LEDGER_RETRY    the cells wait again, or the lease's twin continues
  *   LEDGER_IGNORED  unknown, ended before, or another worker's: the report changes nothing
  * After the first four the range [first, first + cells) is accepted, and a record must be
  * written. */
-enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
-                                  int64_t now_ms, struct ledger_lease *ret_lease);
+enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_report *report,
+                                   int64_t now_ms, struct ledger_lease *ret_lease);
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
  * stored yet. */
 bool ledger_is_accounted(const struct ledger *ledger);
 bool ledger_is_committed(const struct ledger *ledger); /* accounted, and all records are stored */
-/* Whether the whole job may still succeed (enum ledger_verdict is about one lease). 0: it may; -1
+/* Whether the whole job may still succeed (enum ledger_decision is about one lease). 0: it may; -1
  * with FAILED once a threshold of the options is exceeded: the error names the threshold and the
  * first cause. */
 NODISCARD int ledger_check_thresholds(const struct ledger *ledger, struct error *err);

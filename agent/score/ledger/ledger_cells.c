@@ -173,9 +173,9 @@ void cells_end(struct cells *cells, const struct ledger_record *record, enum cel
         struct cell *cell = &cells->of[i];
         cells->never_leased -= cell->state == CELL_WAITING && !cell->was_leased;
         set_state(cells, cell, state);
-        cell->end = record->verdict == LEDGER_FAILED    ? CELL_FAILED
-                    : record->verdict == LEDGER_PARTIAL ? CELL_PARTIAL
-                                                        : CELL_DONE;
+        cell->end = record->decision == LEDGER_FAILED    ? CELL_FAILED
+                    : record->decision == LEDGER_PARTIAL ? CELL_PARTIAL
+                                                         : CELL_DONE;
         cell->items = i == first ? (int32_t)record->items : 0;
         cell->lease_or_failed = i == first ? (int32_t)record->failed : 0;
         cell->was_leased = true;

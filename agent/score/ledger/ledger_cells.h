@@ -1,4 +1,4 @@
-/* ledger_cells.h: the state of each cell, and which ones wait. PURE; used by the ledger only. */
+/* ledger_cells.h: the state of each cell, and which ones wait. Pure; used by the ledger only. */
 #pragma once
 
 #include "agent/score/ledger/guided_partition.h"
@@ -39,7 +39,7 @@ struct cells {
     int64_t in[CELL_STATES];            /* how many known cells are in each state */
     int64_t never_leased;               /* of the known cells */
     struct ledger_count batches;        /* done and failed */
-    struct ledger_count items;          /* likewise */
+    struct ledger_count items;          /* items of those cells */
     struct guided_partition *partition; /* chooses among the cells that were not leased yet; NULL:
                                            they are leased in order, from `dealt` on */
     int64_t dealt;

@@ -62,10 +62,10 @@ int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_l
                : 0;
 }
 
-static enum cell_end end_of(enum ledger_verdict verdict) {
-    return verdict == LEDGER_FAILED    ? CELL_FAILED
-           : verdict == LEDGER_PARTIAL ? CELL_PARTIAL
-                                       : CELL_DONE;
+static enum cell_end end_of(enum ledger_decision decision) {
+    return decision == LEDGER_FAILED    ? CELL_FAILED
+           : decision == LEDGER_PARTIAL ? CELL_PARTIAL
+                                        : CELL_DONE;
 }
 
 int ledger_restore(struct ledger *ledger, const struct ledger_record *record, struct error *err) {
@@ -86,7 +86,7 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
     for (int64_t i = record->first; i < end; i++) {
         const struct cell *cell = &ledger->cells.of[i];
         assert(cell->state != CELL_LEASED);
-        if (cell->state >= CELL_ACCEPTED && (enum cell_end)cell->end >= end_of(record->verdict)) {
+        if (cell->state >= CELL_ACCEPTED && (enum cell_end)cell->end >= end_of(record->decision)) {
             return 0;
         }
     }

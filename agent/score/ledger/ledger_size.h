@@ -1,5 +1,5 @@
 /* ledger_size.h: the cost of leases: how large the next lease should be, and which lease is slow.
- * PURE; used by the ledger alone.
+ * Pure; used by the ledger alone.
  *
  * The model is: a lease takes start + cell * cells, fitted by least squares of relative errors. Its
  * data are the leases of all workers, in classes of sizes (1, 2 and 3, 4 to 7, ...), each of which

@@ -1,5 +1,5 @@
 /* ledger_slots.h: the slots of all workers and their leases, in linked lists of indices, so that no
- * event scans all slots. PURE; used by the ledger only.
+ * event scans all slots. Pure; used by the ledger only.
  *
  * The head of a slot's queue is the lease that its worker runs. A lease has a twin if another slot
  * runs the same cells as a second run (ledger.h). A late lease was revoked, but its result is still

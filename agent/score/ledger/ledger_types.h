@@ -29,7 +29,7 @@ struct ledger_options {
     bool is_auto;                /* leases of several cells */
     bool is_partitioned;         /* each slot works through a range of its own (video) */
     int64_t errors_max;          /* failed items that do not fail the job; -1: any number */
-    int64_t batch_errors_max;    /* likewise: cells with failed items; -1: any number */
+    int64_t batch_errors_max;    /* cells with failed items that do not; -1: any number */
     double batch_errors_percent; /* of all cells, checked once each was leased; < 0: any number */
 };
 
@@ -68,7 +68,7 @@ struct ledger_failure { /* a cell with failed items that will not be tried again
 };
 
 /* What the ledger decides about the end of a lease. */
-enum ledger_verdict {
+enum ledger_decision {
     LEDGER_IGNORED, /* unknown, already ended, or another worker's */
     LEDGER_DONE,
     LEDGER_LATE,    /* done by a lease that had been revoked */
@@ -78,9 +78,9 @@ enum ledger_verdict {
     LEDGER_FAILED, /* not done, and no tries are left */
 };
 
-/* A record of a commit. verdict and failed: of a range that has ended. */
+/* A record of a commit. decision and failed: of a range that has ended. */
 struct ledger_record {
-    enum ledger_verdict verdict;
+    enum ledger_decision decision;
     int64_t first, cells, items, failed;
 };
 
@@ -92,12 +92,12 @@ enum ledger_fault {
 };
 
 /* A lease that the ledger ended without a report from its worker. RETRY: it timed out, or its
- * worker is lost (is_lost). FAILED: likewise, and it was the last try or the last allowed loss; a
+ * worker is lost (is_lost). FAILED: the same, and it was the last try or the last allowed loss; a
  * record must be written. IGNORED: its result is not needed any more. A worker that is still
  * connected must get a CANCEL message. */
 struct ledger_revoked {
     struct ledger_lease lease;
-    enum ledger_verdict verdict;
+    enum ledger_decision decision;
     bool is_lost;
     enum ledger_fault fault; /* of RETRY and FAILED: SCORER: it timed out; MACHINE: it was lost, or
                               * its worker delayed its start for too long */

@@ -375,6 +375,7 @@ int commit_open(struct store *output, const struct commit_identity *identity, co
     }
     struct commit_log *log = log_new(output, identity);
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    reader.seen = identity->seen;
     int result = own(log, identity, err) < 0 ? -1 : read_and_claim(log, &reader, err);
     if (result >= 0) {
         int failed = pthread_create(&log->thread, NULL, write_all, log);
@@ -397,6 +398,7 @@ int commit_scan(struct store *output, const struct commit_identity *identity, co
     }
     struct commit_log *log = log_new(output, identity);
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    reader.seen = identity->seen;
     bool must_exist = false;
     int result = 0;
     do {

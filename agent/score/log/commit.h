@@ -6,6 +6,7 @@
 #pragma once
 
 #include "agent/score/log/commit_format.h"
+#include "agent/score/log/commit_seen.h"
 #include "agent/store/store.h"
 
 /* Texts are copied; at most 253 bytes each, UTF-8. run: 16 hexadecimal digits. */
@@ -14,6 +15,8 @@ struct commit_identity {
     const char *name_space, *input; /* shown to a job that finds the output in use; may be NULL */
     int64_t patience_ms; /* how long the store may fail before the log gives up; 0: 5 minutes */
     int64_t absent_ms;   /* how long an existing name may seem absent (NFS); 0: 60 s */
+    struct commit_seen *seen; /* what commit_scan keeps, and commit_open reads first; NULL: none.
+                                 Borrowed during the call */
 };
 
 struct commit_log;
@@ -30,7 +33,7 @@ NODISCARD int commit_open(struct store *output, const struct commit_identity *id
  * what is there. identity: run, uid and job as for commit_open. */
 NODISCARD int commit_scan(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct error *err);
-/* Drops records that are added but not stored yet, as if this process had died. NULL is fine. Waits
+/* Drops records that are added but not stored yet, as if this process had died. Accepts NULL. Waits
  * for a call of the store that is in progress. */
 void commit_free(struct commit_log *log);
 int64_t commit_epoch(const struct commit_log *log); /* the claim's number; part of the names of

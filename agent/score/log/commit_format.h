@@ -17,7 +17,7 @@ enum {
 
 enum commit_record_type {
     COMMIT_DONE,      /* a range of cells has its results */
-    COMMIT_PARTIAL,   /* likewise, but some items have failed in all tries */
+    COMMIT_PARTIAL,   /* the same, but some items have failed in all tries */
     COMMIT_FAILED,    /* all items of the range have failed in all tries */
     COMMIT_VOID,      /* the earlier results of these cells are lost; they are scored again */
     COMMIT_PUBLISHED, /* the files of these cells have their final names */

@@ -183,7 +183,9 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
     AUTO(text_freep) char *name = commit_name(reader->run, reader->next);
     AUTO(object_release) struct commit_object object;
     object_init(&object);
-    bool is_whole = take_ahead(reader, &object.text);
+    bool was_seen =
+        reader->seen && commit_seen_take(reader->seen, reader->run, reader->next, &object.text);
+    bool is_whole = was_seen || take_ahead(reader, &object.text);
     int64_t wait_ms = 0;
     /* Read again before it counts as torn: a cache may be stale. */
     for (int i = 0; i < TORN_READS && !is_whole; i++) {
@@ -203,6 +205,10 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
         reader->torn_from = reader->torn_from >= 0 ? reader->torn_from : reader->next;
         reader->next++;
         return 1;
+    }
+    if (reader->seen && !was_seen) {
+        commit_seen_add(reader->seen, reader->run, reader->next, object.text.data,
+                        object.text.size);
     }
     if (commit_read_head(object.text.data, object.text.size, &object.head, &object.tree, err) < 0) {
         return error_context(err, "%s/%s", store_path(reader->store), name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/score/log/commit.h"
+#include "agent/store/store_many.h"
 
 /* Commits that are read ahead, if the store supports it; otherwise a start over az:// would wait
  * for each response in turn. A commit never changes, so a whole one that was read early is valid;
@@ -23,10 +24,11 @@ struct commit_reader {
     int64_t patience_ms, absent_ms;
     commit_each *each;
     void *context;
-    int64_t next;      /* number */
-    int64_t torn_from; /* all from this number up to `next` are torn; -1: none */
-    int64_t epoch;     /* of the newest claim that counts; -1: none yet */
-    int64_t end;       /* no reading ahead from this number on; 0: unknown */
+    struct commit_seen *seen; /* NULL: none */
+    int64_t next;             /* number */
+    int64_t torn_from;        /* all from this number up to `next` are torn; -1: none */
+    int64_t epoch;            /* of the newest claim that counts; -1: none yet */
+    int64_t end;              /* no reading ahead from this number on; 0: unknown */
     struct commit_ahead ahead;
     struct commit_object held;
     bool is_held;

@@ -48,7 +48,7 @@ int generation_find_home(struct store *output, const char *run, struct generatio
 }
 
 void generation_start(const struct generation *known, struct generation *ret_generation) {
-    struct generation first = {.keeps = -1, .whole = -1, .epoch = -1, .is_there = known->is_there};
+    struct generation first = {.keeps = -1, .epoch = -1, .is_there = known->is_there};
     memcpy(first.home, known->home, sizeof first.home);
     memcpy(first.run, known->home, sizeof first.run);
     memcpy(first.job, known->job, sizeof first.job);
@@ -68,9 +68,6 @@ static int begin(struct generation *generation, const struct commit_head *head,
     if (!is_run(run) || record->first != generation->number + 1 || keeps > generation->number) {
         return error_set(err, ERROR_INVALID, "commit %lld does not begin generation %lld",
                          (long long)head->number, (long long)generation->number + 1);
-    }
-    if (generation_is_whole(generation)) {
-        generation->whole = generation->number;
     }
     generation->number = record->first;
     generation->keeps = keeps;
@@ -109,12 +106,14 @@ static int see(void *context, const struct commit_head *head, const struct commi
 }
 
 int generation_scan(struct store *output, const char *run, const char *uid,
-                    struct generation *ret_generation, struct error *err) {
+                    struct commit_seen *seen, struct generation *ret_generation,
+                    struct error *err) {
     struct generation generation;
     if (generation_find_home(output, run, &generation, err) < 0) {
         return -1;
     }
-    struct commit_identity identity = {.run = generation.home, .uid = uid, .job = "scan"};
+    struct commit_identity identity = {
+        .run = generation.home, .uid = uid, .job = "scan", .seen = seen};
     if (generation.is_there && commit_scan(output, &identity, see, &generation, err) < 0) {
         return -1;
     }

@@ -1,6 +1,6 @@
 /* record_resolver.h: which record of a commit log counts for each cell: the first DONE permanently,
  * a PARTIAL until a DONE follows, a FAILED until any of them follows; voided records never count
- * (exactly-once.md). PURE. Needs two readings of the same log (commit_replay): the first collects,
+ * (exactly-once.md). Pure. Needs two readings of the same log (commit_replay): the first collects,
  * the second answers record by record. 4 bytes per cell. */
 #pragma once
 

@@ -136,7 +136,7 @@ static void compare_input(struct tree_changes *changes, const json_t *then, cons
     }
     AUTO(text_freep)
     char *change = before == after
-                       ? x_printf("spec.input: %lld items, but not those of then", after)
+                       ? x_printf("spec.input: %lld items, but not the same ones as before", after)
                        : x_printf("spec.input: %lld items then, %lld now", before, after);
     tree_changes_add(changes, change);
 }

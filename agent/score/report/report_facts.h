@@ -1,6 +1,6 @@
 /* report_facts.h: the figures of report.html, workers.csv and summary.json, collected record by
  * record from the run's commits: sums, histograms, the first failures, the slowest mini-batches.
- * Memory is bounded (some 4 MB with 10,000 workers) for any number of mini-batches. PURE. For
+ * Memory is bounded (some 4 MB with 10,000 workers) for any number of mini-batches. Pure. For
  * report.c and its pages.
  *
  * Times are the coordinators': a record's start is relative to its epoch's claim. An epoch's time

@@ -1,12 +1,12 @@
-/* run_paths.h: the paths of a BatchScore's spec that may lead elsewhere (moving_paths.h). The
- * coordinator resolves them, or finds in the run's file what they led to when the run began; it
- * stores them there, and its workers ask for them before they open anything: a network that is
- * registered while the run goes on changes nothing. */
+/* run_paths.h: the targets of those paths of a BatchScore's spec that may change while a run
+ * goes on: links and `latest` (moving_paths.h). The first coordinator of a run resolves them and
+ * stores them in the run's file; later ones read them there, and workers ask their coordinator. So
+ * a network that is registered during the run changes nothing. */
 #pragma once
 
 #include "agent/job.h"
 
-/* As of now; owned by the caller. */
+/* Resolves them now; owned by the caller. */
 NODISCARD int run_paths_find(const json_t *spec, json_t **ret_paths, struct error *err);
-/* From here on the spec names what the paths led to. */
+/* Replaces the paths in the spec by their targets. */
 void run_paths_apply(json_t *spec, const json_t *paths);

@@ -25,5 +25,5 @@ struct volume_watch_options {
 
 NODISCARD int volume_watch_start(const struct volume_watch_options *options,
                                  struct volume_watch **ret_mounts, struct error *err);
-/* NULL is fine. Does not wait for the storage; `hangs` is not called afterwards. */
+/* Accepts NULL. Does not wait for the storage; `hangs` is not called afterwards. */
 void volume_watch_free(struct volume_watch *volumes);

@@ -1,4 +1,4 @@
-/* ask_paths.h: a worker asks its coordinator what the paths of the spec lead to in this run
+/* ask_paths.h: a worker asks its coordinator for the targets of the spec's links in this run
  * (run_paths.h), before it opens them. */
 #pragma once
 

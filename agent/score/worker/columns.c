@@ -48,7 +48,7 @@ static int check_input(const struct slices_input *input, struct error *err) {
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.scorer.onnx.path: the network's input %.64s is %s %s, for a table "
-                           "floats (float32, float64), int64, int32, bool or texts [n, columns] "
+                           "floats (float32, float64), int64, int32, bool or strings [n, columns] "
                            "are expected",
                            input->name, tensor_type_name(input->type), text);
 }
@@ -202,7 +202,8 @@ static bool read_boolean(const json_t *value, bool *ret_boolean) {
     return json_is_boolean(value) || (json_is_integer(value) && (whole == 0 || whole == 1));
 }
 
-static bool find_text(const struct texts *texts, const json_t *value, int64_t *ret_number) {
+static bool find_text(const struct string_table *strings, const json_t *value,
+                      int64_t *ret_number) {
     char digits[32];
     const char *text = json_is_null(value) ? "" : json_string_value(value);
     size_t size = json_is_string(value) ? json_string_length(value) : 0;
@@ -211,7 +212,7 @@ static bool find_text(const struct texts *texts, const json_t *value, int64_t *r
             (size_t)snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
         text = digits;
     }
-    *ret_number = text ? session_text_number(texts, text, size) : -1;
+    *ret_number = text ? session_string_index(strings, text, size) : -1;
     return text != NULL;
 }
 
@@ -224,8 +225,9 @@ static bool read_value(struct columns *columns, size_t input, size_t k, const js
     bool boolean = false, fits;
     switch (takes->type) {
     case TENSOR_INT64:
-        *ret_wanted = takes->texts ? "a text" : "a whole number";
-        fits = takes->texts ? find_text(takes->texts, value, &whole) : read_whole(value, &whole);
+        *ret_wanted = takes->strings ? "a text" : "a whole number";
+        fits =
+            takes->strings ? find_text(takes->strings, value, &whole) : read_whole(value, &whole);
         ((int64_t *)values)[k] = whole;
         return fits;
     case TENSOR_INT32:

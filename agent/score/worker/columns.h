@@ -1,12 +1,12 @@
 /* columns.h: rows of a table (row_parser.h's JSON objects) -> slices (npy.h) for the network's
- * inputs. For scorer_onnx. PURE.
+ * inputs. For scorer_onnx. Pure.
  *
  * spec.scorer.onnx.columns lists the columns of the first input, then those of the second, and so
  * on; without the list each input takes the one column of the same name. Floats: a JSON number, or
  * a text that is exactly one number; true is 1, false 0; an empty text or null is a missing value,
  * NaN. Integers: the same, but whole; none may be missing. Booleans: true, false, 1 and 0, also as
- * texts. Texts: unchanged; a missing one is ""; JSON integers as they are spelled. The model's
- * encoders handle unknown texts. */
+ * strings. Strings: unchanged; a missing one is ""; JSON integers as they are spelled. The model's
+ * encoders handle unknown strings. */
 #pragma once
 
 #include "agent/score/worker/slices.h"
@@ -15,8 +15,8 @@
 struct columns;
 
 /* For a network with these inputs; they and spec must outlive the columns. INVALID: an input is not
- * [n, columns] of floats, int64, int32, booleans or texts; the list has another number of columns;
- * there is no list, and an input takes several columns. */
+ * [n, columns] of floats, int64, int32, booleans or strings; the list has another number of
+ * columns; there is no list, and an input takes several columns. */
 NODISCARD int columns_new(const json_t *spec, const struct slices_input *inputs, size_t count,
                           struct columns **ret_columns, struct error *err);
 void columns_free(struct columns *columns);

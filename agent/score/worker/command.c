@@ -46,7 +46,7 @@ struct command {
     int64_t lives;
     bool ended_well; /* of the last life */
     bool was_ready;  /* in any life */
-    bool is_hopeless;
+    bool is_useless;
     char death[COMMAND_WORDS_MAX + 200];
 };
 
@@ -192,7 +192,7 @@ static void bury(struct command *command, const char *why) {
     if (!why && WIFEXITED(status) && !command->was_ready) {
         char end[OUTPUT_TAIL_LINE_MAX];
         output_tail_line(&command->said.errors, end);
-        command->is_hopeless = usage_error_is(WEXITSTATUS(status), end);
+        command->is_useless = usage_error_is(WEXITSTATUS(status), end);
     }
     char how[120];
     if (why) {
@@ -374,7 +374,7 @@ int command_start(struct command *command, struct error *err) {
     char **variables = command_environment_new(&command->options.environment);
     int result = process_start(command->options.words, variables, &command->process, err);
     command_environment_free(variables);
-    command->is_hopeless = result < 0 && !command->was_ready && err->kind == ERROR_INVALID;
+    command->is_useless = result < 0 && !command->was_ready && err->kind == ERROR_INVALID;
     if (result == 0) {
         command->is_alive = true;
         result = initialise(command, err);
@@ -391,8 +391,8 @@ int command_failed_inits(const struct command *command) {
     return command->failed_inits;
 }
 
-bool command_is_hopeless(const struct command *command) {
-    return command->is_hopeless;
+bool command_is_useless(const struct command *command) {
+    return command->is_useless;
 }
 
 bool command_is_alive(const struct command *command) {

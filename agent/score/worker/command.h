@@ -50,7 +50,7 @@ int64_t command_back_off_ms(const struct command *command, int64_t now_ms);
 int command_failed_inits(const struct command *command); /* in a row */
 /* The program cannot be run, or ended because its command line is wrong (usage_error.h), and no
  * life of it has been ready: another start would fail alike. */
-bool command_is_hopeless(const struct command *command);
+bool command_is_useless(const struct command *command);
 bool command_is_alive(const struct command *command);
 int64_t command_lives(const struct command *command); /* how often it was started */
 /* True if the program ended by itself with exit code 0. */

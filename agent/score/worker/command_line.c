@@ -71,7 +71,7 @@ enum command_line_kind command_lines_read(struct command_lines *lines, const cha
     return kind == COMMAND_LINE_OBJECT ? kind : COMMAND_LINE_NOISE;
 }
 
-static bool is_text(const struct command_slice *slice, const char *text) {
+static bool is_string(const struct command_slice *slice, const char *text) {
     return slice->size == strlen(text) && memcmp(slice->at, text, slice->size) == 0;
 }
 
@@ -92,15 +92,15 @@ static bool read_id(const struct command_slice *slice, int64_t *ret_id) {
 
 static void read_member(const struct command_slice *name, const struct command_slice *value,
                         struct command_message *message) {
-    if (is_text(name, "\"id\"")) {
+    if (is_string(name, "\"id\"")) {
         message->has_id = read_id(value, &message->id);
-    } else if (is_text(name, "\"ready\"")) {
-        message->is_ready = is_text(value, "true");
-    } else if (is_text(name, "\"results\"")) {
+    } else if (is_string(name, "\"ready\"")) {
+        message->is_ready = is_string(value, "true");
+    } else if (is_string(name, "\"results\"")) {
         message->results = *value;
-    } else if (is_text(name, "\"failed\"")) {
+    } else if (is_string(name, "\"failed\"")) {
         message->failed = *value;
-    } else if (is_text(name, "\"error\"")) {
+    } else if (is_string(name, "\"error\"")) {
         message->error = *value;
     }
 }
@@ -220,7 +220,7 @@ static char *read_answer(const struct command_message *message, size_t items,
     if (message->is_broken) {
         return x_strdup("the answer is not JSON (NaN and Infinity are not allowed)");
     }
-    if (message->error.at && !is_text(&message->error, "null")) {
+    if (message->error.at && !is_string(&message->error, "null")) {
         return command_slice_text(&message->error);
     }
     if (!message->results.at || *message->results.at != '[') {
@@ -232,7 +232,7 @@ static char *read_answer(const struct command_message *message, size_t items,
     if (count != items) {
         return x_printf("%zu results for %zu items", count, items);
     }
-    bool has_failed = message->failed.at && !is_text(&message->failed, "null");
+    bool has_failed = message->failed.at && !is_string(&message->failed, "null");
     return has_failed ? read_failed(&message->failed, answer) : NULL;
 }
 

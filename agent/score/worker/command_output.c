@@ -23,7 +23,7 @@ static void tell(struct command_output *said, enum command_stream stream, const 
 static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t size) {
     struct error line = {0}; /* one clean line */
     error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(size, COMMAND_WORDS_MAX - 1), text);
-    memcpy(last, line.text, COMMAND_WORDS_MAX - 1); /* longer texts were truncated above */
+    memcpy(last, line.text, COMMAND_WORDS_MAX - 1); /* longer strings were truncated above */
     last[COMMAND_WORDS_MAX - 1] = 0;
 }
 

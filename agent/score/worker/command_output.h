@@ -1,5 +1,6 @@
-/* command_output.h: the output of a user's program other than answers: lines of stderr and noise on
- * stdout are passed to `say`; the last of each is kept for errors. The time is an argument. */
+/* command_output.h: what a user's program prints besides its answers: lines on stderr, and lines on
+ * stdout that are not an answer ("noise"). Each line is passed to the callback `say`, and the last
+ * ones are kept, to be quoted in errors. Reads no clock. */
 #pragma once
 
 #include "agent/launch/pod/output_tail.h"
@@ -10,7 +11,7 @@ enum {
     COMMAND_WORDS_MAX = 300,        /* bytes of a line that an error quotes */
 };
 
-enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: only noise */
+enum command_stream { COMMAND_STDERR, COMMAND_STDOUT };
 
 /* Receives a line of the program's output (without newline; any bytes; cut at
  * COMMAND_NOISE_MAX). */
@@ -27,7 +28,7 @@ struct command_output {
 
 void command_output_init(struct command_output *said, command_say *say, void *context);
 void command_output_release(struct command_output *said);
-/* Adds a line of stdout. */
+/* Adds a line of stdout that is not an answer. now_ms: monotonic time. */
 void command_output_noise(struct command_output *said, const char *text, size_t size,
                           int64_t now_ms);
 /* Adds bytes of stderr. */

@@ -29,7 +29,7 @@ struct groups_options {
 };
 
 struct groups *groups_new(const struct groups_options *options);
-void groups_free(struct groups *groups); /* before the session; NULL is fine */
+void groups_free(struct groups *groups); /* before the session; accepts NULL */
 
 /* Adds one item. A full group is run, and finished results are written. If a group of several items
  * fails with EXHAUSTED, it is repeated with half as many items, also for later groups, and this is

@@ -1,4 +1,4 @@
-/* pixels.h: converts rows of interleaved bytes (RGBRGB…) to planes of floats and back. PURE. Plain
+/* pixels.h: converts rows of interleaved bytes (RGBRGB…) to planes of floats and back. Pure. Plain
  * loops that the compiler vectorizes, one version for each processor family; the loader chooses the
  * right one (ifunc). */
 #pragma once

@@ -61,13 +61,13 @@ const char *postprocess_type_name(const struct postprocess *postprocess) {
 }
 
 int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, struct error *err) {
-    const char *type = tree_text(spec, FIELD "type", "Image");
-    const char *range_name = tree_text(spec, FIELD "range", "Byte");
+    const char *type = tree_text(spec, FIELD "type", "");
+    const char *range_name = tree_text(spec, FIELD "range", "");
     const char *labels = tree_text(spec, FIELD "labels", NULL);
-    int64_t top = tree_integer(spec, FIELD "top", 5);
+    int64_t top = tree_integer(spec, FIELD "top", 0);
     int range = preprocess_range_find(range_name), kind = find_type(type);
     struct postprocess postprocess = {
-        .is_bgr = strcmp(tree_text(spec, "scorer.onnx.preprocess.color", "RGB"), "BGR") == 0,
+        .is_bgr = strcmp(tree_text(spec, "scorer.onnx.preprocess.color", ""), "BGR") == 0,
         .top = (int)MIN(MAX(top, 1), POSTPROCESS_LABELS_MAX),
     };
     if (kind < 0) {

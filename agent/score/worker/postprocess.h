@@ -1,5 +1,5 @@
-/* postprocess.h: converts the network's output to a picture, classes or values, as
- * spec.scorer.onnx.postprocess says. PURE except for reading the labels once. */
+/* postprocess.h: converts the network's output to an image, classes or values, as
+ * spec.scorer.onnx.postprocess says. Pure except for reading the labels once. */
 #pragma once
 
 #include "agent/engine/tensor.h"

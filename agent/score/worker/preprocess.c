@@ -21,10 +21,12 @@ int preprocess_range_find(const char *name) {
     return -1;
 }
 
-static int read_side(const json_t *spec, const char *path, int fallback, int *ret_side,
+/* is_optional: a missing one is 0. */
+static int read_side(const json_t *spec, const char *path, bool is_optional, int *ret_side,
                      struct error *err) {
-    int64_t side = tree_get(spec, path) ? tree_integer(spec, path, -1) : fallback;
-    if (side < fallback || side > MEDIA_SIDE_MAX) {
+    bool is_absent = is_optional && !tree_get(spec, path);
+    int64_t side = is_absent ? 0 : tree_integer(spec, path, -1);
+    if (side < !is_absent || side > MEDIA_SIDE_MAX) {
         return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %d", path,
                          MEDIA_SIDE_MAX);
     }
@@ -34,12 +36,12 @@ static int read_side(const json_t *spec, const char *path, int fallback, int *re
 
 int preprocess_read(const json_t *spec, struct preprocess *ret_preprocess, struct error *err) {
     struct preprocess preprocess = {0};
-    const char *color = tree_text(spec, FIELD "color", "RGB");
-    const char *range_name = tree_text(spec, FIELD "range", "Byte");
+    const char *color = tree_text(spec, FIELD "color", "");
+    const char *range_name = tree_text(spec, FIELD "range", "");
     int range = preprocess_range_find(range_name);
-    if (read_side(spec, FIELD "width", 0, &preprocess.width, err) < 0 ||
-        read_side(spec, FIELD "height", 0, &preprocess.height, err) < 0 ||
-        read_side(spec, FIELD "multipleOf", 1, &preprocess.multiple_of, err) < 0) {
+    if (read_side(spec, FIELD "width", true, &preprocess.width, err) < 0 ||
+        read_side(spec, FIELD "height", true, &preprocess.height, err) < 0 ||
+        read_side(spec, FIELD "multipleOf", false, &preprocess.multiple_of, err) < 0) {
         return -1;
     }
     if (strcmp(color, "RGB") != 0 && strcmp(color, "BGR") != 0) {

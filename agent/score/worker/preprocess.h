@@ -1,6 +1,6 @@
-/* preprocess.h: converts a picture to the network's input [3, h, w], as spec.scorer.onnx.preprocess
- * says. PURE. The picture is first resized, then padded to a multiple (edge pixels are repeated
- * right and below). */
+/* preprocess.h: converts a decoded image to the network's input [3, h, w], as
+ * spec.scorer.onnx.preprocess says. Pure. The picture is first resized, then padded to a multiple
+ * (edge pixels are repeated right and below). */
 #pragma once
 
 #include "agent/data/input/media.h"
@@ -27,7 +27,7 @@ struct preprocess_size {
 NODISCARD int preprocess_read(const json_t *spec, struct preprocess *ret_preprocess,
                               struct error *err);
 
-/* INVALID: a side would exceed MEDIA_SIDE_MAX. */
+/* INVALID: width or height would exceed MEDIA_SIDE_MAX. */
 NODISCARD int preprocess_measure(const struct preprocess *preprocess, int width, int height,
                                  struct preprocess_size *ret_size, struct error *err);
 

@@ -54,17 +54,17 @@ struct runners {
     bool has_tried_log;
 
     pthread_mutex_t lock;           /* guards all fields below and those marked in struct runner */
-    struct attempt_report *reports; /* oldest first */
+    struct scoring_report *reports; /* oldest first */
     size_t report_count, report_room;
     int64_t reported_since_ms; /* when the oldest of them was added */
     bool ends, is_leaving, is_storage_dead;
-    struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
+    struct error startup; /* a scorer that cannot be started; kind NONE: none */
 };
 
 /* ---- results -------------------------------------------------------------------------------- */
 
 /* The caller holds the lock. */
-static void add_report(struct runners *runners, struct attempt_report report) {
+static void add_report(struct runners *runners, struct scoring_report report) {
     if (runners->report_count == 0) {
         runners->reported_since_ms = clock_monotonic_ms();
     }
@@ -75,9 +75,9 @@ static void add_report(struct runners *runners, struct attempt_report report) {
     runners->reports[runners->report_count++] = report;
 }
 
-struct attempt_report *runners_take(struct runners *runners, size_t *ret_count) {
+struct scoring_report *runners_take(struct runners *runners, size_t *ret_count) {
     pthread_mutex_lock(&runners->lock);
-    struct attempt_report *report = runners->report_count ? TAKE(runners->reports) : NULL;
+    struct scoring_report *report = runners->report_count ? TAKE(runners->reports) : NULL;
     *ret_count = runners->report_count;
     if (report) {
         runners->report_count = runners->report_room = 0;
@@ -89,7 +89,7 @@ struct attempt_report *runners_take(struct runners *runners, size_t *ret_count) 
 /* Reports an event of a runner's lease, not a result. The caller holds the lock. */
 static void tell_word(struct runner *runner, int64_t epoch, int64_t lease,
                       enum message_event word) {
-    struct attempt_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
+    struct scoring_report report = {.epoch = epoch, .result = {.lease = lease, .word = word}};
     add_report(runner->all, report);
     runner->all->options.wake(runner->all->options.context);
 }
@@ -108,7 +108,7 @@ static void on_waits(void *context, bool waits) {
 /* ---- scoring -------------------------------------------------------------------------------- */
 
 /* Adds the program's output to a fault or failed items. */
-static void add_tail(struct spool *log, int slot, struct attempt_report *report) {
+static void add_tail(struct spool *log, int slot, struct scoring_report *report) {
     char said[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
     const struct message_result *result = &report->result;
     if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
@@ -150,7 +150,7 @@ static void run_next(struct runner *runner) {
         spool_begin(runners->log, runner->index, mark);
     }
     bool is_dead = false;
-    struct attempt attempt = {.job = runners->options.job,
+    struct scoring scoring = {.job = runners->options.job,
                               .output = runners->options.output,
                               .publisher = runners->options.publisher,
                               .form = runners->form,
@@ -158,8 +158,8 @@ static void run_next(struct runner *runner) {
                               .scorer = runner->scorer,
                               .dropped = &runner->dropped,
                               .ends = &runner->ends};
-    struct attempt_report report =
-        attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
+    struct scoring_report report =
+        scoring_run(&scoring, &lease, has_ahead ? &ahead : NULL, &is_dead);
     report.work = lease.work;
     if (runners->log) {
         add_tail(runners->log, runner->index, &report);
@@ -186,8 +186,8 @@ static void *run(void *context) {
     int started = runners->kind->start(runner->scorer, &err);
     pthread_mutex_lock(&runners->lock);
     runner->is_ready = started == 0;
-    if (started < 0 && !runners->hopeless.kind) {
-        runners->hopeless = err;
+    if (started < 0 && !runners->startup.kind) {
+        runners->startup = err;
     }
     while (!runners->ends) {
         if (runner->is_ready && runner->queue_count && !runners->is_leaving) {
@@ -273,7 +273,7 @@ void runners_enqueue(struct runners *runners, int64_t epoch, const struct messag
         bool is_ours = lease->slot >= 0 && lease->slot < runners->count;
         struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
         if (!runner || runner->queue_count == QUEUE_MAX) {
-            add_report(runners, attempt_report_fault(epoch, lease->lease, MESSAGE_HANDED_BACK,
+            add_report(runners, scoring_report_fault(epoch, lease->lease, MESSAGE_HANDED_BACK,
                                                      "the queue is full"));
             continue;
         }
@@ -297,7 +297,7 @@ static void cancel(struct runner *runner, int64_t lease) {
     for (size_t i = 0; i < runner->queue_count; i++) {
         struct scorer_lease *queued = &runner->queue[runner->queue_first + i];
         if (queued->lease == lease) {
-            add_report(runner->all, attempt_report_fault(queued->epoch, lease, MESSAGE_HANDED_BACK,
+            add_report(runner->all, scoring_report_fault(queued->epoch, lease, MESSAGE_HANDED_BACK,
                                                          "cancelled"));
             json_decref(queued->work);
             memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
@@ -326,7 +326,7 @@ static void drop_queues(struct runners *runners, const char *cause) {
         for (size_t k = 0; k < runner->queue_count; k++) {
             const struct scorer_lease *lease = &runner->queue[runner->queue_first + k];
             if (cause) {
-                add_report(runners, attempt_report_fault(lease->epoch, lease->lease,
+                add_report(runners, scoring_report_fault(lease->epoch, lease->lease,
                                                          MESSAGE_HANDED_BACK, cause));
             }
             json_decref(lease->work);
@@ -410,10 +410,10 @@ int runners_ready(struct runners *runners, struct error *err) {
     for (int i = 0; i < runners->count; i++) {
         ready += runners->of[i].is_ready;
     }
-    struct error hopeless = runners->hopeless;
+    struct error startup = runners->startup;
     pthread_mutex_unlock(&runners->lock);
-    if (hopeless.kind) {
-        *err = hopeless;
+    if (startup.kind) {
+        *err = startup;
         return -1;
     }
     return ready == runners->count;
@@ -430,7 +430,7 @@ static void release(struct runners *runners) {
         pthread_cond_destroy(&runners->of[i].changed);
     }
     for (size_t i = 0; i < runners->report_count; i++) {
-        attempt_report_release(&runners->reports[i]);
+        scoring_report_release(&runners->reports[i]);
     }
     free(runners->reports);
     free(runners->of);

@@ -3,7 +3,7 @@
  * woken, but not for each of many quick leases. All functions are for the connection's thread. */
 #pragma once
 
-#include "agent/score/worker/attempt.h"
+#include "agent/score/worker/scoring.h"
 
 enum {
     RUNNERS_LAST_MS = 8000,    /* how long a running lease may continue after SIGTERM */
@@ -51,7 +51,7 @@ void runners_cancel(struct runners *runners, int64_t lease);
  * their results are accepted unless another worker is faster. */
 void runners_forget(struct runners *runners);
 /* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
-struct attempt_report *runners_take(struct runners *runners, size_t *ret_count);
+struct scoring_report *runners_take(struct runners *runners, size_t *ret_count);
 
 /* The worker is leaving: no lease is begun any more; a running lease continues if it is likely to
  * end within RUNNERS_LAST_MS. */

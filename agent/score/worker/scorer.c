@@ -14,7 +14,7 @@ int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct 
 }
 
 int64_t scorer_init_ms(const json_t *spec) {
-    return tree_integer(spec, "scorer.command.initTimeoutSeconds", 600) * 1000;
+    return tree_integer(spec, "scorer.command.initTimeoutSeconds", 0) * 1000;
 }
 
 /* The delay before a restart of a short-lived program, plus the wait for an answer that is no

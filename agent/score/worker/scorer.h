@@ -10,7 +10,7 @@
 
 struct scorer; /* defined by each kind */
 
-/* Receives a line of a program's output, without its newline; any bytes. */
+/* Receives a line of a program's output, without its newline; any bytes, not NUL-terminated. */
 typedef void scorer_say(void *context, const char *line, size_t size);
 
 /* Called in the scorer's thread for the current lease. waits: it cannot begin yet, and this does
@@ -34,17 +34,17 @@ struct scorer_options {
 };
 
 struct scorer_lease {
-    int64_t epoch, lease, first; /* first: cell */
+    int64_t epoch, lease, first; /* first: number of the lease's first cell */
     int try;
-    json_t *work; /* an object, or lines */
+    json_t *work; /* what the input's kind leases: an object, or an array of lines (media.h) */
 };
 
 struct scorer_task {
     struct scorer_lease lease; /* its work is borrowed */
-    /* The slot's likely next lease, borrowed likewise; the scorer may begin it. NULL: unknown. */
+    /* The slot's likely next lease, also borrowed; the scorer may begin it. NULL: unknown. */
     const struct scorer_lease *ahead;
     struct staged_output *staged; /* receives the results' bytes; the caller closes it */
-    struct failures *failures;    /* receives the failed items; likewise */
+    struct failures *failures;    /* receives the failed items; the caller frees it */
     atomic_bool *dropped;         /* set from another thread: the lease is no longer wanted */
 };
 
@@ -78,18 +78,18 @@ struct scorer_kind {
      * except for `items`: the number of the lease's items, if known. */
     int (*run)(struct scorer *scorer, const struct scorer_task *task,
                struct scorer_count *ret_count, struct error *err);
-    void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started; NULL is
-                                            fine */
+    void (*free)(struct scorer *scorer); /* in the scorer's thread, if it was started;
+                                            accepts NULL */
 };
 
 extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> network -> postprocess */
 extern const struct scorer_kind scorer_command; /* a user's program (command.h) */
 extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* The row whose field spec.scorer has. */
+/* The row whose field spec.scorer has. INVALID: none of the kinds that this program has. */
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
-/* The longest time that a scorer may let a lease wait. */
+/* The longest time in ms that a scorer may let a lease wait before it begins. */
 int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
 int64_t scorer_init_ms(const json_t *spec); /* time limit for a program to report that it is
                                                ready */

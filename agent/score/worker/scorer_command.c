@@ -271,11 +271,11 @@ static int command_ready(struct scorer *scorer, struct error *err) {
         if (revive(scorer, &cause) == 0) {
             continue;
         }
-        bool is_hopeless = command_is_hopeless(scorer->command);
-        if (cause.kind != ERROR_FAILED || is_hopeless ||
+        bool is_useless = command_is_useless(scorer->command);
+        if (cause.kind != ERROR_FAILED || is_useless ||
             command_failed_inits(scorer->command) >= INITS_MAX) {
             *err = cause;
-            err->kind = is_hopeless ? ERROR_INVALID : cause.kind;
+            err->kind = is_useless ? ERROR_INVALID : cause.kind;
             return -1;
         }
     }
@@ -468,7 +468,7 @@ static int take_answer(const struct request *request, const struct command_answe
         const char *cause = told ? told->cause : question->fault;
         bool is_final = !told && question->is_final;
         char changed[STORE_NAME_MAX + 64];
-        if (told && !fingerprint_holds_file(question->file.path, question->core)) {
+        if (told && !fingerprint_holds_file(&question->file, question->core)) {
             snprintf(changed, sizeof changed, "%s: " FINGERPRINT_CHANGED, question->name);
             cause = changed;
             is_final = true;

@@ -76,7 +76,7 @@ static void name_inputs(struct scorer *scorer) {
     for (size_t i = 0; i < count; i++) {
         struct slices_input *input = &scorer->inputs[i];
         input->name = session_input(scorer->session, i, &input->type, &input->shape);
-        input->texts = session_input_texts(scorer->session, i);
+        input->strings = session_input_strings(scorer->session, i);
     }
 }
 
@@ -102,7 +102,7 @@ static int check_input(struct scorer *scorer, struct error *err) {
     const int64_t *dims = shape->dims;
     char text[128];
     shape_format(shape, text);
-    if (scorer->inputs->type != TENSOR_FLOAT32 || scorer->inputs->texts || shape->rank != 4 ||
+    if (scorer->inputs->type != TENSOR_FLOAT32 || scorer->inputs->strings || shape->rank != 4 ||
         (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUPS_MOST_PICTURES) {
         return error_set(err, ERROR_INVALID,
                          "%s: the network's input %s is %s %s, expected pictures: float32 "

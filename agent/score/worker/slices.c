@@ -42,16 +42,16 @@ int64_t slices_width(const struct slices_input *input) {
 int slices_part(const struct npy_slice *slice, const struct slices_input *inputs, size_t count,
                 struct npy_slice *ret_slices, struct error *err) {
     int64_t total = 0;
-    if (count == 1 && !inputs->texts) {
+    if (count == 1 && !inputs->strings) {
         *ret_slices = *slice;
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        if (inputs[i].texts || inputs[i].shape.rank < 1 || inputs[i].shape.rank > 2) {
+        if (inputs[i].strings || inputs[i].shape.rank < 1 || inputs[i].shape.rank > 2) {
             return error_set(err, ERROR_INVALID,
                              "spec.scorer.onnx.path: the network's input %.64s takes %s, which "
                              "spec.input.npy does not have (a table has columns by name)",
-                             inputs[i].name, inputs[i].texts ? "texts" : "more than columns");
+                             inputs[i].name, inputs[i].strings ? "strings" : "more than columns");
         }
         total += slices_width(&inputs[i]);
     }
@@ -77,16 +77,16 @@ int slices_check(const struct npy_slice *slice, const struct slices_input *input
     enum tensor_type type = input->type;
     bool fits = input->shape.rank == shape.rank;
     for (int i = 0; i < slice->rank; i++) {
-        int64_t side = slice->dims[i], wanted = fits ? input->shape.dims[i + 1] : -1;
-        shape.dims[i + 1] = side;
-        fits = fits && (wanted < 0 || wanted == side);
+        int64_t dimension = slice->dims[i], wanted = fits ? input->shape.dims[i + 1] : -1;
+        shape.dims[i + 1] = dimension;
+        fits = fits && (wanted < 0 || wanted == dimension);
     }
     if (!fits || (kinds[slice->type].as != type && !(kinds[slice->type].also >> type & 1))) {
         char wanted[128], given[128];
-        struct shape sides = {.rank = slice->rank};
-        memcpy(sides.dims, slice->dims, (size_t)slice->rank * sizeof *sides.dims);
+        struct shape dimensions = {.rank = slice->rank};
+        memcpy(dimensions.dims, slice->dims, (size_t)slice->rank * sizeof *dimensions.dims);
         shape_format(&input->shape, wanted);
-        shape_format(&sides, given);
+        shape_format(&dimensions, given);
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.path: the network's input is %s %s, a slice of "
                          "spec.input.npy is %s %s, without the first axis",

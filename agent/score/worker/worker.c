@@ -41,7 +41,7 @@ struct worker {
     pthread_mutex_t wake_lock; /* guards the socket against being closed while other threads wake
                                   it */
     int exit_code;             /* -1: continue */
-    bool is_hopeless;          /* the user's program ends alike in every worker */
+    bool is_useless;           /* the user's program ends alike in every worker */
     json_t *files;             /* of the scorers: scorer.h */
     int64_t epoch;             /* of the newest coordinator that granted leases; -1: none */
     bool was_cancelled;        /* a lease was revoked */
@@ -105,7 +105,7 @@ static void leave_evidence(struct worker *worker, bool at_once) {
 static void send_results(struct worker *worker) {
     struct message_batch batch;
     size_t count = 0;
-    struct attempt_report *reports = runners_take(worker->runners, &count);
+    struct scoring_report *reports = runners_take(worker->runners, &count);
     message_batch_init(&batch, MESSAGE_RESULTS, 0);
     for (size_t i = 0; i < count; i++) {
         if (batch.epoch != reports[i].epoch) {
@@ -119,7 +119,7 @@ static void send_results(struct worker *worker) {
         }
         assert(added > 0);
         worker->finished += reports[i].result.word == MESSAGE_ENDS && !reports[i].result.is_fault;
-        attempt_report_release(&reports[i]);
+        scoring_report_release(&reports[i]);
     }
     free(reports);
     send_batch(worker, &batch);
@@ -364,7 +364,7 @@ static int await_runners(struct worker *worker, struct error *err) {
         ready = runners_ready(worker->runners, err);
         if (ready < 0) {
             bool is_command = tree_get(worker->job->spec, "scorer.command") != NULL;
-            worker->is_hopeless = is_command && err->kind == ERROR_INVALID;
+            worker->is_useless = is_command && err->kind == ERROR_INVALID;
             return error_context(err, "spec.scorer");
         }
         if (job_is_interrupted()) {
@@ -477,5 +477,5 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;
     }
-    return worker.is_hopeless ? USAGE_ERROR_EXIT : worker.exit_code;
+    return worker.is_useless ? USAGE_ERROR_EXIT : worker.exit_code;
 }

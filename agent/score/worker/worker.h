@@ -6,19 +6,20 @@
 #include "agent/job.h"
 
 enum {
-    /* How long a worker waits for its coordinator, with its network loaded: longer than it takes to
-     * find that a node is lost (40 s), to evict its pods (300 s, and 30 s of grace), to hold them
-     * for dead (60 s), and to start another on a new node. Then its GPUs are of more use to others.
-     */
+    /* How long a worker without a connection waits for its coordinator, with its network loaded.
+     * Longer than Kubernetes needs to replace the coordinator of a lost node: 40 s to notice, 300 s
+     * and 30 s of grace to evict the pod, 60 s to delete it, and the start of another. A worker
+     * that waited longer would only hold its GPUs. */
     WORKER_UNREACHABLE_MS = 900000,
-    WORKER_EXIT_UNREACHABLE = 4, /* the exit code then: no fault of the worker */
+    WORKER_EXIT_UNREACHABLE = 4, /* the exit code after that time */
     WORKER_FLUSH_MS = 1000,      /* time limit for sending its last results */
     WORKER_FAREWELL_MS = 5000,   /* time limit for the scorers to end with the worker */
 };
 
-/* Returns the process's exit code: 0 no work is left, 1 refused, 3 a fault of this machine, 4
- * coordinator unreachable, 64 no worker can start the user's program, 130 interrupted. From the
- * first finished lease on it leaves a termination message with "progress" (job.h), the number of
- * finished leases. *ret_epoch: if the worker may have stored tries that no coordinator expects, the
- * epoch of the newest coordinator that granted it leases; otherwise untouched. Logs. */
+/* Returns the process's exit code: 0 no work is left, 1 the coordinator refused the worker, 3 a
+ * fault of this machine, 4 coordinator unreachable, 64 no worker can start the user's program, 130
+ * interrupted. From the first finished lease on it leaves a termination message with "progress"
+ * (job.h), the number of finished leases. *ret_epoch: the epoch of the newest coordinator that
+ * granted it leases, if the worker may have stored tries that no coordinator knows; otherwise
+ * untouched. Errors are logged. */
 int worker_run(const struct job *job, int64_t *ret_epoch);

@@ -56,11 +56,11 @@ bool azure_call_is_good(const struct azure_call *call);
 
 /* place is borrowed. */
 struct azure_account *azure_account_new(const struct azure_place *place, const char *shown_path);
-void azure_account_free(struct azure_account *account); /* no client is out; NULL is fine */
+void azure_account_free(struct azure_account *account); /* no client is out; accepts NULL */
 
 NODISCARD int azure_client_take(struct azure_account *account, struct azure_client **ret_client,
                                 struct error *err);
-/* Calls that are not over are dropped. NULL is fine. */
+/* Calls that are not over are dropped. Accepts NULL. */
 void azure_client_give(struct azure_client *client);
 void azure_client_givep(struct azure_client **client); /* for AUTO */
 

@@ -4,7 +4,9 @@
  * are refused, since a listing that continues after a name would miss others. */
 #include "agent/store/azure/azure_folder.h"
 #include "agent/store/azure/blob_list.h"
+#include "lib/text/utf8.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ struct listing {
     const char *after;
     store_each *each;
     void *context;
-    char last[STORE_NAME_MAX + 1];
+    char last[STORE_NAME_MAX + 1], fault[STORE_NAME_MAX + 512];
     bool has_stopped, is_too_large; /* the page */
 };
 
@@ -34,9 +36,48 @@ static bool is_hidden(const char *below) {
     return below[0] == '.' || strstr(below, "/.");
 }
 
-/* True for a name that store_get would refuse. */
-static bool is_odd(const char *name) {
-    return name[0] == '/' || strstr(name, "//") || strlen(name) > STORE_NAME_MAX;
+/* Why a blob cannot be read under its name (store.c refuses it); NULL: it can. */
+static const char *find_fault(const struct blob_entry *entry, const char *name) {
+    size_t length = strlen(name), parts = 1;
+    for (const char *at = name; *at; at++) {
+        parts += *at == '/';
+    }
+    return length > STORE_NAME_MAX ? "a name that begins so is longer than 2,048 bytes"
+           : name[0] == '/' || strstr(name, "//") ? "its name has two slashes in a row"
+           : name[length - 1] == '/'              ? "its name ends with a slash"
+           : parts > STORE_DEPTH_MAX              ? "its name has more than 64 parts"
+           : entry->is_folder                     ? "it is marked as a folder, and has content"
+                                                  : NULL;
+}
+static_assert(STORE_NAME_MAX == 2048 && STORE_DEPTH_MAX == 64, "the messages above say so");
+
+/* Bytes of a name that callers have room for: it ends with a whole character. */
+static size_t size_to_show(const char *name) {
+    size_t size = strnlen(name, STORE_NAME_MAX + 1);
+    if (size > STORE_NAME_MAX) {
+        size = utf8_valid_size(name, STORE_NAME_MAX);
+        size = size > STORE_NAME_MAX - 4 ? size : STORE_NAME_MAX;
+    }
+    return size;
+}
+
+/* Passes on a blob that comes after those before it. */
+static int tell_new(struct listing *listing, const struct blob_entry *entry, const char *name,
+                    const char *fault, struct error *err) {
+    struct store_info info = {0};
+    if (fault) {
+        snprintf(listing->fault, sizeof listing->fault, "%.300s/%s: %s", listing->store->path, name,
+                 fault);
+        info.fault = listing->fault;
+    } else {
+        info.size_bytes = entry->size_bytes;
+        info.modified_ns = azure_date_ns(entry->modified);
+        snprintf(info.token, sizeof info.token, "%s",
+                 strlen(entry->token) < sizeof info.token ? entry->token : "");
+    }
+    int result = listing->each(listing->context, name, &info, err);
+    listing->has_stopped = result > 0;
+    return result < 0 ? -1 : 0;
 }
 
 static int tell(void *context, const struct blob_entry *entry, struct error *err) {
@@ -47,21 +88,19 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
         return error_set(err, ERROR_UNAVAILABLE,
                          "%s: not a list of blobs: other names than requested", path);
     }
-    if (listing->has_stopped || entry->is_folder || length == strlen(listing->prefix) ||
-        entry->name[length - 1] == '/') { /* portals create this for an empty folder */
+    /* Portals and mounts mark an empty folder with a blob that is empty, too. */
+    bool is_mark = entry->size_bytes == 0 && (entry->is_folder || entry->name[length - 1] == '/');
+    if (listing->has_stopped || is_mark || length == strlen(listing->prefix)) {
         return 0;
     }
-    const char *name = entry->name + listing->folder_size;
-    if (is_hidden(name + listing->hidden_from) ||
+    const char *whole = entry->name + listing->folder_size;
+    const char *fault = find_fault(entry, whole);
+    char name[STORE_NAME_MAX + 1];
+    snprintf(name, sizeof name, "%.*s", (int)size_to_show(whole), whole);
+    bool is_again = fault && strcmp(name, listing->last) == 0; /* of two that are cut */
+    if (is_again || is_hidden(name + listing->hidden_from) ||
         (listing->after && strcmp(name, listing->after) <= 0)) {
         return 0;
-    }
-    if (is_odd(name)) {
-        return error_set(
-            err, ERROR_INVALID,
-            "%s: \"%.200s\" is not a valid object name: parts between single slashes are "
-            "expected, at most %d bytes",
-            path, name, STORE_NAME_MAX);
     }
     if (strcmp(name, listing->last) <= 0) {
         return error_set(err, ERROR_UNSUPPORTED,
@@ -71,13 +110,7 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
                          path, name, listing->last);
     }
     snprintf(listing->last, sizeof listing->last, "%s", name);
-    struct store_info info = {.size_bytes = entry->size_bytes,
-                              .modified_ns = azure_date_ns(entry->modified)};
-    snprintf(info.token, sizeof info.token, "%s",
-             strlen(entry->token) < sizeof info.token ? entry->token : "");
-    int result = listing->each(listing->context, name, &info, err);
-    listing->has_stopped = result > 0;
-    return result < 0 ? -1 : 0;
+    return tell_new(listing, entry, name, fault, err);
 }
 
 /* Reads a page from *marker on ("": the first), and sets *marker to the next page (NULL: none). */

@@ -11,7 +11,8 @@
  *                           the service refuses them.
  *   AZURE_FEDERATED_TOKEN_FILE, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_AUTHORITY_HOST
  *                           workload identity, as set by AKS: for accounts with a clientID, which
- *                           then replaces AZURE_CLIENT_ID, and for accounts without a file.
+ *                           then replaces AZURE_CLIENT_ID, and for accounts without a mounted
+ *                           key or SAS file.
  *   WINDLASS_BLOB_ENDPOINT  for stores without an endpoint:
  *                           "https://ACCOUNT.blob.core.windows.net", in which the word ACCOUNT is
  *                           replaced. Users set it for Azurite ("https://127.0.0.1:10000/ACCOUNT").
@@ -27,8 +28,8 @@ struct azure_place {
     char *folder;           /* "", or the path in the container without slashes at its ends */
     char *endpoint;         /* "https://HOST[:PORT][/PATH]", without a slash at its end */
     char *host;             /* of the endpoint, without brackets */
-    int port;               /* likewise */
-    char *secrets;          /* the account's folder */
+    int port;               /* of the endpoint; 443 by default */
+    char *secrets;          /* folder of the account's mounted Secret */
     char *authorities_file; /* NULL: this machine's */
     char *name_servers;     /* NULL: /etc/resolv.conf */
     char *client_id, *tenant_id, *token_file, *authority; /* workload identity; NULL: not set */
@@ -40,8 +41,9 @@ struct azure_place {
 /* INVALID: the path or the environment is invalid; the error says which. */
 NODISCARD int azure_place_read(const char *spec_path, struct azure_place *ret_place,
                                struct error *err);
-void azure_place_release(struct azure_place *place); /* for AUTO, too; a zeroed one is fine */
+void azure_place_release(struct azure_place *place); /* also for AUTO; accepts a zeroed one */
 
-/* Parses "https://HOST[:PORT]/..." to host and port; false if the text is invalid. The caller frees
+/* Parses "https://HOST[:PORT]/..." to host (an IPv6 address without its brackets) and port (443 by
+ * default). False, with *ret_host untouched, if the URL is invalid or not https. The caller frees
  * *ret_host. */
 bool azure_url_host(const char *url, char **ret_host, int *ret_port);

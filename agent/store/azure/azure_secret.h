@@ -20,7 +20,7 @@ void azure_grant_release(struct azure_grant *grant); /* wipes it; for AUTO, too 
 struct azure_secret;
 /* Both are borrowed and must outlive it. Reads nothing yet. */
 struct azure_secret *azure_secret_new(const struct azure_place *place, struct resolver *resolver);
-void azure_secret_free(struct azure_secret *secret); /* NULL is fine */
+void azure_secret_free(struct azure_secret *secret); /* accepts NULL */
 
 /* Reads or fetches credentials if there are none yet or they expire within 5 minutes. DENIED: there
  * are none, or the token service refuses; UNAVAILABLE, TIMEOUT: the token service does not

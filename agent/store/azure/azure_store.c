@@ -99,6 +99,55 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
     return 0;
 }
 
+/* An object that cannot be there, like one with a name that is too long, is absent:
+ * reading it gives the reason. */
+static int note_asked(struct azure_account *account, const struct azure_call *call,
+                      struct store_asked *object, struct error *err) {
+    struct error cause = {0};
+    object->info = (struct store_info){0};
+    object->is_known = true;
+    if (call->status == 404) {
+        return 0;
+    }
+    if (!azure_call_is_good(call)) {
+        azure_refuse(account, call, &cause);
+        *err = cause.kind == ERROR_INVALID ? *err : cause;
+        return cause.kind == ERROR_INVALID ? 0 : -1;
+    }
+    if (!call->is_folder) {
+        object->info.size_bytes = call->size_bytes;
+        object->info.modified_ns = call->modified_ns;
+        memcpy(object->info.token, call->token, sizeof call->token);
+        object->is_known = *call->token;
+    }
+    return 0;
+}
+
+static int azure_ask(struct store *base, struct store_asked *objects, size_t count,
+                     struct error *err) {
+    struct azure_call calls[STORE_ASK_MAX];
+    AUTO(azure_client_givep) struct azure_client *client = NULL;
+    if (azure_client_take(azure_of(base), &client, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = (struct azure_call){.method = "HEAD", .name = objects[i].name, .accepts = 404};
+        if (azure_wait(client, PEEKS_AT_ONCE - 1, err) < 0) {
+            return -1;
+        }
+        azure_start(client, &calls[i]);
+    }
+    if (azure_wait(client, 0, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (note_asked(azure_of(base), &calls[i], &objects[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* Reads the bytes of a piece in several requests at once, all of the object with the piece's token.
  * *ret_size_bytes: of the whole object; -1: the piece is beyond its end. */
 static int read_pieces(struct store *base, const char *name, const struct store_piece *piece,
@@ -275,6 +324,7 @@ const struct store_ops azure_store_ops = {
     .get = azure_get,
     .read = azure_read,
     .stat = azure_stat,
+    .ask = azure_ask,
     .peek = azure_peek,
     .put = azure_put,
     .remove = azure_remove,

@@ -124,9 +124,12 @@ static int remove_all(struct clearing *clearing, struct error *err) {
     return result;
 }
 
-static int clear_name(void *context, const char *name, const struct store_info *info UNUSED,
+static int clear_name(void *context, const char *name, const struct store_info *info,
                       struct error *err) {
     struct clearing *clearing = context;
+    if (info->fault) { /* a name that none of ours has */
+        return 0;
+    }
     clearing->names[clearing->count++] = x_strdup(name);
     return clearing->count < CLEAR_AT_ONCE ? 0 : remove_all(clearing, err);
 }

@@ -16,8 +16,8 @@ static const double area_least = 0.08, ratio_most = 4.0 / 3;
 
 /* ---- the fields ----------------------------------------------------------------------------- */
 
-static int read_numbers(const json_t *normalize, const char *name, const double range[2],
-                        int64_t channels, double *values, struct error *err) {
+static int read_numbers(const json_t *normalize, const char *name, int64_t channels, double *values,
+                        struct error *err) {
     const json_t *list = json_object_get(normalize, name);
     size_t count = json_array_size(list);
     if (count != 1 && count != (size_t)channels) {
@@ -28,7 +28,7 @@ static int read_numbers(const json_t *normalize, const char *name, const double 
     for (size_t i = 0; i < (size_t)channels; i++) {
         json_t *item = json_array_get(list, count == 1 ? 0 : i);
         json_t *object = json_pack("{s:O}", name, item);
-        int result = fields_number(object, name, range, 0, &values[i], err);
+        int result = fields_number(object, name, &values[i], err);
         json_decref(object);
         if (result < 0) {
             return error_context(err, "normalize");
@@ -49,9 +49,8 @@ static int read_normalize(const json_t *normalize, struct augment *augment, stru
                          (long long)augment->channels, AUGMENT_CHANNELS_MAX);
     }
     if (normalize &&
-        (read_numbers(normalize, "mean", (double[]){-1e6, 1e6}, augment->channels, mean, err) < 0 ||
-         read_numbers(normalize, "deviation", (double[]){1e-6, 1e6}, augment->channels, deviation,
-                      err) < 0)) {
+        (read_numbers(normalize, "mean", augment->channels, mean, err) < 0 ||
+         read_numbers(normalize, "deviation", augment->channels, deviation, err) < 0)) {
         return -1;
     }
     for (int i = 0; i < AUGMENT_CHANNELS_MAX; i++) {
@@ -89,13 +88,17 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
 int augment_read(const json_t *object, const json_t *normalize, const struct dataset *dataset,
                  struct augment *ret_augment, struct error *err) {
     static const char *const crops[] = {"None", "Random", "RandomResized", NULL};
-    struct augment augment = {.shape = dataset->shape, .type = dataset->type};
-    int64_t size, pad;
-    int crop;
-    if (fields_choice(object, "crop", crops, 0, &crop, err) < 0 ||
-        fields_integer(object, "size", (int64_t[]){0, AUGMENT_SIZE_MAX}, 0, &size, err) < 0 ||
-        fields_integer(object, "pad", (int64_t[]){0, 256}, 0, &pad, err) < 0 ||
-        fields_flag(object, "flip", &augment.flip, err) < 0) {
+    struct augment augment = {
+        .shape = dataset->shape, .type = dataset->type, .result = TENSOR_FLOAT32};
+    int64_t size = 0, pad = 0;
+    int crop = AUGMENT_CROP_NONE;
+    if (json_object_get(object, "size") &&
+        fields_integer(object, "size", (int64_t[]){1, AUGMENT_SIZE_MAX}, &size, err) < 0) {
+        return error_context(err, "augment");
+    }
+    if (object && (fields_choice(object, "crop", crops, &crop, err) < 0 ||
+                   fields_integer(object, "pad", (int64_t[]){0, AUGMENT_SIZE_MAX}, &pad, err) < 0 ||
+                   fields_flag(object, "flip", &augment.flip, err) < 0)) {
         return error_context(err, "augment");
     }
     augment.crop = (enum augment_crop)crop;
@@ -234,8 +237,22 @@ static void fill_channel(const struct augment *augment, const struct view *view,
     }
 }
 
+static void fill_integers(const struct augment *augment, const struct sample *sample,
+                          void *result) {
+    const struct tensor from = {augment->type, augment->shape, sample->data, false};
+    struct tensor to = {augment->result, augment->shape, result, false};
+    int64_t count = shape_count(&augment->shape);
+    for (int64_t i = 0; i < count; i++) {
+        tensor_put_whole(&to, i, tensor_whole(&from, i));
+    }
+}
+
 void augment_fill(const struct augment *augment, const struct sample *sample,
-                  const struct augment_draw *draw, float *result) {
+                  const struct augment_draw *draw, void *result) {
+    if (augment->result != TENSOR_FLOAT32) {
+        fill_integers(augment, sample, result);
+        return;
+    }
     if (sample->shape.rank != 3) {
         struct view flat = {.data = sample->data, .type = augment->type, .height = 1, .step = 1};
         flat.width = shape_count(&sample->shape);
@@ -261,6 +278,6 @@ void augment_fill(const struct augment *augment, const struct sample *sample,
     struct shift shift = choose_shift(augment, draw);
     assert(view.height == augment->shape.dims[1] && view.width == augment->shape.dims[2]);
     for (int64_t c = 0; c < augment->channels; c++) {
-        fill_channel(augment, &view, c, shift, result + c * view.height * view.width);
+        fill_channel(augment, &view, c, shift, (float *)result + c * view.height * view.width);
     }
 }

@@ -1,4 +1,4 @@
-/* augment.h: a sample -> the network's input: cropped, padded, flipped, normalized. PURE: random
+/* augment.h: a sample -> the network's input: cropped, padded, flipped, normalized. Pure: random
  * numbers depend only on seed, epoch and sample (order.h). In the spec:
  *
  *   augment: {crop: None | Random | RandomResized, size: 224, pad: 4, flip: true}
@@ -28,7 +28,9 @@ struct augment {
     bool flip;
     struct shape shape;    /* of the result */
     enum tensor_type type; /* of samples */
-    int64_t channels;      /* 1 if samples are not pictures */
+    /* Of the result: float32, unless a network takes integers: int64 or int32, as they are. */
+    enum tensor_type result;
+    int64_t channels; /* 1 if samples are not pictures */
     float factor[AUGMENT_CHANNELS_MAX],
         offset[AUGMENT_CHANNELS_MAX]; /* result = x * factor + offset */
 };
@@ -45,6 +47,6 @@ struct augment_draw {
     int64_t epoch, sample;
 };
 
-/* Fills shape_count(&augment->shape) numbers, pictures as [c, h, w]. */
+/* Fills shape_count(&augment->shape) elements of augment->result, pictures as [c, h, w]. */
 void augment_fill(const struct augment *augment, const struct sample *sample,
-                  const struct augment_draw *draw, float *result);
+                  const struct augment_draw *draw, void *result);

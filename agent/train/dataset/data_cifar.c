@@ -108,7 +108,7 @@ static int cifar_open(const json_t *fields, const struct dataset_options *option
     int64_t memory_bytes = options->memory_bytes;
     base->ops = &dataset_cifar;
     if (fields_text(fields, "path", &path, err) < 0 ||
-        fields_integer(fields, "classes", (int64_t[]){10, 100}, 10, &base->classes, err) < 0) {
+        fields_integer(fields, "classes", (int64_t[]){10, 100}, &base->classes, err) < 0) {
         return -1;
     }
     if (base->classes != 10 && base->classes != 100) {

@@ -3,43 +3,36 @@
  * memory for them is used up: decoding again takes less time than reading again. */
 #include "agent/train/dataset/dataset.h"
 
+#include "agent/data/decoder/decoder.h"
 #include "agent/data/image/image.h"
 #include "agent/store/store.h"
 #include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/kept_bytes.h"
 #include "lib/digest.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const size_t names_bytes_max = (size_t)8 << 30;
-
-struct held {
-    size_t size;
-    char bytes[];
-};
 
 struct item {
     size_t name; /* offset in names */
     int label;
-    _Atomic(struct held *) held; /* NULL: not held in memory */
 };
 
 struct folder_set {
     struct dataset base;
     struct store *store;
+    struct decoder_pool *decoders;
     struct buffer names; /* each with its NUL */
     struct item *items;
     size_t room, class_room;
-    atomic_int_fast64_t memory_bytes; /* that are still free */
+    struct kept_bytes *kept;
 };
 
 static void folder_close(struct dataset *dataset) {
     struct folder_set *set = (struct folder_set *)dataset;
-    for (int64_t i = 0; i < dataset->count; i++) {
-        free(atomic_load(&set->items[i].held));
-    }
+    kept_bytes_free(set->kept);
     for (int64_t i = 0; dataset->class_names && i < dataset->classes; i++) {
         free(dataset->class_names[i]);
     }
@@ -47,18 +40,8 @@ static void folder_close(struct dataset *dataset) {
     free(set->items);
     buffer_release(&set->names);
     store_free(set->store);
+    decoder_pool_free(set->decoders);
     free(set);
-}
-
-static bool is_picture(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        size_t size = strlen(name), ending = strlen(endings[i]);
-        if (size > ending && strcasecmp(name + size - ending, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Names are listed in the order of their bytes, so the pictures of a class follow each other. */
@@ -84,7 +67,8 @@ static int add_item(void *context, const char *name, const struct store_info *in
                     struct error *err) {
     struct folder_set *set = context;
     const char *slash = strchr(name, '/');
-    if (!is_picture(name)) {
+    if (!strays_is_picture(name)) {
+        strays_add_ending(&set->base.strays, name);
         return 0;
     }
     if (!slash) {
@@ -105,7 +89,6 @@ static int add_item(void *context, const char *name, const struct store_info *in
     struct item *item = &set->items[set->base.count++];
     item->name = set->names.size;
     item->label = (int)set->base.classes - 1;
-    atomic_init(&item->held, NULL);
     return buffer_append(&set->names, name, strlen(name) + 1, err);
 }
 
@@ -166,15 +149,17 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     struct folder_set *set = (struct folder_set *)base;
     const char *path;
     base->ops = &dataset_folder;
+    set->decoders = decoder_pool_new();
     buffer_init(&set->names, names_bytes_max);
-    atomic_init(&set->memory_bytes, options->memory_bytes);
     if (fields_text(fields, "path", &path, err) < 0 ||
         store_open(path, /* writes= */ false, &set->store, err) < 0 ||
         store_list(set->store, "", NULL, add_item, set, err) < 0) {
         return -1;
     }
     if (base->count == 0) {
-        return error_set(err, ERROR_INVALID, "%s: there is no CLASS/x.jpg, .jpeg or .png", path);
+        AUTO(text_freep) char *left = strays_text(&base->strays);
+        return error_set(err, ERROR_INVALID, "%s: there is no CLASS/x.jpg, .jpeg or .png%s%.600s",
+                         path, left ? "; " : "", left ? left : "");
     }
     if (number_classes(set, options->like, err) < 0) {
         return -1;
@@ -182,6 +167,7 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     if (options->like) {
         take_names(base, options->like);
     }
+    set->kept = kept_bytes_new(base->count, options->memory_bytes);
     base->type = TENSOR_UINT8;
     base->shape = (struct shape){3, {3, -1, -1}};
     base->digest = digest_crc32c(0, set->names.data, set->names.size);
@@ -189,26 +175,11 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     return 0;
 }
 
-static void hold(struct folder_set *set, struct item *item, const struct buffer *file) {
-    int_fast64_t bytes = (int_fast64_t)(file->size + sizeof(struct held));
-    if (atomic_fetch_sub(&set->memory_bytes, bytes) < bytes) {
-        atomic_fetch_add(&set->memory_bytes, bytes);
-        return;
-    }
-    struct held *held = x_malloc((size_t)bytes), *none = NULL;
-    held->size = file->size;
-    memcpy(held->bytes, file->data, file->size);
-    if (!atomic_compare_exchange_strong(&item->held, &none, held)) {
-        free(held); /* another thread has read it in the meantime */
-        atomic_fetch_add(&set->memory_bytes, bytes);
-    }
-}
-
 static int folder_read(struct dataset *dataset, int64_t index, struct sample *sample,
                        struct error *err) {
     struct folder_set *set = (struct folder_set *)dataset;
-    struct item *item = &set->items[index];
-    struct held *held = atomic_load(&item->held);
+    const struct item *item = &set->items[index];
+    const struct kept_one *held = kept_bytes_get(set->kept, index);
     const char *name = set->names.data + item->name;
     AUTO(buffer_release) struct buffer file;
     AUTO(picture_release) struct picture picture = {0};
@@ -217,19 +188,15 @@ static int folder_read(struct dataset *dataset, int64_t index, struct sample *sa
     if (!held && store_get(set->store, name, &file, NULL, err) < 0) {
         return -1;
     }
-    if (image_decode(held ? held->bytes : file.data, held ? held->size : file.size, &picture,
-                     &cause) < 0) {
+    if (decoder_pool_image(set->decoders, held ? held->bytes : file.data,
+                           held ? held->size : file.size, &picture, &cause) < 0) {
         *err = cause;
         return error_context(err, "%s/%s", store_path(set->store), name);
     }
     if (!held) {
-        hold(set, item, &file);
+        kept_bytes_add(set->kept, index, &file);
     }
-    free(sample->data);
-    sample->shape = (struct shape){3, {3, picture.height, picture.width}};
-    sample->is_interleaved = true;
-    sample->room = 3 * (size_t)picture.width * (size_t)picture.height;
-    sample->data = TAKE(picture.pixels);
+    sample_take_picture(sample, &picture);
     sample->label = item->label;
     return 0;
 }

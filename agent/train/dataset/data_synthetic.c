@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+enum { CLASSES_UNKNOWN = 10 }; /* of a network that is a file */
 enum { FIELDS = 4, LEVEL_LOW = 64, LEVELS = 128, NOISE = 48 };
 enum stream { STREAM_LABEL, STREAM_NOISE, STREAM_PATTERN }; /* used as epochs in chance() */
 
@@ -41,18 +42,26 @@ static int read_shape(const json_t *sides, struct shape *ret_shape, struct error
     return 0;
 }
 
+/* An optional field: dataset.h says what it is without. */
+static int read_classes(const json_t *fields, int64_t of_model, int64_t *ret_classes,
+                        struct error *err) {
+    *ret_classes = of_model ? of_model : CLASSES_UNKNOWN;
+    return json_object_get(fields, "classes")
+               ? fields_integer(fields, "classes", (int64_t[]){2, DATASET_CLASSES_MAX}, ret_classes,
+                                err)
+               : 0;
+}
+
 static int synthetic_open(const json_t *fields, const struct dataset_options *options,
                           struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct synthetic_set));
     struct synthetic_set *set = (struct synthetic_set *)base;
     const json_t *shape = json_object_get(fields, "shape");
-    int64_t seed, classes = options->classes ? options->classes : 10;
+    int64_t seed;
     base->ops = &dataset_synthetic;
-    if (fields_integer(fields, "count", (int64_t[]){1, DATASET_COUNT_MAX}, 0, &base->count, err) <
-            0 ||
-        fields_integer(fields, "classes", (int64_t[]){2, 100000}, classes, &base->classes, err) <
-            0 ||
-        fields_integer(fields, "seed", (int64_t[]){0, INT64_MAX}, 0, &seed, err) < 0 ||
+    if (fields_integer(fields, "count", (int64_t[]){1, DATASET_COUNT_MAX}, &base->count, err) < 0 ||
+        read_classes(fields, options->classes, &base->classes, err) < 0 ||
+        fields_integer(fields, "seed", (int64_t[]){0, INT64_MAX}, &seed, err) < 0 ||
         read_shape(shape ? shape : options->shape, &base->shape, err) < 0) {
         return -1;
     }

@@ -9,6 +9,7 @@
 #include "lib/digest.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,6 @@ struct column {
 struct shard {
     struct column samples, targets;
     int64_t first, count;
-    int64_t *labels; /* [count]; NULL: targets are numbers */
 };
 
 struct tensors_set {
@@ -31,6 +31,7 @@ struct tensors_set {
     size_t shard_count;
     struct shard *shards;
     int64_t memory_bytes;
+    bool has_ignored;
 };
 
 static void column_release(struct column *column) {
@@ -44,9 +45,9 @@ static void tensors_close(struct dataset *dataset) {
     for (size_t i = 0; i < set->shard_count; i++) {
         column_release(&set->shards[i].samples);
         column_release(&set->shards[i].targets);
-        free(set->shards[i].labels);
     }
     free(set->shards);
+    free(set->base.counted);
     free(set);
 }
 
@@ -110,26 +111,59 @@ static int64_t integer_at(enum npy_type type, const void *values, int64_t i) {
     }
 }
 
+/* A part of the labels, from sample `first` of the shard. */
+static int note_labels(struct tensors_set *set, const struct shard *shard,
+                       const struct npy_range *range, const void *values, struct error *err) {
+    int64_t places = dataset_places(&set->base);
+    for (int64_t i = 0; i < range->count * places; i++) {
+        int64_t label = integer_at(shard->targets.npy.type, values, i);
+        int64_t sample = range->first + i / places;
+        bool is_ignored = set->has_ignored && label == set->base.ignored;
+        if (!is_ignored && (label < 0 || label >= DATASET_CLASSES_MAX)) {
+            return error_set(err, ERROR_INVALID,
+                             "%s: label %lld of sample %lld is not a class; labels that do not "
+                             "count are %lld (spec.trainer.ignoreLabel)",
+                             shard->targets.path, (long long)label, (long long)sample,
+                             (long long)set->base.ignored);
+        }
+        set->base.classes = MAX(set->base.classes, is_ignored ? 0 : label + 1);
+        set->base.counted[shard->first + sample] += !is_ignored;
+    }
+    return 0;
+}
+
+/* Reads all labels once, in parts, for the number of classes; they stay in memory if they fit, and
+ * always where a sample has one. */
 static int read_labels(struct tensors_set *set, struct shard *shard, struct error *err) {
     struct column *targets = &shard->targets;
-    if (targets->npy.rank != 1) {
-        return error_set(err, ERROR_INVALID, "%s: integers have %d axes, labels have one",
-                         targets->path, targets->npy.rank);
+    int64_t bytes = (int64_t)slice_bytes(targets), total = shard->first + shard->count;
+    if (bytes < 1 || bytes > DATASET_SAMPLE_BYTES) {
+        return error_set(err, ERROR_INVALID, "%s: labels of %lld bytes a sample: 1 to %d are read",
+                         targets->path, (long long)bytes, DATASET_SAMPLE_BYTES);
     }
-    if (column_hold(targets, err) < 0) {
+    set->base.counted = x_realloc(set->base.counted, (size_t)total * sizeof *set->base.counted);
+    memset(set->base.counted + shard->first, 0, (size_t)shard->count * sizeof(int32_t));
+    if (set->base.places.rank == 0 ? column_hold(targets, err) < 0
+                                   : hold_if_small(set, targets, err) < 0) {
         return -1;
     }
-    shard->labels = x_calloc((size_t)shard->count, sizeof *shard->labels);
-    for (int64_t i = 0; i < shard->count; i++) {
-        int64_t label = integer_at(targets->npy.type, targets->values, i);
-        if (label < 0 || label >= DATASET_CLASSES_MAX) {
-            return error_set(err, ERROR_INVALID, "%s: label %lld of sample %lld is not a class",
-                             targets->path, (long long)label, (long long)i);
-        }
-        shard->labels[i] = label;
-        set->base.classes = MAX(set->base.classes, label + 1);
+    if (targets->values) {
+        const struct npy_range all = {0, shard->count};
+        return note_labels(set, shard, &all, targets->values, err);
     }
-    free(TAKE(targets->values));
+    for (int64_t first = 0; first < shard->count; first += NPY_SLICES_BYTES / bytes) {
+        const struct npy_range range = {first, MIN(NPY_SLICES_BYTES / bytes, shard->count - first)};
+        const struct npy_object object = object_of(targets);
+        AUTO(text_freep) char *read = NULL;
+        void *values = NULL;
+        if (npy_read(&object, range, &values, err) < 0) {
+            return -1;
+        }
+        read = values;
+        if (note_labels(set, shard, &range, read, err) < 0) {
+            return -1;
+        }
+    }
     return 0;
 }
 
@@ -139,10 +173,6 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     const struct npy *samples = &shard->samples.npy, *targets = &shard->targets.npy;
     bool is_byte = samples->type == NPY_UINT8, has_labels = targets->type > NPY_FLOAT64;
     struct shape shape = {.rank = samples->rank - 1};
-    if (!is_byte && samples->type > NPY_FLOAT64) {
-        return error_set(err, ERROR_UNSUPPORTED, "%s: samples of %s; u1, f2, f4 and f8 are read",
-                         shard->samples.path, npy_type_name(samples->type));
-    }
     if (samples->dims[0] != targets->dims[0] || samples->dims[0] < 1 ||
         samples->dims[0] > DATASET_COUNT_MAX - base->count) {
         return error_set(err, ERROR_INVALID, "%s: %lld samples, and %lld targets in %s",
@@ -152,17 +182,24 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     for (int i = 0; i < shape.rank; i++) {
         shape.dims[i] = samples->dims[i + 1];
     }
-    enum tensor_type type = is_byte ? TENSOR_UINT8 : TENSOR_FLOAT32;
+    enum tensor_type type = is_byte                       ? TENSOR_UINT8
+                            : samples->type > NPY_FLOAT64 ? TENSOR_INT64
+                                                          : TENSOR_FLOAT32;
+    struct shape places = {.rank = has_labels ? targets->rank - 1 : 0};
+    for (int i = 0; i < places.rank; i++) {
+        places.dims[i] = targets->dims[i + 1];
+    }
     int64_t target_count = has_labels ? 0 : npy_slice_values(targets);
     bool is_first = base->count == 0;
     if (!is_first && (!shape_equal(&shape, &base->shape) || type != base->type ||
-                      target_count != base->target_count)) {
+                      target_count != base->target_count || !shape_equal(&places, &base->places))) {
         return error_set(err, ERROR_INVALID, "%s: its samples or targets differ from the first's",
                          shard->samples.path);
     }
     base->shape = shape;
     base->type = type;
     base->target_count = target_count;
+    base->places = places;
     shard->first = base->count;
     shard->count = samples->dims[0];
     base->count += shard->count;
@@ -198,6 +235,8 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     json_t *sample_files = NULL, *label_files = NULL;
     base->ops = &dataset_tensors;
     set->memory_bytes = options->memory_bytes;
+    base->ignored = options->ignored;
+    set->has_ignored = options->has_ignored;
     if (fields_text(fields, "samples", &samples, err) < 0 ||
         fields_text(fields, "labels", &labels, err) < 0) {
         return -1;
@@ -212,12 +251,40 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     if (result < 0) {
         return -1;
     }
+    bool counts_all = true;
+    for (int64_t i = 0; base->counted && i < base->count; i++) {
+        counts_all &= base->counted[i] == dataset_places(base);
+    }
+    if (counts_all) {
+        free(TAKE(base->counted));
+    }
+    if (base->classes == 0 && base->target_count == 0) {
+        return error_set(err, ERROR_INVALID, "%s: every label is %lld, which does not count",
+                         labels, (long long)base->ignored);
+    }
     *ret_dataset = TAKE(base);
     return 0;
 }
 
-/* Reads one slice; doubles become floats. */
-static int column_read(struct column *column, int64_t index, void *to, struct error *err) {
+/* Converts `count` values, as npy_read returns them, to a data set's type. */
+static void convert(enum npy_type type, const void *from, int64_t count, enum tensor_type wanted,
+                    void *to) {
+    if (wanted == TENSOR_INT64) {
+        for (int64_t i = 0; i < count; i++) {
+            ((int64_t *)to)[i] = integer_at(type, from, i);
+        }
+    } else if (type == NPY_FLOAT64) {
+        for (int64_t i = 0; i < count; i++) {
+            ((float *)to)[i] = (float)((const double *)from)[i];
+        }
+    } else {
+        memcpy(to, from, (size_t)count * npy_value_bytes(type));
+    }
+}
+
+/* Reads one slice. */
+static int column_read(struct column *column, int64_t index, enum tensor_type wanted, void *to,
+                       struct error *err) {
     AUTO(text_freep) char *read = NULL;
     size_t bytes = slice_bytes(column);
     const char *from = (const char *)column->values + (column->values ? (size_t)index * bytes : 0);
@@ -229,13 +296,7 @@ static int column_read(struct column *column, int64_t index, void *to, struct er
         }
         from = read = values;
     }
-    if (column->npy.type != NPY_FLOAT64) {
-        memcpy(to, from, bytes);
-        return 0;
-    }
-    for (size_t i = 0; i < bytes / sizeof(double); i++) {
-        ((float *)to)[i] = (float)((const double *)(const void *)from)[i];
-    }
+    convert(column->npy.type, from, npy_slice_values(&column->npy), wanted, to);
     return 0;
 }
 
@@ -250,15 +311,35 @@ static int tensors_read(struct dataset *dataset, int64_t index, struct sample *s
     index -= shard->first;
     sample->shape = dataset->shape;
     sample->is_interleaved = false;
-    sample->label = shard->labels ? shard->labels[index] : -1;
-    if (column_read(&shard->samples, index, sample_room(sample, bytes), err) < 0) {
+    sample->label = -1;
+    if (column_read(&shard->samples, index, dataset->type, sample_room(sample, bytes), err) < 0) {
         return -1;
     }
-    return dataset->target_count == 0
-               ? 0
-               : column_read(&shard->targets, index,
-                             sample_target_room(sample, (size_t)dataset->target_count), err);
+    if (dataset->target_count) {
+        float *to = sample_target_room(sample, (size_t)dataset->target_count);
+        return column_read(&shard->targets, index, TENSOR_FLOAT32, to, err);
+    }
+    int64_t *labels = sample_labels_room(sample, (size_t)dataset_places(dataset));
+    if (column_read(&shard->targets, index, TENSOR_INT64, labels, err) < 0) {
+        return -1;
+    }
+    sample->label = dataset->places.rank == 0 ? labels[0] : -1;
+    return 0;
 }
 
-const struct dataset_ops dataset_tensors = {
-    .name = "tensors", .open = tensors_open, .read = tensors_read, .close = tensors_close};
+static void tensors_describe(const struct dataset *dataset, int64_t index,
+                             char text[static DATASET_NAME_MAX]) {
+    const struct tensors_set *set = (const struct tensors_set *)dataset;
+    const struct shard *shard = set->shards;
+    while (index >= shard->first + shard->count) {
+        shard++;
+    }
+    snprintf(text, DATASET_NAME_MAX, "%.180s, labels %.180s: sample %lld", shard->samples.path,
+             shard->targets.path, (long long)(index - shard->first));
+}
+
+const struct dataset_ops dataset_tensors = {.name = "tensors",
+                                            .open = tensors_open,
+                                            .read = tensors_read,
+                                            .describe = tensors_describe,
+                                            .close = tensors_close};

@@ -4,6 +4,8 @@
 #include "agent/data/source/source.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 
 struct collecting {
     const struct source *source;
@@ -51,7 +53,55 @@ void dataset_closep(struct dataset **dataset) {
     dataset_close(TAKE(*dataset));
 }
 
+int64_t dataset_places(const struct dataset *dataset) {
+    return shape_count(&dataset->places);
+}
+
+int64_t dataset_counted(const struct dataset *dataset, int64_t index) {
+    return dataset->counted ? dataset->counted[index] : dataset_places(dataset);
+}
+
+/* The sum of x * 0 is 0, or NaN if an x is not finite; unlike a search it is vectorized: the pragma
+ * allows another order of the sum. */
+static bool are_finite(const float *values, int64_t count) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
+        sum += values[i] * 0;
+    }
+    return sum == 0;
+}
+
+static int check_numbers(const struct dataset *dataset, int64_t index, const char *what,
+                         const float *values, int64_t count, struct error *err) {
+    char name[DATASET_NAME_MAX];
+    int64_t at = 0;
+    if (are_finite(values, count)) {
+        return 0;
+    }
+    while (isfinite(values[at])) {
+        at++;
+    }
+    if (dataset->ops->describe) {
+        dataset->ops->describe(dataset, index, name);
+    } else {
+        snprintf(name, sizeof name, "sample %lld", (long long)index);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "%s: %s %lld is %g; a finite float32 is expected: correct the data, or leave "
+                     "such samples out with data.onBadSample: Skip",
+                     name, what, (long long)at, (double)values[at]);
+}
+
 int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample, struct error *err) {
     assert(index >= 0 && index < dataset->count);
-    return dataset->ops->read(dataset, index, sample, err);
+    if (dataset->ops->read(dataset, index, sample, err) < 0) {
+        return -1;
+    }
+    if (dataset->type == TENSOR_FLOAT32 && !dataset->takes_any_number &&
+        check_numbers(dataset, index, "element", sample->data, shape_count(&sample->shape), err) <
+            0) {
+        return -1;
+    }
+    return check_numbers(dataset, index, "target", sample->target, dataset->target_count, err);
 }

@@ -7,9 +7,19 @@
  *                                                  those named test*, to train with the others
  *   {"folder": {"path": PATH}}                     CLASS/any/x.jpg (.jpeg, .png); classes are
  *                                                  numbered in the order of their names' bytes
- *   {"tensors": {"samples": PATH, "labels": PATH}} .npy, first axis: samples; labels: integers [n]
- *                                                  are classes, floats [n, ...] numbers. Two files,
- *                                                  or two folders of as many, in order of names
+ *   {"webdataset": {"path": PATH}}                 tar archives, of which each sample has several
+ *                                                  members KEY.FIELD: a picture (jpg, jpeg, png),
+ *                                                  its class (cls, txt; json: its "label"). A file,
+ *                                                  a folder of *.tar, or train-{000..099}.tar
+ *   {"table": {"path": PATH, "format": "CSV"}}     rows of CSV, TSV (with a header), JSON Lines;
+ *                                                  "columns": names, or all but the label; "label":
+ *                                                  a column of classes, or "targets": columns of
+ *                                                  numbers; "missing": what an empty field of a
+ *                                                  sample is, else its row is bad. In memory
+ *   {"tensors": {"samples": PATH, "labels": PATH}} .npy, first axis: samples; of integers other
+ * than bytes for networks that take integers (tokens). Labels: integers [n] are classes, [n, ...]
+ * one class for each place of a sample (a pixel, a token), floats [n, ...] numbers. Two files, or
+ *                                                  two folders of as many, in order of names
  *   {"synthetic": {"count": N, "classes": N, "shape": [C, H, W], "seed": N}}   no files: each class
  *                                                  a pattern of its own, with noise. Classes and
  *                                                  shape may come from the options
@@ -19,6 +29,7 @@
 #pragma once
 
 #include "agent/train/dataset/sample.h"
+#include "agent/train/dataset/strays.h"
 
 #include <jansson.h>
 
@@ -28,6 +39,7 @@ enum {
     DATASET_SAMPLE_BYTES = 256 << 20,
     DATASET_SIDE_MAX = 1 << 14, /* along any axis of a sample */
     DATASET_SHARDS_MAX = 256,   /* files, of cifar and tensors */
+    DATASET_NAME_MAX = 400,
 };
 
 struct dataset;
@@ -36,10 +48,18 @@ struct dataset_options {
     /* For test data: the training data. Samples must have the same type, shape and number of
      * targets; its classes are used (for a folder by name). NULL: none. */
     const struct dataset *like;
-    /* Of the model, for synthetic samples if the spec does not have them. classes 0: 10; shape
-     * NULL: none. */
+    bool skips_bad; /* onBadSample: Skip: the rest of a damaged archive is left out */
+    /* Of tensors: places with this label do not count. */
+    bool has_ignored;
+    int64_t ignored;
+    /* Of the model, for synthetic samples if the spec does not have them. classes 0: unknown, 10
+     * are taken; shape NULL: none. */
     int64_t classes;
     const json_t *shape;
+    /* While shards are indexed, which may take an hour. Any of them may be NULL. */
+    bool (*is_stopped)(void);                     /* true: dataset_open ends with CANCELLED */
+    void (*say)(void *context, const char *line); /* how far it is */
+    void *context;
 };
 
 struct dataset {
@@ -47,9 +67,16 @@ struct dataset {
     int64_t count;         /* samples; at least 1 */
     int64_t classes;       /* 0: targets are numbers */
     int64_t target_count;  /* numbers per target; 0: targets are classes */
-    enum tensor_type type; /* TENSOR_UINT8 (0..255) or TENSOR_FLOAT32 */
+    enum tensor_type type; /* TENSOR_UINT8 (0..255), TENSOR_FLOAT32 or TENSOR_INT64 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
+    struct shape places;   /* labels of a sample; rank 0: it has one */
+    int64_t ignored;       /* the label of places that do not count */
+    int32_t *counted;      /* per sample: places that count; NULL: all of them */
     char **class_names;    /* of a folder: one per class; else NULL */
+    bool is_late; /* which places count is known only when a sample is read; `counted` is NULL */
+    bool takes_any_number; /* the network looks for NaN and Infinity itself: they are not bad */
+    int64_t damaged;       /* archives whose rest was left out: each counts as a bad sample */
+    struct strays strays;  /* what was found beside the samples */
     uint32_t digest;       /* of names, sizes and, if held in memory, bytes; ranks compare it */
 };
 
@@ -59,19 +86,29 @@ struct dataset_ops {
     int (*open)(const json_t *fields, const struct dataset_options *options,
                 struct dataset **ret_dataset, struct error *err);
     int (*read)(struct dataset *dataset, int64_t index, struct sample *sample, struct error *err);
+    /* The file and row of a sample, for people; NULL: dataset_read says its number. */
+    void (*describe)(const struct dataset *dataset, int64_t index,
+                     char text[static DATASET_NAME_MAX]);
     void (*close)(struct dataset *dataset);
 };
 extern const struct dataset_ops dataset_idx, dataset_cifar, dataset_folder, dataset_tensors,
-    dataset_synthetic;
+    dataset_webdataset, dataset_table, dataset_synthetic;
 
-/* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt. */
+/* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt;
+ * CANCELLED: is_stopped. */
 NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *options,
                            struct dataset **ret_dataset, struct error *err);
-void dataset_close(struct dataset *dataset); /* NULL is fine */
+void dataset_close(struct dataset *dataset); /* accepts NULL */
 void dataset_closep(struct dataset **dataset);
-/* index: 0..count - 1. Errors name the file. */
+/* index: 0..count - 1. Errors name the file. INVALID, UNSUPPORTED: this sample cannot be used; also
+ * if a number of it is NaN or Infinity (unless takes_any_number), which names file, row and
+ * element. */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
+
+/* The labels of a sample: 1 or more; places that count in sample `index`. */
+int64_t dataset_places(const struct dataset *dataset);
+int64_t dataset_counted(const struct dataset *dataset, int64_t index);
 
 /* For kinds: the file that a path names, or all files of that folder that match the pattern, sorted
  * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. */

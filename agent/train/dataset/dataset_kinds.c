@@ -3,8 +3,9 @@
 
 #include <assert.h>
 
-static const struct dataset_ops *const kinds[] = {&dataset_idx, &dataset_cifar, &dataset_folder,
-                                                  &dataset_tensors, &dataset_synthetic};
+static const struct dataset_ops *const kinds[] = {
+    &dataset_idx,        &dataset_cifar, &dataset_folder,   &dataset_tensors,
+    &dataset_webdataset, &dataset_table, &dataset_synthetic};
 
 static const int64_t memory_usual = (int64_t)1 << 30;
 
@@ -28,6 +29,12 @@ static int make_alike(struct dataset *dataset, const struct dataset *like, struc
     char ours[128], theirs[128];
     shape_format(&dataset->shape, ours);
     shape_format(&like->shape, theirs);
+    if (!shape_equal(&dataset->places, &like->places)) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: its samples have %lld labels each, the training data's %lld",
+                         dataset->ops->name, (long long)dataset_places(dataset),
+                         (long long)dataset_places(like));
+    }
     if (!shape_equal(&dataset->shape, &like->shape) || dataset->type != like->type) {
         return error_set(err, ERROR_INVALID, "%s: its samples are %s %s, the training data's %s %s",
                          dataset->ops->name, tensor_type_name(dataset->type), ours,
@@ -59,6 +66,7 @@ int dataset_open(const json_t *spec, const struct dataset_options *options,
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID,
-                     "one of idx, cifar, folder, tensors, synthetic is expected");
+    return error_set(
+        err, ERROR_INVALID,
+        "one of idx, cifar, folder, tensors, webdataset, table, synthetic is expected");
 }

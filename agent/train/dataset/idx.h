@@ -1,5 +1,5 @@
 /* idx.h: the header of an IDX file (MNIST's format): 0, 0, type, rank, then sizes of 4 bytes each,
- * big-endian; elements follow. Only unsigned bytes are supported. PURE. */
+ * big-endian; elements follow. Only unsigned bytes are supported. Pure. */
 #pragma once
 
 #include "lib/error.h"

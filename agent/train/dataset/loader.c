@@ -22,12 +22,13 @@ struct slot {
     int64_t first;       /* place of the first sample in the epoch */
     int64_t given, done; /* samples */
     struct error error;  /* of the first sample that failed */
+    bool is_bad_data;    /* the error is one of bad samples */
 };
 
 struct loader {
     struct loader_options options;
     struct slot ring[LOADER_RING];
-    int64_t sample_elements;
+    int64_t sample_bytes;
     pthread_t threads[LOADER_THREADS_MAX];
     int thread_count;
     pthread_mutex_t lock;
@@ -40,6 +41,29 @@ struct loader {
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
+static int64_t index_of(const struct loader *loader, int64_t epoch, int64_t place) {
+    const struct loader_options *options = &loader->options;
+    return options->is_training ? order_place(options->seed, epoch, options->dataset->count, place)
+                                : place;
+}
+
+/* Every rank counts the whole batch, so that none has to ask the others. */
+static void count_places(const struct loader *loader, const struct order_batch *whole,
+                         int64_t *ret_counted) {
+    int64_t counted = 0;
+    for (int64_t i = 0; i < whole->count; i++) {
+        int64_t index = index_of(loader, whole->epoch, whole->first + i);
+        counted += dataset_counted(loader->options.dataset, index);
+    }
+    *ret_counted = counted;
+}
+
+/* Which samples the other ranks' bad ones were replaced by is not known here. */
+static bool counts_own(const struct loader_options *options) {
+    const struct dataset *dataset = options->dataset;
+    return dataset->is_late || (dataset->counted && bad_samples_skips(options->bad));
+}
+
 /* The lock is held. */
 static void begin_step(struct loader *loader, int64_t step) {
     const struct loader_options *options = &loader->options;
@@ -50,9 +74,18 @@ static void begin_step(struct loader *loader, int64_t step) {
     slot->batch.epoch = whole.epoch;
     slot->batch.count = slice.count;
     slot->batch.total = whole.count;
+    slot->batch.counted = whole.count * dataset_places(options->dataset);
+    slot->batch.bad = 0;
+    slot->batch.counts_own = counts_own(options);
+    if (slot->batch.counts_own) {
+        slot->batch.counted = 0;
+    } else if (options->dataset->counted) {
+        count_places(loader, &whole, &slot->batch.counted);
+    }
     slot->first = whole.first + slice.first;
     slot->given = slot->done = 0;
     slot->error = (struct error){0};
+    slot->is_bad_data = false;
 }
 
 static bool has_step(const struct loader *loader) {
@@ -63,6 +96,8 @@ static bool has_step(const struct loader *loader) {
 struct piece {
     struct slot *slot;
     int64_t first, count; /* of this piece, in the slice */
+    int64_t counted, bad; /* of its samples so far */
+    bool is_bad_data;     /* bad samples have ended it */
 };
 
 /* Waits for work; false: there is no more. The lock is held. */
@@ -83,7 +118,7 @@ static bool next_piece(struct loader *loader, struct piece *ret_piece) {
         }
         int64_t left = slot->batch.count - slot->given;
         int64_t usual = slot->batch.count / (PIECES_A_THREAD * loader->options.threads) + 1;
-        *ret_piece = (struct piece){slot, slot->given, MIN(left, usual)};
+        *ret_piece = (struct piece){.slot = slot, .first = slot->given, .count = MIN(left, usual)};
         slot->given += ret_piece->count;
         if (slot->given == slot->batch.count) {
             loader->filling++;
@@ -95,27 +130,96 @@ static bool next_piece(struct loader *loader, struct piece *ret_piece) {
     }
 }
 
-static int make_sample(struct loader *loader, const struct piece *piece, int64_t at,
-                       struct sample *sample, struct error *err) {
+/* Reads the sample of a place or, if that is bad and bad ones are skipped, another one. 1: it is;
+ * 0: it is bad, and in evaluation has no substitute. */
+static int read_place(struct loader *loader, struct piece *piece, int64_t place,
+                      struct sample *sample, int64_t *ret_index, struct error *err) {
     const struct loader_options *options = &loader->options;
-    struct dataset *dataset = options->dataset;
-    struct batch *batch = &piece->slot->batch;
-    int64_t place = piece->slot->first + at;
-    int64_t index = options->is_training
-                        ? order_place(options->seed, batch->epoch, dataset->count, place)
-                        : place;
-    struct augment_draw draw = {options->is_training, options->seed, batch->epoch, index};
-    batch->indices[at] = index;
-    if (dataset_read(dataset, index, sample, err) < 0) {
-        return -1;
+    int64_t epoch = piece->slot->batch.epoch, count = options->dataset->count;
+    int64_t index = index_of(loader, epoch, place);
+    for (uint32_t attempt = 0; attempt < BAD_SAMPLES_DRAWS; attempt++) {
+        struct error cause = {0};
+        *ret_index = index;
+        if (dataset_read(options->dataset, index, sample, &cause) == 0) {
+            return 1;
+        }
+        bool is_bad = bad_samples_is_one(&cause);
+        if (!is_bad || !bad_samples_skips(options->bad)) {
+            *err = cause;
+            piece->is_bad_data = is_bad;
+            return -1;
+        }
+        bad_samples_note(options->bad, index, &cause);
+        if (!options->is_training) {
+            return 0;
+        }
+        index = bad_samples_substitute(options->seed, epoch, count, place, attempt);
     }
-    augment_fill(options->augment, sample, &draw, batch->samples + at * loader->sample_elements);
-    if (batch->labels) {
+    piece->is_bad_data = true;
+    return error_set(err, ERROR_INVALID, "%d samples in turn are bad (data.onBadSample: Skip)",
+                     BAD_SAMPLES_DRAWS);
+}
+
+/* Places of the sample that count. */
+static int64_t count_labels(const struct dataset *dataset, const struct sample *sample,
+                            int64_t index) {
+    int64_t places = dataset_places(dataset), counted = 0;
+    for (int64_t i = 0; dataset->is_late && i < places; i++) {
+        counted += sample->labels[i] != dataset->ignored;
+    }
+    return dataset->is_late ? counted : dataset_counted(dataset, index);
+}
+
+static void put_target(const struct dataset *dataset, const struct sample *sample, int64_t at,
+                       struct batch *batch) {
+    int64_t places = dataset_places(dataset);
+    if (batch->labels && dataset->places.rank > 0) {
+        memcpy(batch->labels + at * places, sample->labels, (size_t)places * sizeof(int64_t));
+    } else if (batch->labels) {
         batch->labels[at] = sample->label;
     } else {
         memcpy(batch->targets + at * dataset->target_count, sample->target,
                (size_t)dataset->target_count * sizeof(float));
     }
+}
+
+/* A sample of zeros, which the caller does not count. */
+static void put_none(struct loader *loader, int64_t at, struct batch *batch) {
+    const struct dataset *dataset = loader->options.dataset;
+    int64_t places = dataset_places(dataset);
+    memset((char *)batch->samples + at * loader->sample_bytes, 0, (size_t)loader->sample_bytes);
+    if (batch->labels) {
+        memset(batch->labels + at * places, 0, (size_t)places * sizeof(int64_t));
+    } else {
+        memset(batch->targets + at * dataset->target_count, 0,
+               (size_t)dataset->target_count * sizeof(float));
+    }
+}
+
+static int make_sample(struct loader *loader, struct piece *piece, int64_t at,
+                       struct sample *sample, struct error *err) {
+    const struct loader_options *options = &loader->options;
+    struct dataset *dataset = options->dataset;
+    struct batch *batch = &piece->slot->batch;
+    int64_t place = piece->slot->first + at, index;
+    int found = read_place(loader, piece, place, sample, &index, err);
+    if (found < 0) {
+        return -1;
+    }
+    batch->indices[at] = index;
+    piece->bad += found == 0 || index != index_of(loader, batch->epoch, place);
+    if (batch->is_bad) {
+        batch->is_bad[at] = found == 0;
+    }
+    if (found == 0) {
+        put_none(loader, at, batch);
+        return 0;
+    }
+    struct augment_draw draw = {options->is_training, options->seed, batch->epoch, index};
+    augment_fill(options->augment, sample, &draw,
+                 (char *)batch->samples + at * loader->sample_bytes);
+    put_target(dataset, sample, at, batch);
+    piece->counted += batch->counts_own ? count_labels(dataset, sample, index) : 0;
     atomic_fetch_add(&loader->made, 1);
     return 0;
 }
@@ -136,7 +240,10 @@ static void *fill(void *context) {
         pthread_mutex_lock(&loader->lock);
         if (err.kind != ERROR_NONE && piece.slot->error.kind == ERROR_NONE) {
             piece.slot->error = err;
+            piece.slot->is_bad_data = piece.is_bad_data;
         }
+        piece.slot->batch.counted += piece.counted;
+        piece.slot->batch.bad += piece.bad;
         piece.slot->done += piece.count;
         if (piece.slot->done == piece.slot->batch.count) {
             pthread_cond_broadcast(&loader->is_done);
@@ -152,7 +259,9 @@ static int make_room(struct loader *loader, struct error *err) {
     const struct loader_options *options = &loader->options;
     const struct dataset *dataset = options->dataset;
     int64_t count = MIN(options->batch_size, dataset->count) / options->size + 1;
-    int64_t bytes = (loader->sample_elements + dataset->target_count + 4) * (int64_t)sizeof(float);
+    int64_t places = dataset_places(dataset);
+    int64_t bytes =
+        loader->sample_bytes + (dataset->target_count + 2 * places + 2) * (int64_t)sizeof(float);
     if (count > ring_bytes_max / LOADER_RING / bytes) {
         return error_set(err, ERROR_EXHAUSTED,
                          "batchSize %lld: %d batches of %lld samples of %lld bytes need more than "
@@ -162,17 +271,20 @@ static int make_room(struct loader *loader, struct error *err) {
     }
     for (int i = 0; i < LOADER_RING; i++) {
         struct batch *batch = &loader->ring[i].batch;
-        size_t elements = (size_t)(count * loader->sample_elements) * sizeof(float);
+        size_t size = (size_t)(count * loader->sample_bytes);
         batch->step = -1;
         /* Whole cache lines, with the alignment of tensors. */
-        batch->samples = aligned_alloc(64, (elements + 63) / 64 * 64 + 64);
+        batch->samples = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
         if (!batch->samples) {
             return error_set(err, ERROR_EXHAUSTED, "no memory for a batch of %lld samples",
                              (long long)count);
         }
         batch->indices = x_calloc((size_t)count, sizeof *batch->indices);
+        if (!options->is_training && bad_samples_skips(options->bad)) {
+            batch->is_bad = x_calloc((size_t)count, sizeof *batch->is_bad);
+        }
         if (dataset->classes) {
-            batch->labels = x_calloc((size_t)count, sizeof *batch->labels);
+            batch->labels = x_calloc((size_t)(count * places), sizeof *batch->labels);
         } else {
             batch->targets =
                 x_calloc((size_t)(count * dataset->target_count), sizeof *batch->targets);
@@ -197,6 +309,7 @@ void loader_close(struct loader *loader) {
         free(loader->ring[i].batch.labels);
         free(loader->ring[i].batch.targets);
         free(loader->ring[i].batch.indices);
+        free(loader->ring[i].batch.is_bad);
     }
     pthread_cond_destroy(&loader->has_work);
     pthread_cond_destroy(&loader->is_done);
@@ -214,7 +327,8 @@ int loader_open(const struct loader_options *options, struct loader **ret_loader
     assert(options->batch_size >= 1 && options->rank >= 0 && options->rank < options->size);
     AUTO(loader_closep) struct loader *loader = x_calloc(1, sizeof *loader);
     loader->options = *options;
-    loader->sample_elements = shape_count(&options->augment->shape);
+    loader->sample_bytes =
+        shape_count(&options->augment->shape) * (int64_t)tensor_type_size(options->augment->result);
     loader->filling = loader->taking = loader->kept = options->first_step;
     atomic_init(&loader->made, 0);
     pthread_mutex_init(&loader->lock, NULL);
@@ -250,6 +364,10 @@ int loader_take(struct loader *loader, const struct batch **ret_batch, struct er
     pthread_mutex_unlock(&loader->lock);
     loader->waited_ns += clock_monotonic_ns() - start_ns;
     if (slot->error.kind != ERROR_NONE) {
+        /* Only now: until its step is taken, the training may end for another reason. */
+        if (slot->is_bad_data) {
+            bad_samples_end(loader->options.bad);
+        }
         *err = slot->error;
         return -1;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/train/dataset/augment.h"
+#include "agent/train/dataset/bad_samples.h"
 
 enum { LOADER_RING = 4, LOADER_THREADS_MAX = 64 };
 
@@ -17,6 +18,7 @@ struct loader_options {
     int rank, size;               /* of the gang */
     int64_t first_step, end_step; /* the last one is end_step - 1 */
     int threads;                  /* 1..LOADER_THREADS_MAX */
+    struct bad_samples *bad;      /* borrowed; NULL: a bad sample is an error */
 };
 
 /* This rank's slice; borrowed until the next loader_take. */
@@ -24,8 +26,12 @@ struct batch {
     int64_t step, epoch;
     int64_t count;    /* samples of this rank; 0 if there are fewer than ranks */
     int64_t total;    /* samples of the gang; at least 1 */
-    float *samples;   /* [count, augment->shape] */
-    int64_t *labels;  /* [count]; NULL where targets are numbers */
+    int64_t counted;  /* places of these that count, dataset_counted; if counts_own: of `count` */
+    bool counts_own;  /* the ranks' `counted` have to be summed */
+    int64_t bad;      /* samples of this rank that are bad: in training others are there instead */
+    bool *is_bad;     /* [count], evaluation: it is none, and does not count; NULL: all are good */
+    void *samples;    /* [count, augment->shape], of augment->result */
+    int64_t *labels;  /* [count, dataset->places]; NULL where targets are numbers */
     float *targets;   /* [count, target_count]; NULL where they are classes */
     int64_t *indices; /* [count] of the data set */
 };
@@ -35,10 +41,11 @@ struct loader;
 /* EXHAUSTED: the ring would need too much memory. */
 NODISCARD int loader_open(const struct loader_options *options, struct loader **ret_loader,
                           struct error *err);
-void loader_close(struct loader *loader); /* NULL is fine; waits for work in progress */
+void loader_close(struct loader *loader); /* accepts NULL; waits for work in progress */
 void loader_closep(struct loader **loader);
 
-/* 1: *ret_batch is the next step's; 0: there are no more; -1: a sample could not be read. */
+/* 1: *ret_batch is the next step's; 0: there are no more; -1: a sample could not be read (INVALID,
+ * UNSUPPORTED: it is bad, and bad_samples_has_ended). */
 NODISCARD int loader_take(struct loader *loader, const struct batch **ret_batch, struct error *err);
 /* How long loader_take has waited so far. */
 int64_t loader_waited_ns(const struct loader *loader);

@@ -1,8 +1,8 @@
 /* order.h: the order of samples, as pure functions without state: every gang size sees the same
- * batches, and a resumed run needs only seed and step. PURE. */
+ * batches, and a resumed run needs only seed and step. Pure. */
 #pragma once
 
-#include "lib/philox.h"
+#include "lib/number/philox.h"
 
 #define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
@@ -12,7 +12,7 @@ int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
 /* The key of dropout (internal.h: DropoutTraining) is philox_bits(seed, epoch, sample,
  * DRAW_DROPOUT), where sample is the index in the data set. augment.c uses smaller draws. */
-enum { DRAW_DROPOUT = 1 << 16 };
+enum { DRAW_DROPOUT = 1 << 16, DRAW_SUBSTITUTE = 1 << 17 /* bad_samples.h */ };
 
 /* An epoch of `count` samples is divided into batches of the whole gang; the last one may be
  * smaller, but not empty. Step 0 is the first batch of epoch 0. */

@@ -6,6 +6,7 @@
 void sample_release(struct sample *sample) {
     free(sample->data);
     free(sample->target);
+    free(sample->labels);
     *sample = (struct sample){0};
 }
 
@@ -18,6 +19,14 @@ void *sample_room(struct sample *sample, size_t bytes) {
     return sample->data;
 }
 
+void sample_take_picture(struct sample *sample, struct picture *picture) {
+    free(sample->data);
+    sample->shape = (struct shape){3, {3, picture->height, picture->width}};
+    sample->is_interleaved = true;
+    sample->room = 3 * (size_t)picture->width * (size_t)picture->height;
+    sample->data = TAKE(picture->pixels);
+}
+
 float *sample_target_room(struct sample *sample, size_t count) {
     if (count * sizeof(float) > sample->target_room) {
         free(sample->target);
@@ -25,4 +34,13 @@ float *sample_target_room(struct sample *sample, size_t count) {
         sample->target_room = count * sizeof(float);
     }
     return sample->target;
+}
+
+int64_t *sample_labels_room(struct sample *sample, size_t count) {
+    if (count * sizeof(int64_t) > sample->labels_room) {
+        free(sample->labels);
+        sample->labels = x_calloc(count, sizeof(int64_t));
+        sample->labels_room = count * sizeof(int64_t);
+    }
+    return sample->labels;
 }

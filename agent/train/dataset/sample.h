@@ -1,6 +1,7 @@
 /* sample.h: one sample of a data set (dataset.h): its numbers and its target. */
 #pragma once
 
+#include "agent/data/image/picture.h"
 #include "agent/engine/tensor.h"
 
 /* One sample. Zero it before the first use; its memory is reused. */
@@ -10,11 +11,17 @@ struct sample {
     void *data;          /* elements of dataset->type */
     size_t room;         /* bytes of data */
     int64_t label;       /* the class, 0..classes - 1; -1: none */
+    int64_t *labels;     /* if the data set has places: one per place */
+    size_t labels_room;  /* bytes */
     float *target;       /* target_count numbers */
     size_t target_room;  /* bytes */
 };
 void sample_release(struct sample *sample); /* for AUTO, too */
 /* For kinds of data sets: at least this many bytes in sample->data, whose content is not kept. */
 void *sample_room(struct sample *sample, size_t bytes);
-/* Likewise, this many floats in sample->target. */
+/* Takes the pixels of a decoded picture; shape is [3, height, width]. */
+void sample_take_picture(struct sample *sample, struct picture *picture);
+/* At least this many floats in sample->target, whose content is not kept. */
 float *sample_target_room(struct sample *sample, size_t count);
+/* At least this many labels in sample->labels. */
+int64_t *sample_labels_room(struct sample *sample, size_t count);

@@ -19,8 +19,8 @@ static void merge(json_t *kept, const char *name, json_t *fields_new) {
 static void keep_run(json_t *kept, const json_t *run) {
     static const char *const spec[] = {"output", NULL};
     static const char *const status[] = {"items", "startTime", NULL};
-    merge(kept, "spec", transform_pick(json_object_get(run, "spec"), spec));
-    merge(kept, "status", transform_pick(json_object_get(run, "status"), status));
+    merge(kept, "spec", cache_transform_pick(json_object_get(run, "spec"), spec));
+    merge(kept, "status", cache_transform_pick(json_object_get(run, "status"), status));
     json_t *condition = tree_get(kept, "status.conditions[0]");
     json_object_set(condition, "message",
                     json_object_get(conditions_find(run, "Succeeded"), "message"));
@@ -28,8 +28,8 @@ static void keep_run(json_t *kept, const json_t *run) {
 
 static json_t *keep_job(const json_t *job) {
     static const char *const annotations[] = {ANNOTATION_RUN, ANNOTATION_RESTART, NULL};
-    json_t *kept = job_transform(job, annotations);
-    if (job_is_settled(job) && series_is_run(job)) {
+    json_t *kept = cache_transform_job(job, annotations);
+    if (cache_transform_is_final(job) && series_is_run(job)) {
         keep_run(kept, job);
     }
     return kept;
@@ -38,5 +38,5 @@ static json_t *keep_job(const json_t *job) {
 json_t *batchscore_transform(const json_t *object) {
     const char *kind = tree_text(object, "kind", "");
     bool is_owned = strcmp(kind, "Pod") == 0 || strcmp(kind, "Service") == 0;
-    return is_owned ? job_transform_owned(object) : keep_job(object);
+    return is_owned ? cache_transform_owned(object) : keep_job(object);
 }

@@ -7,6 +7,7 @@
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/batchscore/status.h"
 
 EMBED_TEXT(batchscore_crd, "crds/batchscore.yaml");
 
@@ -34,6 +35,7 @@ const struct kind_row batchscore_row = {
     .check_today = batchscore_schedule_check,
     .pods = pods,
     .unit = unit,
+    .live = batchscore_status_live,
     .local =
         {
             .workers_about = "spec.workers.max, at most one per processor",

@@ -42,7 +42,7 @@ bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *
                 job, (long long)gpus, (long long)gpus);
         gpus = 0;
     }
-    int64_t workers = tree_integer(spec, "workers.max", 1);
+    int64_t workers = tree_integer(spec, "workers.max", -1);
     bool is_enough = gpus > 0 && workers * gpus <= (int64_t)there;
     if (gpus > 0 && workers > 1 && !is_enough) {
         char have[40] = "";

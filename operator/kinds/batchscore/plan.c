@@ -25,7 +25,7 @@ static const char *const warnings[] = {"ImagePullFailed",
 const struct job_words batchscore_words = {
     .definition = "batchscores.windlass.dev",
     .file = "crds/batchscore.yaml",
-    .hub = {.suffix = "coordinator", .role = "coordinator"},
+    .hub = {.suffix = "coordinator", .role = "coordinator", .others = "worker"},
     .warnings = warnings,
 };
 

@@ -1,4 +1,4 @@
-/* plan.h: the desired state of a BatchScore. PURE: no I/O, no clock, no randomness, so that every
+/* plan.h: the desired state of a BatchScore. Pure: no I/O, no clock, no randomness, so that every
  * decision is a row in tests/data/plan/. The part that all kinds share is kinds/job/plan.h. */
 #pragma once
 

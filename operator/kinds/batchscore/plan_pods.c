@@ -255,8 +255,8 @@ static bool has_died_too_often(const struct batchscore_plan *plan, const struct 
 }
 
 /* A failure that every worker will have (the model, an operator, the code). NULL: there is none. */
-static const struct pod_phase *hopeless(const struct batchscore_plan *plan,
-                                        const struct slot *slots) {
+static const struct pod_phase *find_failing(const struct batchscore_plan *plan,
+                                            const struct slot *slots) {
     const struct pod_phase *last = NULL, *last_any = NULL;
     int verdicts = 0;
     bool is_usage = false;
@@ -433,7 +433,7 @@ static void tell_about_workers(struct batchscore_plan *plan, int wanted) {
     }
 }
 
-static void tell_hopeless(struct batchscore_plan *plan, const struct pod_phase *culprit) {
+static void tell_failing(struct batchscore_plan *plan, const struct pod_phase *culprit) {
     AUTO(text_freep) char *cause = job_plan_termination_message(culprit);
     if (job_plan_ran_out_of_memory(culprit)) {
         conditions_set(
@@ -465,9 +465,9 @@ void batchscore_make_pods(struct batchscore_plan *plan) {
         return;
     }
     struct slot *slots = fold_slots(plan);
-    const struct pod_phase *culprit = hopeless(plan, slots);
+    const struct pod_phase *culprit = find_failing(plan, slots);
     if (culprit) {
-        tell_hopeless(plan, culprit);
+        tell_failing(plan, culprit);
     } else {
         retire(plan, slots);
     }

@@ -103,6 +103,7 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_field(environment, "POD_IP", "status.podIP");
     pod_add_value(environment, "WINDLASS_BIND", bind);
+    pod_add_read_token(environment, endpoint->read_token);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
     pod_add_origin(environment, &spec->job,
                    json_pack("{s:s, s:s}", "coordinator", spec->job.image, "worker",

@@ -34,8 +34,10 @@ static const struct job_ops ops = {
     .is_hub = is_coordinator,
     .plan = plan,
     .begins = begins,
-    .transform_ended = job_transform_ended,
-    .mutable_fields = batchscore_mutable_fields,
+    .transform_ended = cache_transform_leftover,
+    .rules = {.mutable_fields = batchscore_mutable_fields,
+              .suspended_fields = batchscore_suspended_fields,
+              .check = batchscore_check_change},
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {

@@ -52,17 +52,17 @@ static int check_input(const json_t *spec, struct error *err) {
     }
     const json_t *files = tree_get(spec, "input.files"), *table = tree_get(spec, "input.table");
     if (json_object_get(files, "manifest")) {
-        if (strcmp(tree_text(files, "order", "Name"), "Name") != 0) {
+        if (strcmp(tree_text(files, "order", ""), "Name") != 0) {
             return job_refuse(err, "input.files.order",
                               "the order is that of the manifest's lines; take order out");
         }
-        if (strcmp(tree_text(files, "pattern", "*"), "*") != 0) {
+        if (strcmp(tree_text(files, "pattern", ""), "*") != 0) {
             return job_refuse(err, "input.files.pattern",
                               "the manifest names the files; take pattern out");
         }
     }
-    if (json_object_get(table, "partitionKeys") && !tree_bool(table, "header", true) &&
-        strcmp(tree_text(table, "format", "CSV"), "JSONLines") != 0) {
+    if (json_object_get(table, "partitionKeys") && !tree_bool(table, "header", false) &&
+        strcmp(tree_text(table, "format", ""), "JSONLines") != 0) {
         return job_refuse(err, "input.table.partitionKeys",
                           "names columns, which need header: true or format: JSONLines");
     }
@@ -81,14 +81,14 @@ static int check_command(const json_t *spec, struct error *err) {
 static int check_no_pictures(const json_t *onnx, struct error *err) {
     const json_t *given = json_object_get(onnx, "preprocess");
     if (json_object_get(given, "width") || json_object_get(given, "height") ||
-        tree_integer(given, "multipleOf", 1) != 1 ||
-        strcmp(tree_text(given, "color", "RGB"), "RGB") != 0 ||
-        strcmp(tree_text(given, "range", "Byte"), "Byte") != 0) {
+        tree_integer(given, "multipleOf", -1) != 1 ||
+        strcmp(tree_text(given, "color", ""), "RGB") != 0 ||
+        strcmp(tree_text(given, "range", ""), "Byte") != 0) {
         return job_refuse(
             err, "scorer.onnx.preprocess",
             "is for pictures, but slices and rows go to the network unchanged; remove it");
     }
-    return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Image") != 0
+    return strcmp(tree_text(onnx, "postprocess.type", ""), "Image") != 0
                ? 0
                : job_refuse(err, "scorer.onnx.postprocess.type",
                             "Image writes pictures, but slices and rows are not pictures; use "
@@ -103,8 +103,8 @@ static int check_columns(const json_t *spec, struct error *err) {
                    ? job_refuse(err, "scorer.onnx.columns", "names columns of a table; take it out")
                    : 0;
     }
-    return tree_bool(table, "header", true) ||
-                   strcmp(tree_text(table, "format", "CSV"), "JSONLines") == 0
+    return tree_bool(table, "header", false) ||
+                   strcmp(tree_text(table, "format", ""), "JSONLines") == 0
                ? 0
                : job_refuse(err, "input.table.header",
                             "a network takes columns by their names, which need header: true or "
@@ -133,8 +133,8 @@ static int check_scorer(const json_t *spec, struct error *err) {
         strcmp(tree_text(postprocess, "type", ""), "Classes") != 0) {
         return job_refuse(err, "scorer.onnx.postprocess.labels", "labels belong to type: Classes");
     }
-    const char *precision = tree_text(spec, "scorer.onnx.precision", "FP32");
-    return strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
+    const char *precision = tree_text(spec, "scorer.onnx.precision", NULL);
+    return !precision || strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
                ? 0
                : job_refuse(
                      err, "scorer.onnx.precision",
@@ -149,7 +149,7 @@ static int check_mode(const json_t *spec, struct error *err) {
                           "SummaryOnly");
     }
     if (mode == OUTPUT_APPEND_ROW && has(spec, "scorer.onnx") &&
-        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Image") == 0) {
+        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0) {
         return job_refuse(err, "output.mode",
                           "AppendRow joins rows of text, but type: Image writes pictures; use "
                           "type: Classes or Values");
@@ -190,7 +190,7 @@ static int check_mini_batch(const json_t *spec, struct error *err) {
 
 static int check_start(const json_t *spec, struct error *err) {
     int ways = has(spec, "trigger") + has(spec, "schedule") +
-               (strcmp(tree_text(spec, "rerun", "Never"), "OnChange") == 0);
+               (strcmp(tree_text(spec, "rerun", ""), "OnChange") == 0);
     return ways > 1 ? error_set(err, ERROR_INVALID,
                                 "spec: at most one of trigger, schedule and rerun: OnChange says "
                                 "when runs start")
@@ -240,4 +240,14 @@ int batchscore_check(const json_t *object, struct error *err) {
         return -1;
     }
     return template_check(spec, err);
+}
+
+int batchscore_check_change(const json_t *before, const json_t *after, struct error *err) {
+    bool had = tree_integer(before, "workers.gpus", 0) > 0;
+    if (had != (tree_integer(after, "spec.workers.gpus", 0) > 0)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.workers.gpus: a job without GPUs stays without, "
+                         "and one with them needs at least 1");
+    }
+    return batchscore_check(after, err);
 }

@@ -7,7 +7,7 @@ static void read_parts(const json_t *spec, struct batchscore_schedule *schedule)
     struct error *err = &schedule->problem;
     if (cron_parse(tree_text(spec, "cron", ""), &schedule->cron, err) < 0) {
         error_context(err, "spec.schedule.cron");
-    } else if (zone_open(tree_text(spec, "timeZone", "UTC"), &schedule->zone, err) < 0) {
+    } else if (zone_open(tree_text(spec, "timeZone", ""), &schedule->zone, err) < 0) {
         error_context(err, "spec.schedule.timeZone");
     }
 }

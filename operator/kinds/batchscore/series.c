@@ -78,19 +78,6 @@ static void refuse(struct series *series, const struct series_start *start, cons
     plan->job.conditions.pods_requested = true;
 }
 
-/* The number, not the name, says which run it is (ANNOTATION_RUN). */
-static void choose_name(const struct batchscore_plan *plan, json_t *run) {
-    AUTO(text_freep) char *first = x_strdup(tree_text(run, "metadata.name", ""));
-    for (int tried = 1; tried < OWNED_NAMES_MAX; tried++) {
-        const struct write_failure *failure = job_plan_write_failure_of(&plan->job, run);
-        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
-            return;
-        }
-        AUTO(text_freep) char *next = owned_next_name(first, tried);
-        json_object_set_new(json_object_get(run, "metadata"), "name", json_string(next));
-    }
-}
-
 static void start_run(struct series *series, const struct series_start *start) {
     struct batchscore_plan *plan = series->plan;
     struct error problem = {0};
@@ -100,7 +87,7 @@ static void start_run(struct series *series, const struct series_start *start) {
         refuse(series, start, problem.text);
         return;
     }
-    choose_name(plan, run);
+    job_plan_choose_name(&plan->job, run); /* its number says which run it is (ANNOTATION_RUN) */
     const char *name = tree_text(run, "metadata.name", "");
     char time[21];
     clock_format(start->time_ms, time);

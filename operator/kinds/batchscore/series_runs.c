@@ -2,6 +2,7 @@
 /* The runs of a series as objects, and as lines of its status. */
 #include "lib/time/clock.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { RUN_TEXT_MAX = 8 << 10, MESSAGE_MAX = 512 };
 bool series_is(const json_t *object) {
     const json_t *spec = json_object_get(object, "spec");
     return json_object_get(spec, "trigger") || json_object_get(spec, "schedule") ||
-           strcmp(tree_text(spec, "rerun", "Never"), "OnChange") == 0;
+           strcmp(tree_text(spec, "rerun", ""), "OnChange") == 0;
 }
 
 bool series_is_run(const json_t *object) {
@@ -190,6 +191,7 @@ int series_make_run(const json_t *object, const struct job_options *options,
     json_t *metadata = owned_metadata(object, name, ROLE_RUN);
     json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_RUN, text));
     json_t *spec = json_deep_copy(json_object_get(object, "spec"));
+    json_t *filled = json_object_get(object, SCHEMA_FILLED);
     json_object_del(spec, "trigger");
     json_object_del(spec, "schedule");
     json_object_del(spec, "rerun");
@@ -197,12 +199,13 @@ int series_make_run(const json_t *object, const struct job_options *options,
         set_input(spec, start->input);
     }
     AUTO(tree_freep)
-    json_t *run =
-        json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", tree_text(object, "apiVersion", ""), "kind",
-                  tree_text(object, "kind", ""), "metadata", metadata, "spec", spec);
+    json_t *run = json_pack(
+        "{s:s, s:s, s:o, s:o, s:O*}", "apiVersion", tree_text(object, "apiVersion", ""), "kind",
+        tree_text(object, "kind", ""), "metadata", metadata, "spec", spec, SCHEMA_FILLED, filled);
     if (set_output(options, run, start->time_ms, err) < 0) {
         return -1;
     }
+    schema_unfill(run); /* a definition that lacks a field refuses it */
     *ret_run = TAKE(run);
     return 0;
 }

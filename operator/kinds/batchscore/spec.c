@@ -11,6 +11,17 @@ const char *const batchscore_mutable_fields[] = {
     "suspend",     "activeDeadlineSeconds", "ttlSecondsAfterFinished",
     "workers.min", "workers.max",           NULL};
 
+/* In addition, while it is suspended: where its pods run, and what they get. */
+const char *const batchscore_suspended_fields[] = {"workers.gpus",
+                                                   "workers.resources",
+                                                   "workers.nodeSelector",
+                                                   "workers.tolerations",
+                                                   "coordinator.resources",
+                                                   "coordinator.nodeSelector",
+                                                   "coordinator.tolerations",
+                                                   "priorityClassName",
+                                                   NULL};
+
 const char *const batchscore_path_fields[] = {"input.video.path",
                                               "input.files.path",
                                               "input.files.manifest",
@@ -72,8 +83,8 @@ int batchscore_spec_read(const json_t *object, const struct job_options *options
         .output_path = tree_text(json, "output.path", ""),
         .command = tree_get(json, "scorer.command"),
         .work = batchscore_work(json),
-        .workers_min = job_bounded(json, "workers.min", 1, SPEC_WORKERS_MAX),
-        .workers_max = MAX(job_bounded(json, "workers.max", 1, SPEC_WORKERS_MAX), 1),
+        .workers_min = job_bounded(json, "workers.min", 0, SPEC_WORKERS_MAX),
+        .workers_max = MAX(job_bounded(json, "workers.max", 0, SPEC_WORKERS_MAX), 1),
         .gpus = job_bounded(json, "workers.gpus", 0, 16),
         .spot = tree_bool(json, "workers.spot", false),
         .workers = read_role(json_object_get(json, "workers")),

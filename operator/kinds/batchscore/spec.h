@@ -55,3 +55,8 @@ const char *batchscore_unit(const json_t *spec);
 
 /* The fields that may change while a job runs; ends with NULL. */
 extern const char *const batchscore_mutable_fields[];
+/* Those that may change in addition while it is suspended; ends with NULL. */
+extern const char *const batchscore_suspended_fields[];
+/* Refuses a change of those. before: the accepted spec; after: the object with another one. Where
+ * there were no GPUs there are none then: results and images are others. */
+NODISCARD int batchscore_check_change(const json_t *before, const json_t *after, struct error *err);

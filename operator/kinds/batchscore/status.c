@@ -52,8 +52,7 @@ static void copy_lost(json_t *status, const json_t *progress) {
     }
 }
 
-/* Copies only fields of the schema, with valid values: the coordinator is another program. */
-static void copy_progress(json_t *status, const json_t *progress) {
+void batchscore_status_live(json_t *status, const json_t *progress) {
     copy_counters(status, progress, "miniBatches");
     copy_counters(status, progress, "items");
     copy_number(status, progress, "workers");
@@ -81,7 +80,7 @@ json_t *batchscore_status(const json_t *object, const struct batchscore_spec *sp
                           int64_t now_ms) {
     json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
     if (json_is_object(progress)) {
-        copy_progress(status, progress);
+        batchscore_status_live(status, progress);
     }
     if (conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended) {
         json_object_del(status, "secondsLeft");

@@ -10,5 +10,8 @@
 json_t *batchscore_status(const json_t *object, const struct batchscore_spec *spec,
                           const struct conditions *conditions, const json_t *progress,
                           int64_t now_ms);
+/* Copies what a coordinator reports to the status: only fields of the schema, with valid values,
+ * because it is another program. */
+void batchscore_status_live(json_t *status, const json_t *progress);
 /* Sets retired (rows) and retiredWorkers; removes them when there are none. */
 void batchscore_status_retired(json_t *status, json_t *rows, int count);

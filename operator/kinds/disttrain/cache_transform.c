@@ -9,10 +9,11 @@
 /* Keeps the fields of a finished trial by which its Sweep judges and ranks it. */
 static json_t *keep_trial(const json_t *trial) {
     static const char *const annotations[] = {ANNOTATION_TRIAL, ANNOTATION_RESTART, NULL};
-    static const char *const more[] = {"objective", "proof", "startTime", NULL};
-    json_t *kept = job_transform(trial, annotations);
-    if (job_is_settled(trial) && tree_get(kept, "metadata.annotations")) {
-        json_t *status = transform_pick(json_object_get(trial, "status"), more);
+    static const char *const more[] = {"badSamples", "objective", "proof",
+                                       "startTime",  "trained",   NULL};
+    json_t *kept = cache_transform_job(trial, annotations);
+    if (cache_transform_is_final(trial) && tree_get(kept, "metadata.annotations")) {
+        json_t *status = cache_transform_pick(json_object_get(trial, "status"), more);
         json_object_update(json_object_get(kept, "status"), status);
         json_decref(status);
         json_object_set(tree_get(kept, "status.conditions[0]"), "message",
@@ -24,5 +25,5 @@ static json_t *keep_trial(const json_t *trial) {
 json_t *disttrain_transform(const json_t *object) {
     const char *kind = tree_text(object, "kind", "");
     bool is_owned = strcmp(kind, "Pod") == 0 || strcmp(kind, "Service") == 0;
-    return is_owned ? job_transform_owned(object) : keep_trial(object);
+    return is_owned ? cache_transform_owned(object) : keep_trial(object);
 }

@@ -47,9 +47,8 @@ json_t *gang_scheduler_object(const struct disttrain_spec *spec, const json_t *s
     if (spec->gang == GANG_VOLCANO) {
         json_t *priority = json_object_get(spec->job.json, "priorityClassName");
         json_object_set_new(wanted, "queue", json_string(spec->queue ? spec->queue : "default"));
-        if (priority) {
-            json_object_set(wanted, "priorityClassName", priority);
-        }
+        json_object_set_new(wanted, "priorityClassName",
+                            priority ? json_incref(priority) : json_null());
     }
     return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", schedulers[spec->gang].api_version,
                      "kind", "PodGroup", "metadata", metadata, "spec", wanted);

@@ -6,6 +6,7 @@
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/disttrain/status.h"
 
 EMBED_TEXT(disttrain_crd, "crds/disttrain.yaml");
 
@@ -25,6 +26,7 @@ const struct kind_row disttrain_row = {
     .check = disttrain_check,
     .pods = pods,
     .unit = unit,
+    .live = disttrain_status_live,
     .numbers = disttrain_read_numbers,
     .done_column = disttrain_done_column,
     .import = import_job,

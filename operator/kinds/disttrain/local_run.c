@@ -69,6 +69,10 @@ void disttrain_print_success(const struct ending *ending) {
     if (accuracy) {
         printf(", accuracy %s", accuracy);
     }
+    int64_t bad = tree_integer(ending->status, "badSamples.count", 0);
+    if (bad > 0) {
+        printf(", %lld bad sample%s left out", (long long)bad, bad == 1 ? "" : "s");
+    }
     if (restarts > 0) {
         printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
     }

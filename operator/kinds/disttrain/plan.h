@@ -1,4 +1,4 @@
-/* plan.h: the desired state of a DistTrain. PURE: every decision is a row in tests/data/plan-dt/.
+/* plan.h: the desired state of a DistTrain. Pure: every decision is a row in tests/data/plan-dt/.
  * The part that all kinds share, and the result, are in kinds/job/plan.h.
  *
  * All pods of a gang exist at the same time. NAME-0, the hub, decides when the program starts, why

@@ -50,7 +50,8 @@ static void succeed(struct disttrain_plan *gang) {
 
 static const char *reason_of(const struct disttrain_plan *gang, const char *fallback) {
     static const char *const reasons[] = {
-        "PrepareFailed", "CommandNotFound", "RankFailed", "OutOfMemory", "Hung", "InputInvalid"};
+        "PrepareFailed", "CommandNotFound", "RankFailed", "OutOfMemory",
+        "Hung",          "InputInvalid",    "BadData"};
     const char *told = tree_text(gang->job.progress, "reason", "");
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         if (strcmp(reasons[i], told) == 0) {
@@ -97,11 +98,14 @@ static struct restarts restarts_of(const struct disttrain_plan *gang) {
          */
         const char *state = tree_text(progress, "state", "");
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
-        told.counted += disttrain_has_failed(gang->hub);
-        told.since += disttrain_has_failed(gang->hub);
-        told.disrupted += !disttrain_has_failed(gang->hub) && ran;
+        bool has_failed = disttrain_has_failed(gang->hub), is_other = !has_failed && ran;
+        told.counted += has_failed;
+        told.since += has_failed;
+        told.disrupted += is_other;
+        told.last_end = has_failed ? "counted" : is_other ? "disrupted" : NULL;
     } else if (!gang->hub && disttrain_known_attempt(gang) > 0 && !disttrain_was_waiting(gang)) {
         told.disrupted++; /* the pod was deleted, and its record with it */
+        told.last_end = "disrupted";
     }
     return told;
 }
@@ -153,10 +157,22 @@ static const struct pod_phase *culprit(const struct disttrain_plan *gang, const 
     return newest;
 }
 
+/* Whether its pods have died, or the gang was started again, more often than may be. */
+static bool is_used_up(const struct disttrain_plan *gang, const struct gang_place *place,
+                       const struct restarts *restarts) {
+    /* Deaths before the last progress are forgiven as the hub's restarts are. */
+    int64_t most = gang->spec.max_restarts + MAX(restarts->counted - restarts->since, (int64_t)0);
+    bool is_over = restarts->since > gang->spec.max_restarts ||
+                   restarts->counted > LIFE_RESTARTS(gang->spec.max_restarts);
+    return place->deaths > most || (disttrain_is_hub(&place->newest) && is_over);
+}
+
 void disttrain_verdict(struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     if (hub && hub->stage == POD_PHASE_SUCCEEDED) {
         succeed(gang);
+    } else if (disttrain_found_nothing(gang)) {
+        fail_of_deaths(gang, disttrain_before(gang));
     } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = job_plan_termination_message(hub);
         const char *reason =
@@ -168,14 +184,10 @@ void disttrain_verdict(struct disttrain_plan *gang) {
     }
     struct gang_place *places = disttrain_places(gang);
     const struct restarts restarts = restarts_of(gang);
-    /* Deaths before the last progress are forgiven as the hub's restarts are. */
-    int64_t most = gang->spec.max_restarts + MAX(restarts.counted - restarts.since, (int64_t)0);
-    bool is_over = restarts.since > gang->spec.max_restarts ||
-                   restarts.counted > LIFE_RESTARTS(gang->spec.max_restarts);
     for (int i = 0; i < gang->spec.workers && !gang->job.conditions.reason; i++) {
         const struct pod_phase *newest = &places[i].newest;
-        bool too_often = places[i].deaths > most || (i == 0 && is_over);
-        if (disttrain_has_failed(newest) && too_often) {
+        if (disttrain_has_failed(newest) && is_used_up(gang, &places[i], &restarts) &&
+            !(i == 0 && disttrain_may_finish(gang))) {
             fail_of_deaths(gang, newest);
         }
     }
@@ -282,11 +294,12 @@ static char *choose_group(const struct disttrain_plan *gang, const struct gang_p
 static bool has_object(struct disttrain_plan *gang) {
     struct job_plan *job = &gang->job;
     AUTO(tree_freep) json_t *object = gang_scheduler_object(&gang->spec, job->observed->service);
-    if (!object || job_plan_apply_unwatched(job, object)) {
+    if (!object || job_plan_ensure(job, object)) {
         return true;
     }
     const struct write_failure *failure = job_plan_write_failure_of(job, object);
-    if (failure && strcmp(job->conditions.reason, "Running") != 0) {
+    if (failure && strcmp(job->conditions.reason, "Running") != 0 &&
+        !job_plan_report_holder(job, failure)) {
         bool is_missing = failure->why == WRITE_FAILURE_MISSING;
         conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
                        "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
@@ -298,12 +311,23 @@ static bool has_object(struct disttrain_plan *gang) {
     return false;
 }
 
+/* Of the next pod of NAME-0, or of the one that runs: pod's ANNOTATION_FINISHES. */
+static int finishes(const struct disttrain_plan *gang, const struct gang_place *places,
+                    const struct restarts *restarts) {
+    int so_far = gang->hub ? disttrain_finishes(gang->hub) : 0;
+    bool has_failed = gang->hub && disttrain_has_failed(gang->hub);
+    bool is_last = has_failed && is_used_up(gang, &places[0], restarts);
+    return so_far > 0 || is_last ? so_far + has_failed : 0;
+}
+
 static void make_missing(struct disttrain_plan *gang, struct gang_place *places) {
     struct restarts restarts = restarts_of(gang);
+    restarts.finishes = finishes(gang, places, &restarts);
     AUTO(text_freep) char *group = NULL;
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct pod_phase *newest = &places[i].newest;
-        if (!may_start(gang, &places[i]) || !disttrain_may_come(gang, places, i)) {
+        bool is_idle = i > 0 && restarts.finishes > 0 && gang->spec.gang == GANG_NONE;
+        if (is_idle || !may_start(gang, &places[i]) || !disttrain_may_come(gang, places, i)) {
             continue;
         }
         if (!group) {

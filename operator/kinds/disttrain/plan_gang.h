@@ -11,6 +11,18 @@ void disttrain_read_pods(struct disttrain_plan *gang);
 /* Ends the job (sets its conditions) if the hub has succeeded or failed, or if the newest pod of an
  * index has failed and with it more than spec.restart.maxRestarts pods of that index have. */
 void disttrain_verdict(struct disttrain_plan *gang);
+/* ---- plan_gang_finish.c: a hub that may start nothing --------------------------------------- */
+
+/* That pod's ANNOTATION_FINISHES; 0: an ordinary one. */
+int disttrain_finishes(const struct pod_phase *phase);
+/* The hub has died, and no restart is left. All ranks may have ended before, which only the store
+ * knows (agent/launch/proof/ended.h): one more pod of NAME-0 may look, and finish. */
+bool disttrain_may_finish(const struct disttrain_plan *gang);
+/* The hub was such a pod, and says that the ranks had not all ended. */
+bool disttrain_found_nothing(const struct disttrain_plan *gang);
+/* Whose place it took: the newest hub that could start something; the hub if that pod is gone. */
+const struct pod_phase *disttrain_before(const struct disttrain_plan *gang);
+
 /* The cause of a restart when the hub itself has ended, as status.restarts.last: the hub cannot
  * report it, and its successor does not know it. NULL: the hub has not ended, or the job does not
  * go on. The caller frees it. */

@@ -230,14 +230,23 @@ static char *how_long(const struct disttrain_plan *gang) {
                       : x_printf(" in %lld h %lld min", s / 3600, s / 60 % 60);
 }
 
+/* ", 2 bad samples left out"; "" without any. The caller frees it. */
+static char *how_bad(const struct disttrain_plan *gang) {
+    int64_t count = told_number(gang, "badSamples.count");
+    return count > 0
+               ? x_printf(", %lld bad sample%s left out", (long long)count, count == 1 ? "" : "s")
+               : x_strdup("");
+}
+
 static char *what_is_done(const struct disttrain_plan *gang, bool is_trainer) {
     AUTO(text_freep) char *far = how_far(gang);
     AUTO(text_freep) char *time = how_long(gang);
     AUTO(text_freep) char *loss = told_figure(gang, "loss", ":");
     AUTO(text_freep) char *accuracy = told_figure(gang, "accuracy", *loss ? "," : ":");
+    AUTO(text_freep) char *bad = how_bad(gang);
     const char *before = is_trainer ? " for " : " after ";
-    return x_printf("%s%s%s%s%s%s", is_trainer ? "trained" : "the program ended with exit code 0",
-                    *far ? before : "", far, time, loss, accuracy);
+    return x_printf("%s%s%s%s%s%s%s", is_trainer ? "trained" : "the program ended with exit code 0",
+                    *far ? before : "", far, time, loss, accuracy, bad);
 }
 
 char *disttrain_result(const struct disttrain_plan *gang, const char *message) {

@@ -32,6 +32,9 @@ static bool is_there(const struct pod_phase *newest) {
 /* As many pods as may start, with NAME-0 among them. */
 static bool is_whole(const struct disttrain_plan *gang, const struct gang_place *places) {
     int there = 0;
+    if (gang->hub && disttrain_finishes(gang->hub) > 0) {
+        return true; /* it needs no others */
+    }
     for (int i = 0; i < gang->spec.workers; i++) {
         there += is_there(&places[i].newest);
     }

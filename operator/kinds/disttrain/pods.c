@@ -31,6 +31,7 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     pod_add_secret(environment, "WINDLASS_TLS_CERTIFICATE", endpoint->secret, SECRET_CERTIFICATE);
     pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_value(environment, "WINDLASS_BIND", bind);
+    pod_add_read_token(environment, endpoint->read_token);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
     pod_add_origin(environment, &spec->job,
                    json_pack("{s:s, s:s*}", "agent", spec->job.image, "program",
@@ -41,6 +42,12 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
         add_number(environment, "WINDLASS_FORGIVEN", restarts->counted - restarts->since);
     }
     add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
+    if (restarts->last_end) {
+        pod_add_value(environment, "WINDLASS_LAST_END", restarts->last_end);
+    }
+    if (restarts->finishes > 0) {
+        pod_add_value(environment, "WINDLASS_FINISHES", "1");
+    }
     if (restarts->objective && json_object_get(spec->job.json, "metrics")) {
         AUTO(text_freep) char *objective = json_dumps(restarts->objective, JSON_COMPACT);
         pod_add_value(environment, "WINDLASS_OBJECTIVE", objective);
@@ -176,6 +183,10 @@ json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct end
     json_object_set_new(metadata, "annotations",
                         json_pack("{s:s, s:s}", "cluster-autoscaler.kubernetes.io/safe-to-evict",
                                   "false", "karpenter.sh/do-not-disrupt", "true"));
+    if (index == 0 && restarts->finishes > 0) {
+        json_object_set_new(json_object_get(metadata, "annotations"), ANNOTATION_FINISHES,
+                            json_sprintf("%d", restarts->finishes));
+    }
     if (spec->command) {
         pod_install_shim(&spec->job, pod);
     } else {

@@ -11,11 +11,14 @@
 /* On pods: the passwd file that they see, for programs that look up their user. */
 #define ANNOTATION_PASSWD "windlass.dev/passwd"
 
-/* What a pod gets to know about earlier pods. */
+/* What a pod receives about earlier pods, in its environment. */
 struct restarts {
     /* Restarts of the gang, by earlier hubs: a new hub continues these counts. */
     int64_t counted, disrupted;
-    int64_t since;           /* of the counted ones, those since the last progress that was kept */
+    int64_t since;        /* of the counted ones, those since the last progress that was kept */
+    const char *last_end; /* of these, what the end of the pod before was: "counted", "disrupted";
+                             NULL: neither */
+    int finishes;         /* > 0: the pod may start nothing (ANNOTATION_FINISHES) */
     const json_t *objective; /* the reported values of spec.metrics, for the next hub; NULL: none */
     bool is_memory; /* its predecessor, agent included, was killed because it ran out of memory:
                        only this pod can report it to the hub */

@@ -36,8 +36,10 @@ static const struct job_ops ops = {
     .plan = plan,
     .begins = begins,
     .is_first = is_first,
-    .transform_ended = job_transform_ended,
-    .mutable_fields = disttrain_mutable_fields,
+    .transform_ended = cache_transform_leftover,
+    .rules = {.mutable_fields = disttrain_mutable_fields,
+              .suspended_fields = disttrain_suspended_fields,
+              .check = disttrain_check_change},
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {

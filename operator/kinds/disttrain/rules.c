@@ -40,7 +40,7 @@ static int check_which(const json_t *spec, struct error *err) {
                    ? 0
                    : job_refuse(err, "image", "must be given with command, whose program is in it");
     }
-    if (strcmp(tree_text(spec, "launcher", "MPI"), "MPI") != 0) {
+    if (strcmp(tree_text(spec, "launcher", ""), "MPI") != 0) {
         return job_refuse(err, "launcher",
                           "is for command; a trainer's processes are started by MPI; remove it");
     }
@@ -53,8 +53,8 @@ static int check_which(const json_t *spec, struct error *err) {
 }
 
 static int check_gang(const json_t *spec, struct error *err) {
-    const char *gang = tree_text(spec, "gang", "None");
-    if (tree_integer(spec, "minWorkers", 1) > tree_integer(spec, "workers", 1)) {
+    const char *gang = tree_text(spec, "gang", "");
+    if (tree_integer(spec, "minWorkers", -1) > tree_integer(spec, "workers", -1)) {
         return job_refuse(err, "minWorkers", "is more than workers; lower it or raise workers");
     }
     if (strcmp(gang, "Kueue") == 0 && !has(spec, "queue")) {
@@ -64,7 +64,7 @@ static int check_gang(const json_t *spec, struct error *err) {
     if (has(spec, "queue") && strcmp(gang, "Kueue") != 0 && strcmp(gang, "Volcano") != 0) {
         return job_refuse(err, "queue", "belongs to gang: Kueue or Volcano");
     }
-    int64_t gpus = tree_integer(spec, "gpus", 0), slots = tree_integer(spec, "slotsPerWorker", 1);
+    int64_t gpus = tree_integer(spec, "gpus", 0), slots = tree_integer(spec, "slotsPerWorker", -1);
     if (has(spec, "trainer") && gpus > 0 && slots != 1 && slots != gpus) {
         return job_refuse(err, "slotsPerWorker",
                           "is not gpus; a trainer has one rank for each GPU: leave it out");
@@ -162,15 +162,29 @@ static int check_metrics(const json_t *spec, struct error *err) {
 
 /* ---- trainer ---- */
 
+static int check_table(const json_t *table, const char *field, struct error *err) {
+    bool has_targets = json_object_get(table, "targets") != NULL;
+    bool is_named = strcmp(tree_text(table, "format", ""), "JSONLines") == 0 || has_targets;
+    if (table && has_targets == (json_object_get(table, "label") != NULL)) {
+        return job_refuse(err, field, "exactly one of label and targets must be given");
+    }
+    return table && is_named && !json_object_get(table, "columns")
+               ? job_refuse(err, field, "columns must be given with JSONLines or targets")
+               : 0;
+}
+
 static int check_source(const json_t *spec, const char *which, struct error *err) {
-    static const char *const kinds[] = {"idx", "cifar", "folder", "tensors", "synthetic"};
-    static const char *const paths[] = {"idx.images",  "idx.labels",      "cifar.path",
-                                        "folder.path", "tensors.samples", "tensors.labels"};
+    static const char *const kinds[] = {"idx",        "cifar", "folder",   "tensors",
+                                        "webdataset", "table", "synthetic"};
+    static const char *const paths[] = {"idx.images",      "idx.labels",      "cifar.path",
+                                        "folder.path",     "tensors.samples", "tensors.labels",
+                                        "webdataset.path", "table.path"};
     AUTO(text_freep) char *field = x_printf("trainer.data.%s", which);
     const json_t *source = tree_get(spec, field);
     if (source && !job_only_one(source, kinds, ARRAY_LEN(kinds))) {
         return job_refuse(err, field,
-                          "exactly one of idx, cifar, folder, tensors and synthetic must be given");
+                          "exactly one of idx, cifar, folder, tensors, webdataset, table and "
+                          "synthetic must be given");
     }
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         AUTO(text_freep) char *at = x_printf("%s.%s", field, paths[i]);
@@ -179,9 +193,14 @@ static int check_source(const json_t *spec, const char *which, struct error *err
             return -1;
         }
     }
-    int64_t classes = tree_integer(source, "cifar.classes", 10);
+    const json_t *cifar = json_object_get(source, "cifar");
+    int64_t classes = tree_integer(cifar, "classes", -1);
+    AUTO(text_freep) char *in_table = x_printf("%s.table", field);
+    if (check_table(json_object_get(source, "table"), in_table, err) < 0) {
+        return -1;
+    }
     AUTO(text_freep) char *at = x_printf("%s.cifar.classes", field);
-    return classes == 10 || classes == 100 ? 0 : job_refuse(err, at, "must be 10 or 100");
+    return !cifar || classes == 10 || classes == 100 ? 0 : job_refuse(err, at, "must be 10 or 100");
 }
 
 /* A number with a decimal point is a text; the schema checks its form. */
@@ -203,7 +222,11 @@ static int check_numbers(const json_t *spec, struct error *err) {
         {"trainer.optimizer.beta1", 0, 0.9999, "must be from 0 to 0.9999"},
         {"trainer.optimizer.beta2", 0, 0.999999, "must be from 0 to 0.999999"},
         {"trainer.optimizer.epsilon", 1e-12, 1, "must be from 1e-12 to 1"},
+        {"trainer.optimizer.clipNorm", 1e-12, 1e6, "must be from 1e-12 to 1e6"},
+        {"trainer.optimizer.clipValue", 1e-12, 1e6, "must be from 1e-12 to 1e6"},
+        {"trainer.ema.decay", 0, 0.9999999, "must be from 0 to 0.9999999"},
         {"trainer.schedule.stepFactor", 0, 1, "must be from 0 to 1"},
+        {"trainer.schedule.endFactor", 0, 1, "must be from 0 to 1"},
         {"trainer.data.normalize.mean", -1e6, 1e6, "must be from -1e6 to 1e6"},
         {"trainer.data.normalize.deviation", 1e-6, 1e6, "must be from 1e-6 to 1e6"},
     };
@@ -226,7 +249,7 @@ static int check_numbers(const json_t *spec, struct error *err) {
 static int check_schedule(const json_t *spec, struct error *err) {
     const json_t *schedule = tree_get(spec, "trainer.schedule");
     const json_t *falls = json_object_get(schedule, "stepEpochs");
-    bool is_step = strcmp(tree_text(schedule, "kind", "Constant"), "Step") == 0;
+    bool is_step = strcmp(tree_text(schedule, "kind", ""), "Step") == 0;
     int64_t warmup = tree_integer(schedule, "warmupEpochs", 0);
     if (is_step && !falls) {
         return job_refuse(err, "trainer.schedule.stepEpochs",
@@ -234,6 +257,19 @@ static int check_schedule(const json_t *spec, struct error *err) {
     }
     if (falls && !is_step) {
         return job_refuse(err, "trainer.schedule.stepEpochs", "belongs to kind: Step");
+    }
+    const char *kind = tree_text(schedule, "kind", "");
+    bool is_restarted = strcmp(kind, "CosineRestarts") == 0;
+    bool has_period = json_object_get(schedule, "restartEpochs") != NULL;
+    if (is_restarted != has_period) {
+        return job_refuse(err, "trainer.schedule.restartEpochs",
+                          is_restarted
+                              ? "must be given with kind: CosineRestarts, whose first period it is"
+                              : "belongs to kind: CosineRestarts");
+    }
+    if (strcmp(kind, "OneCycle") == 0 && warmup > 0) {
+        return job_refuse(err, "trainer.schedule.warmupEpochs",
+                          "is not for kind: OneCycle, whose rate rises at first");
     }
     for (size_t i = 1; i < json_array_size(falls); i++) {
         if (json_integer_value(json_array_get(falls, i)) <=
@@ -246,21 +282,52 @@ static int check_schedule(const json_t *spec, struct error *err) {
                : job_refuse(err, "trainer.schedule.warmupEpochs", "must be less than epochs");
 }
 
-static int check_settings(const json_t *spec, struct error *err) {
-    const json_t *optimizer = tree_get(spec, "trainer.optimizer");
-    bool is_sgd = strcmp(tree_text(optimizer, "kind", "SGD"), "SGD") == 0;
-    if (check_numbers(spec, err) < 0 || check_schedule(spec, err) < 0) {
-        return -1;
-    }
+static int check_optimizer(const json_t *optimizer, struct error *err) {
+    const char *kind = tree_text(optimizer, "kind", "");
+    bool is_sgd = strcmp(kind, "SGD") == 0, has_ratio = *kind == 'L'; /* LAMB, LARS */
+    const json_t *rates = json_object_get(optimizer, "layerRates");
     if (tree_bool(optimizer, "nesterov", false) &&
         !(is_sgd && number(json_object_get(optimizer, "momentum")) > 0)) {
         return job_refuse(err, "trainer.optimizer.nesterov", "is for SGD with a momentum");
     }
+    if (tree_bool(optimizer, "decoupledWeightDecay", false) && has_ratio) {
+        return job_refuse(err, "trainer.optimizer.decoupledWeightDecay",
+                          "is not for LAMB and LARS, whose ratios have the decay in them");
+    }
+    if (!tree_bool(optimizer, "decoupledWeightDecay", true) && strcmp(kind, "AdamW") == 0) {
+        return job_refuse(err, "trainer.optimizer.decoupledWeightDecay",
+                          "is what AdamW is; for the other form choose kind: Adam");
+    }
+    for (size_t i = 0; i < json_array_size(rates); i++) {
+        AUTO(text_freep) char *field = x_printf("trainer.optimizer.layerRates[%zu].factor", i);
+        double factor = number(json_object_get(json_array_get(rates, i), "factor"));
+        if (!(factor >= 0 && factor <= 1000)) {
+            return job_refuse(err, field, "must be from 0 to 1000");
+        }
+    }
+    return json_object_get(optimizer, "clipValue") && json_object_get(optimizer, "clipNorm")
+               ? job_refuse(err, "trainer.optimizer.clipValue",
+                            "excludes clipNorm; give one of them")
+               : 0;
+}
+
+static int check_settings(const json_t *spec, struct error *err) {
+    if (check_numbers(spec, err) < 0 || check_schedule(spec, err) < 0 ||
+        check_optimizer(tree_get(spec, "trainer.optimizer"), err) < 0) {
+        return -1;
+    }
     const json_t *augment = tree_get(spec, "trainer.data.augment");
-    bool is_resized = strcmp(tree_text(augment, "crop", "None"), "RandomResized") == 0;
+    bool is_resized = strcmp(tree_text(augment, "crop", ""), "RandomResized") == 0;
     return is_resized && !json_object_get(augment, "size")
                ? job_refuse(err, "trainer.data.augment.size",
                             "must be given with crop: RandomResized")
+               : 0;
+}
+
+static int check_bad_samples(const json_t *data, struct error *err) {
+    bool skips = strcmp(tree_text(data, "onBadSample", ""), "Skip") == 0;
+    return json_object_get(data, "maxBadSamples") && !skips
+               ? job_refuse(err, "trainer.data.maxBadSamples", "belongs to onBadSample: Skip")
                : 0;
 }
 
@@ -284,8 +351,9 @@ static int check_trainer(const json_t *spec, struct error *err) {
         return -1;
     }
     const char *output = tree_text(spec, "trainer.output.path", "");
-    return check_settings(spec, err) < 0 || check_source(spec, "train", err) < 0 ||
-                   check_source(spec, "test", err) < 0 ||
+    return check_settings(spec, err) < 0 ||
+                   check_bad_samples(tree_get(spec, "trainer.data"), err) < 0 ||
+                   check_source(spec, "train", err) < 0 || check_source(spec, "test", err) < 0 ||
                    job_check_place(spec, "trainer.output.path", output, err) < 0
                ? -1
                : job_check_written(spec, "trainer.output.path", "outputs need one", err);
@@ -332,4 +400,18 @@ int disttrain_check(const json_t *object, struct error *err) {
                    check_folders(spec, "outputs", true, err) < 0
                ? -1
                : job_check_environment(spec, "environment", err);
+}
+
+int disttrain_check_change(const json_t *before, const json_t *after, struct error *err) {
+    int64_t had = tree_integer(before, "gpus", 0), has = tree_integer(after, "spec.gpus", 0);
+    if ((had > 0) != (has > 0)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.gpus: a job without GPUs stays without, and one "
+                         "with them needs at least 1");
+    }
+    if (had != has && json_object_get(before, "trainer")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.gpus: is the number of a trainer's ranks for each worker");
+    }
+    return disttrain_check(after, err);
 }

@@ -24,6 +24,10 @@ const char *const disttrain_mutable_fields[] = {"suspend",
                                                 "restart.maxRestarts",
                                                 NULL};
 
+/* In addition, while it is suspended: where its pods run, and what they get. */
+const char *const disttrain_suspended_fields[] = {
+    "gpus", "resources", "nodeSelector", "tolerations", "priorityClassName", NULL};
+
 /* With a command, spec.image is the program's image, and ours is the controller's; a trainer may
  * name an image of its own instead of the controller's. */
 static void read_images(const struct job_options *options, struct disttrain_spec *spec) {
@@ -58,7 +62,7 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         return -1;
     }
     const json_t *json = job.json;
-    int workers = MAX(job_bounded(json, "workers", 1, DISTTRAIN_WORKERS_MAX), 1);
+    int workers = MAX(job_bounded(json, "workers", 0, DISTTRAIN_WORKERS_MAX), 1);
     *ret_spec = (struct disttrain_spec){
         .job = job,
         .workers = workers,
@@ -78,7 +82,7 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .node_selector = json_object_get(json, "nodeSelector"),
         .tolerations = json_object_get(json, "tolerations"),
         .start_deadline_seconds = MAX(tree_integer(json, "startDeadlineSeconds", 0), 0),
-        .max_restarts = job_bounded(json, "restart.maxRestarts", 3, 1000),
+        .max_restarts = job_bounded(json, "restart.maxRestarts", 0, 1000),
         .work = disttrain_work(json),
     };
     read_images(options, ret_spec);

@@ -1,6 +1,6 @@
-/* spec.h: a DistTrain's JSON -> struct, and the rules between its fields (rules.c). The only parser
- * of the kind. Types, bounds and most defaults come from crds/disttrain.yaml (schema.h). That file
- * has the same rules as CEL with the same messages. Defaults that depend on another field
+/* spec.h: parses a DistTrain's spec from JSON into a struct, and checks the rules between its
+ * fields (rules.c). Types, bounds and most defaults come from crds/disttrain.yaml (schema.h). That
+ * file has the same rules as CEL with the same messages. Defaults that depend on another field
  * (minWorkers, restart.hangSeconds) are here. */
 #pragma once
 
@@ -17,8 +17,10 @@ extern const char *const disttrain_gangs[]; /* spec.gang by enum gang_kind */
 
 /* Texts and trees are borrowed from the object. */
 struct disttrain_spec {
-    struct job_spec job; /* its image is ours: with the shim, or with the trainer */
-    int workers, min_workers, slots, gpus;
+    struct job_spec job; /* its image has our shim, or our trainer */
+    int workers, min_workers;
+    int slots; /* ranks per worker */
+    int gpus;  /* per worker */
     bool spot;
     enum launcher launcher;
     enum gang_kind gang;
@@ -45,3 +47,10 @@ void disttrain_spec_release(struct disttrain_spec *spec); /* for AUTO, too */
 
 /* The fields that may change while a job runs; ends with NULL. */
 extern const char *const disttrain_mutable_fields[];
+/* Those that may change in addition while it is suspended; ends with NULL. */
+extern const char *const disttrain_suspended_fields[];
+/* Refuses changes that even a suspended job may not make, in the fields of
+ * disttrain_suspended_fields. before: the spec that the job began with; after: the object with the
+ * changed one. A job may not change between GPUs and none, because image and results would differ.
+ */
+NODISCARD int disttrain_check_change(const json_t *before, const json_t *after, struct error *err);

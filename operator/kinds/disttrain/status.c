@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OTHERS_MAX = 16, OTHER_MAX_BYTES = 63 };
+enum { OTHERS_MAX = 16, ALSO_MAX = 3, OTHER_MAX_BYTES = 63 };
 enum {
     NUMBER_MAX_BYTES = 32,
     MESSAGE_MAX_BYTES = 640,
@@ -49,6 +49,22 @@ static void copy_last(json_t *status, const json_t *progress) {
     json_object_set(restarts, "last", last);
 }
 
+static void copy_also(json_t *to, const json_t *from) {
+    json_t *also = json_object(), *value;
+    const char *name;
+    json_object_foreach((json_t *)from, name, value) {
+        const char *text = json_string_value(value);
+        if (json_object_size(also) < ALSO_MAX && strlen(name) <= OTHER_MAX_BYTES && text &&
+            strlen(text) <= NUMBER_MAX_BYTES) {
+            json_object_set(also, name, value);
+        }
+    }
+    if (json_object_size(also) > 0) {
+        json_object_set(to, "also", also);
+    }
+    json_decref(also);
+}
+
 /* Copied as a whole, because it is one text of the hub's. */
 static void copy_objective(json_t *status, const json_t *progress) {
     static const char *const numbers[] = {"reports", "step", "otherReports"};
@@ -79,6 +95,7 @@ static void copy_objective(json_t *status, const json_t *progress) {
         json_object_set(to, "others", names);
     }
     json_decref(names);
+    copy_also(to, json_object_get(from, "also"));
     json_object_set_new(status, "objective", to);
 }
 
@@ -98,8 +115,7 @@ static void copy_proof(json_t *status, const json_t *progress) {
     }
 }
 
-/* Copies only fields of the schema, with valid values: the hub is another program. */
-static void copy_progress(json_t *status, const json_t *progress) {
+void disttrain_status_live(json_t *status, const json_t *progress) {
     static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
     static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
                                                                           NULL};
@@ -115,6 +131,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "workers", workers);
     copy_numbers(status, progress, "restarts", restarts);
     copy_numbers(status, progress, "trained", trained);
+    copy_numbers(status, progress, "badSamples", (const char *const[]){"count", NULL});
     copy_last(status, progress);
     copy_objective(status, progress);
     copy_proof(status, progress);
@@ -142,7 +159,7 @@ json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec
     json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
     bool none_run = conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended;
     if (json_is_object(progress)) {
-        copy_progress(status, progress);
+        disttrain_status_live(status, progress);
     }
     if (attempt > tree_integer(status, "attempt", 0)) {
         json_object_set_new(status, "attempt", json_integer(attempt));

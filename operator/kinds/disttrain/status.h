@@ -7,14 +7,15 @@
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
  *    "trained": {"tensors": 20, "ofTensors": 22, "parameters": 3011, "ofParameters": 3043},
+ *    "badSamples": {"count": 3},
  *    "objective": {...}: agent/launch/gang/objective.h,
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",
  *    "message"}}, "lost": ["digits-2"]: pods to be replaced,
  *    "proof": {"by": "Ranks" | "Processes" | "Proxies" | "Command", "count": 4, "modelSHA256",
  *    "resultSHA256" or "resultMessage"}: of Succeeded,
- *    "storing": true while the members but NAME-0 have ended, and it reads the outputs of a
- * command, "outputs": ["out/model.onnx"]}
+ *    "storing": true while only NAME-0 still runs, to hash the outputs of a command,
+ *    "outputs": ["out/model.onnx"]}
  */
 #pragma once
 
@@ -27,6 +28,9 @@
 json_t *disttrain_status(const json_t *object, const struct disttrain_spec *spec,
                          const struct conditions *conditions, const json_t *progress, int attempt,
                          int64_t now_ms);
+/* Copies what a hub reports to the status: only fields of the schema, with valid values, because
+ * it is another program. */
+void disttrain_status_live(json_t *status, const json_t *progress);
 /* For a gang that is not complete, with spec.startDeadlineSeconds; 0: does not apply. */
 struct gang_wait {
     int64_t since_ms; /* since when it has some nodes and waits for others */

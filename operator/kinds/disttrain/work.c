@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/work.h"
 
+#include "operator/kinds/disttrain/optimizer_defaults.h"
+
 #include <string.h>
 
 enum { TRAINER_HANG_S = 300 };
@@ -38,16 +40,26 @@ static void name_variables(json_t *work, const json_t *spec) {
 int disttrain_slots(const json_t *spec) {
     bool has_trainer = json_object_get(spec, "trainer") != NULL;
     int gpus = job_bounded(spec, "gpus", 0, 16);
-    return has_trainer && gpus > 0 ? gpus : MAX(job_bounded(spec, "slotsPerWorker", 1, 64), 1);
+    return has_trainer && gpus > 0 ? gpus : MAX(job_bounded(spec, "slotsPerWorker", 0, 64), 1);
+}
+
+/* A copy of spec.trainer with all defaults, for the caller; NULL: there is none. */
+static json_t *whole_trainer(const json_t *spec) {
+    json_t *trainer = json_deep_copy(json_object_get(spec, "trainer"));
+    optimizer_defaults_fill(trainer);
+    return trainer;
 }
 
 json_t *disttrain_work(const json_t *spec) {
-    static const char *const copied[] = {
-        "workers", "minWorkers", "slotsPerWorker", "gpus",    "launcher", "command", "prepare",
-        "inputs",  "outputs",    "logs",           "trainer", "metrics",  NULL};
-    json_t *work = json_object();
+    static const char *const copied[] = {"workers",  "minWorkers", "slotsPerWorker", "gpus",
+                                         "launcher", "command",    "prepare",        "inputs",
+                                         "outputs",  "logs",       "metrics",        NULL};
+    json_t *work = json_object(), *trainer = whole_trainer(spec);
     copy(work, spec, copied);
-    if (disttrain_slots(spec) != tree_integer(spec, "slotsPerWorker", 1)) {
+    if (trainer) {
+        json_object_set_new(work, "trainer", trainer);
+    }
+    if (disttrain_slots(spec) != tree_integer(spec, "slotsPerWorker", -1)) {
         json_object_set_new(work, "slotsPerWorker", json_integer(disttrain_slots(spec)));
     }
     if (!json_object_get(work, "minWorkers")) {
@@ -90,11 +102,13 @@ void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders
                                          "outputs", "environment", NULL};
     static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline"};
     AUTO(tree_freep) json_t *what = json_object();
-    AUTO(tree_freep)
-    json_t *trainer = json_deep_copy(json_object_get(spec->job.json, "trainer"));
+    AUTO(tree_freep) json_t *trainer = whole_trainer(spec->job.json);
     for (size_t i = 0; trainer && i < ARRAY_LEN(pace); i++) {
         json_object_del(trainer, pace[i]);
     }
+    /* A training that Fail has ended goes on with Skip. */
+    json_object_del(json_object_get(trainer, "data"), "onBadSample");
+    json_object_del(json_object_get(trainer, "data"), "maxBadSamples");
     copy(what, spec->job.json, copied);
     if (trainer) {
         json_object_set(what, "trainer", trainer);

@@ -16,7 +16,7 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
     }
 }
 
-json_t *transform_pick(const json_t *from, const char *const *fields) {
+json_t *cache_transform_pick(const json_t *from, const char *const *fields) {
     json_t *picked = json_object();
     copy(picked, from, fields);
     return picked;
@@ -36,7 +36,7 @@ static json_t *keep_owners(const json_t *metadata) {
     size_t i;
     json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
         if (tree_bool(reference, "controller", false)) {
-            json_array_append_new(owners, transform_pick(reference, owner));
+            json_array_append_new(owners, cache_transform_pick(reference, owner));
         }
     }
     return owners;
@@ -45,17 +45,15 @@ static json_t *keep_owners(const json_t *metadata) {
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
-    static const char *const annotations[] = {ANNOTATION_SECRET,
-                                              ANNOTATION_CERTIFICATE,
-                                              ANNOTATION_CERTIFICATE_SHA256,
-                                              ANNOTATION_SPEC_SNAPSHOT,
-                                              ANNOTATION_DEATHS,
-                                              ANNOTATION_WATCH,
-                                              NULL};
+    static const char *const annotations[] = {
+        ANNOTATION_SECRET,     ANNOTATION_CERTIFICATE,   ANNOTATION_CERTIFICATE_SHA256,
+        ANNOTATION_READ_TOKEN, ANNOTATION_SPEC_SNAPSHOT, ANNOTATION_DEATHS,
+        ANNOTATION_FINISHES,   ANNOTATION_WATCH,         NULL};
     const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = transform_pick(metadata, fields);
-    put(kept, "labels", transform_pick(json_object_get(metadata, "labels"), labels));
-    put(kept, "annotations", transform_pick(json_object_get(metadata, "annotations"), annotations));
+    json_t *kept = cache_transform_pick(metadata, fields);
+    put(kept, "labels", cache_transform_pick(json_object_get(metadata, "labels"), labels));
+    put(kept, "annotations",
+        cache_transform_pick(json_object_get(metadata, "annotations"), annotations));
     put(kept, "ownerReferences", keep_owners(metadata));
     return kept;
 }
@@ -69,7 +67,7 @@ static json_t *keep_conditions(const json_t *pod) {
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         const json_t *condition = object_condition(status, types[i]);
         if (condition) {
-            json_array_append_new(kept, transform_pick(condition, fields));
+            json_array_append_new(kept, cache_transform_pick(condition, fields));
         }
     }
     return kept;
@@ -79,13 +77,13 @@ static json_t *keep_conditions(const json_t *pod) {
 static json_t *keep_container_status(const json_t *pod) {
     static const char *const fields[] = {"state", "imageID", NULL};
     const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
-    return agent ? json_pack("[o]", transform_pick(agent, fields)) : json_array();
+    return agent ? json_pack("[o]", cache_transform_pick(agent, fields)) : json_array();
 }
 
 static json_t *keep_init_trouble(const json_t *pod) {
     static const char *const fields[] = {"image", "state", NULL};
     const json_t *init = pod_phase_init_trouble(pod);
-    return init ? json_pack("[o]", transform_pick(init, fields)) : json_array();
+    return init ? json_pack("[o]", cache_transform_pick(init, fields)) : json_array();
 }
 
 /* Fields that are needed only of a pod that waits in a group of Kueue. */
@@ -109,7 +107,7 @@ static void keep_turn(json_t *kept, const json_t *pod) {
 
 static json_t *keep_pod(const json_t *pod) {
     static const char *const fields[] = {"phase", "reason", "message", NULL};
-    json_t *status = transform_pick(json_object_get(pod, "status"), fields);
+    json_t *status = cache_transform_pick(json_object_get(pod, "status"), fields);
     put(status, "conditions", keep_conditions(pod));
     put(status, "containerStatuses", keep_container_status(pod));
     put(status, "initContainerStatuses", keep_init_trouble(pod));
@@ -119,7 +117,7 @@ static json_t *keep_pod(const json_t *pod) {
         json_t *container = json_object();
         const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
         json_object_set(container, "image", json_object_get(agent, "image"));
-        json_t *limits = transform_pick(tree_get(agent, "resources.limits"), gpus);
+        json_t *limits = cache_transform_pick(tree_get(agent, "resources.limits"), gpus);
         put(container, "resources", json_pack("{s:o}", "limits", limits));
         json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
     }
@@ -127,15 +125,15 @@ static json_t *keep_pod(const json_t *pod) {
     return kept;
 }
 
-json_t *job_transform_ended(const json_t *object) {
+json_t *cache_transform_leftover(const json_t *object) {
     static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_INDEX, NULL};
     static const char *const status[] = {"phase", NULL};
     const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = transform_pick(metadata, fields);
-    put(kept, "labels", transform_pick(json_object_get(metadata, "labels"), labels));
+    json_t *kept = cache_transform_pick(metadata, fields);
+    put(kept, "labels", cache_transform_pick(json_object_get(metadata, "labels"), labels));
     json_t *ended = json_pack("{s:o}", "metadata", kept);
-    put(ended, "status", transform_pick(json_object_get(object, "status"), status));
+    put(ended, "status", cache_transform_pick(json_object_get(object, "status"), status));
     keep_turn(ended, object);
     return ended;
 }
@@ -143,17 +141,17 @@ json_t *job_transform_ended(const json_t *object) {
 static json_t *keep_service(const json_t *service) {
     static const char *const fields[] = {"clusterIP", "ports", NULL};
     return json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(service), "spec",
-                     transform_pick(json_object_get(service, "spec"), fields));
+                     cache_transform_pick(json_object_get(service, "spec"), fields));
 }
 
-json_t *job_transform_owned(const json_t *object) {
+json_t *cache_transform_owned(const json_t *object) {
     bool is_pod = strcmp(tree_text(object, "kind", ""), "Pod") == 0;
     return is_pod ? keep_pod(object) : keep_service(object);
 }
 
 /* While a new generation must be acknowledged, the whole status is needed, because it is written
  * again. */
-bool job_is_settled(const json_t *job) {
+bool cache_transform_is_final(const json_t *job) {
     return conditions_is_finished(job) && tree_integer(job, "metadata.generation", 0) ==
                                               tree_integer(job, "status.observedGeneration", -1);
 }
@@ -162,8 +160,9 @@ bool job_is_settled(const json_t *job) {
 static json_t *keep_metadata(const json_t *object, const char *const *annotations) {
     static const char *const fields[] = {"uid", "generation", "deletionTimestamp", NULL};
     const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = transform_pick(metadata, fields);
-    put(kept, "annotations", transform_pick(json_object_get(metadata, "annotations"), annotations));
+    json_t *kept = cache_transform_pick(metadata, fields);
+    put(kept, "annotations",
+        cache_transform_pick(json_object_get(metadata, "annotations"), annotations));
     put(kept, "ownerReferences", keep_owners(metadata));
     if (json_object_get(metadata, "deletionTimestamp")) { /* why it is still there */
         json_object_set(kept, "finalizers", json_object_get(metadata, "finalizers"));
@@ -171,9 +170,9 @@ static json_t *keep_metadata(const json_t *object, const char *const *annotation
     return kept;
 }
 
-json_t *job_transform(const json_t *job, const char *const *annotations) {
+json_t *cache_transform_job(const json_t *job, const char *const *annotations) {
     json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job, annotations));
-    if (!job_is_settled(job)) {
+    if (!cache_transform_is_final(job)) {
         static const char *const all[] = {"spec", "status", NULL};
         copy(kept, job, all);
         return kept;
@@ -181,11 +180,11 @@ json_t *job_transform(const json_t *job, const char *const *annotations) {
     static const char *const spec[] = {"ttlSecondsAfterFinished", NULL};
     static const char *const status[] = {"observedGeneration", "completionTime", NULL};
     static const char *const summary[] = {"type", "status", "reason", "observedGeneration", NULL};
-    json_t *conditions = transform_pick(json_object_get(job, "status"), status);
+    json_t *conditions = cache_transform_pick(json_object_get(job, "status"), status);
     json_object_set_new(
         conditions, "conditions",
-        json_pack("[o]", transform_pick(conditions_find(job, "Succeeded"), summary)));
-    put(kept, "spec", transform_pick(json_object_get(job, "spec"), spec));
+        json_pack("[o]", cache_transform_pick(conditions_find(job, "Succeeded"), summary)));
+    put(kept, "spec", cache_transform_pick(json_object_get(job, "spec"), spec));
     json_object_set_new(kept, "status", conditions);
     return kept;
 }

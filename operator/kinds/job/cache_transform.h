@@ -1,19 +1,20 @@
-/* cache_transform.h: the parts of a job and of its objects that the controller keeps in memory:
- * only the fields that are used. Of a finished job these are when and how it ended. Pure. The
- * results are new trees (cache.h's cache_transform). */
+/* cache_transform.h: reduces a job and its objects to the fields that the controller keeps in
+ * memory (cache.h's cache_transform). For a finished job only its end time and outcome are kept.
+ * Pure. Each result is a new reference (json_decref), whose members may be shared with the
+ * argument: modify neither. */
 #pragma once
 
 #include "lib/error.h"
 #include "lib/tree.h"
 
 /* For a Pod or Service of a job. */
-json_t *job_transform_owned(const json_t *object);
-/* For a Pod or Service of a finished job: the fields needed to delete it. */
-json_t *job_transform_ended(const json_t *object);
+json_t *cache_transform_owned(const json_t *object);
+/* For a Pod or Service of a finished job: only the fields needed to delete it. */
+json_t *cache_transform_leftover(const json_t *object);
 /* For a job. annotations: the keys that are kept; ends with NULL. */
-json_t *job_transform(const json_t *job, const char *const *annotations);
-/* The job has ended and its status is complete. */
-bool job_is_settled(const json_t *job);
+json_t *cache_transform_job(const json_t *job, const char *const *annotations);
+/* True if the job has ended and its status is complete. */
+bool cache_transform_is_final(const json_t *job);
 
-/* A new tree with these fields (ends with NULL). Values are shared, because they never change. */
-json_t *transform_pick(const json_t *from, const char *const *fields);
+/* An object with these top-level members (the list ends with NULL); absent ones are omitted. */
+json_t *cache_transform_pick(const json_t *from, const char *const *fields);

@@ -1,4 +1,4 @@
-/* object_key.h: which object of a job's namespace is meant: by kind and name. */
+/* object_key.h: identifies an object of a job's namespace by kind and name. */
 #pragma once
 
 #include "lib/tree.h"

@@ -3,6 +3,7 @@
 
 #include "lib/digest.h"
 #include "operator/cluster.h"
+#include "operator/control/claim.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -15,6 +16,13 @@ const char *owned_label(const json_t *object, const char *name) {
     return json_string_value(json_object_get(tree_get(object, "metadata.labels"), name));
 }
 
+const char *owned_read_token(const json_t *service) {
+    enum { DIGITS_MAX = 128 };
+    const char *token = owned_annotation(service, ANNOTATION_READ_TOKEN);
+    size_t digits = token ? strspn(token, "0123456789abcdef") : 0;
+    return digits > 0 && digits <= DIGITS_MAX && !token[digits] ? token : NULL;
+}
+
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
     const json_t *annotations = tree_get(service, "metadata.annotations");
     struct endpoint endpoint = {
@@ -23,6 +31,7 @@ bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
         .certificate_sha256 =
             json_string_value(json_object_get(annotations, ANNOTATION_CERTIFICATE_SHA256)),
         .secret = json_string_value(json_object_get(annotations, ANNOTATION_SECRET)),
+        .read_token = owned_read_token(service),
     };
     if (!*endpoint.address || endpoint.port < 1 || !endpoint.certificate_sha256 ||
         !endpoint.secret) {
@@ -72,11 +81,7 @@ json_t *owned_metadata(const json_t *object, const char *name, const char *role)
                              labels(object, job, role));
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (uid) {
-        json_object_set_new(made, "ownerReferences",
-                            json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion",
-                                      tree_text(object, "apiVersion", ""), "kind",
-                                      tree_text(object, "kind", ""), "name", job, "uid", uid,
-                                      "controller", true, "blockOwnerDeletion", true));
+        json_object_set_new(made, "ownerReferences", json_pack("[o]", claim_owner(object)));
     }
     return made;
 }
@@ -93,10 +98,11 @@ json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                   LABEL_JOB, job, LABEL_ROLE, hub->role, LABEL_INDEX, hub->index, "ports", "name",
                   "work", "protocol", "TCP", "port", JOB_PORT, "targetPort", JOB_PORT);
     json_object_set_new(json_object_get(service, "metadata"), "annotations",
-                        json_pack("{s:s, s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
+                        json_pack("{s:s, s:s, s:s, s:s*, s:s}", ANNOTATION_CERTIFICATE,
                                   credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
                                   credentials->certificate_sha256, ANNOTATION_SECRET,
-                                  credentials->secret, ANNOTATION_SPEC_SNAPSHOT, begun));
+                                  credentials->secret, ANNOTATION_READ_TOKEN,
+                                  credentials->read_token, ANNOTATION_SPEC_SNAPSHOT, begun));
     return service;
 }
 

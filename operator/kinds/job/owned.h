@@ -18,6 +18,9 @@
  * the count does not restart when the old pods are deleted (by the cluster's garbage collection of
  * ended pods, for example). */
 #define ANNOTATION_DEATHS "windlass.dev/deaths"
+/* On a DistTrain's NAME-0 that may start nothing, only finish what an earlier pod left: how many
+ * such pods in a row have died of themselves, this one included; from 1. */
+#define ANNOTATION_FINISHES "windlass.dev/finishes"
 /* On a job, by its owner: a text. An output that was begun under another one is made anew. */
 #define ANNOTATION_RESTART "windlass.dev/restart"
 /* On a pod that waits for the next run of a series: the spec that it was made from. */
@@ -25,6 +28,9 @@
 /* On the Service. */
 #define ANNOTATION_CERTIFICATE "windlass.dev/certificate" /* PEM */
 #define ANNOTATION_CERTIFICATE_SHA256 "windlass.dev/certificate-sha256"
+/* What GET /progress of the job's hub wants; hexadecimal digits. Who may read the Service or the
+ * pod may read the progress, and nothing more: the job's own token is another one. */
+#define ANNOTATION_READ_TOKEN "windlass.dev/read-token"
 #define ANNOTATION_SPEC_SNAPSHOT                                                                   \
     "windlass.dev/begun" /* the spec that the job began with (spec_snapshot.h) */
 /* On the Service and on pods: the name of the Secret that they use. */
@@ -42,6 +48,7 @@ enum { JOB_PORT = 8443 };
 struct owned_hub {
     const char *suffix, *role; /* the Service is NAME-SUFFIX; the pod's role */
     const char *index;         /* LABEL_INDEX of the pod; NULL: any of that role */
+    const char *others;        /* role of the pods that come to it; NULL: the same */
 };
 
 /* Created for a job by the leading controller, which keeps them only in memory until the Secret is
@@ -49,7 +56,12 @@ struct owned_hub {
 struct credentials {
     const char *secret; /* the Secret's name, random at its end */
     const char *token, *certificate, *certificate_sha256, *key; /* PEM; 64 hex digits */
-    bool is_confirmed; /* the Secret is known to be stored; token and key may be forgotten */
+    const char *read_token; /* of ANNOTATION_READ_TOKEN; not a secret of the job's */
+    bool is_confirmed;      /* the Secret is known to be stored; token and key may be forgotten */
+    /* The job's NetworkPolicy (network_policy.h), made beside the Secret. */
+    bool has_policy;            /* it is stored */
+    int policy_tries;           /* writes that were answered */
+    const char *policy_refused; /* why there will be none; NULL: not refused */
 };
 
 /* The hub's address for the other pods, and the certificate that they trust. Texts are borrowed. */
@@ -57,7 +69,8 @@ struct endpoint {
     const char *address; /* the Service's clusterIP */
     int64_t port;
     const char *certificate_sha256;
-    const char *secret; /* name of the Secret */
+    const char *secret;     /* name of the Secret */
+    const char *read_token; /* NULL: of an older controller's Service, whose hub asks for none */
 };
 
 /* ---- names: PREFIX-PART; a name that a foreign object has leads to the next one ---- */
@@ -72,6 +85,8 @@ char *owned_prefix(const char *job, int max);
 /* The names of an object that has no attempts: NAME, NAME-b, NAME-c, ... tried: from 0. */
 char *owned_next_name(const char *name, int tried);
 
+/* Of a Service of ours, borrowed. NULL: it has none, or what is there is not one. */
+const char *owned_read_token(const json_t *service);
 /* False until the Service has an address and our annotations. */
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 

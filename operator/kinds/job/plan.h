@@ -2,7 +2,7 @@
  * (plan.c), and the common steps (plan_steps.c): pods, unwatched objects, write failures, an
  * outdated definition (CRD), deletion after ttlSecondsAfterFinished. The steps of jobs with a
  * Service, a Secret and deadlines are in plan_course.h, those that read pods in plan_phases.h.
- * PURE: no I/O, no clock, no randomness. So every decision is a row of a golden file, and a
+ * Pure: no I/O, no clock, no randomness. So every decision is a row of a golden file, and a
  * restarted controller continues where the last one was. */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/job/write_failure.h"
 
-/* An unwatched object that is assumed to exist, because it was applied less than a minute ago
- * (APPLIED_MS, reconcile/reconcile.c; older ones are removed before the plan). */
-struct applied_object {
+/* An object of a kind that is not watched, which a plan has asked for (reconcile/ensured.h). */
+struct ensured_object {
     struct object_key object;
-    int64_t since_ms; /* monotonic */
+    bool is_there;
+    int64_t since_ms; /* when it was last known to be there, monotonic */
 };
 
-struct applied_objects {
-    struct applied_object *at;
+struct ensured_objects {
+    struct ensured_object *at;
     size_t count;
 };
 
@@ -30,16 +30,16 @@ struct job_observed {
     /* object has the spec that the job began with; the resource's own has other values in these
      * fields (reconcile/accepted.h). NULL, "": it has none. */
     const char *changed_fields;
+    bool is_accepted; /* object's spec is that one, although its hash may be another: a default */
     const json_t *service;                 /* its Service, with its clusterIP and our annotations */
     const json_t *pods;                    /* array of the job's Pods, any order */
     const json_t *progress;                /* the last /progress answer; NULL: none yet */
     const struct job_options *options;     /* what the controller was started with */
     const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
     const struct write_failures *write_failures; /* NULL: none */
-    /* The objects of kinds that the controller does not watch (such as PodGroups) that need not be
-     * applied now. The plan applies all others again, because they may be changed or deleted at any
-     * time, unseen. NULL: there are none. */
-    const struct applied_objects *applied;
+    /* Objects of kinds that are not watched (PodGroups). The plan asks again for those that are not
+     * known to be there: they may change or go unseen. NULL: there are none. */
+    const struct ensured_objects *ensured;
     /* The first field of the status that the cluster dropped at the last write, because its
      * definition does not have it; NULL: none. */
     const char *dropped;
@@ -47,8 +47,7 @@ struct job_observed {
      * For pods that are not in it, the time in the pod's status is used, which is by the node's
      * clock. NULL: that time is used for all pods. */
     const json_t *ended;
-    /* The kubelet's message why a pod's volumes are not mounted: {POD NAME: text}. */
-    const json_t *mounts;
+    const json_t *mounts; /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
 };
 
 /* Texts that differ between kinds. */
@@ -124,19 +123,21 @@ void job_plan_finish(struct job_plan *plan, json_t *status_new, struct plan_resu
  * none. deaths: how many earlier pods with its role and index have failed. */
 void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                        int deaths);
-/* Of this pod two must not run at once, even if somebody takes one out of the job. */
+/* Marks a pod that may not run twice at once, even if the first loses the job's label. */
 void job_plan_mark_alone(json_t *pod);
-/* For a loop over the names of an object that is to be created, `tried` from 0: true while *made is
- * NULL, and while a foreign object has its name; *made is then released, and made again with the
- * next name. At most OWNED_NAMES_MAX are tried. */
+/* For a loop over the names of an object to create, `tried` from 0: true while *made is NULL, or a
+ * foreign object has its name: then it is released. At most OWNED_NAMES_MAX are tried. */
 bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried);
-/* True: this unwatched object is assumed to exist (job_observed.applied), and nothing is done.
- * False: the result asks to apply it, and holds a reference of its own. */
-bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object);
-/* The write failure of an object that is to be created or applied; NULL: none is known. Borrowed.
- */
+/* Gives an object that is to be created, and has no attempts, the first of its names that no
+ * foreign object has: NAME, NAME-b, NAME-c, ... (owned_next_name). */
+void job_plan_choose_name(const struct job_plan *plan, json_t *object);
+/* True: the object (job_observed.ensured) is there. False: the result asks for it (a reference). */
+bool job_plan_ensure(struct job_plan *plan, json_t *object);
+/* The write failure of an object that is to be created or applied; NULL: none known. Borrowed. */
 const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
                                                       const json_t *object);
+/* Reports who has the name of an object that could not be created; false: that is not why. */
+bool job_plan_report_holder(struct job_plan *plan, const struct write_failure *failure);
 /* Reports the most severe write failure as the job's condition. While the job runs, only a failure
  * that fails the job is reported (ObjectRefused): with fewer pods than wanted it still runs. */
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan_course.h"
 
+#include "operator/cluster.h"
+#include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job, in case a wake-up was lost */
+enum {
+    AGAIN_MAX_MS = 60000, /* for an unfinished job, in case a wake-up was lost */
+    POLICY_AGAIN_MS = 1000,
+};
 
 /* ---- Service and Secret ---- */
 
@@ -29,25 +34,53 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
     }
 }
 
-/* The existing Service, or the one that is to be made, under the first name that is free. */
+/* The change of the existing Service, and of no other that has its name by then; or the one that is
+ * to be made, under the first name that is free. */
 static json_t *make_service(struct job_plan *plan, const struct credentials *fresh) {
     const struct job_observed *observed = plan->observed;
-    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
+    bool has_begun = tree_get(plan->stored, "status.specHash") != NULL;
+    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec, has_begun);
     json_t *service = owned_service(observed->object, &plan->words->hub, fresh, begun);
     json_t *metadata = json_object_get(service, "metadata");
-    AUTO(text_freep) char *first = x_strdup(tree_text(service, "metadata.name", ""));
     if (observed->service) {
         json_object_set(metadata, "name", tree_get(observed->service, "metadata.name"));
-    }
-    for (int tried = 1; !observed->service && tried < OWNED_NAMES_MAX; tried++) {
-        const struct write_failure *failure = job_plan_write_failure_of(plan, service);
-        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
-            break;
-        }
-        AUTO(text_freep) char *next = owned_next_name(first, tried);
-        json_object_set_new(metadata, "name", json_string(next));
+        json_object_set(metadata, "uid", tree_get(observed->service, "metadata.uid"));
+    } else {
+        job_plan_choose_name(plan, service);
     }
     return service;
+}
+
+/* ---- NetworkPolicy ---- */
+
+static const struct network_policy_options *policy_of(const struct job_plan *plan) {
+    const struct job_options *options = plan->observed->options;
+    return options ? options->network_policy : NULL;
+}
+
+/* Asks for it unless it is settled. */
+static bool makes_policy(struct job_plan *plan, const struct credentials *fresh) {
+    const struct network_policy_options *options = policy_of(plan);
+    if (!options || network_policy_is_settled(fresh)) {
+        return false;
+    }
+    const struct job_observed *observed = plan->observed;
+    json_array_append_new(plan->result.create,
+                          network_policy_make(observed->object, &plan->words->hub,
+                                              observed->service, fresh->secret, options));
+    job_plan_wake(plan, plan->now_ms + POLICY_AGAIN_MS);
+    return true;
+}
+
+static void tell_refused_policy(struct job_plan *plan, const struct credentials *fresh) {
+    if (policy_of(plan) && fresh && fresh->policy_refused) {
+        job_plan_tell(
+            plan, "Warning", "NetworkPolicyRefused",
+            "the job has no NetworkPolicy, and every pod may connect to its pods: %.300s; "
+            "allow the controller to create networkpolicies, or start it with "
+            "--no-network-policy",
+            fresh->policy_refused);
+    }
 }
 
 /* One step towards credentials that are confirmed in the cluster. True when they are. */
@@ -64,7 +97,13 @@ static bool credentials(struct job_plan *plan) {
         bool created = tree_bool(object, "status.credentials.created", false) ||
                        has_pods(plan, recorded) ||
                        (fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0);
+        bool is_fresh = fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0;
+        if (is_fresh && makes_policy(plan, fresh)) {
+            record(plan, recorded, plan->endpoint.certificate_sha256, false);
+            return false;
+        }
         if (created) {
+            tell_refused_policy(plan, is_fresh ? fresh : NULL);
             record(plan, recorded, plan->endpoint.certificate_sha256, true);
             return true;
         }
@@ -87,6 +126,7 @@ static bool credentials(struct job_plan *plan) {
     } else if (is_recorded && placed) {
         json_array_append_new(plan->result.create,
                               owned_secret(object, &plan->words->hub, service, fresh));
+        makes_policy(plan, fresh);
     }
     return false;
 }
@@ -97,7 +137,7 @@ static bool credentials(struct job_plan *plan) {
 static bool is_changed(const struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const char *stored = tree_text(object, "status.specHash", NULL);
-    if (!tree_get(object, "status.credentials") || !stored ||
+    if (!tree_get(object, "status.credentials") || !stored || plan->observed->is_accepted ||
         (plan->spec && strcmp(stored, plan->spec->hash) == 0)) {
         return false;
     }
@@ -134,7 +174,9 @@ static void pin(struct job_plan *plan) {
         snprintf(spec->run, sizeof spec->run, "%s", run);
     }
     if (!spec->is_image_given) {
-        spec->image = tree_text(object, "status.agentImage", spec->image);
+        const char *image = tree_text(object, "status.agentImage", spec->image);
+        spec->is_image_older = strcmp(image, spec->image) != 0;
+        spec->image = image;
     }
 }
 
@@ -228,6 +270,14 @@ static bool is_news(const struct job_plan *plan) {
            (conditions_waits(object, conditions) && strcmp(cause, conditions->reason) != 0);
 }
 
+/* A trial or a run that goes well: what made it has that in its status. */
+static bool is_told_by_maker(const struct job_plan *plan, bool is_warning) {
+    const json_t *object = plan->observed->object;
+    return !is_warning && owned_label(object, LABEL_JOB) &&
+           tree_get(object, "metadata.ownerReferences[0]") &&
+           !conditions_waits(object, &plan->conditions);
+}
+
 /* One event per transition. */
 static void tell_transitions(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
@@ -240,7 +290,7 @@ static void tell_transitions(struct job_plan *plan) {
     if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
         job_plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
-    if (is_news(plan)) {
+    if (is_news(plan) && !is_told_by_maker(plan, warning)) {
         job_plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
                       conditions->message);
     }

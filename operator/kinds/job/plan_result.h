@@ -21,7 +21,9 @@ struct plan_event {
 
 struct plan_result {
     json_t *create; /* objects, none of which exists; owned, as all below */
-    json_t *apply;  /* objects to change */
+    /* Objects to change, which have their uid; and those of kinds that are not watched, without
+     * one: created unless they exist, changed if they are ours (reconcile/ensured.h). */
+    json_t *apply;
     struct plan_deletion *delete;
     size_t delete_count;
     struct plan_event *events;

@@ -56,21 +56,23 @@ void job_plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_
 static const struct failure_row {
     enum write_failure_why why;
     const char *reason, *said;
-    bool with_text, fails, stalls;
+    bool with_text, fails, stalls, is_of_holder;
 } failure_rows[] = {
     /* the most severe last; that a kind is missing is for the job's kind to say */
     {WRITE_FAILURE_LEAVING, "Pending",
      " of an earlier job of this name still exists; the job waits until it is deleted", false,
-     false, false},
-    {WRITE_FAILURE_DENIED, "Denied", " cannot be created now: ", true, false, false},
+     false, false, true},
+    {WRITE_FAILURE_DENIED, "Denied", " cannot be created now: ", true, false, false, false},
     {WRITE_FAILURE_TAKEN, "NameTaken",
-     " exists and is not this job's; delete it, or give the job another name", false, false, true},
+     " exists and is not this job's; delete it, or give the job another name", false, false, true,
+     true},
     {WRITE_FAILURE_HELD, "NameTaken",
      " was taken out of this job (its labels or its owner were changed), may still run, and must "
      "not "
      "run beside another; delete it, or put its labels back",
-     false, false, true},
-    {WRITE_FAILURE_REFUSED, "ObjectRefused", " is refused by the cluster: ", true, true, false},
+     false, false, true, true},
+    {WRITE_FAILURE_REFUSED, "ObjectRefused", " is refused by the cluster: ", true, true, false,
+     false},
 };
 
 const struct write_failure *job_plan_write_failure_of(const struct job_plan *plan,
@@ -96,10 +98,24 @@ bool job_plan_wants_name(const struct job_plan *plan, json_t **made, int tried) 
     return true;
 }
 
-bool job_plan_apply_unwatched(struct job_plan *plan, json_t *object) {
-    const struct applied_objects *applied = plan->observed->applied;
-    for (size_t i = 0; applied && i < applied->count; i++) {
-        if (object_key_equal(applied->at[i].object, object_key_of(object))) {
+void job_plan_choose_name(const struct job_plan *plan, json_t *object) {
+    json_t *metadata = json_object_get(object, "metadata");
+    AUTO(text_freep) char *first = x_strdup(tree_text(object, "metadata.name", ""));
+    for (int tried = 1; tried < OWNED_NAMES_MAX; tried++) {
+        const struct write_failure *failure = job_plan_write_failure_of(plan, object);
+        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
+            return;
+        }
+        AUTO(text_freep) char *next = owned_next_name(first, tried);
+        json_object_set_new(metadata, "name", json_string(next));
+    }
+}
+
+bool job_plan_ensure(struct job_plan *plan, json_t *object) {
+    const struct ensured_objects *ensured = plan->observed->ensured;
+    for (size_t i = 0; ensured && i < ensured->count; i++) {
+        if (ensured->at[i].is_there &&
+            object_key_equal(ensured->at[i].object, object_key_of(object))) {
             return true;
         }
     }
@@ -125,6 +141,30 @@ static const struct failure_row *find_worst(const struct job_plan *plan,
     return worst;
 }
 
+static void report(struct job_plan *plan, const struct failure_row *row,
+                   const struct write_failure *failure) {
+    const char *reason =
+        row->why == WRITE_FAILURE_DENIED ? write_failure_denied_reason(failure) : row->reason;
+    AUTO(text_freep) char *what = object_key_format(failure->object);
+    conditions_set(&plan->conditions, row->fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY, reason,
+                   "%.200s%s%.400s", what, row->said, row->with_text ? failure->text : "");
+    plan->conditions.pods_requested = false;
+    if (row->stalls) {
+        conditions_stall(&plan->conditions, reason, plan->conditions.message);
+    }
+}
+
+bool job_plan_report_holder(struct job_plan *plan, const struct write_failure *failure) {
+    for (size_t i = 0; i < ARRAY_LEN(failure_rows); i++) {
+        const struct failure_row *row = &failure_rows[i];
+        if (row->why == failure->why && row->is_of_holder) {
+            report(plan, row, failure);
+            return true;
+        }
+    }
+    return false;
+}
+
 void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     const struct write_failure *failure = NULL;
     const struct failure_row *row = find_worst(plan, &failure);
@@ -133,14 +173,7 @@ void job_plan_report_write_failures(struct job_plan *plan, bool is_running) {
     if (!row || (!row->fails && row->why != WRITE_FAILURE_HELD && is_running)) {
         return;
     }
-    const char *reason = strstr(failure->text, "exceeded quota") ? "QuotaExceeded" : row->reason;
-    AUTO(text_freep) char *what = object_key_format(failure->object);
-    conditions_set(&plan->conditions, row->fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY, reason,
-                   "%.200s%s%.400s", what, row->said, row->with_text ? failure->text : "");
-    plan->conditions.pods_requested = false;
-    if (row->stalls) {
-        conditions_stall(&plan->conditions, reason, plan->conditions.message);
-    }
+    report(plan, row, failure);
 }
 
 /* ---- an outdated definition ---- */

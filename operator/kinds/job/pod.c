@@ -26,6 +26,12 @@ void pod_add_value(json_t *environment, const char *name, const char *value) {
     json_array_append_new(environment, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
+void pod_add_read_token(json_t *environment, const char *token) {
+    if (token) {
+        pod_add_value(environment, "WINDLASS_READ_TOKEN", token);
+    }
+}
+
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key) {
     json_array_append_new(environment,
                           json_pack("{s:s, s:{s:{s:s, s:s}}}", "name", name, "valueFrom",
@@ -84,6 +90,9 @@ json_t *pod_environment(const struct job_spec *spec, const json_t *work, const c
     }
     if (spec->logs_json) {
         pod_add_value(environment, "WINDLASS_LOG_FORMAT", "json");
+    }
+    if (spec->sandbox && strcmp(spec->sandbox, "auto") != 0) {
+        pod_add_value(environment, "WINDLASS_SANDBOX", spec->sandbox);
     }
     return environment;
 }

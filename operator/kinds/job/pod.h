@@ -11,6 +11,8 @@ void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
 /* The value is JSON, in which $(X) stays as it is. */
 void pod_add_tree(json_t *environment, const char *name, const json_t *tree);
+/* WINDLASS_READ_TOKEN of a job's hub, unless it is NULL. */
+void pod_add_read_token(json_t *environment, const char *token);
 /* What a job's hub gets for result.json: WINDLASS_MANIFEST, the resource as it was accepted, and
  * WINDLASS_IMAGES (role -> image; taken over); with spec.signingKey WINDLASS_SIGNING_KEY, by its
  * Secret. Values of variables ("environment": {NAME: VALUE}, "env": [{"name", "value"}]) are left

@@ -62,6 +62,42 @@ bool job_lies_below(const char *path, const char *folder) {
     return text_starts(path, folder) && (path[length] == '/' || path[length] == 0);
 }
 
+char *job_plain_path(const char *path) {
+    char *plain = x_calloc(1, strlen(path) + 2);
+    size_t size = 0;
+    while (*(path += strspn(path, "/"))) {
+        size_t part = strcspn(path, "/");
+        if (part == 2 && strncmp(path, "..", 2) == 0) {
+            while (size > 0 && plain[--size] != '/') {
+            }
+        } else if (part != 1 || *path != '.') {
+            plain[size++] = '/';
+            memcpy(plain + size, path, part);
+            size += part;
+        }
+        path += part;
+    }
+    if (size == 0) {
+        plain[size++] = '/';
+    }
+    plain[size] = 0;
+    return plain;
+}
+
+const char *job_secret_in(const char *text) {
+    static const char *const secrets[] = {"WINDLASS_TOKEN", "WINDLASS_TLS_KEY",
+                                          "WINDLASS_SIGNING_KEY"};
+    for (const char *at = text; (at = strchr(at, '$')); at += 1 + (at[1] == '$')) {
+        for (size_t i = 0; i < ARRAY_LEN(secrets) && at[1] == '('; i++) {
+            size_t length = strlen(secrets[i]);
+            if (strncmp(at + 2, secrets[i], length) == 0 && at[2 + length] == ')') {
+                return secrets[i];
+            }
+        }
+    }
+    return NULL;
+}
+
 int job_check_written(const json_t *spec, const char *field, const char *need, struct error *err) {
     const char *path = tree_text(spec, field, NULL);
     if (path && tree_bool(job_place(spec, path), "readOnly", false)) {
@@ -83,8 +119,16 @@ static bool is_variable(const char *name) {
 
 int job_check_environment(const json_t *spec, const char *field, struct error *err) {
     const char *name;
-    json_t *ignored;
-    json_object_foreach(tree_get(spec, field), name, ignored) {
+    json_t *value;
+    json_object_foreach(tree_get(spec, field), name, value) {
+        const char *secret = job_secret_in(json_is_string(value) ? json_string_value(value) : "");
+        if (secret) {
+            return error_set(
+                err, ERROR_INVALID,
+                "spec.%s: %.60s refers to $(%s), which no program gets; take it out, or "
+                "write $$(%s) for these characters",
+                field, name, secret, secret);
+        }
         if (!is_variable(name) || text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0) {
             return error_set(err, ERROR_INVALID,
                              "spec.%s: has an invalid variable name (letters, digits, _ . -) or a "
@@ -164,7 +208,8 @@ static int check_volume(const json_t *volume, size_t index, struct error *err) {
             "spec.volumes[%zu].name: names that begin with windlass- are reserved; choose another",
             index);
     }
-    if (job_lies_below(tree_text(volume, "mountPath", ""), "/windlass")) {
+    AUTO(text_freep) char *plain = job_plain_path(tree_text(volume, "mountPath", ""));
+    if (job_lies_below(plain, "/windlass")) {
         return error_set(
             err, ERROR_INVALID,
             "spec.volumes[%zu].mountPath: is in /windlass, which is reserved; choose another",
@@ -180,9 +225,11 @@ static int check_volumes(const json_t *volumes, struct error *err) {
         if (check_volume(volume, i, err) < 0) {
             return -1;
         }
-        AUTO(text_freep) char *mount = job_mount_path(volume);
+        AUTO(text_freep) char *given = job_mount_path(volume);
+        AUTO(text_freep) char *mount = job_plain_path(given);
         for (size_t k = 0; k < i; k++) {
-            AUTO(text_freep) char *other = job_mount_path(json_array_get(volumes, k));
+            AUTO(text_freep) char *others = job_mount_path(json_array_get(volumes, k));
+            AUTO(text_freep) char *other = job_plain_path(others);
             if (strcmp(mount, other) == 0) {
                 return error_set(err, ERROR_INVALID,
                                  "spec.volumes: two volumes have the same mountPath: %.100s of "

@@ -34,11 +34,14 @@ struct volume {
 };
 
 /* The controller's options. */
+struct network_policy_options;
 struct job_options {
-    const char *agent_image;       /* for a spec without image */
-    const char *trainer_image;     /* the same, for a spec with a trainer */
-    const char *trainer_gpu_image; /* the same, for a trainer with gpus */
-    bool logs_json;                /* the agents log JSON, as the controller does (lib/log.h) */
+    const struct network_policy_options *network_policy; /* NULL: jobs get none */
+    const char *agent_image;                             /* for a spec without image */
+    const char *trainer_image;                           /* the same, for a spec with a trainer */
+    const char *trainer_gpu_image;                       /* the same, for a trainer with gpus */
+    bool logs_json;      /* the agents log JSON, as the controller does (lib/log.h) */
+    const char *sandbox; /* WINDLASS_SANDBOX of the agents (docs/operate/decoding.md); NULL: auto */
     const json_t *folders; /* {volume: its folder} where jobs run on this machine; otherwise NULL */
 };
 struct schema;
@@ -59,9 +62,11 @@ struct job_spec {
     const json_t *json;   /* the spec itself */
     const char *image;    /* the agent's; that of the options where not given */
     bool is_image_given;  /* image comes from the spec */
+    bool is_image_older;  /* image is another controller's, which began the job */
     const json_t *stores; /* array */
     const char *service_account, *priority_class; /* NULL where not given */
     const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */
+    const char *sandbox;                          /* of the options */
     bool suspend, logs_json;
     int64_t active_deadline_seconds;    /* 0: none */
     int64_t ttl_seconds_after_finished; /* -1: none, 0: at once */
@@ -120,6 +125,12 @@ NODISCARD int job_check_environment(const json_t *spec, const char *field, struc
 bool job_has_parent_part(const char *path);
 /* Whether `path` is the folder or is below it. */
 bool job_lies_below(const char *path, const char *folder);
+/* The absolute path as the kernel reads it, without //, /./, /../ and a slash at its end; the
+ * caller frees. */
+char *job_plain_path(const char *path);
+/* The secret that $(NAME) in the text of a variable or an argument stands for in our pods, which
+ * Kubernetes would write out; NULL: none. $$(NAME) is not such a reference. */
+const char *job_secret_in(const char *text);
 /* Whether resources ask for GPUs, which have a separate field. */
 bool job_asks_for_gpus(const json_t *resources);
 /* The only one of the names that the object has; NULL when it has none or several. */

@@ -2,6 +2,7 @@
 #include "operator/kinds/job/template.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/job/spec.h"
 
 #include <string.h>
 
@@ -50,11 +51,24 @@ static int check_list(const json_t *list, const char *key, const char *field, st
     return 0;
 }
 
+/* The lists in which each pod has entries of ours, which null would take out. */
+static bool is_filled(const char *list) {
+    static const char *const filled[] = {"containers", "initContainers", "env", "volumes",
+                                         "volumeMounts"};
+    for (size_t i = 0; i < ARRAY_LEN(filled); i++) {
+        if (strcmp(filled[i], list) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int check_lists(const json_t *tree, const char *field, struct error *err) {
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         const json_t *list = json_object_get(tree, lists[i].list);
         AUTO(text_freep) char *inner = x_printf("%s.%s", field, lists[i].list);
-        if (list && !json_is_null(list) && check_list(list, lists[i].key, inner, err) < 0) {
+        bool is_left_out = json_is_null(list) && !is_filled(lists[i].list);
+        if (list && !is_left_out && check_list(list, lists[i].key, inner, err) < 0) {
             return -1;
         }
     }
@@ -66,16 +80,18 @@ static bool is_our_variable(const json_t *spec, const char *name) {
            named(json_object_get(spec, "volumes"), name);
 }
 
-/* Whether the path is that of a volume of the spec, or is in our folder. */
-static bool is_our_mount(const json_t *spec, const char *path) {
+/* Whether the path is that of a volume of the spec, or is in our folder, however it is written. */
+static bool is_our_mount(const json_t *spec, const char *given) {
     const json_t *volumes = json_object_get(spec, "volumes");
-    if (strcmp(path, "/windlass") == 0 || text_starts(path, "/windlass/")) {
+    AUTO(text_freep) char *path = job_plain_path(given);
+    if (job_lies_below(path, "/windlass")) {
         return true;
     }
     for (size_t i = 0; i < json_array_size(volumes); i++) {
         const json_t *volume = json_array_get(volumes, i);
         AUTO(text_freep) char *standard = x_printf("/mnt/%s", tree_text(volume, "name", ""));
-        if (strcmp(tree_text(volume, "mountPath", standard), path) == 0) {
+        AUTO(text_freep) char *place = job_plain_path(tree_text(volume, "mountPath", standard));
+        if (strcmp(place, path) == 0) {
             return true;
         }
     }
@@ -85,6 +101,10 @@ static bool is_our_mount(const json_t *spec, const char *path) {
 static int check_agent(const json_t *spec, const json_t *agent, const char *field,
                        struct error *err) {
     static const char *const ours[] = {"command", "args"};
+    if (json_is_null(json_object_get(agent, "image"))) {
+        return error_set(err, ERROR_INVALID, "%s.image: is null; name an image or take it out",
+                         field);
+    }
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
         if (json_object_get(agent, ours[i])) {
             return error_set(err, ERROR_INVALID, "%s.%s: is set by Windlass; take it out", field,
@@ -94,6 +114,13 @@ static int check_agent(const json_t *spec, const json_t *agent, const char *fiel
     const json_t *env = json_object_get(agent, "env");
     for (size_t i = 0; i < json_array_size(env); i++) {
         const char *name = tree_text(json_array_get(env, i), "name", "");
+        const char *secret = job_secret_in(tree_text(json_array_get(env, i), "value", ""));
+        if (secret) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.env[%zu]: refers to $(%s), which no program gets; take it out, or "
+                             "write $$(%s) for these characters",
+                             field, i, secret, secret);
+        }
         if (is_our_variable(spec, name)) {
             return error_set(err, ERROR_INVALID,
                              "%s.env[%zu]: the variable %.60s is set by Windlass; take it out",
@@ -217,27 +244,39 @@ static void merge_object(json_t *target, const json_t *patch) {
     }
 }
 
-/* The controller finds and distinguishes its pods by these labels. */
-static bool is_our_label(const char *name) {
-    return text_starts(name, "windlass.dev/");
+/* The controller finds and distinguishes its pods by these labels, and keeps notes in these
+ * annotations. A domain below ours is as good as ours. */
+static bool is_ours(const char *name) {
+    size_t domain = strcspn(name, "/");
+    static const char ours[] = "windlass.dev";
+    size_t length = sizeof ours - 1;
+    return name[domain] == '/' && domain >= length &&
+           strncmp(name + domain - length, ours, length) == 0 &&
+           (domain == length || name[domain - length - 1] == '.');
 }
 
-static void merge_metadata(json_t *metadata, const json_t *patch) {
-    AUTO(tree_freep) json_t *labels = json_deep_copy(json_object_get(patch, "labels"));
-    AUTO(tree_freep) json_t *wanted = json_object();
+/* Without our own; null takes nothing out as a whole. */
+static json_t *theirs(const json_t *pairs) {
+    json_t *wanted = json_object(), *value;
     const char *name;
-    json_t *value;
-    json_object_foreach(labels, name, value) {
-        if (!is_our_label(name)) {
+    json_object_foreach((json_t *)pairs, name, value) {
+        if (!is_ours(name)) {
             json_object_set(wanted, name, value);
         }
     }
-    AUTO(tree_freep) json_t *both = json_pack("{s:O}", "labels", wanted);
-    const json_t *annotations = json_object_get(patch, "annotations");
-    if (annotations) {
-        json_object_set_new(both, "annotations", json_deep_copy(annotations));
+    return wanted;
+}
+
+static void merge_metadata(json_t *metadata, const json_t *patch) {
+    AUTO(tree_freep)
+    json_t *labels = json_pack("{s:o}", "labels", theirs(json_object_get(patch, "labels")));
+    merge_object(metadata, labels);
+    if (json_is_object(json_object_get(patch, "annotations"))) {
+        AUTO(tree_freep)
+        json_t *annotations =
+            json_pack("{s:o}", "annotations", theirs(json_object_get(patch, "annotations")));
+        merge_object(metadata, annotations);
     }
-    merge_object(metadata, both);
 }
 
 void template_apply(json_t *pod, const json_t *template) {

@@ -1,4 +1,4 @@
-/* waiting.h: why a pod does not run yet, with the remedy. Pure. */
+/* waiting.h: why a pod does not run yet, and what the user can do about it. Pure. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"

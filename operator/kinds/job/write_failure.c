@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/write_failure.h"
 
+#include <string.h>
+
 const struct write_failure *write_failure_find(const struct write_failures *list,
                                                struct object_key object, bool is_change) {
     for (size_t i = 0; list && i < list->count; i++) {
@@ -10,4 +12,8 @@ const struct write_failure *write_failure_find(const struct write_failures *list
         }
     }
     return NULL;
+}
+
+const char *write_failure_denied_reason(const struct write_failure *failure) {
+    return strstr(failure->text, "exceeded quota") ? "QuotaExceeded" : "Denied";
 }

@@ -26,6 +26,10 @@ struct write_failures {
     size_t count;
 };
 
+/* The reason of the condition, for a failure with why WRITE_FAILURE_DENIED: QuotaExceeded or
+ * Denied, by the API server's message. */
+const char *write_failure_denied_reason(const struct write_failure *failure);
+
 /* NULL: none is known, or list is NULL. Borrowed. */
 const struct write_failure *write_failure_find(const struct write_failures *list,
                                                struct object_key object, bool is_change);

@@ -8,11 +8,12 @@
 json_t *sweep_transform(const json_t *object) {
     static const char *const annotations[] = {ANNOTATION_RESTART, NULL};
     if (strcmp(tree_text(object, "kind", ""), "Pod") == 0) {
-        return job_transform_owned(object);
+        return cache_transform_owned(object);
     }
-    json_t *kept = job_transform(object, annotations);
+    json_t *kept = cache_transform_job(object, annotations);
     json_t *objective = tree_get(object, "spec.objective");
-    if (!job_is_settled(object)) { /* the registered version's name depends on it (registrar.h) */
+    if (!cache_transform_is_final(
+            object)) { /* the registered version's name depends on it (registrar.h) */
         json_object_set(tree_part(kept, "metadata"), "creationTimestamp",
                         tree_get(object, "metadata.creationTimestamp"));
     } else if (objective) { /* a Sweep with warmStart compares it */

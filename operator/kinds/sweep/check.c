@@ -27,9 +27,18 @@ static int check_names(const json_t *spec, struct error *err) {
 }
 
 static int check_algorithm(const json_t *spec, const struct space *space, struct error *err) {
-    const char *kind = tree_text(spec, "algorithm.kind", "Random");
+    const char *kind = tree_text(spec, "algorithm.kind", "");
     if (tree_get(spec, "algorithm.rule") && strcmp(kind, "Random") != 0) {
         return job_refuse(err, "algorithm.rule", "belongs to kind: Random");
+    }
+    bool is_population = strcmp(kind, "PopulationBased") == 0;
+    if (is_population != (tree_get(spec, "algorithm.population") != NULL)) {
+        return job_refuse(err, "algorithm.population",
+                          "belongs to kind: PopulationBased, which needs it");
+    }
+    if (is_population && json_object_get(spec, "earlyStopping")) {
+        return job_refuse(err, "earlyStopping",
+                          "a population replaces its worst trials itself; take it out");
     }
     for (int i = 0; i < space->count; i++) {
         if (strcmp(kind, "Grid") == 0 && space->at[i].expression != EXPRESSION_CHOICE) {
@@ -45,14 +54,23 @@ static int check_algorithm(const json_t *spec, const struct space *space, struct
                : 0;
 }
 
+static int check_also(const json_t *spec, struct error *err) {
+    const char *metric = tree_text(spec, "objective.metric", "");
+    bool is_twice = tree_find(tree_get(spec, "objective.also"), "metric", metric) != NULL;
+    return is_twice ? job_refuse(err, "objective.also",
+                                 "has objective.metric, which is the first objective; take it out")
+                    : 0;
+}
+
 static int check_stopping(const json_t *spec, struct error *err) {
-    static const char *const rules[] = {"bandit", "median", "truncation"};
+    static const char *const rules[] = {"bandit", "median", "truncation", "asha", "hyperband"};
     static const char *const slacks[] = {"slackFactor", "slackAmount"};
     const json_t *stopping = json_object_get(spec, "earlyStopping");
     const json_t *bandit = json_object_get(stopping, "bandit");
     if (stopping && !job_only_one(stopping, rules, ARRAY_LEN(rules))) {
-        return job_refuse(err, "earlyStopping",
-                          "exactly one of bandit, median and truncation must be given");
+        return job_refuse(
+            err, "earlyStopping",
+            "exactly one of bandit, median, truncation, asha and hyperband must be given");
     }
     return bandit && !job_only_one(bandit, slacks, ARRAY_LEN(slacks))
                ? job_refuse(err, "earlyStopping.bandit",
@@ -87,7 +105,8 @@ int sweep_check_space(const json_t *object, struct space *ret_space, struct erro
     const json_t *spec = json_object_get(object, "spec");
     return space_read(json_object_get(spec, "parameters"), ret_space, err) < 0 ||
                    check_names(spec, err) < 0 || check_algorithm(spec, ret_space, err) < 0 ||
-                   check_stopping(spec, err) < 0 || check_warm_start(object, err) < 0
+                   check_also(spec, err) < 0 || check_stopping(spec, err) < 0 ||
+                   check_warm_start(object, err) < 0
                ? -1
                : check_register(spec, err);
 }

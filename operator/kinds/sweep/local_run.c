@@ -10,9 +10,9 @@ int64_t sweep_fit(json_t *spec, int64_t asked, int processors) {
     json_t *trial = json_object_get(spec, "trial");
     int64_t processes = asked == KIND_UNASKED ? processors : asked;
     bool is_varied = json_is_string(json_object_get(trial, "workers")); /* $(WORKERS) */
-    int64_t workers = is_varied ? processes : MAX(tree_integer(trial, "workers", 1), (int64_t)1);
+    int64_t workers = is_varied ? processes : MAX(tree_integer(trial, "workers", 0), (int64_t)1);
     int64_t trials = MIN(MAX(processes / MAX(workers, (int64_t)1), (int64_t)1),
-                         tree_integer(spec, "maxConcurrentTrials", 1));
+                         tree_integer(spec, "maxConcurrentTrials", -1));
     json_object_set_new(spec, "maxConcurrentTrials", json_integer(trials));
     json_object_set_new(trial, "ttlSecondsAfterFinished", json_integer(INT32_MAX));
     return trials * workers;

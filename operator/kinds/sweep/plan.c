@@ -48,7 +48,8 @@ static void report_write_failures(struct sweep_plan *plan) {
     if (!failure) {
         return;
     }
-    const char *reason = failure_rows[failure->why].reason;
+    const char *reason = failure->why == WRITE_FAILURE_DENIED ? write_failure_denied_reason(failure)
+                                                              : failure_rows[failure->why].reason;
     AUTO(text_freep) char *what = object_key_format(failure->object);
     conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s: %.300s; %s", what,
                    failure->text, failure_rows[failure->why].advice);
@@ -117,6 +118,7 @@ static void under_way(struct sweep_plan *plan) {
         [SWEEP_END_DONE] = "all of the sweep's trials have ended",
         [SWEEP_END_LATE] = SWEEP_LATE_WORDS,
         [SWEEP_END_FAILED] = "the sweep has failed: too many trials did",
+        [SWEEP_END_ALIKE] = "the sweep has failed: its trials fail alike",
     };
     sweep_read_registrar(plan);
     sweep_count(plan);
@@ -195,7 +197,7 @@ static bool is_changed(const struct sweep_plan *plan, const char *hash) {
     const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     bool is_written = tree_integer(object, "metadata.generation", 0) !=
                       tree_integer(object, "status.observedGeneration", -1);
-    return strcmp(hash, plan->spec.hash) != 0 &&
+    return strcmp(hash, plan->spec.hash) != 0 && !plan->job.observed->is_accepted &&
            (is_written || strcmp(stalled, "SpecChanged") == 0);
 }
 
@@ -285,6 +287,11 @@ static json_t *make_status(struct job_plan *job, const json_t *object) {
                                   "deleted", (json_int_t)plan->deleted));
     if (plan->best) {
         json_object_set(status, "best", plan->best);
+    }
+    if (plan->spec.also_count > 0) {
+        struct front_objectives objectives = sweep_objectives(&plan->spec);
+        json_object_set_new(status, "front",
+                            front_of(&objectives, plan->observed->rows, plan->observed->count));
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* plan.h: the next step of a Sweep: which trials to create, which to stop, when it is over. PURE:
+/* plan.h: the next step of a Sweep: which trials to create, which to stop, when it is over. Pure:
  * no I/O, no clock, and randomness only from the seed; so a restarted controller continues where
  * the last one was.
  *

@@ -43,6 +43,50 @@ static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *be
     return best ? tell_best(best) : NULL;
 }
 
+enum { ALIKE_SURE = 3 }; /* of a failure that no point avoids */
+
+static int by_failure(const void *left, const void *right) {
+    const struct trial_row *a = *(const struct trial_row *const *)left,
+                           *b = *(const struct trial_row *const *)right;
+    int order = strcmp(a->alike, b->alike);
+    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* The failure that most trials share. Not once a trial has reported a value: then the space has
+ * points that work, and the search is there to find them. */
+static void count_alike(struct sweep_plan *plan) {
+    const struct sweep_observed *seen = plan->observed;
+    const struct trial_row **failed = x_calloc(seen->count + 1, sizeof *failed);
+    size_t count = 0;
+    bool has_value = false;
+    for (size_t i = 0; i < seen->count; i++) {
+        has_value |= !isnan(seen->rows[i].best);
+        if (*seen->rows[i].alike) {
+            failed[count++] = &seen->rows[i];
+        }
+    }
+    qsort(failed, count, sizeof *failed, by_failure);
+    for (size_t first = 0, i = 0; i < count && !has_value; i++) {
+        first = strcmp(failed[first]->alike, failed[i]->alike) == 0 ? first : i;
+        if ((int64_t)(i - first) + 1 > plan->alike_count) {
+            plan->alike_count = (int64_t)(i - first) + 1;
+            plan->alike_first = failed[first];
+        }
+    }
+    free(failed);
+}
+
+static bool is_alike_enough(const struct sweep_plan *plan) {
+    int64_t most = plan->spec.max_alike;
+    if (!plan->alike_first || most == 0) {
+        return false;
+    }
+    const char *failure = plan->alike_first->alike;
+    bool is_sure =
+        text_starts(failure, "CommandNotFound:") || text_starts(failure, "InputInvalid:");
+    return plan->alike_count >= (is_sure ? MIN(most, ALIKE_SURE) : most);
+}
+
 void sweep_count(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     const struct trial_row *best = NULL;
@@ -73,6 +117,7 @@ void sweep_count(struct sweep_plan *plan) {
         }
     }
     plan->deleted = plan->next - below;
+    count_alike(plan);
     plan->best = best_of(plan, best);
 }
 
@@ -109,6 +154,28 @@ static void fail(struct sweep_plan *plan, const char *reason, const char *format
     conditions_set(&plan->job.conditions, CONDITIONS_FAILED, reason, "%s%s", what, cause);
 }
 
+/* "; on the front: s-0001, s-0004", or nothing with one objective. Owned. */
+static char *tell_front(const struct sweep_plan *plan) {
+    struct front_objectives objectives = sweep_objectives(&plan->spec);
+    char names[200] = "";
+    size_t used = 0;
+    if (plan->spec.also_count == 0) {
+        return x_strdup("");
+    }
+    AUTO(tree_freep)
+    json_t *front = front_of(&objectives, plan->observed->rows, plan->observed->count);
+    for (size_t i = 0; i < json_array_size(front); i++) {
+        const char *name = tree_text(json_array_get(front, i), "trial", "");
+        size_t room = sizeof names - sizeof ", ..." - used;
+        if (strlen(name) + strlen(", ") >= room) {
+            snprintf(names + used, sizeof names - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(names + used, room, "%s%s", i ? ", " : "", name);
+    }
+    return x_printf("; on the front: %s", used > 0 ? names : "none");
+}
+
 /* Marks success. registered: the name of the registered version; NULL: registering was not asked
  * for. */
 static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
@@ -126,18 +193,26 @@ static void succeed(struct sweep_plan *plan, enum sweep_end end, const char *reg
         }
         used += (size_t)length;
     }
+    AUTO(text_freep) char *front = tell_front(plan);
     conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
-                   "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
-                   end == SWEEP_END_LATE ? "the deadline came; " : "",
+                   "%sthe best of %lld trials is %s with %s %s%s%.250s: %s%s",
+                   end == SWEEP_END_LATE                               ? "the deadline came; "
+                   : sweep_trials(&plan->spec) < plan->spec.max_trials ? "all points were tried; "
+                                                                       : "",
                    (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
                    plan->spec.metric, tree_text(plan->best, "value", ""),
-                   registered ? ", registered as " : "", registered ? registered : "", values);
+                   registered ? ", registered as " : "", registered ? registered : "", values,
+                   front);
 }
 
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     if (end == SWEEP_END_FAILED) {
         fail(plan, "TooManyFailures", "%lld trials failed, more than maxFailedTrials %lld",
              (long long)plan->failed, (long long)plan->spec.max_failed);
+    } else if (end == SWEEP_END_ALIKE) {
+        fail(plan, "TrialsFailAlike",
+             "%lld trials failed alike and none reported a value (maxAlikeFailures %lld)",
+             (long long)plan->alike_count, (long long)plan->spec.max_alike);
     } else if (plan->best && plan->spec.registered) {
         if (sweep_register(plan)) {
             AUTO(text_freep) char *place = registrar_place(&plan->spec);
@@ -169,6 +244,9 @@ enum sweep_end sweep_end_of(struct sweep_plan *plan) {
     bool have_all_ended = plan->next >= sweep_trials(&plan->spec) && plan->running == 0;
     if (plan->failed > plan->spec.max_failed && !is_registering) {
         return SWEEP_END_FAILED;
+    }
+    if (is_alike_enough(plan) && !is_registering) {
+        return SWEEP_END_ALIKE;
     }
     if (is_late(plan) && (!have_all_ended || was_cut_short(plan))) {
         return SWEEP_END_LATE;

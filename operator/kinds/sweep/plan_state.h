@@ -9,6 +9,7 @@ enum sweep_end {
     SWEEP_END_LATE,   /* activeDeadlineSeconds: running trials are stopped, missing ones are not
                      created,   and the best so far is the result */
     SWEEP_END_FAILED, /* more than maxFailedTrials */
+    SWEEP_END_ALIKE,  /* maxAlikeFailures, and no trial has a value */
 };
 
 /* The reason in spec.stop of trials that run when activeDeadlineSeconds is over, and in the message
@@ -25,10 +26,15 @@ struct sweep_plan {
     int64_t waiting;                       /* of the running ones */
     const struct trial_row *first_waiting; /* borrowed, as the next; NULL: none */
     const struct trial_row *last_failed;   /* borrowed; NULL: none */
+    const struct trial_row *alike_first;   /* the first of those that failed alike most often */
+    int64_t alike_count;                   /* how many those are */
     struct pod_phase registrar;            /* the newest pod that registers; attempt 0: none */
     int register_deaths;                   /* of such pods, by their own failure */
     json_t *best;                          /* status.best; owned; NULL: none */
 };
+
+/* The objectives of a Sweep; the first is spec.objective itself. */
+struct front_objectives sweep_objectives(const struct sweep_spec *spec);
 
 /* ---- plan_trials.c: changes to running trials, and new trials ---- */
 

@@ -3,6 +3,7 @@
 #include "operator/kinds/sweep/search/bayes.h"
 #include "operator/kinds/sweep/trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,8 @@ void sweep_judge(struct sweep_plan *plan) {
     for (size_t i = 0; i < count; i++) {
         bool is_own = i < seen->count;
         const struct trial_row *row = is_own ? &seen->rows[i] : &seen->warm[i - seen->count];
-        trials[i] = (struct rule_trial){&row->curve, is_own && row->state == TRIAL_RUNNING};
+        trials[i] =
+            (struct rule_trial){&row->curve, is_own && row->state == TRIAL_RUNNING, row->index};
     }
     for (size_t i = 0; i < seen->count && plan->spec.rule.kind != RULE_NONE; i++) {
         const struct trial_row *row = &seen->rows[i];
@@ -64,18 +66,51 @@ void sweep_suspend(struct sweep_plan *plan) {
 
 /* ---- new trials ---- */
 
+/* For the search: it failed by its own doing, or reported only nan and inf. One that was stopped or
+ * deleted before its first report says nothing, nor does one that the cluster refused. */
+static bool has_failed(const struct trial_row *row) {
+    return row->is_own_failure ||
+           (row->state == TRIAL_STOPPED && row->curve.count > 0 && isnan(row->best));
+}
+
 static struct bayes_trial known(const struct sweep_plan *plan, const struct trial_row *row) {
-    struct bayes_trial trial = {.score = sweep_score(plan->spec.goal, row->best),
-                                .is_running = row->state == TRIAL_RUNNING && !row->stop};
+    bool is_lost = row->state == TRIAL_FAILED; /* what it reported before that does not count */
+    struct bayes_trial trial = {.score = is_lost ? NAN : sweep_score(plan->spec.goal, row->best),
+                                .is_running = row->state == TRIAL_RUNNING && !row->stop,
+                                .has_failed = has_failed(row)};
     memcpy(trial.units, row->units, sizeof trial.units);
     return trial;
+}
+
+struct front_objectives sweep_objectives(const struct sweep_spec *spec) {
+    struct front_objectives objectives = {{{spec->metric, spec->goal}}, 1 + spec->also_count};
+    for (size_t i = 0; i < spec->also_count; i++) {
+        objectives.at[i + 1] = spec->also[i];
+    }
+    return objectives;
+}
+
+/* With several objectives, in place of the scores of the Sweep's own trials. */
+static void blend(const struct sweep_plan *plan, int64_t index, struct bayes_trial *own) {
+    const struct sweep_observed *seen = plan->observed;
+    struct front_objectives objectives = sweep_objectives(&plan->spec);
+    double *scores = x_calloc(seen->count + 1, sizeof *scores);
+    front_blend(&objectives, seen->rows, seen->count, plan->spec.seed, index, scores);
+    size_t at = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if (seen->rows[i].is_placed) {
+            own[at++].score = scores[i];
+        }
+    }
+    free(scores);
 }
 
 static void think(const struct sweep_plan *plan, int64_t index, double *units) {
     const struct sweep_observed *seen = plan->observed;
     struct bayes_trial *trials = x_calloc(seen->count + seen->warm_count + 1, sizeof *trials);
     size_t count = 0;
-    for (size_t i = 0; i < seen->warm_count; i++) {
+    bool has_several = plan->spec.also_count > 0; /* earlier Sweeps have other scales */
+    for (size_t i = 0; i < seen->warm_count && !has_several; i++) {
         if (seen->warm[i].is_placed) {
             trials[count] = known(plan, &seen->warm[i]);
             count += !trials[count].is_running; /* the reports of running trials are not used */
@@ -85,6 +120,9 @@ static void think(const struct sweep_plan *plan, int64_t index, double *units) {
         if (seen->rows[i].is_placed) {
             trials[count++] = known(plan, &seen->rows[i]);
         }
+    }
+    if (has_several) {
+        blend(plan, index, trials);
     }
     bayes_point(&plan->spec.space, plan->spec.seed, index, trials, count, units);
     free(trials);
@@ -103,23 +141,48 @@ const struct trial_row *sweep_find_row(const struct sweep_observed *seen, int64_
     return low < seen->count && seen->rows[low].index == index ? &seen->rows[low] : NULL;
 }
 
-static void choose_name(const struct sweep_plan *plan, int64_t index, json_t *trial) {
-    for (int tried = 1; tried < OWNED_NAMES_MAX; tried++) {
-        const struct write_failure *failure = job_plan_write_failure_of(&plan->job, trial);
-        if (!failure || failure->why != WRITE_FAILURE_TAKEN) {
-            return;
+/* The generation before that trial's; false: it has not ended yet. A trial that is gone, or ended
+ * without a value in this space, counts as the worst. */
+static bool read_generation(const struct sweep_plan *plan, int64_t index,
+                            struct population_trial *before) {
+    int64_t size = plan->spec.population.size, first = (index / size - 1) * size;
+    for (int64_t i = 0; i < size; i++) {
+        const struct trial_row *row = sweep_find_row(plan->observed, first + i);
+        bool counts = row && row->state == TRIAL_COMPLETED && row->is_placed;
+        if (first + i >= plan->next || (row && row->state == TRIAL_RUNNING)) {
+            return false;
         }
-        AUTO(text_freep) char *next = trial_name(&plan->spec, index, tried);
-        json_object_set_new(json_object_get(trial, "metadata"), "name", json_string(next));
+        before[i] = (struct population_trial){
+            .score = counts ? sweep_score(plan->spec.goal, row->last) : -INFINITY};
+        if (counts) {
+            memcpy(before[i].units, row->units, sizeof before[i].units);
+        }
     }
+    return true;
+}
+
+/* False: it cannot be made yet. */
+static bool continue_population(const struct sweep_plan *plan, int64_t index, double *units,
+                                int64_t *ret_parent) {
+    const struct sweep_spec *spec = &plan->spec;
+    struct population_point point;
+    struct population_trial *before = x_calloc((size_t)spec->population.size, sizeof *before);
+    bool has_ended = read_generation(plan, index, before);
+    if (has_ended) {
+        population_next(&spec->space, &spec->population, spec->seed, index, before, &point);
+        memcpy(units, point.units, sizeof point.units);
+        *ret_parent = point.parent;
+    }
+    free(before);
+    return has_ended;
 }
 
 void sweep_make(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
     bool is_bayes = spec->algorithm == ALGORITHM_BAYESIAN;
+    bool is_population = spec->algorithm == ALGORITHM_POPULATION;
     int64_t room = spec->max_running - plan->running, total = sweep_trials(spec);
-    struct space_points points;
-    space_points_init(&points, &spec->space, spec->search, spec->seed);
+    AUTO(space_points_release) struct space_points points = {0}; /* made when needed: up to 1 s */
     for (int64_t index = plan->next; index < total && room > 0; index++) {
         double units[SPACE_PARAMETERS_MAX];
         if (sweep_find_row(plan->observed, index)) {
@@ -129,13 +192,21 @@ void sweep_make(struct sweep_plan *plan) {
             plan->job.result.has_more = true;
             return;
         }
-        if (is_bayes) {
+        int64_t parent = -1;
+        if (is_population && index >= spec->population.size) {
+            if (!continue_population(plan, index, units, &parent)) {
+                return;
+            }
+        } else if (is_bayes) {
             think(plan, index, units);
         } else {
-            space_points_at(&points, index, units);
+            if (!points.space) {
+                space_points_init(&points, &spec->space, spec->search, spec->seed);
+            }
+            space_points_at(&points, points.size > 0 ? index % points.size : index, units);
         }
-        json_t *trial = trial_make(spec, plan->observed->train, index, units);
-        choose_name(plan, index, trial);
+        json_t *trial = trial_make(spec, plan->observed->train, index, units, parent);
+        job_plan_choose_name(&plan->job, trial);
         json_array_append_new(plan->job.result.create, trial);
         room--;
     }

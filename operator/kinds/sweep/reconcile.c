@@ -48,6 +48,7 @@ static void sweep_free(struct sweep *sweep) {
     trials_release(&sweep->own);
     trials_release(&sweep->warm);
     refusals_release(&sweep->write_failures);
+    status_write_release(&sweep->status);
     pin_release(&sweep->pin);
     json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
@@ -182,6 +183,7 @@ static int make_plan(struct sweep *sweep, struct reconcile *request, const json_
     struct write_failures write_failures = refusals_of(&sweep->write_failures);
     struct sweep_observed observed = {.job = {.object = object,
                                               .changed_fields = sweep->pin.fields,
+                                              .is_accepted = sweep->pin.is_accepted,
                                               .pods = pods,
                                               .options = options->jobs,
                                               .write_failures = &write_failures},
@@ -215,6 +217,9 @@ static void note_thought(struct sweep *sweep, const struct plan_result *plan, in
     sweep->thought_ns = count > 0 ? took_ns / (int64_t)count : 0;
 }
 
+/* A suspended Sweep has suspended trials, whose spec is theirs: so its template stays. */
+static const struct pin_rules rules = {.mutable_fields = sweep_mutable_fields};
+
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
@@ -230,13 +235,14 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     int64_t start_ns = clock_monotonic_ns();
     AUTO(plan_result_release) struct plan_result plan = {0};
     AUTO(tree_freep) json_t *accepted = NULL;
-    if (!pin_settle(request, &sweep->pin, sweep_mutable_fields, &accepted)) {
+    const struct pin_seen nothing = {0};
+    if (!pin_settle(request, &sweep->pin, &rules, &nothing, &accepted)) {
         return 0;
     }
     if (make_plan(sweep, request, accepted ? accepted : request->object, &plan, err) < 0) {
         return -1;
     }
-    pin_add(request, &sweep->pin, sweep_mutable_fields, "DistTrain", plan.create);
+    pin_add(request, &sweep->pin, "DistTrain", plan.create);
     int64_t took_ns = clock_monotonic_ns() - start_ns;
     job_carry_out(request, &sweep->write_failures, &sweep->status, &plan);
     note_thought(sweep, &plan, took_ns);

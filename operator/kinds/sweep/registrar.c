@@ -2,6 +2,7 @@
 #include "operator/kinds/sweep/registrar.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/disttrain/optimizer_defaults.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod.h"
@@ -48,9 +49,10 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
 static json_t *code_of(const struct disttrain_spec *trial) {
     static const char *const fields[] = {"launcher", "prepare", "command", NULL};
     json_t *code = json_pack("{s:s}", "image", trial->program_image ?: trial->job.image);
-    json_t *trainer = json_copy(json_object_get(trial->job.json, "trainer"));
+    json_t *trainer = json_deep_copy(json_object_get(trial->job.json, "trainer"));
     copy(code, trial->job.json, fields);
     if (trainer) {
+        optimizer_defaults_fill(trainer);
         json_object_del(trainer, "data");
         json_object_set(code, "trainer", trainer);
         json_object_del(code, "launcher");
@@ -68,15 +70,29 @@ static json_t *data_of(const struct disttrain_spec *trial) {
     return data;
 }
 
+/* The best trial; NULL: its object is gone. */
+static const struct trial_row *best_row(const struct registrar_attempt *attempt) {
+    int64_t index = tree_integer(attempt->best, "index", -1);
+    for (size_t i = 0; i < attempt->count; i++) {
+        if (attempt->rows[i].index == index) {
+            return &attempt->rows[i];
+        }
+    }
+    return NULL;
+}
+
 static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
-                           const json_t *best) {
+                           const struct registrar_attempt *attempt) {
+    const json_t *best = attempt->best;
     const char *value = tree_text(best, "value", "");
-    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o, s:o}", "sweep",
-                     "name", spec->name, "namespace", spec->namespace, "uid", spec->uid, "trial",
-                     tree_text(best, "trial", ""), "objective", "metric", spec->metric, "goal",
-                     goal_names[spec->goal], "value", value, "last", tree_text(best, "last", value),
-                     "parameters", json_object_get(best, "values"), "code", code_of(trial), "data",
-                     data_of(trial));
+    const struct trial_row *row = best_row(attempt);
+    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o, s:o, s:O*, s:O*}",
+                     "sweep", "name", spec->name, "namespace", spec->namespace, "uid", spec->uid,
+                     "trial", tree_text(best, "trial", ""), "objective", "metric", spec->metric,
+                     "goal", goal_names[spec->goal], "value", value, "last",
+                     tree_text(best, "last", value), "parameters", json_object_get(best, "values"),
+                     "code", code_of(trial), "data", data_of(trial), "trained",
+                     row ? row->trained : NULL, "badSamples", row ? row->bad : NULL);
 }
 
 /* ---- the result of the Sweep ---- */
@@ -116,7 +132,6 @@ static json_t *sweep_of(const struct sweep_spec *spec, const struct registrar_at
 /* WINDLASS_SPEC, in the format of agent/commands/register.h. */
 static int work_of(const struct sweep_spec *spec, const struct registrar_attempt *attempt,
                    const struct disttrain_spec *trial, json_t **ret_work, struct error *err) {
-    const json_t *best = attempt->best;
     const char *from;
     if (trial_model_path(spec->registered, trial->job.json, &from, err) < 0) {
         return -1;
@@ -125,7 +140,7 @@ static int work_of(const struct sweep_spec *spec, const struct registrar_attempt
     *ret_work =
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "from", from, "to",
                   tree_text(spec->registered, "path", ""), "name", spec->name, "version", version,
-                  "metadata", metadata_of(spec, trial, best), "sweep", sweep_of(spec, attempt));
+                  "metadata", metadata_of(spec, trial, attempt), "sweep", sweep_of(spec, attempt));
     return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/rules.h"
 
+#include "operator/kinds/sweep/rules_asha.h"
 #include "operator/kinds/sweep/rules_bandit.h"
 #include "operator/kinds/sweep/rules_median.h"
 #include "operator/kinds/sweep/rules_truncation.h"
@@ -74,6 +75,33 @@ static bool is_behind(const struct rule *rule, enum goal goal, struct rule_row *
     return own.best < bound;
 }
 
+/* The others are those of the trial's bracket that have reached its highest rung. */
+static bool is_halved(const struct contest *contest, struct rule_row *rows,
+                      char why[static RULE_WHY_MAX]) {
+    const struct rule_trial *own = &contest->trials[contest->which];
+    int bracket = rules_asha_bracket(contest->rule, own->index);
+    int64_t rung = rules_asha_rung(contest->rule, bracket, curve_reached(own->curve));
+    const struct curve_point *point = rung > 0 ? rules_asha_point(own->curve, rung) : NULL;
+    size_t used = 0;
+    if (!point) {
+        return false;
+    }
+    for (size_t i = 0; i < contest->count; i++) {
+        const struct rule_trial *trial = &contest->trials[i];
+        bool is_other = i != contest->which && curve_reached(trial->curve) >= rung &&
+                        rules_asha_bracket(contest->rule, trial->index) == bracket;
+        if (is_other) {
+            rows[used++] = row_of(contest->goal, rules_asha_point(trial->curve, rung));
+        }
+    }
+    snprintf(why, RULE_WHY_MAX,
+             "ASHA: after %lld report%s its best %.6g is not among the best of %zu, 1 in %d "
+             "(bracket %d)",
+             (long long)point->reports, point->reports == 1 ? "" : "s", point->best, used + 1,
+             contest->rule->factor, bracket);
+    return rules_asha_stops(contest->rule, rows, used, row_of(contest->goal, point));
+}
+
 bool rule_stops(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
                 size_t count, size_t which, char why[static RULE_WHY_MAX]) {
     const struct curve *own = trials[which].curve;
@@ -82,8 +110,8 @@ bool rule_stops(const struct rule *rule, enum goal goal, const struct rule_trial
     }
     struct contest contest = {rule, goal, trials, count, which};
     struct rule_row *rows = x_realloc_array(NULL, count, sizeof *rows);
-    bool stops = false;
-    for (int i = own->count - 1; i >= 0; i--) {
+    bool is_asha = rule->kind == RULE_ASHA, stops = is_asha && is_halved(&contest, rows, why);
+    for (int i = own->count - 1; i >= 0 && !is_asha; i--) {
         size_t used = fill_table(&contest, own->at[i].reports, rows);
         if (used >= others_min(rule->kind)) {
             stops = is_behind(rule, goal, rows, used, &own->at[i], why);

@@ -1,6 +1,6 @@
 /* rules.h: early stopping of running trials (spec.earlyStopping). A rule compares one trial with a
  * table of the other trials after the same number of reports: rules_bandit.h, rules_median.h,
- * rules_truncation.h. This file chooses the table. Pure.
+ * rules_truncation.h, rules_asha.h. This file chooses the table. Pure.
  *
  * The number of reports k is the largest at which the trial and as many others as the rule needs
  * have a point. Running trials count, so that a rule works in the first wave, where HyperDrive's
@@ -16,17 +16,20 @@ extern const char *const goal_names[]; /* spec.objective.goal by enum goal */
 /* A higher score is better, whatever the goal; NAN becomes -INFINITY. */
 double sweep_score(enum goal goal, double value);
 
-enum rule_kind { RULE_NONE, RULE_BANDIT, RULE_MEDIAN, RULE_TRUNCATION };
+enum rule_kind { RULE_NONE, RULE_BANDIT, RULE_MEDIAN, RULE_TRUNCATION, RULE_ASHA };
 struct rule {
     enum rule_kind kind;
     double slack_factor, slack_amount; /* bandit: one of them; the other is 0 */
     int percentage;                    /* truncation: 1 to 99 */
     bool excludes_finished;            /* truncation: only running ones are ranked */
+    int64_t min_reports, max_reports;  /* asha, from 1 */
+    int factor, brackets;              /* asha: from 2, from 1 */
 };
 
 struct rule_trial {
     const struct curve *curve;
     bool is_running;
+    int64_t index; /* of the trial in its Sweep */
 };
 
 /* A row of a table: a trial's scores (sweep_score) after its first k reports. */

@@ -4,8 +4,10 @@
  * unchecked (trial.h). */
 #pragma once
 
+#include "operator/kinds/sweep/front.h"
 #include "operator/kinds/sweep/rules.h"
-#include "operator/kinds/sweep/search/space.h"
+#include "operator/kinds/sweep/search/population.h"
+#include "operator/kinds/sweep/search/space_points.h"
 
 enum {
     SWEEP_TRIALS_MAX = 10000,
@@ -13,7 +15,13 @@ enum {
     SWEEP_PREFIX_MAX = 38, /* of a trial's name: a DistTrain's 45, less "-0000-b" */
 };
 
-enum algorithm { ALGORITHM_RANDOM, ALGORITHM_GRID, ALGORITHM_BAYESIAN, ALGORITHM_COUNT };
+enum algorithm {
+    ALGORITHM_RANDOM,
+    ALGORITHM_GRID,
+    ALGORITHM_BAYESIAN,
+    ALGORITHM_POPULATION,
+    ALGORITHM_COUNT
+};
 extern const char *const sweep_algorithms[]; /* spec.algorithm.kind by enum algorithm */
 
 /* Texts and trees are borrowed from the object. */
@@ -22,13 +30,17 @@ struct sweep_spec {
     const char *name, *namespace, *uid; /* uid: "" when it is not stored yet */
     const char *metric;
     enum goal goal;
+    struct front_objective also[FRONT_ALSO_MAX]; /* spec.objective.also */
+    size_t also_count;
     struct space space;
     enum algorithm algorithm;
     enum search search; /* of Random and Grid, and of the first trials of Bayesian */
     uint64_t seed;
+    struct population population; /* of PopulationBased */
     struct rule rule;
     int64_t evaluation_interval, delay_evaluation;
     int64_t max_trials, max_running, max_failed;
+    int64_t max_alike;               /* failures; 0: any number */
     int64_t active_deadline_seconds; /* 0: none */
     bool suspend;
     const json_t *trial, *warm_start, *registered; /* the last two: NULL where not given */
@@ -45,7 +57,7 @@ NODISCARD int sweep_check_space(const json_t *object, struct space *ret_space, s
 NODISCARD int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct error *err);
 
 /* The maximum number of trials: maxTrials, or the number of points in the space if that is smaller
- * (with Sobol points may repeat). */
+ * (in a population trials continue with the same point). */
 int64_t sweep_trials(const struct sweep_spec *spec);
 
 /* The fields that may change once a Sweep has begun; ends with NULL. */

@@ -16,10 +16,6 @@ static char *name_of(const char *sweep, int64_t index, int tried) {
     return owned_next_name(first, tried);
 }
 
-char *trial_name(const struct sweep_spec *spec, int64_t index, int tried) {
-    return name_of(spec->name, index, tried);
-}
-
 bool trial_is_named(const char *sweep, int64_t index, const char *name) {
     for (int tried = 0; tried < OWNED_NAMES_MAX; tried++) {
         AUTO(text_freep) char *one = name_of(sweep, index, tried);
@@ -37,19 +33,68 @@ static const json_t *spec_schema(const struct schema *train) {
 }
 
 static json_t *metrics_of(const struct sweep_spec *spec) {
-    return json_pack("{s:s, s:s, s:I, s:I}", "objective", spec->metric, "goal",
+    json_t *also = spec->also_count > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < spec->also_count; i++) {
+        json_array_append_new(also, json_string(spec->also[i].metric));
+    }
+    return json_pack("{s:s, s:s, s:I, s:I, s:o*}", "objective", spec->metric, "goal",
                      goal_names[spec->goal], "evaluationInterval",
                      (json_int_t)spec->evaluation_interval, "delayEvaluation",
-                     (json_int_t)spec->delay_evaluation);
+                     (json_int_t)spec->delay_evaluation, "also", also);
+}
+
+static char *folder_of(const struct sweep_spec *spec, int64_t index) {
+    return x_printf("%s-%.*s/%04lld", spec->name, UID_SHOWN, spec->uid, (long long)index);
+}
+
+/* The paths are those of the template, in the folder of the parent. */
+static void begin_with(json_t *filled, const char *folder) {
+    const char *output = tree_text(filled, "trainer.output.path", NULL);
+    json_t *outputs = json_object_get(filled, "outputs"), *prepare, *own;
+    if (output) {
+        json_t *model = tree_get(filled, "trainer.model");
+        json_t *made =
+            json_pack("{s:o, s:O*}", "path", json_sprintf("%s/%s/model.onnx", output, folder),
+                      "freeze", json_object_get(model, "freeze"));
+        json_object_set_new(tree_get(filled, "trainer"), "model", made);
+        return;
+    }
+    if (!json_object_get(filled, "inputs")) {
+        json_object_set_new(filled, "inputs", json_array());
+    }
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        const json_t *one = json_array_get(outputs, i);
+        json_array_append_new(json_object_get(filled, "inputs"),
+                              json_pack("{s:o, s:o}", "id",
+                                        json_sprintf("PARENT_%s", tree_text(one, "id", "")), "path",
+                                        json_sprintf("%s/%s", tree_text(one, "path", ""), folder)));
+    }
+    prepare = json_pack("[s, s]", "windlass-agent", "begin");
+    own = json_object_get(filled, "prepare");
+    if (json_array_size(own) > 0) {
+        json_array_append_new(prepare, json_string("--"));
+        json_array_extend(prepare, own);
+    }
+    json_object_set_new(filled, "prepare", prepare);
 }
 
 static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train, int64_t index,
-                       const json_t *values) {
+                       const json_t *values, int64_t parent) {
     const json_t *schema = spec_schema(train);
-    json_t *filled = fill_texts(spec->trial, schema, values);
+    AUTO(tree_freep) json_t *all = json_copy((json_t *)values);
+    for (int i = 0; i < spec->space.count; i++) {
+        const char *name = spec->space.at[i].name;
+        if (!json_object_get(all, name)) {
+            json_object_set_new(all, name, json_null()); /* not active here */
+        }
+    }
+    json_t *filled = fill_texts(spec->trial, schema, all);
     AUTO(tree_freep) json_t *metrics = metrics_of(spec);
-    AUTO(text_freep)
-    char *folder = x_printf("%s-%.*s/%04lld", spec->name, UID_SHOWN, spec->uid, (long long)index);
+    AUTO(text_freep) char *folder = folder_of(spec, index);
+    AUTO(text_freep) char *before = folder_of(spec, MAX(parent, (int64_t)0));
+    if (parent >= 0) {
+        begin_with(filled, before);
+    }
     fill_extras(filled, &(struct fill_extras){values, metrics, folder});
     if (spec->suspend) {
         json_object_set_new(filled, "suspend", json_true());
@@ -57,26 +102,35 @@ static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train
     return filled;
 }
 
-json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
-                   const double *units) {
-    AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
-    return trial_of_values(spec, train, index, values);
-}
-
-json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
-                        const json_t *values) {
-    AUTO(text_freep) char *name = trial_name(spec, index, 0);
-    json_t *made = spec_of(spec, train, index, values);
+static json_t *make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                    const json_t *values, int64_t parent) {
+    AUTO(text_freep) char *name = name_of(spec->name, index, 0);
+    json_t *made = spec_of(spec, train, index, values, parent);
     AUTO(tree_freep)
     json_t *said = json_pack("{s:I, s:O}", "index", (json_int_t)index, "values", values);
+    if (parent >= 0) {
+        json_object_set_new(said, "parent", json_integer(parent));
+    }
     AUTO(text_freep) char *annotation = tree_canonical(said);
     json_t *metadata = owned_metadata(spec->object, name, ROLE_TRIAL);
     json_object_set_new(metadata, "annotations",
                         json_pack("{s:s, s:s*}", ANNOTATION_TRIAL, annotation, ANNOTATION_RESTART,
                                   owned_annotation(spec->object, ANNOTATION_RESTART)));
-    return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion",
-                     tree_text(spec->object, "apiVersion", schema_api_version(train)), "kind",
-                     schema_kind(train), "metadata", metadata, "spec", made);
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "apiVersion",
+                               tree_text(spec->object, "apiVersion", schema_api_version(train)),
+                               "kind", schema_kind(train), "metadata", metadata, "spec", made);
+    return object;
+}
+
+json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                   const double *units, int64_t parent) {
+    AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
+    return make(spec, train, index, values, parent);
+}
+
+json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                        const json_t *values) {
+    return make(spec, train, index, values, -1);
 }
 
 bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
@@ -107,6 +161,7 @@ static int check_own(const json_t *trial, struct error *err) {
         {"stop", "is for the sweep to say; take it out"},
         {"metrics.objective", "is what spec.objective says; take it out"},
         {"metrics.goal", "is what spec.objective says; take it out"},
+        {"metrics.also", "is what spec.objective.also says; take it out"},
         {"metrics.evaluationInterval", "is what spec.earlyStopping says; take it out"},
         {"metrics.delayEvaluation", "is what spec.earlyStopping says; take it out"},
     };
@@ -119,6 +174,18 @@ static int check_own(const json_t *trial, struct error *err) {
     return 0;
 }
 
+/* What a trial of a population leaves for the next: a trainer its model, a command its outputs. */
+static int check_population(const struct sweep_spec *spec, struct error *err) {
+    bool has_none = !json_object_get(spec->trial, "trainer") &&
+                    json_array_size(json_object_get(spec->trial, "outputs")) == 0;
+    return spec->algorithm == ALGORITHM_POPULATION && has_none
+               ? error_set(
+                     err, ERROR_INVALID,
+                     "spec.trial.outputs: is empty, so a trial of a population leaves nothing "
+                     "from which another could continue; give the folder of its checkpoint")
+               : 0;
+}
+
 /* A command may read PARAM_NAME, which cannot be checked; a trainer has only its spec. */
 static int check_use(const struct sweep_spec *spec, struct error *err) {
     for (int i = 0; i < spec->space.count; i++) {
@@ -128,6 +195,14 @@ static int check_use(const struct sweep_spec *spec, struct error *err) {
                              "spec.parameters[%d].name: %s is used nowhere in trial, whose trainer "
                              "would do the same with every value; write $(%s) where it belongs",
                              i, name, name);
+        }
+        if (spec->space.at[i].parent >= 0 && fill_follows_option(spec->trial, name)) {
+            return error_set(
+                err, ERROR_INVALID,
+                "spec.parameters[%d].name: where %s has no value, a text with $(%s) is "
+                "left out, and the option before it would have none; write both as one: "
+                "--option=$(%s)",
+                i, name, name, name);
         }
     }
     return 0;
@@ -200,7 +275,8 @@ static int check_register(const struct sweep_spec *spec, const json_t *made, str
 
 static int check_point(const struct sweep_spec *spec, const struct schema *train,
                        const double *units, struct error *err) {
-    AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units);
+    int64_t parent = spec->algorithm == ALGORITHM_POPULATION ? 0 : -1;
+    AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units, parent);
     AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
     struct error problem = {0};
     /* Our own owner and labels would not be valid in a manifest. */
@@ -238,7 +314,7 @@ static int check_parameter(const struct sweep_spec *spec, const struct schema *t
 int trial_check(const json_t *object, const struct schema *train, struct error *err) {
     struct sweep_spec spec;
     if (sweep_spec_read(object, &spec, err) < 0 || check_own(spec.trial, err) < 0 ||
-        check_use(&spec, err) < 0) {
+        check_population(&spec, err) < 0 || check_use(&spec, err) < 0) {
         return -1;
     }
     for (int i = 0; i < spec.space.count; i++) {

@@ -8,15 +8,16 @@
 
 #define ROLE_TRIAL "trial"
 
-/* "NAME-0007", or, where foreign objects have the first names, "NAME-0007-b" and so on; tried: from
- * 0. The caller frees. */
-char *trial_name(const struct sweep_spec *spec, int64_t index, int tried);
-/* Whether that is a name of the trial of that index: any user can write the annotation. */
+/* Whether that is a name of the trial of that index, "NAME-0007" or one of the next (owned.h): any
+ * user can write the annotation. */
 bool trial_is_named(const char *sweep, int64_t index, const char *name);
 
-/* The trial at a point; owned. train: DistTrain's definition. */
+/* The trial at a point; owned. train: DistTrain's definition. parent: the index of the trial whose
+ * files it begins with, -1: none. A trainer then begins with that trial's model.onnx; a command's
+ * outputs begin as copies of that trial's, made by `windlass-agent begin` as spec.prepare, which
+ * runs the trial's own afterwards. */
 json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
-                   const double *units);
+                   const double *units, int64_t parent);
 
 /* The same for known values, {"NAME": "text"}: the trial as it was made, whether its object still
  * exists or not. */

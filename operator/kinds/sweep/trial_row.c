@@ -35,11 +35,49 @@ static char *missing(const json_t *trial, const char *metric) {
         used = MIN(used + (size_t)MAX(length, 0), sizeof names - 1);
     }
     return json_array_size(others) > 0
-               ? x_printf("no metric %s after %lld reports; there are: %s", metric,
-                          (long long)tree_integer(objective, "otherReports", 0), names)
+               ? x_printf("no metric %s after %lld reports; there are: %s (objective.metric names "
+                          "it, trial.metrics.pattern finds it)",
+                          metric, (long long)tree_integer(objective, "otherReports", 0), names)
                : x_printf("no metric %s, nor any other: no line of its output, no file and no "
-                          "windlass-agent metric said one",
+                          "windlass-agent metric said one (trial.metrics.pattern says which lines "
+                          "are metrics)",
                           metric);
+}
+
+/* The ends of a trial's own program and settings, which another start would meet again; a search
+ * learns from them. Not those of the cluster, such as a refused object: evictions, lost nodes and
+ * pods that were deleted fail no DistTrain, they restart it. */
+static bool is_own_reason(const char *reason) {
+    static const char *const reasons[] = {"RankFailed",      "OutOfMemory",      "Hung",
+                                          "CommandNotFound", "PrepareFailed",    "InputInvalid",
+                                          "SpecInvalid",     "DeadlineExceeded", "BadData"};
+    size_t i = 0;
+    while (i < ARRAY_LEN(reasons) && strcmp(reason, reasons[i]) != 0) {
+        i++;
+    }
+    return i < ARRAY_LEN(reasons);
+}
+
+/* The beginning of the failure's text with "#" for its numbers and "@" for the trial's own name,
+ * which differ among trials that failed alike: the reason, the exit code, which is kept, and the
+ * last line that the program printed. */
+static void write_alike(struct trial_row *row) {
+    static const char code[] = "exit code ";
+    size_t used = 0, name = strlen(row->name);
+    const char *at = row->failure, *after_code = NULL;
+    while (*at && used < sizeof row->alike - 1) {
+        bool is_number = *at >= '0' && *at <= '9';
+        size_t size = is_number ? strspn(at, "0123456789.eE+-") : 1;
+        bool is_name = name > 0 && strncmp(at, row->name, name) == 0;
+        row->alike[used++] = is_name ? '@' : is_number && at != after_code ? '#' : *at;
+        size = is_name ? name : at == after_code ? 1 : size;
+        at += size;
+        bool is_code = (size_t)(at - row->failure) >= strlen(code) &&
+                       strncmp(at - strlen(code), code, strlen(code)) == 0;
+        after_code =
+            is_code || (after_code && after_code + 1 == at && *at >= '0' && *at <= '9') ? at : NULL;
+    }
+    row->alike[used] = 0;
 }
 
 static void read_end(const json_t *trial, const char *metric, struct trial_row *row) {
@@ -50,13 +88,18 @@ static void read_end(const json_t *trial, const char *metric, struct trial_row *
         row->is_silent = isnan(row->best);
         row->state = row->is_silent ? TRIAL_FAILED : TRIAL_COMPLETED;
         row->failure = row->is_silent ? missing(trial, metric) : NULL;
+        row->is_own_failure = row->is_silent;
     } else if (strcmp(reason, "Stopped") == 0) {
         row->state = TRIAL_STOPPED;
         free(row->stop); /* the spec of a finished trial is not kept */
         row->stop = x_strdup(tree_text(condition, "message", ""));
     } else {
         row->state = TRIAL_FAILED;
+        row->is_own_failure = is_own_reason(reason);
         row->failure = x_printf("%s: %s", reason, tree_text(condition, "message", ""));
+    }
+    if (row->is_own_failure) {
+        write_alike(row);
     }
 }
 
@@ -69,12 +112,15 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     const char *stop = tree_text(trial, "spec.stop", NULL);
     row.name = x_strdup(tree_text(trial, "metadata.name", ""));
     row.uid = x_strdup(tree_text(trial, "metadata.uid", ""));
+    row.trained = json_incref(tree_get(trial, "status.trained"));
+    row.bad = json_incref(tree_get(trial, "status.badSamples"));
     row.stop = stop ? x_strdup(stop) : NULL;
     row.is_suspended = tree_bool(trial, "spec.suspend", false);
     row.is_placed = space_units(space, row.values, row.units);
     row.curve = curve_read(tree_text(trial, "status.objective.at", ""));
     row.best = read_number(trial, "status.objective.best");
     row.last = read_number(trial, "status.objective.last");
+    row.also = json_incref(tree_get(trial, "status.objective.also"));
     const json_t *waiting = conditions_find(trial, "Waiting");
     snprintf(row.result_sha256, sizeof row.result_sha256, "%s",
              tree_text(trial, "status.proof.resultSHA256", ""));
@@ -96,6 +142,9 @@ void trial_row_release(struct trial_row *row) {
     free(row->waits);
     free(row->waits_for);
     json_decref(row->values);
+    json_decref(row->trained);
+    json_decref(row->bad);
+    json_decref(row->also);
     curve_release(&row->curve);
     *row = (struct trial_row){0};
 }

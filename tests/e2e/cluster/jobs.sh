@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 # jobs.sh: a real API server (Kubernetes 1.20 with its garbage collector) in $api, and `windlass controller` on it.
 # For scripts of this folder, which source it after lib.sh; all processes end with the script.
+# The array api_flags: more flags of kube-apiserver.
+declare -a api_flags+=()
 windlass=$(realpath "${BUILD:-build}")/windlass
 work=$(mktemp -d)
 api=$work/api
@@ -12,7 +14,7 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+tests/cluster/api-server.sh start "$api" --owner $$ -- "${api_flags[@]}" >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
 kubectl=$api/kubectl
 export KUBECONFIG=$api/kubeconfig
 # 1.20 does not know CEL and drops the rules; invalid objects get in, and the controller must cope with them.
@@ -24,34 +26,36 @@ start_manager() { tests/cluster/api-server.sh controller-manager "$api" >"$work/
 [ "${manager:-}" = later ] || start_manager
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
-# within SECONDS COMMAND...: waits until it succeeds.
+# within SECONDS COMMAND...: waits until it succeeds. Most look by kubectl, a tenth of a second of a processor: a long wait
+# looks less and less often; a short one is a promise, and looks every 0.1 s.
 within() {
-    local end=$(($(milliseconds) + $1 * 1000))
+    local end=$(($(milliseconds) + $1 * 1000)) pause=1 longest=$(($1 < 10 ? 1 : 4))
     shift
     until "$@" >/dev/null 2>&1; do
         [ "$(milliseconds)" -lt $end ] || return 1
-        sleep 0.1
+        sleep "0.$pause"
+        pause=$((pause < longest ? pause + 1 : longest))
     done
 }
 page() { curl -sf --max-time 2 "http://127.0.0.1:$1$2"; }
 port_of() { sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/$1.log" 2>/dev/null; }
-# controller NAME [OPTIONS]: starts one; sets $pid, and $port once it prints it.
+# controller NAME [OPTIONS]: starts one; sets $pid, and $port once it prints it, within 60 s.
 controller() {
-    local name=$1
+    local name=$1 end=$((SECONDS + 60))
     shift
     : >"$work/$name.log"
     "$windlass" controller --listen 127.0.0.1:0 --lease-namespace default "$@" 2>"$work/$name.log" &
     pid=$!
     until port=$(port_of "$name") && [ -n "$port" ]; do
-        kill -0 $pid 2>/dev/null || { cat "$work/$name.log"; return 1; }
-        sleep 0.005
+        kill -0 $pid 2>/dev/null && [ $SECONDS -lt $end ] || { cat "$work/$name.log"; return 1; }
+        sleep 0.02
     done
 }
 # job NAME [SPEC LINE]: applies one.
 job() {
     cat <<YAML
 ---
-apiVersion: windlass.dev/v1alpha1
+apiVersion: windlass.dev/v1beta1
 kind: BatchScore
 metadata: {name: $1}
 spec:
@@ -69,7 +73,7 @@ gang() {
     shift
     { cat <<YAML; printf '  %s\n' "$@"; }
 ---
-apiVersion: windlass.dev/v1alpha1
+apiVersion: windlass.dev/v1beta1
 kind: DistTrain
 metadata: {name: $name}
 spec:

@@ -22,7 +22,7 @@ json.dump([o for o in yaml.safe_load_all(sys.stdin) if o], sys.stdout)'; }
 render --kube-version 1.20 | objects >"$folder/1.20.json"
 render --kube-version 1.36 | objects >"$folder/1.36.json"
 render --kube-version 1.36 --set scope=Namespace | objects >"$folder/namespace.json"
-everything=(--api-versions monitoring.coreos.com/v1 --set networkPolicy.enabled=true
+everything=(--api-versions monitoring.coreos.com/v1 --set networkPolicy.limitEgress=true
     --set serviceMonitor.enabled=true --set priorityClassName=system-cluster-critical
     --set 'extraArgs={--no-leader-election}' --set podAnnotations.a=b --set podLabels.c=d
     --set commonLabels.team=blue --set nodeSelector.pool=cpu --set 'tolerations[0].operator=Exists'
@@ -45,6 +45,8 @@ while IFS='|' read -r setting sentence; do
     [ "${setting#\#}" = "$setting" ] || continue
     check "refused: $setting" refused "$setting" "$sentence"
 done <tests/data/chart/bad-values.txt
+older_values() { render --set networkPolicy.enabled=false --kube-version 1.36 | objects | cmp - "$folder/1.36.json"; }
+check "networkPolicy.enabled=false of an older chart's values changes nothing" older_values
 pods='[.[] | select(.kind == "Deployment") | .spec.template.spec]'
 check "two replicas, image, agent and trainer from image.registry" says 1.36.json \
     '.[] | select(.kind == "Deployment") | .spec.replicas == 2 and
@@ -160,7 +162,7 @@ check "upgrade by helm's client-side apply, as helm 3" quietly helm upgrade wind
 check "roll back" quietly helm rollback windlass 1 -n windlass
 check "and forward" installed windlass $chart -n windlass --set "$registry"
 check "with every option that this server can have" installed windlass $chart -n windlass --set "$registry" \
-    --set networkPolicy.enabled=true --set 'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus' \
+    --set networkPolicy.limitEgress=true --set 'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus' \
     --set priorityClassName=system-cluster-critical --set serviceAccount.annotations.e=f --set commonLabels.team=blue
 
 ##### RBAC, asked of the API server ###############################################################
@@ -178,11 +180,11 @@ patch disttrains.windlass.dev --subresource=status|update disttrains.windlass.de
 list sweeps.windlass.dev|watch sweeps.windlass.dev
 patch sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
 create pods|list pods|watch pods|patch pods|delete pods
-create controllerrevisions.apps|list controllerrevisions.apps
+create controllerrevisions.apps|list controllerrevisions.apps|delete controllerrevisions.apps
 create services|list services|watch services|patch services|delete services
 create secrets|create events.events.k8s.io|patch events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
-update pods|patch pods --subresource=status|update services|get controllerrevisions.apps|delete controllerrevisions.apps|create pods --subresource=exec|create pods --subresource=attach
+update pods|patch pods --subresource=status|update services|get controllerrevisions.apps|patch controllerrevisions.apps|create pods --subresource=exec|create pods --subresource=attach
 get pods --subresource=log|create pods --subresource=eviction|create serviceaccounts --subresource=token
 get configmaps|create sweeps.windlass.dev|delete sweeps.windlass.dev|update batchscores.windlass.dev|deletecollection pods|create deployments.apps|create jobs.batch|list nodes|list namespaces
 create clusterrolebindings.rbac.authorization.k8s.io|impersonate users|bind clusterroles|escalate roles'
@@ -240,12 +242,12 @@ aggregated() {
 }
 check "who may edit a namespace may make BatchScores, who may view may see them" aggregated
 
-# The manifests in docs/aks.md.
-aks() { awk '/<<[A-Z]+$/ { end = $NF; sub("<<", "", end); print "---"; next } $1 == end { end = "" } end' docs/aks.md | sed 's/^    //'; }
+# The manifests in docs/operate/aks.md.
+aks() { awk '/<<[A-Z]+$/ { end = $NF; sub("<<", "", end); print "---"; next } $1 == end { end = "" } end' docs/operate/aks.md | sed 's/^    //'; }
 aks_taken() { [ "$(aks | grep -c '^kind:')" -eq 4 ] && aks | quietly k apply --dry-run=server -f -; }
-check "docs/aks.md: its classes, claim and pod are taken" aks_taken
+check "docs/operate/aks.md: its classes, claim and pod are taken" aks_taken
 aks_restricted() { aks | objects | python3 tests/pod_security.py; }
-check "docs/aks.md: Pod Security restricted" aks_restricted
+check "docs/operate/aks.md: Pod Security restricted" aks_restricted
 
 ##### uninstall ##################################################################################
 check "uninstall" quietly helm uninstall windlass -n windlass --wait

@@ -137,9 +137,49 @@ variant() {
     kubectl create --dry-run=client -f $example/batchscore.yaml -o json |
         jq ".metadata = {name: \"$1\"} | .spec.output.path = \"data/$1\" | $2" | kubectl apply -f - >/dev/null
 }
-variant middle '.spec.workers.max = 2'
+ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
+chown 65532:65532 "$place/media/longer.mp4"
+of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
+began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
+# (With the limit it takes a minute on a machine with many processors, too: its figures are written every 10 s.)
+slowly='.spec.input.video.path = "data/media/longer.mp4" | .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "200m"}}}'
+# It must run through all the waits below, and is deleted: twenty minutes' work.
+ffmpeg -v error -y -stream_loop -1 -i "$place/media/longer.mp4" -c copy -frames:v 2000 "$place/media/longest.mp4" </dev/null || exit 3
+chown 65532:65532 "$place/media/longest.mp4"
+variant middle "${slowly/longer/longest}"
 two_run() { [ "$(kubectl get pods -l windlass.dev/job=middle --field-selector=status.phase=Running -o name | wc -l)" -ge 2 ]; }
 check "a second job runs" until_true 60 two_run
+
+# Figures of this second: from the coordinator, through the API server's proxy of Services.
+not_live="figures as of the last write of the status"
+check "its status has figures" until_true 60 began middle
+is_ahead() { # of the status, as it is read after it
+    local shown
+    shown=$("$windlass" status middle | sed -n 's/^middle: Running: \([0-9]*\) of 2000 .*/\1/p')
+    [ "${shown:-0}" -gt "$(of_job middle items.done)" ]
+}
+check "windlass status shows more than the status, which is written every 10 s" until_true 60 is_ahead
+# Who may view a namespace has no right to a proxy, and sees the figures of the status; who may edit it has.
+(cd "$folder/pki" && certificate ann "/CN=ann")
+kubeconfig https://127.0.0.1:6443 "$folder/pki" ann >"$work/ann"
+as_ann() { KUBECONFIG=$work/ann "$windlass" status middle -n default >"$work/seen" 2>&1; }
+kubectl create rolebinding ann-views --clusterrole=view --user=ann >/dev/null
+sees_status() { as_ann && grep -qF "$not_live: no right to ask (get services/proxy" "$work/seen" && grep -q "^middle: Running: [1-9]" "$work/seen"; }
+check "who may view sees the status' figures, and why" until_true 60 sees_status
+kubectl create rolebinding ann-edits --clusterrole=windlass-edit --user=ann >/dev/null
+sees_live() { as_ann && ! grep -qF "$not_live" "$work/seen" && grep -q "^middle: Running: [1-9]" "$work/seen"; }
+check "with the chart's role windlass-edit, live ones" until_true 60 sees_live
+# Where an answer takes over 2 s there is a remark, and rightly: then once more.
+watched_live() {
+    local watching shown=1
+    "$windlass" status -w middle >/dev/null 2>"$work/seen" &
+    watching=$!
+    until_true 60 grep -q "^middle: Running" "$work/seen" && sleep 4 && shown=0
+    kill $watching
+    wait $watching 2>/dev/null
+    [ $shown -eq 0 ] && ! grep -q "figures" "$work/seen"
+}
+check "-w has no remark on figures that are live" until_true 60 watched_live
 kubectl delete bs middle --wait=false >/dev/null
 check "deleted in the middle, it leaves nothing" until_true 120 nothing_left middle
 
@@ -162,8 +202,6 @@ check "and every frame" [ "$(count_frames "$place/frozen/cockatoo.mp4")" = "$fra
 kubectl delete bs frozen --wait=false >/dev/null
 
 ##### the leader is killed, then the chart upgraded, while one job runs ###########################
-ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
-chown 65532:65532 "$place/media/longer.mp4"
 long_frames=$(count_frames "$place/media/longer.mp4")
 holder() { kubectl -n windlass get lease windlass-controller -o 'jsonpath={.spec.holderIdentity}'; }
 # The id on this machine of the container's first process.
@@ -172,13 +210,9 @@ pid_in() { # NAMESPACE POD
     id=$(kubectl -n "$1" get pod "$2" -o 'jsonpath={.status.containerStatuses[0].containerID}')
     "${ctr[@]}" tasks ls | awk -v id="${id#containerd://}" '$1 == id { print $2 }'
 }
-of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
-began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
 another_leads() { local now; now=$(holder) && [ -n "$now" ] && [ "$now" != "$leader" ]; }
 pods_kept() { [ "$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')" = "$before" ]; }
-# (With the limit it takes a minute on a machine with many processors, too: its figures are written every 10 s.)
-variant long '.spec.input.video.path = "data/media/longer.mp4" |
-    .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "200m"}}}'
+variant long "$slowly"
 check "a longer job has begun" until_true 60 began long
 before=$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')
 leader=$(holder)

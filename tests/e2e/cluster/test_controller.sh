@@ -10,16 +10,10 @@ cd "$(dirname "$0")/../../.." || exit 3
 python3 tests/cluster/kubelet.py "$api" & kubelet=$!
 
 ##### start and pages ############################################################################
-best=99999
-for try in 1 2 3; do
-    start=$(milliseconds)
-    controller first --no-leader-election
-    until page "$port" /readyz >/dev/null; do :; done
-    took=$(($(milliseconds) - start))
-    [ $took -lt $best ] && best=$took
-    [ $try = 3 ] || { kill $pid; wait $pid; }
-done
-check "controller: started and ready within 0.3 s ($best ms)" [ $best -lt 300 ]
+start=$(milliseconds)
+controller first --no-leader-election
+check "controller: started and ready" within 60 page "$port" /readyz
+echo "# after $(($(milliseconds) - start)) ms; docs/benchmarks.md has the target"
 check "controller: /healthz and /readyz" [ "$(page "$port" /healthz) $(page "$port" /readyz)" = "ok leads" ]
 odd=$(page "$port" /metrics | grep -vE '^# (HELP|TYPE) [a-z_]+ .+$|^[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? ([0-9.e+-]+|\+Inf|NaN)$')
 check "controller: every line of /metrics is of Prometheus' format ($odd)" [ -z "$odd" ]

@@ -147,6 +147,43 @@ started() {
         -d '{"status": {"specHash": "ab12"}}' | jq -e '.status.specHash == "ab12"' >/dev/null
 }
 
+# Where pods run and what they get may change while the controller says that the job is suspended.
+suspended() {
+    "$folder/curl" "$1/status" -X PATCH -H 'Content-Type: application/merge-patch+json' -d '{"status": {"conditions": [
+        {"type": "Suspended", "status": "True", "reason": "Suspended", "message": "m", "lastTransitionTime": "2026-11-21T04:00:00Z"}]}}' |
+        jq -e '.status.conditions[0].type == "Suspended"' >/dev/null
+}
+while_suspended() {
+    local patch
+    for patch in '{"workers": {"resources": {"limits": {"cpu": 1}}}}' '{"workers": {"nodeSelector": {"a": "b"}}}' \
+        '{"workers": {"tolerations": [{"operator": "Exists"}]}}' '{"priorityClassName": "a"}' \
+        '{"coordinator": {"resources": {"requests": {"cpu": 1}}}}' \
+        '{"suspend": false, "workers": {"nodeSelector": {"a": "b"}}}'; do
+        check "suspended, taken: $patch" changed "$patch" taken
+    done
+    for patch in '{"workers": {"gpus": 1}}' '{"workers": {"spot": true}}' '{"miniBatchSize": 1}' \
+        '{"coordinator": {"template": {"spec": {"a": 1}}}}' '{"workers": {"template": {"spec": {"runtimeClassName": "nvidia"}}}}'; do
+        check "suspended, refused: $patch" changed "$patch" refused
+    done
+}
+gang_suspended() {
+    local code patch
+    trial() { # PATCH
+        "$folder/curl" "$trains/tuned?dryRun=All" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+            -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}'
+    }
+    for patch in '{"resources": {"limits": {"cpu": 1}}}' '{"nodeSelector": {"a": "b"}}' '{"priorityClassName": "a"}'; do
+        [ "$(trial "$patch")" = 422 ] || { echo "# taken while it runs: $patch"; return 1; }
+    done
+    suspended "$trains/tuned" || return
+    for patch in '{"resources": {"limits": {"cpu": 1}}}' '{"nodeSelector": {"a": "b"}}' '{"priorityClassName": "a"}'; do
+        [ "$(trial "$patch")" = 200 ] || { echo "# refused: $patch"; jq -c .message "$folder/answer" | sed 's/^/# /'; return 1; }
+    done
+    for patch in '{"gpus": 1}' '{"workers": 7}' '{"image": "other:1"}'; do
+        [ "$(trial "$patch")" = 422 ] || { echo "# taken while it is suspended: $patch"; return 1; }
+    done
+}
+
 # The columns of `kubectl get bs` for a running job, and how much `-o wide` adds.
 columns() {
     "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' -o /dev/null \
@@ -213,8 +250,11 @@ check "a job is stored, its template whole" stored_job
 change "not started" taken
 check "it has started" started
 change "started" refused
+check "it is suspended" suspended "$scores/started"
+while_suspended
 check "columns" columns
 check "a DistTrain's stop can be set only once" stop_once
+check "a DistTrain's places may change while it is suspended, and only then" gang_suspended
 for file in tests/data/plan/[0-9]*.json; do
     check "status kept: $(basename "$file" .json)" status_kept "$file"
 done

@@ -56,7 +56,7 @@ group scheduling.x-k8s.io wait-plugin-gang >"$work/group.json"
 check "PodGroup: the object has as many as start, and goes with the Service" holds '.spec == {minMember: 3} and
     (.metadata.ownerReferences | length) == 1 and .metadata.ownerReferences[0].kind == "Service" and
     .metadata.ownerReferences[0].name == "wait-plugin-hub" and .metadata.labels["windlass.dev/job"] == "wait-plugin"'
-check "PodGroup: it is applied" holds '[.metadata.managedFields[] | "\(.manager) \(.operation)"] == ["windlass Apply"]'
+check "PodGroup: it is created, not applied" holds '[.metadata.managedFields[] | "\(.manager) \(.operation)"] == ["windlass Update"]'
 check "PodGroup: pods are labelled" each wait-plugin '.metadata.labels["scheduling.x-k8s.io/pod-group"] == "wait-plugin-gang"'
 apply wait-volcano "${of_volcano[@]}"
 check "Volcano: all pods" within 60 has_pods wait-volcano 3
@@ -66,7 +66,39 @@ check "Volcano: the object has queue and priority, too, and minWorkers" holds '.
 check "Volcano: pods name it, and are Volcano's" each wait-volcano '.spec.schedulerName == "volcano" and
     .metadata.annotations["scheduling.k8s.io/group-name"] == "wait-volcano-gang"'
 
+##### one that is somebody else's #################################################################
+k create -f - >/dev/null <<YAML
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: wait-theirs-gang, labels: {windlass.dev/job: wait-theirs}}
+spec: {minMember: 7}
+YAML
+minimum() { k get podgroups.scheduling.x-k8s.io "$1" -o jsonpath='{.spec.minMember}'; }
+theirs() { k get podgroups.scheduling.x-k8s.io wait-theirs-gang -o json; }
+theirs >"$work/theirs.json"
+apply wait-theirs "gang: PodGroup"
+is_taken() { [ "$(condition wait-theirs status Stalled)/$(condition wait-theirs reason Stalled)" = True/NameTaken ]; }
+check "PodGroup of somebody: the job says that the name is taken" within 60 is_taken
+check "PodGroup of somebody: and of what" says "PodGroup wait-theirs-gang exists and is not this job's" "$(condition wait-theirs message)"
+check "PodGroup of somebody: it is as it was" cmp "$work/theirs.json" <(theirs)
+check "PodGroup of somebody: no pod is made" [ "$(pods wait-theirs)" -eq 0 ]
+k delete podgroups.scheduling.x-k8s.io wait-theirs-gang >/dev/null
+check "PodGroup of somebody: when it is gone the job goes on" within 120 has_pods wait-theirs 3
+check "PodGroup of somebody: with one of its own" [ "$(minimum wait-theirs-gang)" = 3 ]
+
 ##### one that is replaced, one that is suspended ################################################
+k patch podgroups.scheduling.x-k8s.io wait-plugin-gang --type merge -p '{"spec": {"minMember": 1}}' >/dev/null
+uid=$(k get podgroups.scheduling.x-k8s.io wait-plugin-gang -o jsonpath='{.metadata.uid}')
+corrects() { # a new controller asks at once
+    kill "$controller"
+    wait "$controller"
+    start_controller
+    k delete pod wait-plugin-0 --wait=false >/dev/null
+    within 60 k get pod wait-plugin-0-2
+}
+check "PodGroup: ours, changed by somebody: the job goes on" corrects
+check "PodGroup: it says what is wanted again" [ "$(minimum wait-plugin-gang)" = 3 ]
+check "PodGroup: and is the same" [ "$(k get podgroups.scheduling.x-k8s.io wait-plugin-gang -o jsonpath='{.metadata.uid}')" = "$uid" ]
 k delete podgroups.scheduling.x-k8s.io wait-plugin-gang >/dev/null
 sleep 1
 k delete pod wait-plugin-1 --wait=false >/dev/null

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How GitOps tools see a BatchScore (docs/gitops.md), over the statuses of tests/data/gitops: Argo CD by
-# docs/gitops/health.lua in Lua 5.1 with nothing but the language; kstatus by its rules (tests/kstatus.py)
+# How GitOps tools see a BatchScore (docs/operate/gitops.md), over the statuses of tests/data/gitops: Argo CD by
+# docs/operate/gitops/health.lua in Lua 5.1 with nothing but the language; kstatus by its rules (tests/kstatus.py)
 # and by its own code, which is in helm: helm upgrade --wait on a real API server; Flux's
-# healthCheckExprs of docs/gitops/flux.yaml by the CEL of a real 1.36 server.
+# healthCheckExprs of docs/operate/gitops/flux.yaml by the CEL of a real 1.36 server.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -18,14 +18,7 @@ value() { jq -r ".[$1].$2" $cases; }
 object() { jq ".[$1] | {apiVersion: \"windlass.dev/v1alpha1\", kind: \"BatchScore\", metadata: {generation: 2}, status}" $cases; }
 
 ##### Argo CD ####################################################################################
-lua_literal() { python3 -c 'import json, sys
-def literal(value):
-    if isinstance(value, dict):
-        return "{" + ", ".join("[%s] = %s" % (json.dumps(k), literal(v)) for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "{" + ", ".join(map(literal, value)) + "}"
-    return json.dumps(value)
-print("return " + literal(json.load(sys.stdin)))'; }
+lua_literal() { python3 -B tests/e2e/cluster/lua_literal.py; }
 cat >"$folder/argo.lua" <<'LUA'
 local check = assert(loadfile(arg[1]))
 setfenv(check, {obj = assert(loadfile(arg[2]))(), ipairs = ipairs, pairs = pairs})
@@ -34,7 +27,7 @@ print(health.status .. "\n" .. health.message)
 LUA
 argo_says() { # for the object on stdin
     lua_literal >"$folder/object.lua"
-    lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/object.lua" 2>&1
+    lua5.1 "$folder/argo.lua" docs/operate/gitops/health.lua "$folder/object.lua" 2>&1
 }
 argo() {
     object "$1" | argo_says >"$folder/answer"
@@ -45,7 +38,7 @@ for ((i = 0; i < count; i++)); do
 done
 no_status() { # kubectl apply on a server that has just lost its defaults: still no error
     echo 'return {metadata = {generation = 1}}' >"$folder/object.lua"
-    [ "$(lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/object.lua" 2>&1 | head -1)" = Progressing ]
+    [ "$(lua5.1 "$folder/argo.lua" docs/operate/gitops/health.lua "$folder/object.lua" 2>&1 | head -1)" = Progressing ]
 }
 check "Argo CD, no status at all: Progressing" no_status
 
@@ -96,13 +89,13 @@ spec:
   output: {path: data/out}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 JOB
-# The unchanged command of docs/gitops.md.
+# The unchanged command of docs/operate/gitops.md.
 given_to_argo() {
     mkdir -p "$folder/path" && ln -sf "$folder/old/kubectl" "$folder/path/kubectl"
     { kubectl create namespace argocd && kubectl -n argocd create configmap argocd-cm; } >/dev/null || return
-    (PATH=$folder/path:$PATH && . <(sed -n '/^    kubectl -n argocd patch/,/^$/p' docs/gitops.md)) >/dev/null || return
+    (PATH=$folder/path:$PATH && . <(sed -n '/^    kubectl -n argocd patch/,/^$/p' docs/operate/gitops.md)) >/dev/null || return
     kubectl -n argocd get configmap argocd-cm -o json |
-        jq -j '.data["resource.customizations.health.windlass.dev_BatchScore"]' | cmp -s - docs/gitops/health.lua
+        jq -j '.data["resource.customizations.health.windlass.dev_BatchScore"]' | cmp -s - docs/operate/gitops/health.lua
 }
 kubectl() { "$folder/old/kubectl" "$@"; }
 check "the command that gives Argo CD the check" given_to_argo
@@ -129,7 +122,7 @@ tests/cluster/api-server.sh stop "$folder/old"
 # The expressions see the object's fields as variables; here they are rules about a field "object".
 tests/cluster/crd-server.sh start "$folder/new" || exit 3
 ask() { "$folder/new/curl" "$@" -H 'Content-Type: application/json'; }
-python3 - docs/gitops/flux.yaml >"$folder/crd.json" <<'PYTHON'
+python3 - docs/operate/gitops/flux.yaml >"$folder/crd.json" <<'PYTHON'
 import json, re, sys, yaml
 [flux] = [d for d in yaml.safe_load_all(open(sys.argv[1])) if d["kind"] == "Kustomization"]
 [checks] = flux["spec"]["healthCheckExprs"]

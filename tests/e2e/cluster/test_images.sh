@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/aks.md
+# `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/operate/aks.md
 # does it; the pulled images equal those that were built. agent-cuda and trainer-cuda are built if
 # a CUDA toolkit is installed.
 set -u

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What tools make of a job's status from its first to its last, over recorded lives: those that the plans of the three
 # kinds lead in test_plan_life, with pods that die, are evicted, and lost writes. At every step kubectl wait (on a real
-# API server), kstatus (tests/kstatus.py) and Argo CD's check (docs/gitops/health.lua) say the same.
-#   SOAK_ROUNDS   so many lives of each kind (7)
+# API server), kstatus (tests/kstatus.py) and Argo CD's check (docs/operate/gitops/health.lua) say the same.
+# SOAK_ROUNDS: so many lives of each kind before a real API server (7); the others see 20 or more.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -10,8 +10,11 @@ cd "$(dirname "$0")/../../.." || exit 3
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
 each=${SOAK_ROUNDS:-7}
+all=$((each > 20 ? each : 20))
 for kind in batchscore disttrain sweep; do
-    SOAK_ROUNDS=1 LIVES=$folder/$kind.lives "${BUILD:-build}/tests/unit/operator/kinds/$kind/test_plan_life" >"$folder/out" ||
+    rounds=$((all / 5)) # of ten lives; of a Sweep's fewer are whole
+    [ $kind != sweep ] || rounds=$((all * 2))
+    SOAK_ROUNDS=$rounds LIVES=$folder/$kind.lives "${BUILD:-build}/tests/unit/operator/kinds/$kind/test_plan_life" >"$folder/out" ||
         { cat "$folder/out"; exit 1; }
 done
 
@@ -23,16 +26,11 @@ for line in io.lines(arg[2]) do
     print(check().status)
 end
 LUA
-# steps NAME: of the first $each complete lives of that kind; one object, what ends it, and the tools' words a line
+# steps NAME: of the first $all complete lives of that kind; one object, what ends it, and the tools' words a line
 steps() {
-    python3 - "$folder/$1.lives" "$each" "$folder/$1" <<'PYTHON'
+    PYTHONPATH=tests/e2e/cluster python3 -B - "$folder/$1.lives" "$all" "$folder/$1" <<'PYTHON'
 import json, sys
-def literal(value):
-    if isinstance(value, dict):
-        return "{" + ", ".join("[%s] = %s" % (json.dumps(k), literal(v)) for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "{" + ", ".join(map(literal, value)) + "}"
-    return json.dumps(value)
+from lua_literal import literal
 lives = {}
 for line in open(sys.argv[1]):
     one = json.loads(line)
@@ -53,7 +51,7 @@ for number, life in enumerate(whole[:int(sys.argv[2])]):
         objects.write(json.dumps(thing) + "\n")
         chunks.write("return " + literal(thing).replace("\n", " ") + "\n")
 PYTHON
-    lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/$1.lua" >"$folder/$1.argo" &&
+    lua5.1 "$folder/argo.lua" docs/operate/gitops/health.lua "$folder/$1.lua" >"$folder/$1.argo" &&
         python3 tests/kstatus.py <"$folder/$1.objects" >"$folder/$1.kstatus"
 }
 # What the conditions mean, said once more: Complete, Failed (or Stopped as asked), Stalled, Suspended, Reconciling.
@@ -69,14 +67,46 @@ wanted() {
 }
 agree() {
     steps "$1" || return
-    [ "$(jq -s '[.[].life] | unique | length' "$folder/$1.objects")" = "$each" ] || { echo "# not $each lives"; return 1; }
+    [ "$(jq -s '[.[].life] | unique | length' "$folder/$1.objects")" = "$all" ] || { echo "# not $all lives"; return 1; }
     paste -d' ' "$folder/$1.argo" "$folder/$1.kstatus" >"$folder/$1.said"
     wanted "$1" >"$folder/$1.wanted"
     diff "$folder/$1.wanted" "$folder/$1.said" | head -20 | sed 's/^/# /'
     cmp -s "$folder/$1.wanted" "$folder/$1.said"
 }
 for kind in batchscore disttrain sweep; do
-    check "Argo CD and kstatus agree at each step of $each lives ($kind)" agree $kind
+    check "Argo CD and kstatus agree at each step of $all lives ($kind)" agree $kind
+done
+# State, the reason of Succeeded, from what keeps a job from running to its last steps; only Suspended begins anew.
+goes_on() {
+    python3 - "$folder/$1.lives" "$all" <<'PYTHON'
+import json, sys
+RANK = {"Listing": 1, "Gathering": 1, "Preparing": 1, "Running": 2, "Joining": 3, "Stopping": 3, "Registering": 3}
+highest, seen, ended = {}, {}, set()
+for line in open(sys.argv[1]):
+    step = json.loads(line)
+    life, told = step["life"], {c["type"]: c for c in step["status"]["conditions"]}
+    state, is_over = told["Succeeded"]["reason"], told["Succeeded"]["status"] != "Unknown"
+    rank = 4 if is_over else RANK.get(state, 0)
+    if told.get("Suspended", {}).get("status") == "True" and not is_over:
+        highest[life] = 0
+    elif life in ended and (state != seen[life] or not is_over):
+        sys.exit("# life %s: ended as %s, then %s" % (life, seen[life], state))
+    elif rank < highest.get(life, 0):
+        sys.exit("# life %s: from %s back to %s" % (life, seen[life], state))
+    else:
+        highest[life] = rank
+    seen[life] = state
+    # A spec that could not be read may be put right.
+    if is_over and state != "SpecInvalid":
+        ended.add(life)
+    elif state == "SpecInvalid":
+        highest[life] = 0
+if len(seen) < int(sys.argv[2]):
+    sys.exit("# only %d lives" % len(seen))
+PYTHON
+}
+for kind in batchscore disttrain sweep; do
+    check "State never goes back in $all lives or more ($kind)" goes_on $kind
 done
 
 ##### kubectl wait ################################################################################

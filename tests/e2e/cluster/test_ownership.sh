@@ -85,6 +85,23 @@ check "a name of ${#long} characters: its pods are made" within 60 long_has_pods
 check "a name of ${#long} characters: no name is longer than 63" \
     [ "$("$kubectl" get pods,services -l windlass.dev/job="$long" -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}' | awk 'length > 63' | wc -l)" -eq 0 ]
 
+##### other managers' fields (1.20 took them away when a status came without spec) ####################
+job shared | "$kubectl" apply --server-side --field-manager=mine -f - >/dev/null
+shared_has_status() { [ -n "$(field shared .status.specHash)" ]; }
+check "a job that was applied by the server: its status is written" within 60 shared_has_status
+has_fields() { "$api/curl" /apis/windlass.dev/v1beta1/namespaces/default/batchscores/shared |
+    jq -e 'any(.metadata.managedFields[]; .manager == "mine" and .fieldsV1["f:spec"]["f:workers"]["f:max"] == {})' >/dev/null; }
+check "and its spec's fields are still its manager's" has_fields
+others() { job shared | sed 's/max: 2/max: 9/' | "$kubectl" apply --server-side --field-manager=other -f - 2>&1; }
+check "so another manager's apply conflicts" says 'conflict with "mine"' "$(others)"
+# The same name in another namespace is another job.
+"$kubectl" create namespace twin >/dev/null
+job shared | "$kubectl" apply -n twin -f - >/dev/null
+twins() { [ "$("$kubectl" get pods -A -l windlass.dev/job=shared -o json | jq -r '.items[].metadata | .namespace + " " + .ownerReferences[0].uid' | sort | uniq -c | awk '{ printf "%s ", $1 }')" = "3 3 " ]; }
+check "a job of that name in another namespace has pods of its own" within 60 twins
+"$kubectl" delete bs shared --wait=false >/dev/null
+"$kubectl" delete bs shared -n twin --wait=false >/dev/null
+
 ##### what a job costs ###############################################################################
 writes() { page "$port" /metrics | awk '/^windlass_apiserver_requests_total/ && !/verb="(watch|list|get)"/ { n += $2 } END { print n + 0 }'; }
 sleep 1
@@ -135,7 +152,10 @@ gone() { "$kubectl" delete pod "$@" --force --grace-period=0 >/dev/null 2>&1; }
 apply edit
 within 60 exists pod edit-worker-1
 within 60 begun bs edit
-check "the accepted spec is a ControllerRevision of the job" [ "$("$kubectl" get controllerrevisions -l windlass.dev/job=edit -o jsonpath='{.items[0].data.spec.miniBatchSize} {.items[0].metadata.ownerReferences[0].name}')" = "2 edit" ]
+# recorded JOB SERVICE: the record on its Service.
+recorded() { "$kubectl" get service "$1-$2" -o json | jq -r '.metadata.annotations["windlass.dev/begun"]'; }
+check "the accepted spec is on the job's Service" [ "$(recorded edit coordinator | jq .spec.miniBatchSize)" = 2 ]
+check "and costs no object of its own" [ "$("$kubectl" get controllerrevisions -l windlass.dev/job=edit -o name | wc -l)" = 0 ]
 check "apply once more: unchanged" grep -q unchanged <<<"$(job edit | "$kubectl" apply -f -)"
 patch bs edit '{"spec": {"miniBatchSize": 4, "workers": {"gpus": 1}}}'
 check "BatchScore: SpecChanged is True" within 60 is_changed bs edit True
@@ -182,6 +202,119 @@ patch sweep s3 '{"spec": {"maxConcurrentTrials": 3}}'
 check "Sweep: maxConcurrentTrials is applied at once" within 60 exists disttrain s3-0002
 check "Sweep: with the values that were accepted" [ "$("$kubectl" get disttrain s3-0002 -o jsonpath='{.spec.command[1]}')" = 3 ]
 check "Sweep: it is not stalled" [ "$(stalled sweep s3)" != True ]
+
+##### what may change while a job is suspended #######################################################
+has_pods() { [ "$(count pods "$1")" -eq "$2" ]; }
+# moved KIND NAME: the accepted spec is another one than $hash.
+moved() { [ "$("$kubectl" get "$1" "$2" -o jsonpath='{.status.specHash}')" != "$hash" ]; }
+revisions() { "$kubectl" get controllerrevisions -l "windlass.dev/job=$1" -o name | wc -l; }
+limit() { "$kubectl" get pods -l "windlass.dev/job=$1,windlass.dev/role=$2" -o jsonpath='{.items[0].spec.containers[0].resources.limits.memory} {.items[0].spec.nodeSelector.pool} {.items[0].spec.tolerations[0].key} {.items[0].spec.priorityClassName}'; }
+"$kubectl" create priorityclass high --value=1000 >/dev/null
+rest() { "$kubectl" delete pods -l "windlass.dev/job=$1" --force --grace-period=0 >/dev/null 2>&1; within 60 has_pods "$1" 0; }
+places='"resources": {"limits": {"memory": "3Gi"}}, "nodeSelector": {"pool": "big"}, "tolerations": [{"key": "big", "operator": "Exists"}]'
+apply rests
+within 60 has_pods rests 3
+patch bs rests '{"spec": {"suspend": true}}'
+rest rests
+hash=$(field rests .status.specHash)
+patch bs rests "{\"spec\": {\"priorityClassName\": \"high\", \"workers\": {$places}, \"coordinator\": {\"nodeSelector\": {\"pool\": \"big\"}}}}"
+check "BatchScore, suspended: other resources, nodes and priority are accepted" within 60 moved bs rests
+check "and are one revision" [ "$(revisions rests)" -eq 1 ]
+is_recorded() { [ "$(recorded rests coordinator | jq -r .spec.workers.resources.limits.memory)" = "$1" ]; }
+check "and move the record on the Service" within 60 is_recorded 3Gi
+check "and no change that is not accepted" [ "$(changed bs rests)" != True ]
+patch bs rests '{"spec": {"suspend": false}}'
+within 60 has_pods rests 3
+check "it goes on with them" [ "$(limit rests worker)" = "3Gi big big high" ]
+check "its coordinator, too" [ "$("$kubectl" get pods -l windlass.dev/job=rests,windlass.dev/role=coordinator -o jsonpath='{.items[0].spec.nodeSelector.pool}')" = big ]
+patch bs rests '{"spec": {"workers": {"resources": {"limits": {"memory": "5Gi"}}}}}'
+check "while it runs such a change is not accepted" within 60 is_changed bs rests True
+check "with the field" says "spec.workers.resources" "$(message bs rests)"
+# Five times, by two controllers in turn, of which each takes over from one that was killed.
+for i in 11 12 13 14 15; do
+    patch bs rests '{"spec": {"suspend": true}}'
+    rest rests
+    hash=$(field rests .status.specHash)
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    # One update changes and resumes.
+    patch bs rests "{\"spec\": {\"suspend\": false, \"workers\": {\"resources\": {\"limits\": {\"memory\": \"${i}Gi\"}}}}}"
+    controller "rests-$i" --no-leader-election
+    within 60 has_pods rests 3
+done
+check "five times changed and resumed in one, under new controllers: the last one counts" [ "$(limit rests worker)" = "15Gi big big high" ]
+check "and there are at most two revisions ($(revisions rests))" [ "$(revisions rests)" -le 2 ]
+check "and the record is that of status.specHash" within 60 is_recorded 15Gi
+# A backup is restored without the status: the job goes on with what was taken last.
+wiped() { "$api/curl" "/apis/windlass.dev/v1beta1/namespaces/default/batchscores/$1/status" -X PATCH \
+    -H 'Content-Type: application/json-patch+json' -d '[{"op": "replace", "path": "/status", "value": {"observedGeneration": -1}}]' >/dev/null; }
+"$kubectl" delete controllerrevisions -l windlass.dev/job=rests >/dev/null
+wiped rests
+patch bs rests '{"spec": {"workers": {"resources": {"limits": {"memory": "99Gi"}}}}}'
+check "without its status: the change after it is not accepted" within 60 is_changed bs rests True
+check "and it is not stalled" [ "$(stalled bs rests)" != True ]
+before=$("$kubectl" get pods -l windlass.dev/job=rests,windlass.dev/index=0 -o jsonpath='{.items[0].metadata.uid}')
+"$kubectl" delete pods -l windlass.dev/job=rests,windlass.dev/role=worker --force --grace-period=0 >/dev/null 2>&1
+within 60 place rests 0
+check "and its pods are made from what was taken last" [ "$(limit rests worker)" = "15Gi big big high" ]
+patch bs rests '{"spec": {"workers": {"resources": {"limits": {"memory": "15Gi"}}}}}'
+patch bs rests '{"spec": {"suspend": true}}'
+rest rests
+hash=$(field rests .status.specHash)
+patch bs rests '{"spec": {"workers": {"gpus": 2}, "miniBatchSize": 9}}'
+check "GPUs where there were none, and another field: told" within 60 is_changed bs rests True
+check "with both fields" says "spec.miniBatchSize, workers.gpus;" "$(message bs rests)"
+patch bs rests '{"spec": {"workers": {"gpus": 0}, "miniBatchSize": 2}}'
+check "put back, it is accepted" within 60 is_changed bs rests False
+
+training moves 2 | "$kubectl" apply -f - >/dev/null
+within 60 has_pods moves 2
+patch dt moves '{"spec": {"suspend": true}}'
+rest moves
+hash=$(kind=dt field moves .status.specHash)
+patch dt moves "{\"spec\": {\"priorityClassName\": \"high\", $places}}"
+check "DistTrain, suspended: too" within 60 moved dt moves
+patch dt moves '{"spec": {"suspend": false}}'
+within 60 has_pods moves 2
+check "it goes on with them" [ "$(limit moves member)" = "3Gi big big high" ]
+
+# Revisions and records that somebody deletes, or has the name of.
+"$kubectl" annotate service moves-hub windlass.dev/begun- >/dev/null
+"$kubectl" delete controllerrevisions -l windlass.dev/job=moves >/dev/null
+patch dt moves '{"spec": {"command": ["other"]}}'
+stalls() { [ "$(stalled dt moves)" = True ]; }
+check "its revisions are deleted, then its spec changed: it waits for the old one" within 60 stalls
+patch dt moves '{"spec": {"command": ["train"]}}'
+check "put back, its spec is stored again" within 60 eval '[ "$(revisions moves)" -ge 1 ]'
+goes_on() { [ "$(stalled dt moves)" != True ]; }
+check "and it goes on" within 60 goes_on
+patch dt moves '{"spec": {"command": ["other"]}}'
+check "and the next change is not accepted" within 60 is_changed dt moves True
+check "without holding it" goes_on
+patch dt moves '{"spec": {"command": ["train"]}}'
+within 60 is_changed dt moves False
+patch dt moves '{"spec": {"suspend": true}}'
+rest moves
+"$kubectl" delete controllerrevisions -l windlass.dev/job=moves >/dev/null
+taken="moves-$(kind=dt field moves .metadata.uid | cut -c1-8)"
+for name in "$taken-1" "$taken-2"; do
+    echo "{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"$name\"}, \"revision\": 1, \"data\": {\"mine\": true}}" | "$kubectl" apply -f - >/dev/null
+done
+patch dt moves '{"spec": {"suspend": false, "nodeSelector": {"pool": "small"}}}'
+check "its names are a user's: a change is not accepted" within 60 is_changed dt moves True
+check "and it goes on as it began" within 60 has_pods moves 2
+check "and the user's objects are left alone" [ "$("$kubectl" get controllerrevisions -o json | jq '[.items[] | select(.data.mine)] | length')" -eq 2 ]
+
+##### a controller that dies before the first status ##################################################
+# The first status waits for a second; the successor writes it.
+apply young
+within 60 exists service young-coordinator
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+controller young --no-leader-election
+check "the successor writes the first status" within 60 begun bs young
+check "and its State" [ -n "$(condition young reason)" ]
+"$kubectl" delete bs young >/dev/null
 
 ##### an earlier job of the same name ################################################################
 apply again

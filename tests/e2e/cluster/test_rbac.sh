@@ -126,6 +126,15 @@ changes_through() {
     k patch bs -n jobs "$1" --type merge -p '{"spec": {"miniBatchSize": 7}}' >/dev/null
     is_told() { k get bs -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "SpecChanged" and .status == "True")' >/dev/null; }
     eventually is_told "$1" || return
+    # Twice changed while it is suspended: the second time the first revision's name is needed again.
+    k patch bs -n jobs "$1" --type merge -p '{"spec": {"miniBatchSize": null, "suspend": true}}' >/dev/null
+    eventually pod_count "$1" worker 0 || return
+    for class in low high; do
+        before=$(k get bs -n jobs "$1" -o jsonpath='{.status.specHash}')
+        k patch bs -n jobs "$1" --type merge -p "{\"spec\": {\"priorityClassName\": \"$class\"}}" >/dev/null
+        is_taken() { [ "$(k get bs -n jobs "$1" -o jsonpath='{.status.specHash}')" != "$before" ]; }
+        eventually is_taken "$1" || return
+    done
     k delete bs -n jobs "$1" >/dev/null
     k delete pods -n jobs "$1-worker-0" --force --grace-period=0 >/dev/null 2>&1
 }
@@ -220,11 +229,13 @@ nothing_forbidden() {
         {verb, requestURI, why: .responseStatus.message}' "$folder/audit.log" | sort | uniq -c | sed 's/^/# /' | tee "$folder/forbidden"
     [ ! -s "$folder/forbidden" ] && [ -n "$(asked "$1")" ]
 }
-# Permissions that a run without failures does not use; an apply needs create, but the log does not show it as such.
+# Permissions that a run without failures does not use.
 seldom='core events list
 events.k8s.io events patch
-scheduling.volcano.sh podgroups create
-scheduling.x-k8s.io podgroups create
+scheduling.volcano.sh podgroups list
+scheduling.volcano.sh podgroups patch
+scheduling.x-k8s.io podgroups list
+scheduling.x-k8s.io podgroups patch
 core services patch
 windlass.dev batchscores delete
 windlass.dev batchscores/finalizers update
@@ -236,7 +247,7 @@ nothing_idle() { # ACCOUNT NAMESPACE RELEASE
 }
 documented_metrics() {
     page "$1" /metrics | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | LC_ALL=C sort >"$folder/told"
-    grep -oE '\b(windlass|process)_[a-z_]+' docs/metrics.md | LC_ALL=C sort -u |
+    grep -oE '\b(windlass|process)_[a-z_]+' docs/operate/metrics.md | LC_ALL=C sort -u |
         LC_ALL=C comm -23 "$folder/told" - | sed 's/^/# not in docs\/metrics.md: /' | tee "$folder/untold"
     [ -s "$folder/told" ] && [ ! -s "$folder/untold" ]
 }
@@ -264,7 +275,7 @@ as_chart_runs_it() {
     check "scope $4: a training on GPUs has its pods" gpu_gang "$1-gang"
     check "scope $4: a Sweep and its trial" sweep_through "$1-sweep"
     check "scope $4: with events" eventually events "$1-first"
-    check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
+    check "scope $4: every metric is in docs/operate/metrics.md" documented_metrics "$1-1"
     local first
     first=$(holder "$2")
     kill "${controllers[-2]}"

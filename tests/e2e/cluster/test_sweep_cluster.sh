@@ -80,7 +80,7 @@ right() {
 }
 check "as many right as the trainer has measured" right
 
-##### a program: what is hopeless is stopped ######################################################
+##### a program: what is unpromising is stopped ######################################################
 kubectl apply -f - >/dev/null <<'Y'
 apiVersion: windlass.dev/v1alpha1
 kind: Sweep
@@ -103,9 +103,9 @@ spec:
       - -c
       - |
         import time
-        hopeless = $(QUALITY) == 1
-        for k in range(900 if hopeless else 5):
-            print("accuracy:", 0.1 if hopeless else 0.9 + 0.01 * $(QUALITY) * (k == 4))
+        unpromising = $(QUALITY) == 1
+        for k in range(900 if unpromising else 5):
+            print("accuracy:", 0.1 if unpromising else 0.9 + 0.01 * $(QUALITY) * (k == 4))
             time.sleep(1)
     resources: {requests: {cpu: 100m, memory: 64Mi}}
 Y
@@ -116,7 +116,7 @@ stopped() {
         counts median "4/4 3 1 0 0" && [ "$(field median .status.best.values.QUALITY) $(field median .status.best.value)" = "4 0.94" ] &&
         jq -e 'any(.items[]; (.spec.stop // "") | test("^Median: after [0-9]+ reports? its best 0.1 is worse than 0.9[0-9]*, the median of 3 others$"))' "$work/trials.json" >/dev/null
 }
-check "the hopeless one is stopped, with the reason, and the status has the best" stopped; show median
+check "the unpromising one is stopped, with the reason, and the status has the best" stopped; show median
 
 ##### many short ones, and a controller that is killed: in a soak #################################
 # Each trial is a pod of a real kubelet; the leader is killed with -9 each time another share of the trials has ended,

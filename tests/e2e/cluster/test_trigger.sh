@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 . tests/e2e/cluster/jobs.sh
 RANDOM=${SOAK_SEED:=$RANDOM}
 echo "# SOAK_SEED=$SOAK_SEED"
@@ -119,7 +120,8 @@ on_azurite() {
         cat "$azurite/words" 2>/dev/null
     }
     local trigger='{"trigger":{"path":"az://films/tests/go/READY"}}'
-    local input='{"input":{"files":{"path":"az://films/tests/in","pattern":"*.jpg"}},"output":{"path":"az://films/tests/out"}}'
+    local input
+    input=$(batchscore_spec '{"input":{"files":{"path":"az://films/tests/in","pattern":"*.jpg","order":"Name"}},"output":{"path":"az://films/tests/out"}}')
     check "az://: a trigger that is not there" [ -z "$(watch 2 "" "$trigger")" ]
     put go/READY az://films/tests/in/monday
     check "az://: a trigger names the input" says '"input":"az://films/tests/in/monday"' "$(watch 20 "" "$trigger")"

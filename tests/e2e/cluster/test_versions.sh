@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 3
 old_definition() { sed '/# The same fields under the older name/,$d; s/^    - name: v1beta1$/    - name: v1alpha1/' "crds/$1.yaml"; }
 served() { "$api/curl" "/apis/windlass.dev/$1/namespaces/default/batchscores" | jq -e '.kind == "BatchScoreList"'; }
 not_served() { ! served "$1"; }
-apply_as() { job "$2" "data/$2" | sed "s#windlass.dev/v1alpha1#windlass.dev/$1#" | "$kubectl" apply -f - >"$work/applied" 2>&1; }
+apply_as() { job "$2" "data/$2" | sed "s#windlass.dev/v1beta1#windlass.dev/$1#" | "$kubectl" apply -f - >"$work/applied" 2>&1; }
 has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 uids() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].metadata.uid}'; }
 owner_version() { "$kubectl" get services -l "windlass.dev/job=$1" -o jsonpath='{.items[0].metadata.ownerReferences[0].apiVersion}'; }
@@ -19,6 +19,9 @@ for kind in batchscore disttrain sweep; do old_definition $kind; echo ---; done 
 within 60 served v1alpha1
 check "the definition is an old one" within 60 not_served v1beta1
 apply_as v1alpha1 early
+warns() { grep -q '^Warning: windlass.dev/v1alpha1 BatchScore is deprecated; write windlass.dev/v1beta1' "$work/applied"; }
+is_silent() { ! grep -q Warning "$work/applied"; }
+check "which alone is not deprecated" is_silent
 controller old --no-leader-election
 check "a controller works with definitions that know v1alpha1 only" within 60 has_pods early
 check "and its objects are owned under that version" [ "$(owner_version early)" = windlass.dev/v1alpha1 ]
@@ -31,11 +34,13 @@ before=$(uids early)
 "$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml -f crds/sweep.yaml >"$work/upgrade" 2>&1
 check "the definitions are upgraded by kubectl apply: $(tail -1 "$work/upgrade")" within 60 served v1beta1
 apply_as v1beta1 later
+check "kubectl does not warn of v1beta1" is_silent
 check "the running controller makes the pods of a job of v1beta1" within 60 has_pods later
 kill "$pid"
 wait "$pid"
 controller new --no-leader-election
 apply_as v1alpha1 third
+check "kubectl warns of v1alpha1" warns
 check "the next controller works with v1beta1, and takes manifests of v1alpha1" within 60 has_pods third
 check "and owns under v1beta1" [ "$(owner_version third)" = windlass.dev/v1beta1 ]
 check "no pod of the early job was replaced" [ "$(uids early)" = "$before" ]
@@ -74,7 +79,7 @@ ask() { "$work/1.36/curl" "$@"; }
 crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 old_definition batchscore | ask $crds -X POST -H 'Content-Type: application/yaml' --data-binary @- >"$work/answer"
 path=/apis/windlass.dev/v1alpha1/namespaces/default/batchscores
-put() { job "$1" | grep -v -- --- | ask "${path/v1alpha1/$2}" -X POST -H 'Content-Type: application/yaml' --data-binary @- | jq -e .metadata.uid; }
+put() { job "$1" | grep -v -- --- | sed "s#windlass.dev/v1beta1#windlass.dev/$2#" | ask "${path/v1alpha1/$2}" -X POST -H 'Content-Type: application/yaml' --data-binary @- | jq -e .metadata.uid; }
 check "1.36: a job under the old definition" within 30 put early v1alpha1
 version=$(ask $crds/batchscores.windlass.dev | jq -r .metadata.resourceVersion)
 sed "s/^  name: batchscores.windlass.dev$/&\n  resourceVersion: \"$version\"/" crds/batchscore.yaml |

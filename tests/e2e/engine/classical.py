@@ -443,11 +443,11 @@ def column_cases(folder, random):
 
 
 def text_case(folder, random):
-    """A churn model whose labels are texts: its scores are usable, and ONNX Runtime has them, too."""
+    """A churn model whose labels are strings: its scores are usable, and ONNX Runtime has them, too."""
     x = halves(random, (20, 3))
     trees, walk = random_trees(random, 3, 3, 2, ["BRANCH_LEQ"], False, 2)
     sums = np.array([[sum(leaf[k] for leaf in walk(row)) for k in range(2)] for row in x])
-    case = Case(folder, "texts")
+    case = Case(folder, "strings")
     case.wanted = {"scores": sums}
     case.save([ml("TreeEnsembleClassifier", ["X"], ["label", "scores"], classlabels_strings=["no", "yes"],
                   post_transform="NONE", **trees.attributes("class")),

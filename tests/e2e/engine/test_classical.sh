@@ -81,10 +81,10 @@ said() { # MODEL SENTENCE
 }
 check "what ZipMap makes is left out, and that is said" said "$work/0/xgboost-binary/model.onnx" \
     "output_probability: given as the tensor that ZipMap reads (columns: 0, 1)"
-check "labels that are texts are left out, and that is said" said "$work/0/texts/model.onnx" \
-    "output_label: left out, texts are not an output"
-check "with the columns' names" said "$work/0/texts/model.onnx" "(columns: no, yes)"
-"$python" - "$work/0/texts/model.onnx" "$work/labels.onnx" <<'P'
+check "labels that are strings are left out, and that is said" said "$work/0/strings/model.onnx" \
+    "output_label: left out, strings are not an output"
+check "with the columns' names" said "$work/0/strings/model.onnx" "(columns: no, yes)"
+"$python" - "$work/0/strings/model.onnx" "$work/labels.onnx" <<'P'
 import sys, onnx
 model = onnx.load(sys.argv[1])
 del model.graph.output[1:], model.graph.node[2]

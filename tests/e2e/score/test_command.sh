@@ -147,6 +147,8 @@ show
 job init-dies 'mode: AppendRow'
 check "death in init: the job fails" [ $code -eq 1 ]
 check "with the program's last words" says "No module named 'torch'"
+# (The other worker may have begun, too.)
+check "and is not tried again" [ "$(grep -hc "slot 0: ModuleNotFoundError" "$work"/state/*worker*.log | sort -n | tail -1)" = 1 ]
 show
 WORKERS=1 job usage 'mode: AppendRow' '' 'processesPerWorker: 1'
 check "wrong arguments: the job fails" [ $code -eq 1 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A BatchScore with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing.md, "CUDA"), whose
+# A BatchScore with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing/engine.md, "CUDA"), whose
 # results equal the processor's; with little memory; and the messages where driver or GPU are missing. No GPU is used.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3

@@ -67,19 +67,23 @@ for way in latest link; do
         name=current
         point() { ln -sfn "net/$1" "$work/models/current"; }
     fi
-    point 7
     manifest $name $way
-    rm -rf "$work/state"
-    launch
-    end=$((SECONDS + 60))
-    until compgen -G "$work/data/$way/.windlass/*/commit/000000000001" >/dev/null || [ $SECONDS -ge $end ]; do sleep 0.02; done
-    coordinator=$(pods BIND) workers=$(pods COORDINATOR)
-    kill -STOP $coordinator $workers
-    point 8
-    kill -9 $coordinator ${workers%%[!0-9]*}
-    kill -CONT $workers 2>/dev/null
-    wait $run
-    code=$?
+    # On a busy machine the run may have come to its end before it is looked at: then once more.
+    for _ in 1 2 3 4 5 6; do
+        point 7
+        rm -rf "$work/state" "$work/data/$way"
+        launch
+        end=$((SECONDS + 60))
+        until compgen -G "$work/data/$way/.windlass/*/commit/000000000001" >/dev/null || [ $SECONDS -ge $end ]; do sleep 0.02; done
+        coordinator=$(pods BIND) workers=$(pods COORDINATOR)
+        kill -STOP $coordinator $workers
+        point 8
+        kill -9 $coordinator ${workers%%[!0-9]*}
+        kill -CONT $workers 2>/dev/null
+        wait $run
+        code=$?
+        ! says "this run goes on with what it began with" || break
+    done
     check "$way: the run goes on with what it began with (code $code)" [ "$code $(rows $way)" = "0 $(rows wanted-7)" ]
     check "$way: it was in the middle" says "this run goes on with what it began with"
     check "$way: result.json says which" [ "$(jq -r ".paths[\"models/$name/model.onnx\"]" "$work/data/$way/result.json")" = models/net/7/model.onnx ]

@@ -112,7 +112,7 @@ onnx.save(model, sys.argv[1])
 P
 run "$line"
 check "who else reads texts is refused" refused
-check "by name" says "$line" 'Shape node "measure": it reads "sex", which is texts: only OneHotEncoder with cats_strings'
+check "by name" says "$line" 'Shape node "measure": it reads "sex", which is strings: only OneHotEncoder with cats_strings'
 
 ##### arrays #######################################################################################
 numbers=$work/numbers

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 agent=$(realpath "${AGENT:-${BUILD:-build}/windlass-agent}")
 work=$(mktemp -d)
 declare -A pid=() # role -> process; all are ended with the script
@@ -49,7 +50,7 @@ pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
     shift 4
     mkdir -p "$work/$job"
     env data="$work" out="$work/$job" WINDLASS_JOB="$job" WINDLASS_RUN=0123456789abcdef WINDLASS_UID="uid-of-$job" \
-        WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$name" WINDLASS_THREADS=1 \
+        WINDLASS_SPEC="$(batchscore_spec "$spec")" WINDLASS_TOKEN=secret WINDLASS_WORKER="$name" WINDLASS_THREADS=1 \
         WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" \
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_BIND="127.0.0.1:$port" \
         WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
@@ -68,12 +69,6 @@ ended() { # name, seconds: waits for the end and sets code; a process that does 
     unset "pid[$1]"
 }
 progress() { curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r "$1" 2>/dev/null; }
-until_true() { # seconds, command
-    local end=$((SECONDS + $1))
-    shift
-    while ! "$@" && [ $SECONDS -lt $end ]; do sleep 0.02; done
-    "$@"
-}
 runs() { [ "$(progress .state)" = Running ]; }
 some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
 summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
@@ -159,8 +154,17 @@ check "the same job applied anew has nothing to do, and says so" \
 check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
 runs_again plain "without its output there is no end"
+check "and nothing says that it is whole" [ ! -e "$work/plain/painted/result.json" ]
 mv "$work/plain/in.mp4" "$work/plain/painted/in.mp4"
 runs_again plain "a stopped coordinator has not ended the run"
+pod plain whole coordinate "$(spec)"
+pod plain worker-2 score "$(spec)"
+ended whole 60
+ended worker-2 60
+holds() { "$e2e_windlass" verify "$work/$1/painted" >"$work/$1/verified" 2>&1 || { sed 's/^/# /' "$work/$1/verified"; false; }; }
+check "the next one makes it whole" holds plain
+runs_again plain "one of another job that is stopped early" WINDLASS_UID=third
+check "leaves it as it is" holds plain
 show plain
 
 ##### kill -9 in the middle ######################################################################

@@ -63,3 +63,4 @@ for name in none one fifty thousand all-failed hostile-00 hostile-05; do
     check "a browser shows $name" shows "$work/pages/$name.html" 1200
     check "and on a phone's width" shows "$work/pages/$name.html" 390
 done
+exit $((failures > 0))

@@ -2,7 +2,7 @@
 # A finished job is applied again after its input, its spec, its code or its outputs were edited: what is new or
 # changed is scored, what is gone leaves the output, the rest is kept, and where only a full run is right it says
 # so, and --restart does it. At the end the output is that of a fresh run, byte for byte, whatever was killed when.
-# SOAK_ROUNDS (0), SOAK_SEED: rounds of random edits and kills.
+# SOAK_ROUNDS (2), SOAK_SEED: rounds of random edits and kills.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -286,7 +286,7 @@ hurt() { # kills a pod, or windlass, at a random moment
     [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null
 }
 rm -rf "$work/data/fresh" # with a file of the user's
-for round in $(seq "${SOAK_ROUNDS:-0}"); do
+for round in $(seq "${SOAK_ROUNDS:-2}"); do
     [ $((round % 2)) = 0 ] && mode=PerFile || mode=AppendRow
     rm -rf "$work/data/in" "$work/data/out"
     mkdir -p "$work/data/in"

@@ -220,6 +220,11 @@ check "logs: of all pods that are the newest of their kind" [ "$(cut -d']' -f1 "
 check "logs: of a replaced one only with --previous" bash -c "! grep -q 'last words' '$work/logs'"
 logs small --worker "${victim##*-}" --previous --tail 1
 check "logs: --worker --previous --tail" [ "$(wc -l <"$work/logs") $(head -1 "$work/logs")" = "2 [${victim#small-}] the first attempt's last words" ]
+printf 'x\033]0;title\007 \033[31mred\033[0m \342\200\256txt\n' >>"$work/state/$victim.log"
+logs small --worker "${victim##*-}" --previous --tail 1
+check "logs: control characters are shown, into a pipe too" grep -qxF "[${victim#small-}] x\\x1B]0;title\\x07 red \\u202Etxt" "$work/logs"
+logs small --worker "${victim##*-}" --previous --tail 1 --raw
+check "logs: --raw: as they are" grep -qF "$(printf 'x\033]0;title\007 \033[31mred')" "$work/logs"
 logs other
 check "logs: of a job that is not there: code 2, a sentence" [ $? -eq 2 -a "$(wc -l <"$work/logs.err")" -eq 1 ]
 logs -f

@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 build=$(realpath "${BUILD:-build}")
 shim=$build/windlass-shim agent=$build/windlass-agent
 work=$(mktemp -d)
@@ -59,7 +60,7 @@ unprivileged=(setpriv --reuid=65532 --regid=65532 --clear-groups)
 more=() # environment for both roles
 # pod NAME DATA COMMAND...
 pod() {
-    env -i PATH="$PATH" data="$2" WINDLASS_JOB=shim WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u WINDLASS_SPEC="$spec" \
+    env -i PATH="$PATH" data="$2" WINDLASS_JOB=shim WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u WINDLASS_SPEC="$(batchscore_spec "$spec")" \
         WINDLASS_TOKEN="$token" WINDLASS_WORKER="$1" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" \
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_BIND="127.0.0.1:$port" \
         WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" "${more[@]}" "${@:3}" 2>"$work/$1.log" &

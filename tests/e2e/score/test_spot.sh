@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 agent=$(realpath "${AGENT:-${BUILD:-build}/windlass-agent}")
 work=$(mktemp -d)
 declare -A pid=()
@@ -15,6 +16,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v lib
 port=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
     scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
+spec=$(batchscore_spec "$spec")
 # The machine is vm_0; the file preempt-vm_0 announces its end.
 python3 tests/e2e/score/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
 pid[events]=$!
@@ -32,7 +34,6 @@ pod() { # job, name, role; more variables
     pid[$name]=$!
 }
 some_done() { [ "$(curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r .items.done)" -gt 0 ] 2>/dev/null; }
-until_true() { local end=$((SECONDS + $1)); shift; until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.05; done; }
 # leaves NAME: it ends within 10 s; its exit code is in $code.
 leaves() {
     local end=$((SECONDS + 10))

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 agent=$(realpath "${AGENT:-${BUILD:-build}/windlass-agent}")
 work=$(mktemp -d)
 pids=()
@@ -22,7 +23,7 @@ spec() {
 }
 pod() { # job, uid, role, spec
     env data="$work" out="$work/$1" model="$work/model" WINDLASS_JOB="$1" WINDLASS_RUN=0123456789abcdef WINDLASS_UID="$2" \
-        WINDLASS_SPEC="$4" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1-w" WINDLASS_THREADS=1 \
+        WINDLASS_SPEC="$(batchscore_spec "$4")" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1-w" WINDLASS_THREADS=1 \
         WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
         WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" \
         WINDLASS_COORDINATOR_SHA256="$sha256" WINDLASS_TERMINATION_LOG="$work/$1.$3.words" \

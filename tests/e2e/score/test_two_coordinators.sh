@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 agent=$(realpath "${BUILD:-build}/windlass-agent")
 rounds=${TWO_ROUNDS:-$(((${SOAK_ROUNDS:-60} + 19) / 20))}
 seed=${SOAK_SEED:-1}
@@ -26,6 +27,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=50 -frames:v $batches -c:v 
 base=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 1, output: {path: "out/o"},
     scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 3, timeoutSeconds: 60}}')
+spec=$(batchscore_spec "$spec")
 pod() { # name, coordinate|score, number of its coordinator (or its own)
     env data="$work" out="$work" model="$work/model" WINDLASS_JOB=two WINDLASS_RUN=0123456789abcdef WINDLASS_UID=uid-of-two \
         WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \

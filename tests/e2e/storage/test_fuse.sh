@@ -7,6 +7,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
 skip() { echo "skip fuse: $1"; exit 0; }
 [ -c /dev/fuse ] || skip "this machine has no /dev/fuse"
 [ "$(id -u)" = 0 ] || skip "only root may mount without fusermount3"
@@ -217,8 +218,10 @@ untold() {
 pods_at() {
     make_certificate "$work" || exit 3
     port=$1
-    spec=$(jq -cn '{input: {files: {path: "data/in"}}, miniBatchSize: 10, output: {path: "data/o"},
-        scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
+    spec_schema crds/batchscore.yaml "$work/schema.json" || exit 3
+    spec=$(fill_spec "$work/schema.json" '{"input": {"files": {"path": "data/in"}}, "miniBatchSize": 10,
+        "output": {"path": "data/o", "mode": "PerFile"}, "scorer": {"onnx": {"path": "model/invert.onnx"}},
+        "retry": {"maxTries": 1, "timeoutSeconds": 60}}')
 }
 pod() { # name, role, mount, seconds
     env data="$work/$3.mount" model="$work/model" WINDLASS_JOB=ill WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sweeps by `windlass run`, of a stand-in program that reports its metric: the best of them, hopeless trials get a stop
+# Sweeps by `windlass run`, of a stand-in program that reports its metric: the best of them, unpromising trials get a stop
 # within 2 s of the report that decides it, a metric under another name, trials that fail, volumes and secrets of
 # spec.trial, an end by Ctrl-C; sweep.html; `windlass status` of one, from a server that has its objects.
 set -u
@@ -118,7 +118,7 @@ check "of $trials trials of a short program each is run once, and the best is ri
 echo "# $trials trials in $((SECONDS - began)) s"
 show short
 
-##### what is hopeless ############################################################################
+##### what is unpromising ############################################################################
 manifest median accuracy 60 2 <<<'earlyStopping: {median: {}}'
 stopped() {
     [ $code -eq 0 ] && says median '^ +median-0000 +Stopped +#+\.+ +[0-9]+ +0.1 +QUALITY=1$' && says median 'the best of 4 trials is median-0003 with accuracy 0.94' &&
@@ -141,7 +141,7 @@ for try in 1 2 3; do
     run median --workers 4
     in_time && break
 done
-check "median stops what is hopeless in the first wave, and nothing else" stopped
+check "median stops what is unpromising in the first wave, and nothing else" stopped
 check "within 2 s of the report that decides it" in_time
 show median
 
@@ -149,7 +149,7 @@ show median
 manifest misspelt acc 2 1 <<<'maxFailedTrials: 4'
 run misspelt --workers 4
 missing() {
-    [ $code -eq 1 ] && says misspelt '^windlass: misspelt failed: no trial said a value of accuracy; the last one, misspelt-000[0-3]: no metric accuracy after 2 reports; there are: acc$' &&
+    [ $code -eq 1 ] && says misspelt '^windlass: misspelt failed: no trial said a value of accuracy; the last one, misspelt-000[0-3]: no metric accuracy after 2 reports; there are: acc [(]objective.metric names it, trial.metrics.pattern finds it[)]$' &&
         says misspelt '^  next: set spec.objective.metric to a metric that the trials report$' && says misspelt '^ +misspelt-0000 +Failed '
 }
 check "of a metric that never comes, those that did are named" missing; show misspelt
@@ -190,7 +190,7 @@ import json, sys
 def condition(status, reason, message):
     return [{"type": "Succeeded", "status": status, "reason": reason, "message": message}]
 spec = {"objective": {"metric": "accuracy", "goal": "Maximize"}, "parameters": [{"name": "QUALITY", "choice": [1, 2, 3]}],
-        "algorithm": {"kind": "Grid", "seed": 0}, "maxTrials": 3, "maxConcurrentTrials": 3, "maxFailedTrials": 5, "suspend": False,
+        "algorithm": {"kind": "Grid", "seed": 0}, "maxTrials": 3, "maxConcurrentTrials": 3, "maxFailedTrials": 5, "maxAlikeFailures": 10, "suspend": False,
         "trial": {"image": "a/b:1", "command": ["x", "$(QUALITY)"]}}
 meta = {"name": "small", "namespace": "default", "uid": "u-1", "creationTimestamp": "2026-11-22T08:00:00Z"}
 sweep = {"apiVersion": "windlass.dev/v1alpha1", "kind": "Sweep", "metadata": meta, "spec": spec, "status": {

@@ -29,20 +29,16 @@ agent_of() { # NAME POD: its process
     for file in $(grep -lsF "WINDLASS_TERMINATION_LOG=$work/$1/state/pods/$1-$2/" /proc/[0-9]*/environ 2>/dev/null); do
         file=${file%/environ}
         grep -qsz '^launch$' "$file/cmdline" && echo "${file#/proc/}"
-    done
+    done | sort -n | head -n 1 # others are its children before exec
 }
-until_true() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
+is_found() { agent=$(agent_of "$1" "$2") && [ -n "$agent" ]; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 frozen() { # NAME POD
     local agent began
     job "$1"
     timeout 120 "$windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" >"$work/$1/said" 2>&1 </dev/null &
     run=$!
-    until_true 60 compgen -G "$work/$1/began.*" >/dev/null && agent=$(agent_of "$1" "$2") && [ -n "$agent" ] || return 1
+    until_true 60 compgen -G "$work/$1/began.*" >/dev/null && until_true 60 is_found "$1" "$2" || return 1
     kill -STOP "$agent"
     began=$SECONDS
     until_true 60 is_gone "$agent" || return 1
@@ -51,7 +47,7 @@ frozen() { # NAME POD
     wait $run
 }
 first() { check "NAME-0 is frozen: it is replaced, and the job ends well" frozen hub 0; }
-second() { check "another worker is frozen: likewise" frozen other 1; }
+second() { check "another worker is frozen: the same" frozen other 1; }
 side_by_side first second
 [ $failures -eq 0 ] || tail -n 8 "$work"/*/said "$work"/*/state/*.log | sed 's/^/# /'
 exit $((failures > 0))

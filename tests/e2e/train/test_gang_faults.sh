@@ -90,11 +90,6 @@ start() {
     ${within:-} timeout -k 5 300 "$windlass" run --keep -f "$work/$job/job.yaml" --state "$state" >"$work/$job/said" 2>&1 &
     run_pid=$!
 }
-until_true() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do [ $SECONDS -lt $end ] && kill -0 "$run_pid" 2>/dev/null || return 1; sleep 0.05; done
-}
 step() { local number=0 _; { read -r number _ <"$out/checkpoint"; } 2>/dev/null; echo "$number"; }
 is_at() { [ "$(step)" -ge "$1" ]; }
 # The last round of that rank; its process.
@@ -126,7 +121,7 @@ show() {
         ls "$out" | xargs | sed 's/^/# /'
     } 2>/dev/null
 }
-some_step() { until_true 90 is_at $((3 + RANDOM % (steps / 3))); }
+some_step() { until_true_while "$run_pid" 90 is_at $((3 + RANDOM % (steps / 3))); }
 restart='restart: {maxRestarts: 1, backoffSeconds: 0}'
 
 ##### who is killed ###############################################################################
@@ -161,7 +156,7 @@ preempted() { # INDEX COUNTS CAUSE
     WINDLASS_EVENTS=$events start "spot-$1-$round" 2 <<<$'spot: true\nrestart: {maxRestarts: 0, backoffSeconds: 0}'
     some_step && LC_ALL=C date -u -d '+16 seconds' '+%a, %d %b %Y %H:%M:%S GMT' >"$work/preempt.new" && mv "$work/preempt.new" "$work/preempt-$job-$1"
     all_noticed() { [ -e "$out/noticed-1048577-0" ] && [ -e "$out/noticed-1048577-1" ]; }
-    until_true 60 all_noticed
+    until_true_while "$run_pid" 60 all_noticed
     rm "$work/preempt-$job-$1"
     ends 0 "$2" "$3" && sum_is_right && [ -s "$out/told-1048577-0" ] && [ -s "$out/told-1048577-1" ] && [ -s "$state/$job-$1-2.log" ] &&
         grep -q 'event e-1: Preempt in 1[0-9] s' "$state/$job-$1.log" && ! grep -q 'event' "$state/$job-$((1 - $1)).log"
@@ -209,7 +204,7 @@ too_often() {
 fewer() {
     start "fewer-$round" 3 <<<$'minWorkers: 2\nrestart: {maxRestarts: 1, backoffSeconds: 0, waitSeconds: 1}
 prepare: [sh, -c, \'while [ $WINDLASS_INDEX = 2 ] && [ ! -e "$1/come" ]; do sleep 0.1; done\', sh, $AZ_BATCHAI_OUTPUT_MODEL]'
-    some_step && touch "$out/come" && until_true 60 is_at $(($(step) + 10)) && [ ! -e "$out/pid-1048577-2" ] && kill -9 "$(pid_of 1)"
+    some_step && touch "$out/come" && until_true_while "$run_pid" 60 is_at $(($(step) + 10)) && [ ! -e "$out/pid-1048577-2" ] && kill -9 "$(pid_of 1)"
     ends 0 "1 0" App && sum_is_right 3 3
 }
 

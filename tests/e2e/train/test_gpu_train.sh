@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A DistTrain whose trainer has gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing.md, "CUDA"), one
+# A DistTrain whose trainer has gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing/engine.md, "CUDA"), one
 # rank and two with NCCL between them (tests/fakegpu), gives the processor's results; and the messages where driver, GPU
 # or cuDNN are missing. No GPU is used.
 set -u

@@ -54,11 +54,6 @@ ends() {
 all_end() { local i; codes=; for i in $(seq 0 $((workers - 1))); do ends "$i" "${1:-1}"; codes="$codes $code"; done; }
 said() { jq -r "$1" "$out/words-0-${2:-1}" 2>/dev/null; }
 progress() { net_run $((base + 1)) curl -sk --max-time 3 "https://10.77.0.$((base + 1)):8443/progress"; }
-until_true() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
 show() {
     [ $failures -eq "${shown:-0}" ] && return
     shown=$failures
@@ -68,7 +63,7 @@ show() {
 restart='"restart":{"maxRestarts":3,"backoffSeconds":0,"waitSeconds":60,"hangSeconds":0}'
 words() { jq -cn '$ARGS.positional' --args -- "$@"; }
 # spec_of WORKERS LAUNCHER SLOTS COMMAND...
-spec_of() { echo "{\"workers\":$1,\"slotsPerWorker\":$3,\"launcher\":\"$2\",$restart,\"outputs\":[{\"id\":\"MODEL\",\"path\":\"out/models\"}],\"command\":$(words "${@:4}")}"; }
+spec_of() { echo "{\"workers\":$1,\"minWorkers\":$1,\"gpus\":0,\"slotsPerWorker\":$3,\"launcher\":\"$2\",$restart,\"outputs\":[{\"id\":\"MODEL\",\"path\":\"out/models\"}],\"command\":$(words "${@:4}")}"; }
 
 ##### cut for ever: beside all others, as silence takes 24 s ######################################
 base=4
@@ -141,7 +136,7 @@ show
 
 ##### what a job is tuned for ######################################################################
 # Only rank 0 counts; it is killed after its third report, and repeated reports replace the earlier ones.
-metrics() { echo "${1%\}},\"metrics\":$2}"; }
+metrics() { echo "${1%\}},\"metrics\":$(jq -c '{evaluationInterval: 1, delayEvaluation: 0} + .' <<<"$2")}"; }
 # shellcheck disable=SC2016
 tuned=$(spec_of 2 None 1 bash -c 'say() { echo "mAP@IoU=0.50 $1 step $2"; }; [ $WINDLASS_RANK = 0 ] || { say 1 1; exec sleep 2; }
     [ ! -e $out/again ] || { say 0.75 20; say 0.625 30; exit 0; }; touch $out/again; say 0.25 10; say 0.5 20; say 0.5 30; kill -9 $BASHPID')

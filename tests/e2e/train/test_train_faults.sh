@@ -58,11 +58,6 @@ Y
     timeout -k 5 600 "$windlass" run --keep -f "$work/$1/job.yaml" --state "$state" >"$work/$1/said" 2>&1 &
     run_pid=$!
 }
-until_true() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do [ $SECONDS -lt $end ] && kill -0 "$run_pid" 2>/dev/null || return 1; sleep 0.05; done
-}
 # process PROGRAM VARIABLE=VALUE: the id of that process of this job
 process() {
     local pid
@@ -74,7 +69,7 @@ process() {
 rank() { process "$build/windlass-trainer train" "OMPI_COMM_WORLD_RANK=$1"; }
 agent() { process 'windlass-trainer launch' "WINDLASS_INDEX=$1"; }
 kept() { compgen -G "$out/trained/.windlass/*/checkpoint/*" >/dev/null; }
-some_step() { until_true 120 kept && sleep 0.$((RANDOM % 10)); }
+some_step() { until_true_while "$run_pid" 120 kept && sleep 0.$((RANDOM % 10)); }
 said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
 # Every weight of the network, and the figures of each epoch. (The running statistics of norms are averaged over the
 # ranks when a checkpoint is written, and checkpoints depend on the clock: they and the test's loss are equal except for

@@ -36,7 +36,7 @@ run() { # NAME [OPTION...]: its exit code is in $code
 command_job() { # NAME LAUNCHER SCRIPT [FIELDS]: the script has its output in $1
     {
         jq -nc --arg script "$3" --arg name "$1" '["bash", "-c", $script, "bash", "$(out)/" + $name]' | sed 's/^/command: /'
-        printf 'image: registry.test/any:1\nlauncher: %s\nrestart: {maxRestarts: 0}\noutputs: [{id: MODEL, path: out/%s}]\n%s\n' "$2" "$1" "${4:-}"
+        printf 'image: registry.test/any:1\nlauncher: %s\nrestart: {maxRestarts: %s}\noutputs: [{id: MODEL, path: out/%s}]\n%s\n' "$2" "${restarts:-0}" "$1" "${4:-}"
     } | manifest "$1"
     run "$1"
 }
@@ -119,6 +119,70 @@ sed -i '/outputs: \[{id: MODEL, path: out\/none}\]$/d' "$work/none.yaml"
 run none
 check "without MPI, with an output in another and a link out of it" eval '[ $code -eq 0 ] && verify none && verify none/inner --key "$work/public.pem"'
 check "each process's exit is there" eval '[ "$(result none "[.proof.by, ([.proof.exits[] | [.rank, .worker]] | sort)] | tostring")" = "[\"Processes\",[[0,\"none-0\"],[1,\"none-1\"]]]" ]'
+
+##### NAME-0 dies while it reads what they left ####################################################
+# 1 GiB without a byte on disk takes a while to hash. The ranks must not start again: each start leaves a line.
+agent_of() { # JOB INDEX
+    local of_job
+    of_job=$(pgrep windlass-agent | sed 's|.*|/proc/&/environ|' | xargs -r grep -lszx "WINDLASS_JOB=$1")
+    # shellcheck disable=SC2086 # several files
+    [ -n "$of_job" ] && grep -lszx "WINDLASS_INDEX=$2" $of_job | head -n 1 | cut -d/ -f3
+}
+is_stored() { compgen -G "$work/out/$1/.windlass/*/ended/00000$2" >/dev/null; }
+kill_while_hashing() { # NAME: kills its NAME-0 as soon as it is stored that all have ended; true: the result was not there yet
+    local pid='' name=$1 turn
+    for turn in $(seq 1200); do
+        pid=${pid:-$(agent_of "$name" 0)}
+        [ ! -e "$work/out/$name/result.json" ] || return 1
+        [ -z "$pid" ] || ! is_stored "$name" 1 || break
+        sleep 0.05
+    done
+    [ -n "$pid" ] && kill -9 "$pid" && [ ! -e "$work/out/$name/result.json" ]
+}
+ends() { # NAME LAUNCHER COMMAND: again under another name where the result was there before the killer
+    local name try killed=1
+    for ((try = 1; try <= 10 && killed != 0; try++)); do
+        name=$1$try
+        mkdir -p "$work/out/$name"
+        truncate -s 1G "$work/out/$name/large"
+        kill_while_hashing "$name" &
+        local killer=$!
+        command_job "$name" "$2" "$3" "prepare: [bash, -c, 'echo >>\$(out)/$name.prepared']"
+        wait "$killer"
+        killed=$?
+    done
+    check "$1: NAME-0 is killed before there is a result (try $((try - 1)))" [ $killed -eq 0 ]
+    check "$1: the job succeeds" [ $code -eq 0 ]
+    check "$1: and was started once" [ "$(grep -c "started again" "$work/$name.log")" = 0 ]
+    check "$1: no rank has started again" [ "$(wc -l <"$work/out/$name/starts")" = "$(wc -l <"$work/out/$name.prepared")" ]
+    check "$1: its second pod finds that all have ended" grep -rq "all ranks had ended with 0 under an earlier pod" "$work/state-$name"
+    check "$1: the result has the exits of the first one's round" [ "$(result "$name" '[(.proof.round / 1048576 | floor), .proof.count, (.proof.exits | length)] | tostring')" = "[1,2,2]" ]
+    check "$1: and holds" verify "$name"
+}
+restarts=0 # its end is not a restart of the work
+ends hashed None 'echo >>"$1/starts"'
+restarts=2
+ends hashedmpi MPI 'mpirun -np 2 bash -c "echo >>$1/starts"'
+restarts=0
+rm -rf "$work"/out/hashed*
+
+# Killed while the ranks run, it may not come back to start them.
+kill_at_work() {
+    local turn
+    for turn in $(seq 1200); do
+        [ "$(wc -l 2>/dev/null <"$work/out/early/starts")" != 2 ] || break
+        sleep 0.05
+    done
+    kill -9 "$(agent_of early 0)"
+}
+kill_at_work &
+command_job early None 'echo >>"$1/starts"; sleep 100'
+wait $!
+check "killed earlier, with maxRestarts 0, the job fails" [ $code -eq 1 ]
+check "no rank has started again" [ "$(wc -l <"$work/out/early/starts")" = 2 ]
+check "it names the pod that ended" grep -q "early failed: .*; more is in the log of pod early-0$" "$work/early.log"
+check "a second pod has looked" grep -rq "the ranks had not all ended with 0 under the pod before, and spec.restart.maxRestarts allows" "$work/state-early"
+check "and there is no result" [ ! -e "$work/out/early/result.json" ]
 
 command_job own None 'echo "{}" >"$1/result.json"; echo x >"$1/x"'
 check "a program's own result.json is kept" eval '[ $code -eq 0 ] && [ "$(cat "$work/out/own/result.json")" = "{}" ]'

@@ -6,14 +6,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-(. tests/cluster/lib.sh && need_packages python3-torch python3-onnx python3-numpy) || exit 3
-build=$(realpath "${BUILD:-build}")
-trainer=$build/windlass-trainer
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export data=$work/data out=$work/out WINDLASS_JOB=variables WINDLASS_RUN=00000000000000aa WINDLASS_THREADS=2
-mkdir -p "$data" "$out"
-python=/usr/bin/python3 # Debian's python, which has these packages
+. tests/e2e/start.sh
+trainer_begins variables 2 python3-torch
 "$python" tests/e2e/train/variables.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
 
 gradients() { # NAME
@@ -25,7 +19,7 @@ gradients() { # NAME
 train() {
     WINDLASS_SPEC=$(printf '{"trainer": {"model": {"path": "%s"%s}, "data": {"train": {"tensors": {"samples": "data/%s.x.npy",
         "labels": "data/%s.y.npy"}}}, "epochs": 2, "batchSize": 16, "output": {"path": "out/%s"},
-        "optimizer": {"learningRate": "0.01"}}}' "$2" "${4:+, \"freeze\": $4}" "$1" "$1" "$3") timeout 60 "$trainer" train >"$work/log" 2>&1
+        "optimizer": {"learningRate": "0.01", "momentum": "0"}}}' "$2" "${4:+, \"freeze\": $4}" "$1" "$1" "$3") timeout 60 "$trainer" train >"$work/log" 2>&1
 }
 export WINDLASS_SPEC
 moved() { # NAME OUT [KEPT ...]
@@ -33,10 +27,10 @@ moved() { # NAME OUT [KEPT ...]
 }
 said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
 
-for name in vision groups weights batches tied; do
+for name in vision groups weights batches tied recurrent; do
     check "$name: each parameter has PyTorch's gradient" gradients $name || tail -3 "$work/log" | sed 's/^/# /'
 done
-declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812")
+declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812" [recurrent]="6 of 6 tensors, 1115")
 for name in "${!all[@]}"; do
     check "$name: trained" train $name data/$name.onnx $name || tail -3 "$work/log" | sed 's/^/# /'
     check "$name: the log says all" said "${all[$name]} of ${all[$name]##* } parameters are trained; frozen: none"
@@ -51,13 +45,14 @@ refused() { # NAME TEXT [FREEZE]
     train "$1" "data/$1.onnx" "bad-$1" "${3:-}"
     [ $? -eq 2 ] && grep -qF "$2" "$work/log" && [ ! -e "$out/bad-$1/model.onnx" ] || { tail -3 "$work/log" | sed 's/^/# /'; return 1; }
 }
-lstm='"cell.weight_ih_l0", "cell.weight_hh_l0", "cell.bias_ih_l0", "cell.bias_hh_l0"'
-check "an LSTM is refused, its weights by name" refused recurrent "LSTM node \"/cell/LSTM\": a gradient cannot go through this operator yet"
+inner='"inner.weight", "inner.bias"'
+check "an operator without a gradient is refused, the weights before it by name" refused determinant "a gradient cannot go through this operator yet, so 2 weights before it"
+check "with the node's name" grep -q 'Det node "/Det' "$work/log"
 check "with the way out" grep -qF "spec.trainer.model.freeze: [" "$work/log"
 cured() {
-    train recurrent data/recurrent.onnx recurrent "$1" && said "2 of 6 tensors, 27 of 1115 parameters are trained; frozen: cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0" &&
-        moved recurrent recurrent cell.weight_ih_l0 cell.weight_hh_l0 cell.bias_ih_l0 cell.bias_hh_l0
+    train determinant data/determinant.onnx determinant "$1" && said "2 of 4 tensors, 27 of 9275 parameters are trained; frozen: inner.weight, inner.bias" &&
+        moved determinant determinant inner.weight inner.bias
 }
-check "which trains the rest, and keeps their bits" cured "[$lstm]"
+check "which trains the rest, and keeps their bits" cured "[$inner]"
 check "a pattern that matches nothing is refused" refused vision 'model.freeze: no weight of the network is named as "positionz"' '["positionz"]'
 exit $((failures > 0))

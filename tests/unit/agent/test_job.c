@@ -7,6 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What windlass fills in. */
+#define ONNX_FILLED                                                                                \
+    "\"preprocess\": {\"multipleOf\": 1, \"color\": \"RGB\", \"range\": \"Byte\"},"                \
+    "\"postprocess\": {\"type\": \"Image\", \"range\": \"Byte\", \"top\": 5}"
+
 static void set_pod(void) {
     setenv("WINDLASS_JOB", "j", 1);
     setenv("WINDLASS_RUN", "0123456789abcdef", 1);
@@ -16,8 +21,10 @@ static void set_pod(void) {
     setenv("WINDLASS_COORDINATOR", "127.0.0.1:1", 1);
     setenv("WINDLASS_COORDINATOR_SHA256", "00", 1);
     setenv("WINDLASS_SPEC",
-           "{\"miniBatchSize\": \"16\", \"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
-           "\"scorer\": {\"onnx\": {\"path\": \"m/a.onnx\"}}, \"output\": {\"path\": \"o/x\"}}",
+           "{\"miniBatchSize\": \"16\", \"errorThreshold\": 0, \"miniBatchErrorThreshold\": -1, "
+           "\"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
+           "\"scorer\": {\"onnx\": {\"path\": \"m/a.onnx\", " ONNX_FILLED
+           "}}, \"output\": {\"path\": \"o/x\", \"mode\": \"PerFile\"}}",
            1);
 }
 
@@ -45,8 +52,9 @@ static void test_sizes_may_be_ours_to_find(void) {
     struct job job = {0};
     set_pod();
     setenv("WINDLASS_SPEC",
-           "{\"miniBatchSize\": \"auto\", \"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
-           "\"output\": {\"path\": \"o/x\"}}",
+           "{\"miniBatchSize\": \"auto\", \"errorThreshold\": 0, \"miniBatchErrorThreshold\": -1, "
+           "\"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
+           "\"output\": {\"path\": \"o/x\", \"mode\": \"PerFile\"}}",
            1);
     CHECK_OK(job_read(JOB_WORKER, &job, &err), &err);
     CHECK(job.is_auto);
@@ -66,15 +74,30 @@ static void test_a_bad_environment_is_named(void) {
         {"WINDLASS_SPEC", "{\"miniBatchSize\": \"8x\"}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 1.5}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": \"automatic\"}", "spec.miniBatchSize is not"},
-        {"WINDLASS_SPEC", "{}", "spec.miniBatchSize is not"}, /* windlass fills defaults in */
-        {"WINDLASS_SPEC", "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": -3}}",
-         "spec.retry.maxTries is not"},
+        {"WINDLASS_SPEC", "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3}}",
+         "WINDLASS_SPEC: retry.timeoutSeconds is missing"},
+        {"WINDLASS_SPEC", "{\"input\": {\"files\": {\"path\": \"d\", \"order\": \"Name\"}}}",
+         "WINDLASS_SPEC: input.files.pattern is missing"},
+        {"WINDLASS_SPEC", "{\"scorer\": {\"onnx\": {\"preprocess\": {\"multipleOf\": 1}}}}",
+         "WINDLASS_SPEC: scorer.onnx.preprocess.color is missing"},
         {"WINDLASS_SPEC",
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
+         "WINDLASS_SPEC: miniBatchErrorThreshold is missing"},
+        {"WINDLASS_SPEC", "{\"output\": {\"path\": \"o/x\"}}",
+         "WINDLASS_SPEC: output.mode is missing"},
+        {"WINDLASS_SPEC", "{\"output\": {\"path\": \"o/x\", \"mode\": \"AppendRow\"}}",
+         "WINDLASS_SPEC: output.appendRowFileName is missing"},
+        {"WINDLASS_SPEC", "{}", "spec.miniBatchSize is not"}, /* windlass fills defaults in */
+        {"WINDLASS_SPEC",
+         "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": -3, \"timeoutSeconds\": 60}}",
+         "spec.retry.maxTries is not"},
+        {"WINDLASS_SPEC",
+         "{\"miniBatchSize\": 8, \"errorThreshold\": 0, \"miniBatchErrorThreshold\": 1,"
+         " \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
          "spec.output.path is missing"},
         {"WINDLASS_SPEC", /* as in crds/batchscore.yaml: no one resolves it to 64 here */
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60},"
-         " \"scorer\": {\"command\": {\"processesPerWorker\": 65}}}",
+         " \"scorer\": {\"command\": {\"processesPerWorker\": 65, \"initTimeoutSeconds\": 1}}}",
          "spec.scorer.command.processesPerWorker is not an integer of 1 to 64"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

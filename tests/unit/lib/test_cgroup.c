@@ -52,6 +52,8 @@ static void test_version_2(void) {
     CHECK_INT(cgroup_memory_bytes(folder), 0);
     put("memory.max", "1073741824\n");
     CHECK_INT(cgroup_memory_bytes(folder), 1073741824);
+    put("memory.events", "low 0\noom 7\noom_kill 3\noom_group_kill 1\n");
+    CHECK_INT(cgroup_memory_kills(folder), 3);
     clear();
 }
 
@@ -63,6 +65,8 @@ static void test_version_1(void) {
     CHECK_INT(cgroup_processors(folder), 3);
     put("memory/memory.limit_in_bytes", "536870912\n");
     CHECK_INT(cgroup_memory_bytes(folder), 536870912);
+    put("memory/memory.oom_control", "oom_kill_disable 5\nunder_oom 0\noom_kill 2\n");
+    CHECK_INT(cgroup_memory_kills(folder), 2);
     clear();
     put("cpu,cpuacct/cpu.cfs_quota_us", "200000\n"); /* without the link */
     put("cpu,cpuacct/cpu.cfs_period_us", "100000\n");
@@ -72,6 +76,7 @@ static void test_version_1(void) {
 
 static void test_usable(void) {
     CHECK_INT(cgroup_processors(folder), 0); /* no files */
+    CHECK_INT(cgroup_memory_kills(folder), 0);
     CHECK_INT(cgroup_memory_bytes(folder), 0);
     CHECK_INT(cgroup_usable_processors(folder), may_run_on());
     put("cpu.max", "50000 100000\n");

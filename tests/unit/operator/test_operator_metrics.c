@@ -159,6 +159,8 @@ static void test_the_rest_is_counted(void) {
     CHECK(told("windlass_leader") == 1);
     operator_metrics_queue(12);
     CHECK(told("windlass_workqueue_depth") == 12);
+    operator_metrics_retries(3);
+    CHECK(told("windlass_retries_waiting") == 3);
     operator_metrics_wait(50);
     operator_metrics_reconcile("BatchScore", 1, false);
     operator_metrics_reconcile("BatchScore", 0, true);

@@ -30,7 +30,9 @@ static const char crd[] =
     "                set: {type: array, minItems: 1, maxItems: 3, x-kubernetes-list-type: set,\n"
     "                      items: {type: string, maxLength: 3}}\n"
     "                map: {type: object, maxProperties: 2, additionalProperties:\n"
-    "                      {type: object, properties: {q: {type: integer, default: 7}}}}\n";
+    "                      {type: object, properties: {q: {type: integer, default: 7}}}}\n"
+    "                list: {type: array, items: {type: object, properties: {\n"
+    "                      is: {type: boolean, default: false}, at: {type: integer}}}}\n";
 
 static struct schema *load(void) {
     struct error err = {0};
@@ -75,7 +77,7 @@ static void test_checks(void) {
         {"{\"map\":{\"a\":{},\"b\":{},\"c\":{}}}", "spec.map: 3 entries, at most 2 are allowed"},
         {"{\"map\":{\"a\":{\"m\":1}}}", "spec.map.a.m: unknown field, did you mean q?"},
         {"{\"zzz\":1}",
-         "spec.zzz: unknown field; spec has: open, any, maybe, ratio, flag, set, map"},
+         "spec.zzz: unknown field; spec has: open, any, maybe, ratio, flag, set, map, list"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -96,6 +98,9 @@ static void test_metadata(void) {
         {"{\"name\":\"a\",\"labels\":{\"a\":1}}", "metadata.labels.a: must be text, not a number"},
         {"{\"name\":\"a\",\"annotation\":{}}",
          "metadata.annotation: unknown field, did you mean annotations?"},
+        {"{\"name\":\"a\",\"managedFields\":[{\"apiVersion\":\"v1\",\"fieldsV1\":{\"f:x\":{}}}],"
+         "\"ownerReferences\":[{\"kind\":\"A\"}],\"finalizers\":[\"x/y\"]}",
+         ""},
         {"[]", "metadata: must be fields, not a list"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -132,6 +137,38 @@ static void test_defaults(void) {
     }
 }
 
+/* What an older definition lacks is filled in, listed, and removed again. */
+static void test_filled(void) {
+    AUTO(schema_freep) struct schema *schema = load();
+    static const struct {
+        const char *before, *after, *paths;
+    } rows[] = {
+        {"{\"maybe\":\"y\"}", NULL, NULL},
+        {"{\"list\":[{\"is\":true}],\"map\":{\"a\":{\"q\":1}},\"maybe\":null}", NULL, NULL},
+        {"{}", "{\"maybe\":\"x\"}", "[[\"spec\",\"maybe\"]]"},
+        {"{\"list\":[{\"at\":1,\"is\":true},{\"at\":2}],\"map\":{\"a.b\":{}},\"maybe\":\"y\"}",
+         "{\"list\":[{\"at\":1,\"is\":true},{\"at\":2,\"is\":false}],\"map\":{\"a.b\":{\"q\":7}},"
+         "\"maybe\":\"y\"}",
+         "[[\"spec\",\"list\",1,\"is\"],[\"spec\",\"map\",\"a.b\",\"q\"]]"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *object = thing(rows[i].before);
+        AUTO(tree_freep) json_t *filled = schema_filled(schema, object);
+        AUTO(text_freep) char *kept = tree_canonical(json_object_get(object, "spec"));
+        CHECK_STR(kept, rows[i].before);
+        CHECK((filled != NULL) == (rows[i].after != NULL));
+        if (!filled || !rows[i].after) {
+            continue;
+        }
+        AUTO(text_freep) char *spec = tree_canonical(json_object_get(filled, "spec"));
+        AUTO(text_freep) char *paths = tree_canonical(json_object_get(filled, SCHEMA_FILLED));
+        CHECK_STR(spec, rows[i].after);
+        CHECK_STR(paths, rows[i].paths);
+        schema_unfill(filled);
+        CHECK(json_equal(filled, object));
+    }
+}
+
 /* A rule that we do not implement must be detected. */
 static void test_unknown_keyword(void) {
     static const char *const lines[][2] = {
@@ -156,6 +193,7 @@ int main(void) {
     TEST(test_checks);
     TEST(test_metadata);
     TEST(test_defaults);
+    TEST(test_filled);
     TEST(test_unknown_keyword);
     return TEST_END();
 }

@@ -34,9 +34,9 @@ static bool writes_blocks(const struct vector_ops *ops, const struct schedule *s
 static bool reads_blocks(const struct vector_ops *ops, const struct schedule *schedule,
                          const struct step *step, int input) {
     if (step->kernel == &onednn_planned) {
-        bool is_picture =
+        bool is_activation =
             input == 0 || (input == 2 && step->node->op->id == OP_CONV_GRADIENT_WEIGHTS);
-        return is_picture && is_whole(ops, &schedule->slots[step->inputs[input]]);
+        return is_activation && is_whole(ops, &schedule->slots[step->inputs[input]]);
     }
     return step->kernel == &fast_conv || step->kernel == &fast_combine ||
            step->kernel == &fast_concat || step->kernel == &fast_max_pool ||

@@ -1,4 +1,4 @@
-/* channels_last.h: sizes of values in the layout GPU_CHANNELS_LAST (gpu.h): pictures and rows in
+/* channels_last.h: sizes of values in the layout GPU_CHANNELS_LAST (gpu.h): activations and rows in
  * the device's 16-bit type, with the channels of a pixel adjacent and rounded up to
  * KERNELS_LANES. */
 #pragma once

@@ -183,7 +183,7 @@ static int repeat_of(const struct schedule *schedule, const struct step *step) {
     return (int)repeat;
 }
 
-/* Padding only along height and width, with zeros or with pixels of the picture. */
+/* Padding only along height and width, with zeros or with pixels of the activation. */
 static bool pad_of(const struct schedule *schedule, const struct step *step, struct fused *fused) {
     struct fact facts[8];
     const struct fact *inputs[8];
@@ -239,7 +239,7 @@ static void fuse_apply(struct schedule *schedule, struct step *step) {
     }
 }
 
-static void fuse_pictures(struct schedule *schedule, struct step *step) {
+static void fuse_images(struct schedule *schedule, struct step *step) {
     if (is_resize(step)) {
         int repeat = repeat_of(schedule, step);
         if (repeat > 0) {
@@ -273,7 +273,7 @@ void fusion_apply(struct gpu *gpu, struct schedule *schedule) {
         } else if (is_op(step, OP_GEMM) || is_op(step, OP_ADD)) {
             fuse_bounds(schedule, step);
         } else if (gpu->type != KERNELS_FLOAT32) {
-            fuse_pictures(schedule, step);
+            fuse_images(schedule, step);
         }
     }
 }

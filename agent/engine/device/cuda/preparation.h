@@ -26,10 +26,10 @@ family_prepare gemm_prepare, matmul_prepare;
 family_prepare from_bytes_prepare, to_bytes_prepare;
 /* For trainings. */
 family_prepare slope_prepare, sum_to_prepare, softmax_gradient_prepare, round_prepare,
-    dropout_prepare, loss_prepare, optimizer_prepare;
+    dropout_prepare, loss_prepare, optimizer_prepare, global_norm_prepare;
 family_prepare norm_training_prepare, norm_gradient_prepare, matmul_gradient_prepare;
 family_prepare conv_gradient_input_prepare, conv_gradient_weights_prepare, pool_gradient_prepare;
-/* InstanceNormalization, Resize and Pad of pictures, with what was fused into them. */
+/* InstanceNormalization, Resize and Pad of activations, with what was fused into them. */
 family_prepare apply_prepare;
 
 /* The table of all of them, by op id. */

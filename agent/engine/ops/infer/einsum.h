@@ -3,7 +3,7 @@
  * numpy. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 enum { EINSUM_OPERANDS_MAX = 8, EINSUM_LABELS_MAX = 64 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/infer/elementwise.h"
 
+#include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/op_id.h"
 
@@ -44,6 +45,10 @@ int infer_broadcast(const struct node *node, const struct fact *const *inputs, s
     for (int i = 1; i < node->input_count; i++) {
         if (!inputs[i]) {
             return error_set(err, ERROR_INVALID, "input %d is missing", i);
+        }
+        bool is_alike = node_integer(node, ATTRIBUTE_ALIKE, 0);
+        if (is_alike && loss_check_target(&inputs[0]->shape, &inputs[i]->shape, err) < 0) {
+            return -1;
         }
         if (elementwise_broadcast(&outputs[0].shape, &inputs[i]->shape, err) < 0) {
             return -1;

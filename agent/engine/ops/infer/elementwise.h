@@ -1,7 +1,7 @@
 /* elementwise.h: elementwise operators, with broadcasting. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* The output has the common shape of all inputs under broadcasting. */
 NODISCARD int infer_broadcast(const struct node *node, const struct fact *const *inputs,

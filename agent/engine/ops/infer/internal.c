@@ -2,7 +2,9 @@
 #include "agent/engine/ops/infer/internal.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/loss.h"
 #include "agent/engine/ops/infer/params.h"
+#include "agent/engine/training_graph.h"
 
 int internal_shape(const struct fact *const *inputs, struct shape *ret_shape, struct error *err) {
     struct shape shape;
@@ -111,26 +113,20 @@ static int check_scale(const struct fact *scale, struct error *err) {
 
 int infer_softmax_cross_entropy(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err) {
-    const struct shape *x = &inputs[0]->shape, *labels = &inputs[1]->shape;
-    if (x->rank != 2 || labels->rank != 1 || labels->dims[0] != x->dims[0]) {
-        char text[128], other[128];
-        shape_format(x, text);
-        shape_format(labels, other);
-        return error_set(err, ERROR_INVALID,
-                         "cross entropy wants [samples, classes] and [samples] labels, not %s and "
-                         "%s",
-                         text, other);
+    struct label_places places;
+    if (loss_places(&inputs[0]->shape, &inputs[1]->shape, &places, err) < 0) {
+        return -1;
     }
     for (int i = 0; i < node->output_count; i++) {
-        outputs[i].shape = i == 1 ? *x : (struct shape){0};
+        outputs[i].shape = i == 1 ? inputs[0]->shape : (struct shape){0};
     }
     return check_scale(inputs[2], err);
 }
 
 int infer_mean_squared(const struct node *node, const struct fact *const *inputs,
                        struct fact *outputs, struct error *err) {
-    if (!shape_equal(&inputs[0]->shape, &inputs[1]->shape) || inputs[0]->shape.rank < 1) {
-        return error_set(err, ERROR_INVALID, "the target must have the shape of the output");
+    if (loss_check_target(&inputs[0]->shape, &inputs[1]->shape, err) < 0) {
+        return -1;
     }
     outputs[0].shape = (struct shape){0};
     if (node->output_count > 1) {

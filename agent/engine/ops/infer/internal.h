@@ -22,16 +22,19 @@
  *   MatMulGradient       (dy, a, b) -> da (attribute side 0) or db (side 1)
  *   MoveGradient         (dy, shape of x, the forward node's further inputs) -> dx, for operators
  *                        where each output element is one element of x or none: Slice, Pad, Gather
- *   ResizeGradient       likewise, for Resize and Upsample
- *   SoftmaxCrossEntropy  (x [n, classes], labels int64 [n], scale) -> loss, dx, correct: the loss
- *                        is the sum over the samples, times scale; correct is the number of samples
- *                        whose greatest x (the first of equal ones) is at the label. Attribute
- *                        smoothing
- *   MeanSquared          (x [n, ...], target, scale) -> loss, dx: the sum over samples of the mean
- *                        square, times scale */
+ *   ResizeGradient       as MoveGradient, for Resize and Upsample
+ *   RankSum              (x) -> y, the sum of x over all ranks. The kernel copies; who runs the
+ * graph adds the other ranks' numbers when the step has ended (training_hook) RecurrentGradient
+ * (the forward node's eight inputs, gradients of its three outputs) -> those of X, W, R, B and of
+ * the initial states and peepholes, for LSTM, GRU and RNN; 0, a number, where the input is absent
+ * (recurrent.h) SoftmaxCrossEntropy  (x, labels int64 [n, places...], scale) -> loss, dx, correct:
+ * the loss is the sum over the places, times scale; correct is the number of places whose greatest
+ * x (the first of equal ones) is at the label. x: struct label_places. Attributes smoothing;
+ * ignored, if places with this label do not count MeanSquared          (x [n, ...], target, scale)
+ * -> loss, dx: the sum over samples of the mean square, times scale */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* Reads the shape that is input 1. */
 NODISCARD int internal_shape(const struct fact *const *inputs, struct shape *ret_shape,

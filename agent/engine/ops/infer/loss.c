@@ -2,6 +2,7 @@
 #include "agent/engine/ops/infer/loss.h"
 
 #include "agent/engine/ops/infer/params.h"
+#include "agent/engine/training_graph.h"
 
 #include <string.h>
 
@@ -52,5 +53,57 @@ int infer_likelihood_loss(const struct node *node, const struct fact *const *inp
         outputs[1].shape = *x;
         outputs[1].type = inputs[0]->type;
     }
+    return 0;
+}
+
+int loss_check_target(const struct shape *output, const struct shape *target, struct error *err) {
+    if (shape_equal(output, target) && output->rank >= 1) {
+        return 0;
+    }
+    char made[128], wanted[128];
+    shape_format(output, made);
+    shape_format(target, wanted);
+    return error_set(err, ERROR_INVALID,
+                     "the network's output has the shape %s, and the target %s; the loss wants the "
+                     "same, samples x numbers of a sample: change the end of the network "
+                     "(Reshape, Unsqueeze) or the targets",
+                     made, wanted);
+}
+
+/* The labels' dimensions are those of the scores, without `axis`. */
+static bool fits(const struct shape *scores, const struct shape *labels, int axis) {
+    if (labels->rank < 1 || scores->rank != labels->rank + 1) {
+        return false;
+    }
+    for (int i = 0, k = 0; i < scores->rank; i++) {
+        if (i != axis && scores->dims[i] != labels->dims[k++]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int loss_places(const struct shape *scores, const struct shape *labels,
+                struct label_places *ret_places, struct error *err) {
+    bool is_first = fits(scores, labels, 1), is_last = fits(scores, labels, scores->rank - 1);
+    if (!is_first && !is_last) {
+        char text[128], other[128];
+        shape_format(scores, text);
+        shape_format(labels, other);
+        return error_set(err, ERROR_INVALID,
+                         "cross entropy wants [samples, classes, places...] or [samples, "
+                         "places..., classes] and labels [samples, places...], not %s and %s",
+                         text, other);
+    }
+    struct label_places places = {.samples = labels->dims[0],
+                                  .places = 1,
+                                  .fits_both = is_first && is_last && scores->rank > 2};
+    for (int i = 1; i < labels->rank; i++) {
+        places.places *= labels->dims[i];
+    }
+    places.classes = scores->dims[is_first ? 1 : scores->rank - 1];
+    places.place_step = is_first ? 1 : places.classes;
+    places.class_step = is_first ? places.places : 1;
+    *ret_places = places;
     return 0;
 }

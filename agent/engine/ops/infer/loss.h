@@ -1,7 +1,8 @@
 /* loss.h: ONNX's losses (internal.h has those that the trainer uses). */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
+#include "agent/engine/training_graph.h"
 
 enum likelihood_reduction { LIKELIHOOD_MEAN, LIKELIHOOD_SUM, LIKELIHOOD_NONE };
 
@@ -14,6 +15,9 @@ struct likelihood {
 };
 NODISCARD int likelihood_params(const struct node *node, const struct shape *x,
                                 struct likelihood *ret_likelihood, struct error *err);
+/* Of an elementwise node of a loss: its inputs, output and target, must pass loss_check_target
+ * (training_graph.h). */
+#define ATTRIBUTE_ALIKE "alike"
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 NODISCARD int infer_likelihood_loss(const struct node *node, const struct fact *const *inputs,
                                     struct fact *outputs, struct error *err);

@@ -1,7 +1,7 @@
 /* matmul.h: matrix products. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* MatMul as in numpy: a[m, k] b[k, n] for each batch; `shape` has the output's batch dimensions,
  * batch_rank of them. Strides are in matrices, 0 where a matrix is repeated. */

@@ -1,7 +1,7 @@
 /* move.h: operators that move elements: parameters that kernels share with the shape rules. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* Slice of all opsets: output element i of a dimension is input element start + i * step. */
 struct slice {

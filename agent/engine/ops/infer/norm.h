@@ -1,12 +1,13 @@
 /* norm.h: normalizations over channels. x is [n, c, ...]. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* All further inputs have one number per channel. */
 NODISCARD int infer_norm(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
-/* Likewise; nodes with training_mode 1 must have been expanded (expand.h). */
+/* All further inputs have one number per channel, too. Nodes with training_mode 1 must have been
+ * expanded (expand.h). */
 NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,

@@ -2,7 +2,14 @@
 #include "agent/engine/ops/infer/optimizer_step.h"
 
 int optimizer_step_states(enum optimizer_step_kind kind) {
-    return kind == OPTIMIZER_STEP_PLAIN ? 0 : kind == OPTIMIZER_STEP_ADAM ? 2 : 1;
+    bool has_two = kind == OPTIMIZER_STEP_ADAM || kind == OPTIMIZER_STEP_LAMB;
+    return kind == OPTIMIZER_STEP_PLAIN ? 0 : has_two ? 2 : 1;
+}
+
+int infer_global_norm(const struct node *node UNUSED, const struct fact *const *inputs UNUSED,
+                      struct fact *outputs, struct error *err UNUSED) {
+    outputs[0].shape = (struct shape){1, {1}};
+    return 0;
 }
 
 int infer_optimizer_step(const struct node *node, const struct fact *const *inputs,

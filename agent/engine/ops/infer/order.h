@@ -2,7 +2,7 @@
  * elements: cumulative sums, greatest elements, triangles. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 NODISCARD int infer_cum_sum(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);

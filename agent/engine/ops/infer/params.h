@@ -2,7 +2,7 @@
  * and the small integer inputs (axes, pads, sizes) that replace them in newer opsets. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* inputs[index], or NULL if the node has fewer inputs or this one is absent. */
 const struct fact *param_input(const struct node *node, const struct fact *const *inputs,
@@ -18,8 +18,8 @@ struct param_list {
     int count; /* -1: the node does not have this list */
     int64_t values[PARAM_LIST_MAX];
 };
-/* Likewise from the attribute `name` or, if the node does not have it, from the optional input
- * `index` (-1: none). */
+/* A list of integers from the attribute `name` or, if the node does not have it, from the optional
+ * input `index` (-1: none). */
 NODISCARD int param_list(const struct node *node, const struct fact *const *inputs,
                          const char *name, int index, struct param_list *ret_list,
                          struct error *err);

@@ -3,7 +3,7 @@
  * ERROR_INVALID, except in OneHot, where all elements then have the off value. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 NODISCARD int infer_gather_elements(const struct node *node, const struct fact *const *inputs,
                                     struct fact *outputs, struct error *err);

@@ -2,7 +2,7 @@
  * these and to convolutions and products of int32 (expand_quantized.c). */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* One scale for all elements, or one per index of an axis. size: the number of scales; inner:
  * adjacent elements with the same scale. */

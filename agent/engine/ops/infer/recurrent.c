@@ -2,10 +2,10 @@
 #include "agent/engine/ops/infer/recurrent.h"
 
 #include "agent/engine/ops/infer/params.h"
-#include "agent/engine/ops/op_id.h"
 
 #include <string.h>
 
+static const double records_max = 0x1p33;         /* bytes */
 static const int64_t size_max = (int64_t)1 << 24; /* with larger sizes, products could overflow */
 
 static int check_shape(const struct node *node, const struct fact *const *inputs, int index,
@@ -37,7 +37,7 @@ static int check_sizes(const struct recurrent *r, struct error *err) {
     return 0;
 }
 
-static int find_function(const struct attribute_text *text, enum recurrent_function *ret_function,
+static int find_function(const struct attribute_string *text, enum recurrent_function *ret_function,
                          struct error *err) {
     static const char *const names[RECURRENT_FUNCTION_COUNT] = {
         "Sigmoid", "Tanh", "Relu", "Softsign", "Softplus", "HardSigmoid"};
@@ -65,20 +65,23 @@ static int read_functions(const struct node *node, struct recurrent *r, struct e
     for (int i = 0; i < each * (int)r->directions; i++) {
         enum recurrent_function *function = &r->functions[i / each][i % each];
         *function = each == 1 ? RECURRENT_TANH : usual[i % each];
-        if (named && named->count && find_function(&named->texts[i], function, err) < 0) {
+        if (named && named->count && find_function(&named->strings[i], function, err) < 0) {
             return -1;
         }
     }
     return 0;
 }
 
+/* A gradient's node has the forward node's attributes, and its operator by name. */
+static int gates_of(const struct node *node) {
+    const char *name = node_text(node, "of", node->op->name);
+    return strcmp(name, "LSTM") == 0 ? 4 : strcmp(name, "GRU") == 0 ? 3 : 1;
+}
+
 int recurrent_params(const struct node *node, const struct fact *const *inputs,
                      struct recurrent *ret_recurrent, struct error *err) {
     const char *direction = node_text(node, "direction", "forward");
-    int id = node->op->id;
-    struct recurrent r = {.gates = id == OP_LSTM  ? 4
-                                   : id == OP_GRU ? 3
-                                                  : 1,
+    struct recurrent r = {.gates = gates_of(node),
                           .is_batch_first = node_integer(node, "layout", 0),
                           .is_reverse = strcmp(direction, "reverse") == 0,
                           .directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1};
@@ -126,5 +129,38 @@ int infer_recurrent(const struct node *node, const struct fact *const *inputs, s
     outputs[0].shape = r.is_batch_first
                            ? (struct shape){4, {r.batch, r.steps, r.directions, r.hidden}}
                            : (struct shape){4, {r.steps, r.directions, r.batch, r.hidden}};
+    return 0;
+}
+
+int recurrent_gradient_input(int output) {
+    static const int inputs[] = {0, 1, 2, 3, 5, 6, 7};
+    return inputs[output];
+}
+
+/* Values and slopes of the gates, the state and the cell before, the cell's value and slope. */
+int64_t recurrent_record_size(const struct recurrent *recurrent) {
+    return (2 * recurrent->gates + 4) * recurrent->hidden;
+}
+
+int infer_recurrent_gradient(const struct node *node, const struct fact *const *inputs,
+                             struct fact *outputs, struct error *err) {
+    struct recurrent r;
+    if (recurrent_params(node, inputs, &r, err) < 0) {
+        return -1;
+    }
+    double bytes = (double)(r.directions * r.batch) * (double)r.steps *
+                   (double)recurrent_record_size(&r) * sizeof(float);
+    if (bytes > records_max) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%lld steps of %lld sequences need %.0f MiB for the gradient, at most "
+                         "%.0f MiB are taken: use shorter sequences or a smaller batch",
+                         (long long)r.steps, (long long)r.batch, bytes / 0x1p20,
+                         records_max / 0x1p20);
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        const struct fact *input = inputs[recurrent_gradient_input(i)];
+        outputs[i].type = TENSOR_FLOAT32;
+        outputs[i].shape = input ? input->shape : (struct shape){0};
+    }
     return 0;
 }

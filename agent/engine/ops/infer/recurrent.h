@@ -4,7 +4,7 @@
  * Source: ONNX 7, 14. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 /* Activation functions of gates: those without parameters, and HardSigmoid with its default
  * parameters. */
@@ -28,9 +28,20 @@ struct recurrent {
     int64_t steps, batch, input, hidden, directions;
 };
 
+/* Of the forward node, or of its gradient's. */
 NODISCARD int recurrent_params(const struct node *node, const struct fact *const *inputs,
                                struct recurrent *ret_recurrent, struct error *err);
 /* Outputs: Y, all states, [steps, directions, batch, hidden]; the last states, [directions, batch,
  * hidden]. With layout 1 the batch is the first dimension. */
 NODISCARD int infer_recurrent(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);
+
+/* ---- RecurrentGradient (internal.h) ---- */
+
+/* The input of the forward node whose gradient this output is. */
+int recurrent_gradient_input(int output);
+/* Floats that a step of one sequence leaves for the way back. */
+int64_t recurrent_record_size(const struct recurrent *recurrent);
+/* ERROR_UNSUPPORTED: the steps would not fit the limit of 8 GiB. */
+NODISCARD int infer_recurrent_gradient(const struct node *node, const struct fact *const *inputs,
+                                       struct fact *outputs, struct error *err);

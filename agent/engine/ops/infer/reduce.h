@@ -1,7 +1,7 @@
 /* reduce.h: operators that reduce or normalize along axes. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 struct reduce {
     bool is_reduced[TENSOR_RANK_MAX];

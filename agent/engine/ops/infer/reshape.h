@@ -1,7 +1,7 @@
 /* reshape.h: operators that give the same elements another shape, and operators on shapes. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 NODISCARD int infer_reshape(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);

@@ -1,7 +1,7 @@
 /* resize.h: Upsample (up to opset 9) and Resize (10, 11, 13, 18, 19). */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 enum resize_coordinates {
     RESIZE_HALF_PIXEL,

@@ -32,7 +32,7 @@ struct roi_align roi_align_params(const struct node *node) {
 static int has_no_pixels(const struct shape *x, struct error *err) {
     return x->dims[2] > 0 && x->dims[3] > 0
                ? 0
-               : error_set(err, ERROR_INVALID, "a picture without pixels");
+               : error_set(err, ERROR_INVALID, "a image without pixels");
 }
 
 int infer_grid_sample(const struct node *node UNUSED, const struct fact *const *inputs,
@@ -63,7 +63,7 @@ int infer_roi_align(const struct node *node, const struct fact *const *inputs, s
     }
     if (regions->dims[1] != 4 || inputs[2]->shape.dims[0] != regions->dims[0]) {
         return error_set(err, ERROR_INVALID,
-                         "regions of 4 numbers, and one picture's index for each, are expected");
+                         "regions of 4 numbers, and one image's index for each, are expected");
     }
     if (roi.height < 1 || roi.width < 1 || roi.height > x->dims[2] * ROI_SAMPLES_MAX ||
         roi.width > x->dims[3] * ROI_SAMPLES_MAX || roi.samples < 0 ||

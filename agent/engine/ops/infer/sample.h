@@ -1,7 +1,7 @@
-/* sample.h: GridSample and RoiAlign: sampling between pixels of pictures; MaxUnpool. */
+/* sample.h: GridSample and RoiAlign: sampling between pixels of images; MaxUnpool. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 enum sample_mode { SAMPLE_LINEAR, SAMPLE_NEAREST, SAMPLE_CUBIC };
 enum sample_border { SAMPLE_ZEROS, SAMPLE_EDGE, SAMPLE_REFLECTION };
@@ -19,14 +19,14 @@ struct roi_align {
     float scale, offset;   /* convert the coordinates of a region to pixels */
     bool is_whole;         /* a region is at least one pixel wide and high */
 };
-/* A region that is longer than ROI_PICTURES_MAX pictures is refused, because it would have too many
+/* A region that is longer than ROI_IMAGES_MAX images is refused, because it would have too many
  * samples. */
-enum { ROI_PICTURES_MAX = 64, ROI_SAMPLES_MAX = 256 };
+enum { ROI_IMAGES_MAX = 64, ROI_SAMPLES_MAX = 256 };
 struct roi_align roi_align_params(const struct node *node);
 
 /* x [n, c, h, w], grid [n, height, width, 2] */
 NODISCARD int infer_grid_sample(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err);
-/* x [n, c, h, w], regions [r, 4], index of the picture [r] */
+/* x [n, c, h, w], regions [r, 4], index of the image [r] */
 NODISCARD int infer_roi_align(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);

@@ -2,7 +2,7 @@
  * dimension of size 2: real part, imaginary part. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 struct dft {
     int axis;

@@ -3,7 +3,7 @@
  * dilation, sizes) or 0 (pads), so that kernels need only one loop nest. */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
 
 enum { WINDOW_RANK = 3 };
 

@@ -3,11 +3,12 @@
  * domain; where it is vague, we follow ONNX Runtime, with the exceptions given here and in
  * device/cpu/ml/ml.h.
  *
- * Inputs are rows [n, features]; an input with one dimension is one row. Labels are int64; texts
- * are already numbers of graph->texts (engine/onnx/text_values.h). */
+ * Inputs are rows [n, features]; an input with one dimension is one row. Labels are int64; strings
+ * are already numbers of graph->strings (engine/onnx/string_values.h). */
 #pragma once
 
-#include "agent/engine/graph.h"
+#include "agent/engine/graph/node.h"
+#include "lib/arena.h"
 
 /* ML_VERSION_MAX: the last supported version of the domain. */
 enum { ML_VERSION_MAX = 5, ML_TARGETS_MAX = 1 << 16 };

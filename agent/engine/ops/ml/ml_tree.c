@@ -15,7 +15,7 @@ struct source {
     size_t nodes, weights;
     const int64_t *trees, *ids, *features, *yes, *no;
     const int64_t *missing; /* NULL: no node sends NaN to its true child */
-    const struct attribute_text *modes;
+    const struct attribute_string *modes;
     const struct attribute *values;
     const int64_t *weight_trees, *weight_ids, *weight_targets;
     const struct attribute *weight_values;
@@ -105,7 +105,7 @@ static int read_nodes(const struct node *node, struct source *source, struct err
                          "attribute \"nodes_modes\" has %zu entries, %zu are expected",
                          modes ? modes->count : 0, nodes);
     }
-    source->modes = modes->texts;
+    source->modes = modes->strings;
     source->values = find_numbers(node, "nodes_values");
     return read_integers(node, "nodes_nodeids", nodes, &source->ids, NULL, err) < 0 ||
                    read_integers(node, "nodes_featureids", nodes, &source->features, NULL, err) <
@@ -180,7 +180,7 @@ static int32_t find_place(const struct build *build, int64_t tree, int64_t id, i
 }
 
 /* Reads BRANCH_LEQ and so on. True: the children are exchanged. */
-static bool read_mode(const struct attribute_text *text, uint8_t *ret_mode, bool *ret_changes) {
+static bool read_mode(const struct attribute_string *text, uint8_t *ret_mode, bool *ret_changes) {
     static const struct {
         const char *text;
         uint8_t mode;

@@ -2,7 +2,7 @@
  * graph. Values that a GPU would store in 16 bits are marked by the internal operator RoundBfloat
  * (x) -> x, which rounds to bfloat16 (to nearest even) and returns float32. So every device
  * computes the same numbers, and a device with kernels of that type stores the marked values in 16
- * bits. The gradient of the operator rounds likewise.
+ * bits. The gradient of the operator rounds, too.
  *
  * Rounded: the operands of products (Conv, ConvTranspose, Gemm, MatMul), including copies of
  * weights; the output of every node that depends on the network's input; and the gradients of all

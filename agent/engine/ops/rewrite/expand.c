@@ -4,7 +4,7 @@
 #include "agent/engine/ops/table.h"
 
 /* By operator. A rule that does not apply returns 0 and sets nothing; then the node stays. */
-static expand_rule *const rules[OP_COUNT] = {
+static expand_rule *const all_rules[OP_COUNT] = {
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
     [OP_CONV_INTEGER] = expand_conv_integer,
     [OP_DYNAMIC_QUANTIZE] = expand_dynamic_quantize,
@@ -15,9 +15,15 @@ static expand_rule *const rules[OP_COUNT] = {
     [OP_PAD] = expand_pad,
     [OP_QLINEAR_CONV] = expand_qlinear_conv,
     [OP_QLINEAR_MATMUL] = expand_qlinear_matmul,
+    [OP_RMS_NORMALIZATION] = expand_rms_normalization,
 };
 
 int expand(const struct graph *from, struct graph *ret_graph, struct error *err) {
+    return expand_by(all_rules, from, ret_graph, err);
+}
+
+int expand_by(expand_rule *const *rules, const struct graph *from, struct graph *ret_graph,
+              struct error *err) {
     struct expansion expansion = {0};
     builder_init(&expansion.builder, from);
     builder_clear_nodes(&expansion.builder);

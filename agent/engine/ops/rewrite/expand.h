@@ -31,6 +31,10 @@ void expand_give(struct expansion *expansion, int output, int value);
 
 #define INPUTS(...) ((const int[]){__VA_ARGS__, -2})
 
+/* Replaces each node whose operator has a rule (by op id; NULL: none) in a copy of the graph. */
+NODISCARD int expand_by(expand_rule *const *rules, const struct graph *from,
+                        struct graph *ret_graph, struct error *err);
+
 /* ---- the rules: expand_rules.c ---- */
 
 /* With training_mode 1, where the statistics are those of the batch. */
@@ -42,6 +46,8 @@ expand_rule expand_mean_variance;
 expand_rule expand_max_pool;
 /* Devices do not implement padding that wraps around. */
 expand_rule expand_pad;
+/* UNSUPPORTED: an axis counted from the start whose place from the end is not known. */
+expand_rule expand_rms_normalization;
 
 /* expand_quantized.c */
 expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,

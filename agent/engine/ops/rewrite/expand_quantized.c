@@ -93,7 +93,7 @@ int expand_qlinear_matmul(struct expansion *expansion, const struct node *node, 
     return 0;
 }
 
-/* Likewise for x, w and y; then the int32 bias. */
+/* x, w and y, each with its scale and zero point; then the int32 bias. */
 int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bool *ret_done,
                         struct error *err UNUSED) {
     const int *in = node->inputs;

@@ -9,7 +9,8 @@ static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
 
 int expand_batch_normalization(struct expansion *expansion, const struct node *node, bool *ret_done,
                                struct error *err UNUSED) {
-    if (!node_integer(node, "training_mode", 0)) {
+    bool returns_batch = node->opset < 14 && node->output_count > 1; /* opset 7 to 13 */
+    if (!returns_batch && !node_integer(node, "training_mode", 0)) {
         return 0;
     }
     const struct attribute epsilon[] = {{.name = "epsilon",
@@ -26,6 +27,7 @@ int expand_batch_normalization(struct expansion *expansion, const struct node *n
         int before = binary(expansion, OP_MUL, inputs[2 + i], old);
         int now = binary(expansion, OP_MUL, y + i, new);
         expand_give(expansion, i, binary(expansion, OP_ADD, before, now));
+        expand_give(expansion, i + 2, y + i); /* only before opset 14: those of the batch */
     }
     *ret_done = true;
     return 0;
@@ -86,5 +88,43 @@ int expand_pad(struct expansion *expansion, const struct node *node, bool *ret_d
         expand_as(expansion, OP_PAD_WRAP);
         *ret_done = true;
     }
+    return 0;
+}
+
+/* How many axes at the end are normalized together: the attribute says so if it is negative, else
+ * the rank of x must be known. The scale does not tell it: it may be broadcast. */
+static int64_t find_normalized(const struct expansion *expansion, const struct node *node) {
+    int64_t axis = node_integer(node, "axis", -1);
+    const struct value *x = &expansion->builder.graph.values[node->inputs[0]];
+    bool is_known = (x->is_input || x->is_constant) && x->has_shape;
+    int64_t count = axis < 0 ? -axis : is_known ? x->shape.rank - axis : 0;
+    return count >= 1 && count <= TENSOR_RANK_MAX ? count : 0;
+}
+
+int expand_rms_normalization(struct expansion *expansion, const struct node *node, bool *ret_done,
+                             struct error *err) {
+    int64_t count = find_normalized(expansion, node), *axes;
+    if (count == 0) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"axis\" %lld: where the rank of the input is not known, one "
+                         "counted from the end (-1) is supported",
+                         (long long)node_integer(node, "axis", -1));
+    }
+    axes = arena_array(&expansion->builder.graph.arena, (size_t)count, sizeof *axes);
+    for (int64_t i = 0; i < count; i++) {
+        axes[i] = i - count;
+    }
+    const struct attribute over[] = {
+        {.name = "axes", .kind = ATTRIBUTE_INTEGERS, .count = (size_t)count, .integers = axes},
+        {.name = NULL}};
+    int x = node->inputs[0];
+    int epsilon = expand_number(expansion, node_number(node, "epsilon", 1e-5f));
+    int square =
+        expand_value(expansion, OP_REDUCE_MEAN, INPUTS(binary(expansion, OP_MUL, x, x)), 1, over);
+    int root = expand_value(expansion, OP_SQRT, INPUTS(binary(expansion, OP_ADD, square, epsilon)),
+                            1, NULL);
+    expand_give(expansion, 0,
+                binary(expansion, OP_MUL, binary(expansion, OP_DIV, x, root), node->inputs[1]));
+    *ret_done = true;
     return 0;
 }

@@ -2,7 +2,7 @@
 /* PyTorch's exporter writes parameters with equal elements once, and the others as Identity of it:
  * all biases that begin with zeros are one tensor, which is also a running mean. Random weights are
  * equal only if the program ties them. */
-#include "agent/engine/aliases.h"
+#include "agent/engine/ops/training/aliases.h"
 
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/op_id.h"
@@ -20,6 +20,11 @@ static bool is_uniform(const struct value *value) {
     return true;
 }
 
+/* An output without a name has no value. */
+static bool is_alias(const struct node *node) {
+    return node->op->id == OP_IDENTITY && node->inputs[0] >= 0 && node->outputs[0] >= 0;
+}
+
 static bool *find_statistics(const struct graph *network, struct arena *scratch) {
     bool *statistics = arena_array(scratch, network->value_count, sizeof *statistics);
     for (size_t n = network->node_count; n-- > 0;) {
@@ -27,7 +32,7 @@ static bool *find_statistics(const struct graph *network, struct arena *scratch)
         for (int i = 3; node->op->id == OP_BATCH_NORMALIZATION && i < 5; i++) {
             statistics[node->inputs[i]] = true;
         }
-        if (node->op->id == OP_IDENTITY && statistics[node->outputs[0]]) {
+        if (is_alias(node) && statistics[node->outputs[0]]) {
             statistics[node->inputs[0]] = true; /* an Identity of an Identity */
         }
     }
@@ -55,8 +60,7 @@ void aliases_resolve(const struct graph *network, struct graph *ret_graph) {
     builder_clear_nodes(&builder);
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
-        const struct value *source =
-            node->op->id == OP_IDENTITY ? &builder.graph.values[node->inputs[0]] : NULL;
+        const struct value *source = is_alias(node) ? &builder.graph.values[node->inputs[0]] : NULL;
         bool is_shared =
             source && source->is_constant && source->type == TENSOR_FLOAT32 &&
             (statistics[node->outputs[0]] || statistics[node->inputs[0]] || is_uniform(source));

@@ -59,15 +59,55 @@ static int celu_slope(struct gradient *gradient, const struct node *node, int x)
                two(gradient, OP_DIV, below, number(gradient, node_number(node, "alpha", 1))));
 }
 
+/* 1 / sum, 1 / sqrt(sum), of sum = constant + factor x^2. */
+static int over_square(struct gradient *gradient, int x, double constant, double factor,
+                       bool is_root) {
+    int square = scaled(gradient, two(gradient, OP_MUL, x, x), factor);
+    int sum = two(gradient, OP_ADD, square, number(gradient, constant));
+    return one(gradient, OP_RECIPROCAL, is_root ? one(gradient, OP_SQRT, sum) : sum);
+}
+
+/* 1 above the threshold, else 0. */
+static int is_above(struct gradient *gradient, int x, double threshold) {
+    const struct attribute to = {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = 1};
+    int is = two(gradient, OP_GREATER, x, number(gradient, threshold));
+    return gradient_node_with(gradient, OP_CAST, V(is), &to);
+}
+
+/* Trigonometric and hyperbolic functions; -1: none of them. */
+static int angle_slope(struct gradient *gradient, const struct node *node, int x) {
+    int y = node->outputs[0];
+    switch (node->op->id) {
+    case OP_SIN:
+        return one(gradient, OP_COS, x);
+    case OP_COS:
+        return one(gradient, OP_NEG, one(gradient, OP_SIN, x));
+    case OP_TAN:
+        return two(gradient, OP_ADD, two(gradient, OP_MUL, y, y), number(gradient, 1));
+    case OP_SINH:
+        return one(gradient, OP_COSH, x);
+    case OP_COSH:
+        return one(gradient, OP_SINH, x);
+    case OP_ACOS:
+        return one(gradient, OP_NEG, over_square(gradient, x, 1, -1, true));
+    case OP_ASIN:
+        return over_square(gradient, x, 1, -1, true);
+    case OP_ATAN:
+        return over_square(gradient, x, 1, 1, false);
+    case OP_ACOSH:
+        return over_square(gradient, x, -1, 1, true);
+    case OP_ASINH:
+        return over_square(gradient, x, 1, 1, true);
+    case OP_ATANH:
+        return over_square(gradient, x, 1, -1, false);
+    default:
+        return -1;
+    }
+}
+
 int gradient_function(struct gradient *gradient, const struct node *node, struct error *err) {
     int x = node->inputs[0], slope;
     switch (node->op->id) {
-    case OP_SIN:
-        slope = one(gradient, OP_COS, x);
-        break;
-    case OP_COS:
-        slope = one(gradient, OP_NEG, one(gradient, OP_SIN, x));
-        break;
     case OP_CELU:
         slope = celu_slope(gradient, node, x);
         break;
@@ -79,7 +119,16 @@ int gradient_function(struct gradient *gradient, const struct node *node, struct
     case OP_MISH:
         slope = mish_slope(gradient, x);
         break;
+    case OP_SHRINK:
+        slope = is_above(gradient, one(gradient, OP_ABS, x), node_number(node, "lambd", 0.5f));
+        break;
+    case OP_THRESHOLDED_RELU:
+        slope = is_above(gradient, x, node_number(node, "alpha", 1));
+        break;
     default:
+        slope = angle_slope(gradient, node, x);
+    }
+    if (slope < 0) {
         return error_set(err, ERROR_BUG, "not a function of one number");
     }
     int dy = gradient_of(gradient, node->outputs[0]);

@@ -154,6 +154,31 @@ int gradient_cast(struct gradient *gradient, const struct node *node, struct err
     return 0;
 }
 
+int gradient_cast_like(struct gradient *gradient, const struct node *node, struct error *err) {
+    const struct value *like = &gradient_builder(gradient)->graph.values[node->inputs[1]];
+    bool is_known = like->is_constant || like->is_input;
+    if (!is_known) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "the type that is wanted is that of a value that another node makes");
+    }
+    if (like->type == TENSOR_FLOAT32) {
+        gradient_add(gradient, node->inputs[0], gradient_of(gradient, node->outputs[0]));
+    }
+    return 0;
+}
+
+/* y = a - q b, where q is a whole number. */
+int gradient_mod(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), a = node->inputs[0], b = node->inputs[1];
+    gradient_add_summed(gradient, a, dy);
+    if (gradient_wants(gradient, b)) {
+        int rest = gradient_node(gradient, OP_SUB, V(node->outputs[0], a));
+        int whole = gradient_node(gradient, OP_DIV, V(rest, b));
+        gradient_add_summed(gradient, b, gradient_node(gradient, OP_MUL, V(dy, whole)));
+    }
+    return 0;
+}
+
 int gradient_round_bfloat(struct gradient *gradient, const struct node *node,
                           struct error *err UNUSED) {
     int dy = gradient_of(gradient, node->outputs[0]);

@@ -8,6 +8,16 @@ int gradient_stops(struct gradient *gradient UNUSED, const struct node *node UNU
     return 0;
 }
 
+int gradient_refused(struct gradient *gradient UNUSED, const struct node *node, struct error *err) {
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "%s node \"%.64s\": a gradient cannot go through this operator yet",
+                     node->op->name, node->name);
+}
+
+int gradient_decomposed(struct gradient *gradient, const struct node *node, struct error *err) {
+    return gradient_refused(gradient, node, err);
+}
+
 static bool is_number(const struct gradient *gradient, int value) {
     return value >= 0 && (size_t)value < gradient->value_count;
 }
@@ -51,13 +61,18 @@ int gradient_node_with(struct gradient *gradient, enum op_id id, const int *inpu
     return append(gradient, &node, inputs);
 }
 
+/* Of the file's operator: decomposition makes internal ones of some, with the same attributes. */
+static const char *name_in_files(const struct op *op) {
+    return op->id == OP_MAX_POOL_INDICES ? "MaxPool" : op->id == OP_PAD_WRAP ? "Pad" : op->name;
+}
+
 int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs,
                      int output_count) {
     const struct node *forward = gradient->node;
     struct attribute attributes[ATTRIBUTES_MAX];
     size_t count = 0;
-    attributes[count++] =
-        (struct attribute){.name = "of", .kind = ATTRIBUTE_TEXT, .text = forward->op->name};
+    attributes[count++] = (struct attribute){
+        .name = "of", .kind = ATTRIBUTE_STRING, .text = name_in_files(forward->op)};
     /* An operator has at most ten attributes, and node_check refuses others. */
     for (size_t i = 0; i < forward->attribute_count && count < ATTRIBUTES_MAX; i++) {
         attributes[count++] = forward->attributes[i];

@@ -15,10 +15,16 @@ struct gradient;
  * gradient and at least one input needs one. */
 typedef int gradient_rule(struct gradient *gradient, const struct node *node, struct error *err);
 
-/* By operator. NULL: not implemented; refused by name if it is needed. */
+/* By operator. NULL: internal operators without a gradient. */
 extern gradient_rule *const gradient_rules[OP_COUNT];
-/* For operators through which no gradient flows: comparisons, shapes, rounding. */
-gradient_rule gradient_stops;
+/* Instead of a rule. gradient_stops: no gradient flows through the operator, by definition:
+ * comparisons, shapes, rounding. gradient_refused: one would, and there is no rule: a network that
+ * needs it is refused by name. gradient_decomposed: decompose (decompose.h) writes the operator as
+ * others before. Every operator is one of these or has a rule (tests/conformance/test_gradient.c).
+ */
+gradient_rule gradient_stops, gradient_refused, gradient_decomposed;
+/* Whether a gradient can go through the operator. */
+bool gradient_has_rule(const struct node *node);
 
 /* Whether the input only says how the operator works: limits of Clip, statistics of a norm, or a
  * value of which only the shape is read. */
@@ -45,10 +51,10 @@ void gradient_add(struct gradient *gradient, int value, int contribution);
 struct builder *gradient_builder(struct gradient *gradient);
 /* Appends a node with one output for the forward node of the rule. Inputs end with -2. */
 int gradient_node(struct gradient *gradient, enum op_id id, const int *inputs);
-/* Likewise, with one attribute. */
+/* As gradient_node, with one attribute. */
 int gradient_node_with(struct gradient *gradient, enum op_id id, const int *inputs,
                        const struct attribute *attribute);
-/* Likewise an internal node, with the forward node's attributes and "of". Returns the first of its
+/* Appends an internal node, with the forward node's attributes and "of". Returns the first of its
  * output_count outputs. */
 int gradient_node_of(struct gradient *gradient, enum op_id id, const int *inputs, int output_count);
 /* The value's shape, for SumTo, Reshape, Expand. */
@@ -59,6 +65,11 @@ void gradient_add_summed(struct gradient *gradient, int value, int contribution)
 /* dy times the number of elements of `few`, divided by that of `many`. */
 int gradient_share(struct gradient *gradient, int dy, int few, int many);
 
+/* Of a reduction: its axes, as an input of ReduceSum; -1: all axes. */
+int gradient_axes(struct gradient *gradient, const struct node *node);
+/* Reshapes to size 1 in the reduced dimensions, so that the value broadcasts to x. */
+int gradient_with_axes(struct gradient *gradient, const struct node *node, int value, int axes);
+
 /* A list of inputs: V(a, b). */
 #define V(...) ((const int[]){__VA_ARGS__, -2})
 
@@ -67,16 +78,23 @@ int gradient_share(struct gradient *gradient, int dy, int few, int many);
 /* elementwise_gradient.c */
 gradient_rule gradient_add_rule, gradient_sub, gradient_mul, gradient_div, gradient_pow,
     gradient_where, gradient_max_min, gradient_unary, gradient_neg, gradient_same, gradient_prelu,
-    gradient_cast, gradient_round_bfloat;
+    gradient_cast, gradient_cast_like, gradient_mod, gradient_round_bfloat;
 /* product_gradient.c */
 gradient_rule gradient_gemm, gradient_matmul, gradient_conv, gradient_pool, gradient_global_average;
 /* norm_gradient.c */
 gradient_rule gradient_dropout_training, gradient_norm_training, gradient_batch_normalization,
-    gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_loss;
+    gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_loss,
+    gradient_rank_sum;
 /* move_gradient.c */
 gradient_rule gradient_reshape, gradient_transpose, gradient_concat, gradient_split,
     gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme,
     gradient_reduce_formula;
+/* pick_gradient.c */
+gradient_rule gradient_top_k, gradient_scatter_elements, gradient_scatter_nd, gradient_reduce_prod;
+/* einsum_gradient.c */
+gradient_rule gradient_einsum;
+/* recurrent_gradient.c: LSTM, GRU, RNN */
+gradient_rule gradient_recurrent;
 /* composed_gradient.c */
 gradient_rule gradient_function, gradient_mean, gradient_cum_sum, gradient_layer_normalization,
     gradient_group_normalization;

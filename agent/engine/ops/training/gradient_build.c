@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/training/gradient_state.h"
 
+bool gradient_has_rule(const struct node *node) {
+    gradient_rule *rule = gradient_rules[node->op->id];
+    return rule && rule != gradient_refused && rule != gradient_decomposed;
+}
+
 bool gradient_is_setting(const struct node *node, int input) {
     switch (node->op->id) {
     case OP_BATCH_NORMALIZATION:
@@ -56,14 +61,11 @@ static int pass_node(struct gradient *gradient, const struct node *node, struct 
     if (!has_gradient || !wants) {
         return 0;
     }
-    gradient_rule *rule = gradient_rules[node->op->id];
     gradient->node = node;
-    if (!rule) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "%s node \"%.64s\": a gradient cannot go through this operator yet",
-                         node->op->name, node->name);
+    if (!gradient_has_rule(node)) {
+        return gradient_refused(gradient, node, err);
     }
-    return rule(gradient, node, err) < 0
+    return gradient_rules[node->op->id](gradient, node, err) < 0
                ? error_context(err, "the gradient of %s node \"%.64s\"", node->op->name, node->name)
                : 0;
 }

@@ -114,8 +114,7 @@ int gradient_resize(struct gradient *gradient, const struct node *node, struct e
     return give_back(gradient, node, OP_RESIZE_GRADIENT, err);
 }
 
-/* The axes of a reduction; -1: all axes. */
-static int axes_of(struct gradient *gradient, const struct node *node) {
+int gradient_axes(struct gradient *gradient, const struct node *node) {
     size_t count;
     const int64_t *axes = node_integers(node, "axes", &count);
     return axes && count
@@ -124,8 +123,7 @@ static int axes_of(struct gradient *gradient, const struct node *node) {
                                    : -1;
 }
 
-/* Reshapes to size 1 in the reduced dimensions, so that the value broadcasts to x. */
-static int with_axes(struct gradient *gradient, const struct node *node, int value, int axes) {
+int gradient_with_axes(struct gradient *gradient, const struct node *node, int value, int axes) {
     bool keeps = node_integer(node, "keepdims", 1);
     return keeps || axes < 0 ? value : gradient_node(gradient, OP_UNSQUEEZE, V(value, axes));
 }
@@ -148,7 +146,7 @@ int gradient_reduce_sum(struct gradient *gradient, const struct node *node,
     if (node->op->id == OP_REDUCE_MEAN) {
         dy = gradient_share(gradient, dy, node->outputs[0], x);
     }
-    dy = with_axes(gradient, node, dy, axes_of(gradient, node));
+    dy = gradient_with_axes(gradient, node, dy, gradient_axes(gradient, node));
     int shape = gradient_shape(gradient, x);
     gradient_add(gradient, x, gradient_node(gradient, OP_EXPAND, V(dy, shape)));
     return 0;
@@ -161,12 +159,12 @@ int gradient_reduce_extreme(struct gradient *gradient, const struct node *node, 
                          "attribute \"noop_with_empty_axes\" is run, but not trained");
     }
     const struct attribute to = {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = 1};
-    int x = node->inputs[0], axes = axes_of(gradient, node);
-    int y = with_axes(gradient, node, node->outputs[0], axes);
+    int x = node->inputs[0], axes = gradient_axes(gradient, node);
+    int y = gradient_with_axes(gradient, node, node->outputs[0], axes);
     int mask = gradient_node(gradient, OP_EQUAL, V(x, y));
     mask = gradient_node_with(gradient, OP_CAST, V(mask), &to);
     int count = gradient_node(gradient, OP_REDUCE_SUM, V(mask, axes));
-    int dy = with_axes(gradient, node, gradient_of(gradient, node->outputs[0]), axes);
+    int dy = gradient_with_axes(gradient, node, gradient_of(gradient, node->outputs[0]), axes);
     int share = gradient_node(gradient, OP_DIV, V(dy, count));
     gradient_add(gradient, x, gradient_node(gradient, OP_MUL, V(mask, share)));
     return 0;
@@ -198,9 +196,9 @@ int gradient_reduce_formula(struct gradient *gradient, const struct node *node, 
         return error_set(err, ERROR_UNSUPPORTED,
                          "attribute \"noop_with_empty_axes\" is run, but not trained");
     }
-    int x = node->inputs[0], axes = axes_of(gradient, node);
-    int y = with_axes(gradient, node, node->outputs[0], axes);
-    int dy = with_axes(gradient, node, gradient_of(gradient, node->outputs[0]), axes);
+    int x = node->inputs[0], axes = gradient_axes(gradient, node);
+    int y = gradient_with_axes(gradient, node, node->outputs[0], axes);
+    int dy = gradient_with_axes(gradient, node, gradient_of(gradient, node->outputs[0]), axes);
     int slope = reduction_slope(gradient, node, x, y);
     int dx = gradient_node(gradient, OP_MUL, V(dy, slope));
     gradient_add(gradient, x,

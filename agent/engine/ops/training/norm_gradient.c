@@ -37,6 +37,14 @@ int gradient_instance_normalization(struct gradient *gradient, const struct node
     return add_norm(gradient, node, -1, -1);
 }
 
+/* The loss is the sum of the ranks' losses, and each of them reads the whole sum. */
+int gradient_rank_sum(struct gradient *gradient, const struct node *node,
+                      struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]);
+    gradient_add(gradient, node->inputs[0], gradient_node(gradient, OP_RANK_SUM, V(dy)));
+    return 0;
+}
+
 /* The same keys drop the same elements of dy. */
 int gradient_dropout_training(struct gradient *gradient, const struct node *node,
                               struct error *err UNUSED) {

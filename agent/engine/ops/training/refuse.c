@@ -58,7 +58,7 @@ static const struct node *mark_blocked(const struct graph *network, const bool *
     const struct node *last = NULL;
     for (size_t n = network->node_count; n-- > 0;) {
         const struct node *node = &network->nodes[n];
-        bool is_missing = !gradient_rules[node->op->id] &&
+        bool is_missing = !gradient_has_rule(node) &&
                           any(reached, node->outputs, node->output_count) &&
                           any(wanted, node->inputs, node->input_count);
         if (!is_missing && !any(blocked, node->outputs, node->output_count)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/roles.h"
+#include "agent/engine/ops/training/roles.h"
 
 #include "agent/engine/ops/training/gradient.h"
 
@@ -124,7 +124,7 @@ static void walk(struct search *search) {
 /* ---- what a constant is ---- */
 
 static bool is_floating(const struct value *value) {
-    return value->is_constant && !value->is_text &&
+    return value->is_constant && !value->is_string &&
            (value->type == TENSOR_FLOAT32 || value->type == TENSOR_FLOAT16 ||
             value->type == TENSOR_BFLOAT16 || value->type == TENSOR_FLOAT64);
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/training.h"
+#include "agent/engine/training_graph.h"
 
 #include "agent/engine/ops/rewrite/bfloat.h"
+#include "agent/engine/ops/training/decompose.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/ops/training/refuse.h"
+#include "agent/engine/ops/training/roles.h"
+#include "agent/engine/ops/training/sync_norm.h"
+#include "agent/engine/ops/training/training_loss.h"
 
 #include <string.h>
 
 struct build {
     const struct graph *network;
+    size_t own_values; /* those before decomposition; further ones belong to formulas */
     const struct training_options *options;
     struct builder builder;
     struct arena scratch;
@@ -16,8 +21,9 @@ struct build {
     struct roles roles;
     int *variables;
     size_t variable_count, norm_count;
-    struct training_norm *norms; /* `output` is the node until the outputs are made */
+    struct training_norm *norms; /* `output` is the value of the mean until the outputs are made */
     int keys;                    /* for dropout; -1: none */
+    int share;                   /* for synced norms; -1: none */
 };
 
 static const struct node *own_maker_of(const struct build *build, int value) {
@@ -43,11 +49,18 @@ static int find_variables(struct build *build, struct error *err) {
     if (roles_find(&options, &build->builder.graph.arena, &build->roles, err) < 0) {
         return -1;
     }
+    size_t count = 0;
     for (size_t i = 0; i < build->roles.count; i++) {
-        if (build->roles.constants[i].role == ROLE_VARIABLE) {
-            build->variables[build->variable_count++] = build->roles.constants[i].value;
+        struct role_of_constant constant = build->roles.constants[i];
+        if ((size_t)constant.value >= build->own_values) {
+            continue;
+        }
+        build->roles.constants[count++] = constant;
+        if (constant.role == ROLE_VARIABLE) {
+            build->variables[build->variable_count++] = constant.value;
         }
     }
+    build->roles.count = count;
     return build->variable_count > 0
                ? 0
                : error_set(err, ERROR_INVALID, "the network has no weights that could be trained");
@@ -138,13 +151,13 @@ static int train_norm(struct build *build, size_t index, struct error *err) {
         }
     }
     int *outputs = arena_array(&graph->arena, 3, sizeof *outputs);
+    outputs[0] = node->outputs[0];
     build->norms[build->norm_count++] =
         (struct training_norm){.mean = node->inputs[3],
                                .variance = node->inputs[4],
-                               .output = (size_t)index,
+                               .output = graph->value_count,
                                .momentum = node_number(node, "momentum", 0.9f),
                                .name = node->name};
-    outputs[0] = node->outputs[0];
     outputs[1] = builder_value(&build->builder, node->name);
     outputs[2] = builder_value(&build->builder, node->name);
     node->op = op_of_id(OP_NORM_TRAINING);
@@ -188,16 +201,23 @@ static int add_loss(struct build *build, int *ret_correct) {
     int target = builder_input(builder, "target", is_entropy ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
     const struct shape one = {0};
     int scale = builder_input(builder, "scale", TENSOR_FLOAT32, &one);
-    const struct attribute smoothing = {
-        .name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing};
+    if (options->loss == TRAINING_HUBER || options->loss == TRAINING_BINARY_CROSS_ENTROPY) {
+        *ret_correct = -1;
+        return training_loss_add(builder, options->loss, y, target, scale);
+    }
+    const struct attribute attributes[] = {
+        {.name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing},
+        {.name = "ignored", .kind = ATTRIBUTE_INTEGER, .integer = options->ignored}};
     const struct builder_node node = {
         .op = op_of_id(is_entropy ? OP_SOFTMAX_CROSS_ENTROPY : OP_MEAN_SQUARED),
         .name = "loss",
         .inputs = V(y, target, scale),
         .input_count = 3,
         .output_count = is_entropy ? 3 : 2,
-        .attribute_count = is_entropy ? 1 : 0,
-        .attributes = &smoothing};
+        .attribute_count = !is_entropy            ? 0
+                           : options->has_ignored ? 2
+                                                  : 1,
+        .attributes = attributes};
     int loss = builder_node(builder, &node);
     *ret_correct = is_entropy ? loss + 2 : -1;
     return loss;
@@ -222,6 +242,10 @@ static void order_inputs(struct build *build, struct training_graph *training) {
     if (build->keys >= 0) {
         training->keys = builder->graph.input_count;
         builder_add_input(builder, build->keys);
+    }
+    if (build->share >= 0) {
+        training->share = builder->graph.input_count;
+        builder_add_input(builder, build->share);
     }
 }
 
@@ -257,10 +281,10 @@ static int add_outputs(struct build *build, int loss, int correct, const int *gr
     }
     for (size_t i = 0; i < build->norm_count; i++) {
         struct training_norm *norm = &build->norms[i];
-        const struct node *node = &builder->graph.nodes[norm->output];
+        int mean = (int)norm->output;
         norm->output = builder->graph.output_count;
-        builder_output(builder, node->outputs[1]);
-        builder_output(builder, node->outputs[2]);
+        builder_output(builder, mean);
+        builder_output(builder, mean + 1);
     }
     training->first_kept = builder->graph.output_count;
     return add_kept(build, err);
@@ -280,6 +304,9 @@ static int build_graph(struct build *build, struct training_graph *training, str
                                        build->variable_count};
     if (refuse_operators(&scope, err) < 0 || prepare_nodes(build, err) < 0) {
         return -1;
+    }
+    if (build->options->is_synced && build->norm_count > 0) {
+        build->share = sync_norms(&build->builder);
     }
     int correct, loss = add_loss(build, &correct);
     int *gradients = arena_array(&build->scratch, build->variable_count, sizeof *gradients);
@@ -313,13 +340,20 @@ static void move_lists(struct build *build, struct training_graph *training) {
 int training_graph_build(const struct graph *network, const struct training_options *options,
                          struct training_graph *ret_training, struct error *err) {
     struct training_graph training = {.correct = 0};
+    struct build build = {
+        .own_values = network->value_count, .options = options, .keys = -1, .share = -1};
+    if (decompose(network, &training.decomposed, err) < 0) {
+        return -1;
+    }
+    network = &training.decomposed;
     if (options->is_bfloat) {
         if (bfloat_graph(network, &training.rounded, err) < 0) {
+            graph_release(&training.decomposed);
             return -1;
         }
         network = &training.rounded;
     }
-    struct build build = {.network = network, .options = options, .keys = -1};
+    build.network = network;
     size_t values = network->value_count;
     build.makers = arena_array(&build.scratch, values, sizeof *build.makers);
     build.variables = arena_array(&build.scratch, values, sizeof *build.variables);
@@ -338,7 +372,7 @@ int training_graph_build(const struct graph *network, const struct training_opti
         move_lists(&build, &training);
         *ret_training = training;
     } else {
-        graph_release(&training.rounded);
+        training_graph_release(&training);
     }
     builder_release(&build.builder);
     arena_release(&build.scratch);
@@ -348,13 +382,13 @@ int training_graph_build(const struct graph *network, const struct training_opti
 void training_graph_release(struct training_graph *training) {
     graph_release(&training->graph);
     graph_release(&training->rounded);
+    graph_release(&training->decomposed);
     *training = (struct training_graph){.correct = 0};
 }
 
-void training_graph_evaluation(const struct training_graph *training, const struct graph *network,
-                               struct graph *ret_graph) {
+void training_graph_evaluation(const struct training_graph *training, struct graph *ret_graph) {
     struct builder builder;
-    builder_init(&builder, network);
+    builder_init(&builder, &training->decomposed);
     for (size_t i = 0; i < training->variable_count; i++) {
         builder_make_input(&builder, training->variables[i]);
     }

@@ -15,6 +15,8 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
     const struct attribute attributes[] = {
         {.name = "kind", .kind = ATTRIBUTE_INTEGER, .integer = kind},
         {.name = "decay", .kind = ATTRIBUTE_NUMBER, .number = step->decay},
+        {.name = "shrink", .kind = ATTRIBUTE_NUMBER, .number = step->shrink},
+        {.name = "factor", .kind = ATTRIBUTE_NUMBER, .number = step->factor},
         {.name = "trust", .kind = ATTRIBUTE_NUMBER, .number = step->trust}};
     int inputs[3 + STATES_MAX] = {[2] = numbers};
     for (int i = 0; i < 2 + states; i++) {
@@ -31,6 +33,32 @@ static void add_step(struct builder *builder, enum optimizer_step_kind kind,
     for (int i = 0; i < node.output_count; i++) {
         builder_output(builder, first + i);
     }
+}
+
+static void take_one(struct builder *builder, enum op_id id, const int *inputs, int count,
+                     struct graph *ret_graph) {
+    const struct builder_node node = {
+        .op = op_of_id(id), .input_count = count, .output_count = 1, .inputs = inputs};
+    builder_output(builder, builder_node(builder, &node));
+    builder_take(builder, ret_graph);
+}
+
+void training_optimizer_norm_graph(int64_t count, struct graph *ret_graph) {
+    const struct shape shape = {1, {count}};
+    struct builder builder;
+    builder_init(&builder, NULL);
+    const int x = builder_input(&builder, "gradients", TENSOR_FLOAT32, &shape);
+    take_one(&builder, OP_GLOBAL_NORM, &x, 1, ret_graph);
+}
+
+void training_optimizer_sum_graph(int64_t count, struct graph *ret_graph) {
+    const struct shape shape = {1, {count}};
+    struct builder builder;
+    builder_init(&builder, NULL);
+    int inputs[2];
+    inputs[0] = builder_input(&builder, "sum", TENSOR_FLOAT32, &shape);
+    inputs[1] = builder_input(&builder, "gradients", TENSOR_FLOAT32, &shape);
+    take_one(&builder, OP_ADD, inputs, 2, ret_graph);
 }
 
 void training_optimizer_graph(enum optimizer_step_kind kind, const struct optimizer_step *steps,

@@ -1,5 +1,5 @@
-/* import_notes.h: the state of an import, and what it has to say about fields that have no exact
- * counterpart. */
+/* import_notes.h: the state of an import, and its notes: comments in the written manifest about
+ * fields that have no exact counterpart. */
 #pragma once
 
 #include "lib/error.h"

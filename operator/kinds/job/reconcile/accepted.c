@@ -11,12 +11,16 @@
 enum { DIGITS = 8 }; /* of uid and hash in the name */
 #define ROLE_SPEC "spec"
 
-json_t *accepted_revision(const json_t *object, const char *hash) {
+char *accepted_name(const char *job, const char *uid, const char *hash, int slot) {
+    AUTO(text_freep) char *prefix = owned_prefix(job, OWNED_PREFIX_MAX);
+    return slot < ACCEPTED_SLOTS ? x_printf("%s-%.*s-%d", prefix, DIGITS, uid, slot + 1)
+                                 : x_printf("%s-%.*s-%.*s", prefix, DIGITS, uid, DIGITS, hash);
+}
+
+json_t *accepted_revision(const json_t *object, const char *hash, int slot) {
     AUTO(text_freep)
-    char *prefix = owned_prefix(tree_text(object, "metadata.name", ""), OWNED_PREFIX_MAX);
-    AUTO(text_freep)
-    char *name = x_printf("%s-%.*s-%.*s", prefix, DIGITS, tree_text(object, "metadata.uid", ""),
-                          DIGITS, hash);
+    char *name = accepted_name(tree_text(object, "metadata.name", ""),
+                               tree_text(object, "metadata.uid", ""), hash, slot);
     return json_pack("{s:s, s:s, s:o, s:I, s:{s:O}}", "apiVersion", "apps/v1", "kind",
                      "ControllerRevision", "metadata", owned_metadata(object, name, ROLE_SPEC),
                      "revision", (json_int_t)tree_integer(object, "metadata.generation", 1), "data",
@@ -34,18 +38,23 @@ const json_t *accepted_read(const json_t *revision, const char *const *mutable_f
     return strcmp(theirs, hash) == 0 ? spec : NULL;
 }
 
-bool accepted_is_changed(const json_t *object, const char *const *mutable_fields) {
+bool accepted_differs(const json_t *object, const char *const *mutable_fields) {
     const char *recorded = tree_text(object, "status.specHash", NULL);
-    const char *told = tree_text(conditions_find(object, "SpecChanged"), "status", "");
-    const char *held = tree_text(conditions_find(object, "Stalled"), "reason", "");
-    bool is_new = tree_integer(object, "metadata.generation", 0) !=
-                  tree_integer(object, "status.observedGeneration", -1);
     char hash[65];
-    if (!recorded || (!is_new && strcmp(told, "True") != 0 && strcmp(held, "SpecChanged") != 0)) {
+    if (!recorded) {
         return false;
     }
     job_hash(json_object_get(object, "spec"), mutable_fields, hash);
     return strcmp(hash, recorded) != 0;
+}
+
+bool accepted_is_changed(const json_t *object, const char *const *mutable_fields) {
+    const char *told = tree_text(conditions_find(object, "SpecChanged"), "status", "");
+    const char *held = tree_text(conditions_find(object, "Stalled"), "reason", "");
+    bool is_new = tree_integer(object, "metadata.generation", 0) !=
+                  tree_integer(object, "status.observedGeneration", -1);
+    bool may_be = is_new || strcmp(told, "True") == 0 || strcmp(held, "SpecChanged") == 0;
+    return may_be && accepted_differs(object, mutable_fields);
 }
 
 /* Sets or removes the field at a path "a.b"; value NULL: removes it. */
@@ -71,6 +80,19 @@ json_t *accepted_apply(const json_t *object, const json_t *spec,
     }
     json_object_set_new(applied, "spec", merged);
     return applied;
+}
+
+json_t *accepted_fill(const struct schema *schema, json_t *applied_new) {
+    json_t *filled = schema ? schema_filled(schema, applied_new) : NULL;
+    if (!filled) {
+        return applied_new;
+    }
+    json_t *before = json_object_get(applied_new, SCHEMA_FILLED); /* of fields that may change */
+    if (before) {
+        json_array_extend(json_object_get(filled, SCHEMA_FILLED), before);
+    }
+    json_decref(applied_new);
+    return filled;
 }
 
 /* Appends the paths of what differs, one level below the spec's fields. */

@@ -27,6 +27,7 @@ int job_credentials_make(const json_t *object, struct credentials **ret_credenti
     *made = (struct credentials){
         .secret = x_printf("%s-%s", prefix, suffix),
         .token = digest_random(TOKEN_BYTES),
+        .read_token = digest_random(TOKEN_BYTES),
         .certificate = TAKE(certificate),
         .certificate_sha256 = x_strdup(sha256),
         .key = TAKE(key),
@@ -39,9 +40,11 @@ void job_credentials_free(struct credentials *credentials) {
     if (credentials) {
         free((char *)credentials->secret);
         free((char *)credentials->token);
+        free((char *)credentials->read_token);
         free((char *)credentials->certificate);
         free((char *)credentials->certificate_sha256);
         free((char *)credentials->key);
+        free((char *)credentials->policy_refused);
         free(credentials);
     }
 }

@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/holders.h"
 
 #include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
 
 #include <string.h>
@@ -49,12 +50,13 @@ static void ask(struct reconcile *request, struct refusal *row) {
     row->is_asked |= reconcile_find(request, like);
 }
 
-static bool may_ask(const struct reconcile *request, const struct refusal *row) {
+static bool may_ask(struct reconcile *request, const struct refusal *row) {
     if (row->of == REFUSAL_OF_CREATION) {
         return row->kind == ERROR_CONFLICT && !row->is_asked &&
-               strcmp(row->object.kind, "Secret") != 0; /* it gets another name (credentials.h) */
+               strcmp(row->object.kind, "Secret") != 0 && /* it gets another name (credentials.h) */
+               strcmp(row->object.kind, "ControllerRevision") != 0; /* pin.h asks */
     }
-    return request->monotonic_ms >= row->not_before_ms;
+    return row->failures == 0 || reconcile_may_retry(request, row->not_before_ms, row->failures);
 }
 
 /* While the cache shows the holder nothing is asked for; when it is gone, the name is free. */
@@ -102,12 +104,25 @@ static void act(struct reconcile *request, struct refusal *row) {
     json_decref(TAKE(row->there));
 }
 
+/* An object without a controller that names another Secret than the job's was not made for what the
+ * job does now, whatever else it says: nothing proves that it is ours, and it could do no work. */
+static bool is_proven(const struct reconcile *request, const json_t *there) {
+    const char *secret = owned_annotation(there, ANNOTATION_SECRET);
+    const char *recorded = tree_text(request->object, "status.credentials.secret", NULL);
+    return !secret || (recorded && strcmp(secret, recorded) == 0);
+}
+
 static void settle(struct reconcile *request, struct refusal *row) {
     if (row->of != REFUSAL_OF_CREATION && row->of != REFUSAL_OF_ADOPTION) {
         return;
     }
     if (row->is_known && row->there) {
         row->holder = claim_judge(row->there, row->wanted, request->object);
+        if (row->holder == CLAIM_ADOPT && !is_proven(request, row->there)) {
+            bool may_run = owned_annotation(row->there, ANNOTATION_ALONE) &&
+                           pod_phase_read(row->there).stage <= POD_PHASE_LEAVING;
+            row->holder = may_run ? CLAIM_HELD : CLAIM_FOREIGN;
+        }
     }
     if (row->is_known) {
         act(request, row);
@@ -149,6 +164,10 @@ void holders_found(struct refusals *record, const struct found *found) {
         }
         if (found->err) { /* asked again after the next creation */
             refusals_explain(row, found->err);
+            row->is_asked = row->of == REFUSAL_OF_CREATION;
+            if (row->of == REFUSAL_OF_ADOPTION) {
+                refusals_delay(row);
+            }
             continue;
         }
         row->is_known = true;

@@ -1,8 +1,9 @@
-/* holders.h: what happens between a plan and its writes so that a job uses only objects that are
- * its own. When a creation met a name that exists, its holder is asked for once, and then taken
- * into the cache (it is ours: the answer to an earlier creation was lost, or its event is late),
- * adopted, released, waited for, or told to the plan as taken, which then uses the next name.
- * Objects with the job's label that lost their owner are found in the cache and adopted the same
+/* holders.h: makes sure that a job uses only objects that it owns, between its plan and the writes.
+ * If a name that the plan wants to create is already used, the existing object is read once. Then
+ * one of these follows: it is put into the cache, if the job owns it (the answer to an earlier
+ * creation was lost, or its watch event is late); it is adopted; its release by an earlier owner is
+ * requested or awaited; or the plan is informed that the name is taken, and uses the next one.
+ * Objects with the job's label whose owner is gone are found in the cache and adopted in the same
  * way. */
 #pragma once
 

@@ -10,13 +10,14 @@ enum { MOUNTS_EVERY_MS = 30000 };
 void job_mounts_query(struct reconcile *request, struct job_mounts *mounts, const json_t *pods) {
     size_t i;
     json_t *pod;
-    if (mounts->is_asked && request->monotonic_ms < mounts->asked_ms + MOUNTS_EVERY_MS) {
-        return;
-    }
     json_array_foreach(pods, i, pod) {
+        int64_t due_ms = mounts->asked_ms + MOUNTS_EVERY_MS;
         struct pod_phase phase = pod_phase_read(pod);
         if (!waiting_is_for_mounts(&phase, request->wall_ms)) {
             continue;
+        }
+        if (mounts->asked > 0 && !reconcile_may_retry(request, due_ms, mounts->asked)) {
+            return;
         }
         AUTO(text_freep)
         char *fields =
@@ -25,7 +26,7 @@ void job_mounts_query(struct reconcile *request, struct job_mounts *mounts, cons
         json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Event",
                                  "metadata", "namespace", request->namespace);
         if (reconcile_list(request, like, fields)) {
-            mounts->is_asked = true;
+            mounts->asked++;
             mounts->asked_ms = request->monotonic_ms;
         }
         return;

@@ -4,13 +4,14 @@
 #include "operator/control/controller.h"
 
 struct job_mounts {
-    bool is_asked;
+    int asked;        /* times */
     int64_t asked_ms; /* the last time, monotonic */
     json_t *messages; /* {POD NAME: the kubelet's message}; owned; NULL: none */
 };
 
 /* Only the kubelet knows the reason, and it reports it in Events about the pod. They are listed
- * when a pod has been starting for a long time: for one pod of a job at a time, and rarely. */
+ * when a pod has been starting for a long time: for one pod of a job at a time, and rarely:
+ * after the first time it waits for its turn (retry_pace.h). */
 void job_mounts_query(struct reconcile *request, struct job_mounts *mounts, const json_t *pods);
 /* Stores the answer. */
 void job_mounts_note(struct job_mounts *mounts, const json_t *list);

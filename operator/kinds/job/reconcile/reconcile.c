@@ -2,10 +2,11 @@
 #include "operator/kinds/job/reconcile/reconcile.h"
 
 #include "lib/time/clock.h"
+#include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/credentials.h"
+#include "operator/kinds/job/reconcile/ensured.h"
 #include "operator/kinds/job/reconcile/holders.h"
 #include "operator/kinds/job/reconcile/mounts.h"
-#include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
@@ -15,8 +16,6 @@
 
 enum {
     PROGRESS_MAX_BYTES = 64 << 10,
-    STATUS_AGAIN_MS = 1000, /* a status that was postponed (pin.h) */
-    APPLIED_MS = 60000, /* unwatched objects are assumed to exist for this time after an apply */
 };
 
 /* Of one job, kept between passes. */
@@ -27,12 +26,13 @@ struct kept {
     struct credentials *credentials; /* until they are in use; NULL: none */
     struct job_mounts mounts;
     struct pin pin;
-    struct applied_objects applied; /* the unwatched ones */
+    struct ensured_objects ensured;
     json_t *ended; /* {POD NAME: when it was first seen to have ended, wall clock}; owned */
 };
 
 struct state {
-    void *jobs; /* tsearch's tree of struct kept */
+    void *jobs;      /* tsearch's tree of struct kept */
+    bool is_current; /* the definition kept all fields of the last status that was written */
 };
 
 static int by_name(const void *left, const void *right) {
@@ -44,12 +44,10 @@ static int by_name(const void *left, const void *right) {
 static void kept_free(void *opaque) {
     struct kept *kept = opaque;
     refusals_release(&kept->write_failures);
+    status_write_release(&kept->status);
     job_credentials_free(kept->credentials);
     pin_release(&kept->pin);
-    for (size_t i = 0; i < kept->applied.count; i++) {
-        object_key_release(&kept->applied.at[i].object);
-    }
-    free(kept->applied.at);
+    ensured_release(&kept->ensured);
     json_decref(kept->mounts.messages);
     json_decref(kept->ended);
     free(kept->namespace);
@@ -125,7 +123,8 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                          (long long)port);
     bool is_first = ops->is_first && ops->is_first(request->object);
-    const char *body = reconcile_poll(request, url, certificate, is_first);
+    const struct poller_place place = {url, certificate, owned_read_token(service)};
+    const char *body = reconcile_poll(request, &place, is_first);
     struct error ignored = {0};
     json_t *progress = NULL;
     if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
@@ -134,44 +133,34 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     return progress;
 }
 
-static void note_applied(struct applied_objects *applied, const json_t *object) {
-    struct object_key key = object_key_of(object);
-    size_t at = 0;
-    while (at < applied->count && !object_key_equal(applied->at[at].object, key)) {
-        at++;
-    }
-    if (at == applied->count) {
-        applied->at = x_realloc_array(applied->at, ++applied->count, sizeof *applied->at);
-        applied->at[at].object = object_key_copy(key);
-    }
-    applied->at[at].since_ms = clock_monotonic_ms();
-}
-
-/* Removes applied objects that are too old. */
-static void forget_applied(struct applied_objects *applied, int64_t now_ms) {
-    size_t left = 0;
-    for (size_t i = 0; i < applied->count; i++) {
-        if (now_ms - applied->at[i].since_ms >= APPLIED_MS) {
-            object_key_release(&applied->at[i].object);
-        } else {
-            applied->at[left++] = applied->at[i];
-        }
-    }
-    applied->count = left;
+static bool is_policy(const struct written *written) {
+    return strcmp(tree_text(written->object, "kind", ""), "NetworkPolicy") == 0;
 }
 
 void job_wrote(void *opaque, const struct written *written) {
-    struct kept *kept = find_kept(opaque, written->namespace, written->name);
+    struct state *state = opaque;
+    struct kept *kept = find_kept(state, written->namespace, written->name);
     if (!kept) {
         return;
     }
-    status_write_note(&kept->status, written);
-    pin_note(&kept->pin, written);
-    if (written->verb == CLUSTER_APPLY && !written->err) {
-        note_applied(&kept->applied, written->object);
+    if (is_policy(written)) { /* a job without one goes on: no refusal of the job's */
+        if (kept->credentials && strcmp(kept->credentials->secret,
+                                        tree_text(written->object, "metadata.name", "")) == 0) {
+            network_policy_note(kept->credentials, written->err);
+        }
+        return;
     }
-    if (written->verb == CLUSTER_APPLY && tree_get(written->object, "metadata.uid")) {
-        refusals_note_change(&kept->write_failures, written); /* of a series to its run */
+    status_write_note(&kept->status, written);
+    if (written->verb == CLUSTER_STATUS && !written->err) {
+        state->is_current = !kept->status.dropped &&
+                            (state->is_current || tree_get(written->object, "status.credentials"));
+    }
+    pin_note(&kept->pin, written);
+    if (!written->err && (written->verb == CLUSTER_CREATE || written->verb == CLUSTER_MERGE)) {
+        ensured_note(&kept->ensured, written->object);
+    }
+    if (written->verb == CLUSTER_APPLY) {
+        refusals_note_change(&kept->write_failures, written);
     } else if (written->verb == CLUSTER_MERGE) {
         holders_note(&kept->write_failures, written);
     } else if (written->verb != CLUSTER_STATUS) {
@@ -201,45 +190,79 @@ void job_listed(void *opaque, const char *namespace, const char *name, const jso
 
 /* ---- writes ---- */
 
-/* Asks for the writes whose time has come, removes the others from the list, and asks for a pass
- * when the next one may be sent. */
-static void write_all(struct reconcile *request, const struct refusals *refusals,
-                      enum cluster_verb verb, json_t *objects) {
+/* What failed before waits for its own time, and then for its turn. */
+static bool may_write(struct reconcile *request, const struct refusals *refusals,
+                      const json_t *object, enum refusal_of of) {
+    struct refusal_delay delay = refusals_delay_of(refusals, object, of);
+    return delay.failures == 0 || reconcile_may_retry(request, delay.not_before_ms, delay.failures);
+}
+
+/* Asks for the writes that may be sent now, and removes the others from the list. An object with
+ * its uid is changed; nothing is ever applied to a name alone, which may be somebody else's by
+ * then. */
+static void write_all(struct reconcile *request, const struct refusals *refusals, json_t *objects) {
     for (size_t i = 0; i < json_array_size(objects);) {
         json_t *object = json_array_get(objects, i);
-        enum refusal_of of = verb == CLUSTER_APPLY && tree_get(object, "metadata.uid")
-                                 ? REFUSAL_OF_CHANGE
-                                 : REFUSAL_OF_CREATION;
-        int64_t left_ms = refusals_left_ms(refusals, object, of, request->monotonic_ms);
-        if (left_ms > 0) {
-            status_write_requeue(request, left_ms);
+        bool is_change = tree_get(object, "metadata.uid") != NULL;
+        enum cluster_verb verb = is_change ? CLUSTER_APPLY : CLUSTER_CREATE;
+        if (!may_write(request, refusals, object,
+                       is_change ? REFUSAL_OF_CHANGE : REFUSAL_OF_CREATION)) {
             json_array_remove(objects, i);
-        } else {
-            if (verb == CLUSTER_CREATE) {
-                holders_mark(request, object);
-            }
-            reconcile_write(request, verb, json_incref(object));
-            i++;
+            continue;
         }
+        if (verb == CLUSTER_CREATE) {
+            holders_mark(request, object);
+        }
+        reconcile_write(request, verb, json_incref(object));
+        i++;
+    }
+}
+
+/* The most patient failure of what is to be created, with the one of all creations. */
+static struct refusal_delay delay_of_all(const struct refusals *refusals, const json_t *create) {
+    struct refusal_delay all = {refusals->denied, refusals->paused_until_ms};
+    for (size_t i = 0; i < json_array_size(create); i++) {
+        struct refusal_delay one =
+            refusals_delay_of(refusals, json_array_get(create, i), REFUSAL_OF_CREATION);
+        all.failures = MAX(all.failures, one.failures);
+    }
+    return all;
+}
+
+/* After a refusal that is about all, one turn is for all: the next refusal ends the batch. */
+static void make_slowly(struct reconcile *request, const struct refusals *refusals,
+                        json_t *create) {
+    struct refusal_delay all = delay_of_all(refusals, create);
+    request->starts_slowly = true;
+    if (json_array_size(create) == 0) {
+        return;
+    }
+    if (!reconcile_may_retry(request, all.not_before_ms, all.failures)) {
+        json_array_clear(create);
+    }
+    for (size_t i = 0; i < json_array_size(create);) {
+        json_t *object = json_array_get(create, i);
+        struct refusal_delay one = refusals_delay_of(refusals, object, REFUSAL_OF_CREATION);
+        if (i > 0 && one.not_before_ms > request->monotonic_ms) {
+            json_array_remove(create, i);
+            continue;
+        }
+        holders_mark(request, object);
+        reconcile_write(request, CLUSTER_CREATE, json_incref(object));
+        i++;
     }
 }
 
 static void make_all(struct reconcile *request, const struct refusals *refusals, json_t *create) {
-    int64_t left_ms = refusals->paused_until_ms - request->monotonic_ms;
-    request->starts_slowly = refusals->denied > 0;
-    if (left_ms > 0 && json_array_size(create) > 0) {
-        status_write_requeue(request, left_ms);
-        json_array_clear(create);
+    if (refusals->denied > 0) {
+        make_slowly(request, refusals, create);
+    } else {
+        write_all(request, refusals, create);
     }
-    write_all(request, refusals, CLUSTER_CREATE, create);
 }
 
 static void delete_one(struct reconcile *request, const struct refusals *refusals, json_t *object) {
-    int64_t left_ms =
-        refusals_left_ms(refusals, object, REFUSAL_OF_DELETION, request->monotonic_ms);
-    if (left_ms > 0) {
-        status_write_requeue(request, left_ms);
-    } else {
+    if (may_write(request, refusals, object, REFUSAL_OF_DELETION)) {
         reconcile_write(request, CLUSTER_DELETE, json_incref(object));
     }
 }
@@ -279,13 +302,18 @@ void job_delete_owned(struct reconcile *request, const char *const *kinds) {
     if (!request->object || leaves_orphans(request->object)) {
         return;
     }
+    bool is_retry = request->failures > 0, may = false;
     for (; *kinds; kinds++) {
         AUTO(tree_freep)
         json_t *owned = cache_owned(request->cache, *kinds, request->object);
         size_t i;
         json_t *object;
         json_array_foreach(owned, i, object) {
-            if (!tree_get(object, "metadata.deletionTimestamp")) {
+            if (tree_get(object, "metadata.deletionTimestamp")) {
+                continue;
+            }
+            may = !is_retry || (!may && reconcile_may_retry(request, 0, request->failures));
+            if (may) {
                 reconcile_write(request, CLUSTER_DELETE, json_incref(object));
             }
         }
@@ -311,9 +339,13 @@ static void tell_events(struct reconcile *request, const struct plan_result *pla
 
 void job_carry_out(struct reconcile *request, const struct refusals *refusals,
                    struct status_write_record *status, struct plan_result *plan) {
+    int64_t asked_ms = request->again_ms; /* before the plan */
     request->again_ms = plan->again_ms;
+    if (asked_ms > 0) {
+        status_write_requeue(request, asked_ms);
+    }
     make_all(request, refusals, plan->create);
-    write_all(request, refusals, CLUSTER_APPLY, plan->apply);
+    write_all(request, refusals, plan->apply);
     delete_all(request, refusals, plan);
     tell_events(request, plan, status_write(request, status, plan->status));
 }
@@ -396,28 +428,31 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     if (tree_bool(object, "status.credentials.created", false)) {
         job_credentials_free(TAKE(kept->credentials)); /* in use */
     }
-    AUTO(tree_freep) json_t *accepted = NULL;
-    if (!pin_settle(request, &kept->pin, ops->mutable_fields, &accepted)) {
-        return 0;
-    }
     const char *const owned[] = {"Service", "Pod", request->kind /* runs of a series */, NULL};
+    ensured_settle(request, &kept->ensured, &kept->write_failures);
     holders_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
+    const struct pin_seen seen = {service, pods};
+    AUTO(tree_freep) json_t *accepted = NULL;
+    if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {
+        return 0;
+    }
     note_ended(kept, pods, request->wall_ms);
-    forget_applied(&kept->applied, request->monotonic_ms);
+    ensured_forget(&kept->ensured, request->monotonic_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
     AUTO(release_failures)
     struct write_failures write_failures = refusals_of(&kept->write_failures);
     struct job_observed observed = {.object = accepted ? accepted : object,
                                     .changed_fields = kept->pin.fields,
+                                    .is_accepted = kept->pin.is_accepted,
                                     .service = service,
                                     .pods = pods,
                                     .progress = progress,
                                     .options = request->options,
                                     .write_failures = &write_failures,
-                                    .applied = &kept->applied,
+                                    .ensured = &kept->ensured,
                                     .ended = kept->ended,
                                     .dropped = kept->status.dropped,
                                     .mounts = kept->mounts.messages};
@@ -426,15 +461,10 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     job_mounts_query(request, &kept->mounts, pods);
-    pin_add(request, &kept->pin, ops->mutable_fields, "Service", plan.create);
-    bool is_postponed = pin_postpones(request, &kept->pin, plan.status);
-    if (is_postponed) {
-        json_decref(TAKE(plan.status));
-    }
+    pin_add(request, &kept->pin, "Service", plan.create);
+    kept->status.may_begin_late = state->is_current;
+    ensured_want_all(&kept->ensured, plan.apply);
     job_carry_out(request, &kept->write_failures, &kept->status, &plan);
-    if (is_postponed) {
-        status_write_requeue(request, STATUS_AGAIN_MS);
-    }
     if (conditions_is_finished(object)) {
         forget(state, request);
         trim_all(ops, request, pods);

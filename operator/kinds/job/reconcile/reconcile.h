@@ -5,6 +5,7 @@
 
 #include "operator/control/controller.h"
 #include "operator/kinds/job/plan.h"
+#include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/refusals.h"
 #include "operator/kinds/job/reconcile/status_write.h"
 
@@ -20,8 +21,8 @@ struct job_ops {
     /* Whether decisions wait for its hub's answer: it is then polled with priority (poller.h);
      * NULL: never. */
     bool (*is_first)(const json_t *object);
-    /* The fields of the spec that may change while a job runs (job_hash). */
-    const char *const *mutable_fields;
+    /* Which changes of the spec a job accepts once it has begun. */
+    struct pin_rules rules;
     /* Reduces a Pod or Service of a finished job for the cache. */
     cache_transform *transform_ended;
 };

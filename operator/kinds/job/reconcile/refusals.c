@@ -92,6 +92,10 @@ void refusals_add_lost(struct refusals *record, const json_t *object) {
     }
 }
 
+void refusals_settle(struct refusals *record, const json_t *object) {
+    drop(record, find(record, object_key_of(object), REFUSAL_OF_CREATION));
+}
+
 /* Who has the name is asked for again after each conflict. */
 static void note_conflict(struct refusal *row, const json_t *wanted) {
     row->is_asked = row->is_known = false;
@@ -183,11 +187,12 @@ void refusals_note_change(struct refusals *record, const struct written *written
     note(record, REFUSAL_OF_CHANGE, written);
 }
 
-int64_t refusals_left_ms(const struct refusals *record, const json_t *object, enum refusal_of of,
-                         int64_t now_ms) {
+struct refusal_delay refusals_delay_of(const struct refusals *record, const json_t *object,
+                                       enum refusal_of of) {
     size_t at = find(record, object_key_of(object), of);
-    int64_t left_ms = at < record->count ? record->at[at].not_before_ms - now_ms : 0;
-    return MAX(left_ms, 0);
+    const struct refusal *row = at < record->count ? &record->at[at] : NULL;
+    return row ? (struct refusal_delay){row->failures, row->not_before_ms}
+               : (struct refusal_delay){0};
 }
 
 /* False: the name is free or ours, as far as is known (holders.h). */

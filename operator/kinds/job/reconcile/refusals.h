@@ -1,8 +1,9 @@
 /* refusals.h: recent write failures of a job, kept between passes, and when each write may be tried
  * again. An object whose creation failed is not asked for before its own time: 1 s after the first
- * failure, doubling up to a minute. Only a success of the same write, or a new
- * metadata.generation of the job, ends that; events and other objects' successes do not. In
- * addition all creations of a job pause after one was denied or the server failed. */
+ * failure, doubling up to a minute, and then not before its turn among all that fails
+ * (retry_pace.h). Only a success of the same write, or a new metadata.generation of the job, ends
+ * that; events do not. In addition all creations of a job pause after one was denied or the server
+ * failed. */
 #pragma once
 
 #include "lib/error.h"
@@ -54,14 +55,20 @@ void refusals_note_change(struct refusals *record, const struct written *written
 
 /* Adds a row for an object that has lost its owner, if it has none. */
 void refusals_add_lost(struct refusals *record, const json_t *object);
+/* What could not be created is there, and ours. */
+void refusals_settle(struct refusals *record, const json_t *object);
 /* Another error as the reason of the row's failure. */
 void refusals_explain(struct refusal *row, const struct error *err);
 /* One more failure. */
 void refusals_delay(struct refusal *row);
 
-/* How long a write of that object has to wait; 0: it may be sent now. */
-int64_t refusals_left_ms(const struct refusals *record, const json_t *object, enum refusal_of of,
-                         int64_t now_ms);
+/* Whether a write of that object failed at its last try, and since when it may be tried again. */
+struct refusal_delay {
+    int failures; /* in a row; 0: it did not fail */
+    int64_t not_before_ms;
+};
+struct refusal_delay refusals_delay_of(const struct refusals *record, const json_t *object,
+                                       enum refusal_of of);
 /* The form that a plan needs: borrowed from the record, but for the array, which the caller frees.
  * Of changes it has only those that are not allowed, not other failures such as a deletion
  * meanwhile. */

@@ -11,6 +11,10 @@
 enum {
     SOON_MS = 1000,         /* between two writes of what is neither a condition nor a figure */
     PROBE_EVERY_MS = 60000, /* a status that the cluster stores only in part */
+    AGAIN_MIN_MS = 1000,    /* after a failure, doubling */
+    STALE_MIN_MS = 50,      /* the same, when another version was stored: its event comes soon */
+    AGAIN_MAX_MS = 60000,
+    DOUBLINGS_MAX = 11,
 };
 
 /* How long a difference may wait. */
@@ -25,7 +29,7 @@ static const char *const rates[] = {"itemsPerSecond", "samplesPerSecond", "secon
 /* They grow all the time. */
 static const char *const figures[] = {"items",      "miniBatches", "progress", "workers",
                                       "step",       "epoch",       "loss",     "accuracy",
-                                      "checkpoint", "objective",   "trained"};
+                                      "checkpoint", "objective",   "trained",  "badSamples"};
 
 static bool is_in(const char *name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -103,45 +107,78 @@ static bool has_grown(const json_t *before, const json_t *status) {
            0;
 }
 
+/* It is only known that the job has begun, and its Service says so, too; or that its Secret is
+ * stored, which the pods say, too. */
+static bool only_begins(const struct status_write_record *record, const json_t *before,
+                        const json_t *status) {
+    bool is_first = tree_integer(before, "observedGeneration", 0) == -1 &&
+                    json_is_object(json_object_get(status, "credentials"));
+    bool is_second = json_is_false(tree_get(before, "credentials.created")) &&
+                     tree_bool(status, "credentials.created", false);
+    const char *reason = tree_text(object_condition(status, "Succeeded"), "reason", "");
+    const char *stalled = tree_text(object_condition(status, "Stalled"), "status", "");
+    return ((is_first && record->may_begin_late) || is_second) && strcmp(reason, "Pending") == 0 &&
+           strcmp(stalled, "True") != 0;
+}
+
 /* How long the new status can wait. In a rush everything can, except the end of the job and a new
  * Secret's name, on which other writes depend; the first Secret's name, and the record of what the
- * job began with, are on its Service. A status with a field that an old definition drops is retried
- * only rarely. */
+ * job began with, are on its Service. */
 static int64_t can_wait_ms(const struct reconcile *request,
                            const struct status_write_record *record, const json_t *before,
                            const json_t *status) {
-    bool is_probe = record->dropped != NULL;
     bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
                             tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
     const json_t *secret = tree_get(before, "credentials.secret");
     bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
-    if (has_ended ||
-        (!is_probe && (is_renamed || warns(before, status) || has_grown(before, status)))) {
+    if (has_ended || is_renamed || warns(before, status) || has_grown(before, status)) {
         return 0;
     }
     const json_t *old = json_object_get(before, "credentials");
     const json_t *now = json_object_get(status, "credentials");
-    bool is_step = !is_probe && old != now && !json_equal(old, now); /* (both may be absent) */
+    bool is_step = old != now && !json_equal(old, now); /* (both may be absent) */
     enum urgency urgency = is_step ? URGENCY_NOW : urgency_of(before, status);
-    int64_t every_ms = is_probe                     ? PROBE_EVERY_MS
-                       : urgency == URGENCY_FIGURES ? request->figures_ms
-                                                    : SOON_MS;
+    int64_t every_ms = urgency == URGENCY_FIGURES ? request->figures_ms : SOON_MS;
     int64_t due_ms = record->wrote_ms + every_ms;
-    int64_t left_ms = urgency == URGENCY_NOW ? 0 : due_ms - request->monotonic_ms;
-    return MAX(left_ms, request->overload_ms);
+    due_ms = urgency == URGENCY_NOW ? 0 : due_ms;
+    if (only_begins(record, before, status)) {
+        due_ms = record->seen_ms + SOON_MS;
+    }
+    return MAX(due_ms - request->monotonic_ms, request->overload_ms);
+}
+
+/* After a failure. Figures go on at leisure; what is new besides takes the next turn. */
+static bool may_try_again(struct reconcile *request, const struct status_write_record *record,
+                          const json_t *status) {
+    enum urgency urgency = urgency_of(record->tried, status);
+    if (object_holds(record->tried, status, /* ignores_times= */ true)) {
+        return reconcile_may_retry(request, record->not_before_ms, record->failures);
+    }
+    if (urgency == URGENCY_FIGURES && record->is_partial) {
+        int64_t left_ms = record->wrote_ms + request->figures_ms - request->monotonic_ms;
+        if (left_ms > 0) {
+            status_write_requeue(request, left_ms);
+        }
+        return left_ms <= 0;
+    }
+    return reconcile_may_retry(request, MIN(record->wrote_ms + SOON_MS, record->not_before_ms), 1);
 }
 
 bool status_write(struct reconcile *request, struct status_write_record *record, json_t *status) {
     const json_t *before = json_object_get(request->object, "status");
     if (!record->is_seen) {
         record->is_seen = true;
+        record->seen_ms = request->monotonic_ms;
         record->wrote_ms = request->monotonic_ms - SOON_MS -
                            arc4random_uniform((uint32_t)MAX(request->figures_ms, 1));
     }
     if (!status || urgency_of(before, status) == URGENCY_NONE) {
         return true;
     }
-    int64_t left_ms = can_wait_ms(request, record, before, status);
+    if (record->tried && !may_try_again(request, record, status)) {
+        return false;
+    }
+    int64_t left_ms = record->tried ? 0 : can_wait_ms(request, record, before, status);
     if (left_ms > 0) {
         status_write_requeue(request, left_ms);
         return false;
@@ -152,11 +189,42 @@ bool status_write(struct reconcile *request, struct status_write_record *record,
     return true;
 }
 
+void status_write_release(struct status_write_record *record) {
+    json_decref(record->tried);
+    *record = (struct status_write_record){0};
+}
+
+/* Three quarters of it to five quarters. */
+static int64_t delay_ms(const struct status_write_record *record, const struct error *err) {
+    bool is_stale = err && err->kind == ERROR_CONFLICT;
+    int64_t even_ms = is_stale ? STALE_MIN_MS : AGAIN_MIN_MS;
+    even_ms = MIN(even_ms << MIN(record->failures - 1, DOUBLINGS_MAX), AGAIN_MAX_MS);
+    even_ms = record->dropped ? PROBE_EVERY_MS : even_ms;
+    return even_ms - even_ms / 4 + arc4random_uniform((uint32_t)even_ms / 2 + 1);
+}
+
 void status_write_note(struct status_write_record *record, const struct written *written) {
-    if (written->verb == CLUSTER_STATUS && !written->err) {
-        *record = (struct status_write_record){
-            .is_seen = true,
-            .wrote_ms = clock_monotonic_ms(),
-            .dropped = conditions_dropped(written->object, written->stored)};
+    if (written->verb != CLUSTER_STATUS) {
+        return;
     }
+    const json_t *asked = json_object_get(written->object, "status");
+    const struct error *err = written->err;
+    bool is_stored = !err && object_holds(json_object_get(written->stored, "status"), asked, false);
+    struct status_write_record now = {.is_seen = true,
+                                      .may_begin_late = record->may_begin_late,
+                                      .seen_ms = record->seen_ms,
+                                      .wrote_ms = clock_monotonic_ms()};
+    if (err) {
+        now.dropped = record->dropped;
+    } else {
+        now.dropped = conditions_dropped(written->object, written->stored);
+    }
+    if (!is_stored) {
+        now.is_partial = !err;
+        now.failures = record->failures + 1;
+        now.tried = json_incref((json_t *)asked);
+        now.not_before_ms = now.wrote_ms + delay_ms(&now, err);
+    }
+    json_decref(record->tried);
+    *record = now;
 }

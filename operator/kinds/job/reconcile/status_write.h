@@ -2,7 +2,11 @@
  * at once. Figures (counters, messages): when request->figures_ms have passed since the last write.
  * Anything else, a figure that appears or goes, and whether workers are connected: a second after
  * the last write. Rates and the seconds left alone: never; they are written with the rest. In a
- * rush all but the end waits longer. */
+ * rush all but the end waits longer.
+ *
+ * What says no more than that the job begins (Pending) waits until a second after the job was first
+ * seen: by then most jobs have more to say. Its Service has recorded what it says. Until then
+ * kstatus goes by observedGeneration, -1, the definition's default. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -10,11 +14,21 @@
 /* Of a resource, kept between passes. */
 struct status_write_record {
     bool is_seen;
+    bool may_begin_late; /* set by the caller: the definition is known to keep all fields */
+    int64_t seen_ms;     /* the first pass, monotonic */
     int64_t wrote_ms;    /* the last time, monotonic; at first a random time before the first pass,
                             so that a controller that takes over does not write all at once */
     const char *dropped; /* the field that the cluster did not store; a literal; NULL: none */
+    /* A status that was refused, or stored only in part. It is not asked for again because the
+     * stored one still differs, but when its time and its turn have come (retry_pace.h), or when
+     * the job has something new to say. */
+    int failures;    /* in a row */
+    bool is_partial; /* the last one was stored in part */
+    int64_t not_before_ms;
+    json_t *tried; /* the last of them; owned; NULL: none failed */
 };
 
+void status_write_release(struct status_write_record *record);
 /* False when the write was postponed. status is NULL, or equal to the stored one, when there is
  * nothing to write. */
 bool status_write(struct reconcile *request, struct status_write_record *record, json_t *status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/search/bayes.h"
 
+#include "operator/kinds/sweep/search/feasible.h"
 #include "operator/kinds/sweep/search/gaussian.h"
 #include "operator/kinds/sweep/search/normal.h"
 
@@ -14,33 +15,34 @@ enum {
     CANDIDATES = 1024,
     WALKS = 10,        /* from the best of the candidates, and from the best trial */
     WALK_STEPS = 8,    /* in steps of 0.1, 0.05 ... of each parameter's range */
+    NEXT_MAX = 16,     /* points of the sequence that are looked at for one that is new */
+    NEXT_STEP = 10007, /* beyond every index, so that the next trial does not take it */
     CANDIDATE_SEED = 1 /* shifts the candidates differently from the first points */
 };
-#define SAME 1e-9   /* units that differ by less are equal */
-#define FAR_WORSE 5 /* limits bad scores: times the distance from the median to the best */
+#define SAME 1e-9        /* units that differ by less are equal */
+#define NEAR 1e-4        /* a suggestion keeps this distance from every trial */
+#define NEAR_FAILED 0.01 /* and this one from those that failed */
 
 static_assert((int)SPACE_PARAMETERS_MAX <= (int)GAUSSIAN_DIMENSIONS_MAX,
               "a dimension for each parameter");
 
 struct candidate {
     double units[SPACE_PARAMETERS_MAX];
-    double worth; /* expected improvement; -1: the point exists already */
+    double worth; /* expected improvement x probability of success; -1: too near to a trial */
 };
 
 struct looking {
     const struct space *space;
     const struct bayes_trial *trials;
     size_t count;
-    struct gaussian *belief; /* of standardised scores */
+    struct gaussian *belief;  /* of standardised scores */
+    struct gaussian *success; /* feasible.h; NULL: none has failed */
     double best;
+    bool is_finite; /* the space has a size */
 };
 
 int bayes_first(const struct space *space) {
     return MAX(5, 2 * space->count);
-}
-
-static bool is_known(const struct bayes_trial *trial) {
-    return !trial->is_running && isfinite(trial->score);
 }
 
 /* ---- observations ---- */
@@ -61,7 +63,7 @@ static int by_age(const void *left, const void *right) { /* newest first */
 static size_t choose(const struct looking *looking, const struct bayes_trial **chosen) {
     size_t known = 0;
     for (size_t i = 0; i < looking->count; i++) {
-        if (is_known(&looking->trials[i])) {
+        if (feasible_is_known(&looking->trials[i])) {
             chosen[known++] = &looking->trials[i];
         }
     }
@@ -75,10 +77,11 @@ static size_t choose(const struct looking *looking, const struct bayes_trial **c
 }
 
 /* Scales to a mean of 0 and a deviation of 1. A single diverged training must not flatten all
- * others, so bad scores are limited by FAR_WORSE. scores: best first except for the newer half. */
+ * others, so bad scores are limited by BAYES_FAR_WORSE. scores: best first except for the newer
+ * half. */
 static void standardise(double *scores, size_t count) {
     double median = scores[MIN(count / 2, (size_t)GAUSSIAN_SEEN_MAX / 2 - 1)], best = scores[0];
-    double least = best > median ? median - FAR_WORSE * (best - median) : -INFINITY;
+    double least = best > median ? median - BAYES_FAR_WORSE * (best - median) : -INFINITY;
     double mean = 0, square = 0;
     for (size_t i = 0; i < count; i++) {
         scores[i] = fmax(scores[i], least);
@@ -116,6 +119,7 @@ static bool conclude(struct looking *looking) {
         struct gaussian_shape shape = shape_of(looking->space);
         standardise(scores, known);
         looking->belief = gaussian_fit(&shape, points, scores, known);
+        looking->success = feasible_fit(&shape, looking->trials, looking->count);
         looking->best = scores[0];
         for (size_t i = 0; i < looking->count; i++) {
             if (looking->trials[i].is_running) {
@@ -130,14 +134,22 @@ static bool conclude(struct looking *looking) {
 
 /* ---- candidates ---- */
 
+/* Whether every parameter is within `far` of the trial's; one with a count has to be the same. */
+static bool is_near(const struct space *space, const double *a, const double *b, double far) {
+    for (int i = 0; i < space->count; i++) {
+        if (fabs(a[i] - b[i]) >= (space->at[i].count > 0 ? SAME : far)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* In a finite space its points are as near as they are, and only the same one is excluded. */
 static bool is_there(const struct looking *looking, const double *units) {
     for (size_t i = 0; i < looking->count; i++) {
-        int same = 0;
-        while (same < looking->space->count &&
-               fabs(looking->trials[i].units[same] - units[same]) < SAME) {
-            same++;
-        }
-        if (same == looking->space->count) {
+        const struct bayes_trial *trial = &looking->trials[i];
+        double far = looking->is_finite ? SAME : feasible_has_failed(trial) ? NEAR_FAILED : NEAR;
+        if (is_near(looking->space, trial->units, units, far)) {
             return true;
         }
     }
@@ -156,6 +168,7 @@ static void judge(const struct looking *looking, struct candidate *candidate) {
     candidate->worth = belief.deviation > 1e-12
                            ? gain * normal_below(sigmas) + belief.deviation * normal_density(sigmas)
                            : fmax(gain, 0);
+    candidate->worth *= feasible_at(looking->success, candidate->units);
 }
 
 /* One step of a parameter in either direction: at least to its next value. */
@@ -198,7 +211,7 @@ static size_t candidates(const struct looking *looking, uint64_t seed, int64_t i
     int64_t size = space_size(looking->space);
     bool is_whole = size > 0 && size <= CANDIDATES;
     size_t count = is_whole ? (size_t)size : CANDIDATES;
-    struct space_points points;
+    AUTO(space_points_release) struct space_points points;
     space_points_init(&points, looking->space, is_whole ? SEARCH_RANDOM : SEARCH_SOBOL,
                       seed ^ (uint64_t)index << 32 ^ CANDIDATE_SEED);
     for (size_t i = 0; i < count; i++) {
@@ -213,7 +226,7 @@ static struct candidate at_best(const struct looking *looking) {
     const struct bayes_trial *best = NULL;
     for (size_t i = 0; i < looking->count; i++) {
         const struct bayes_trial *trial = &looking->trials[i];
-        best = is_known(trial) && (!best || trial->score > best->score) ? trial : best;
+        best = feasible_is_known(trial) && (!best || trial->score > best->score) ? trial : best;
     }
     struct candidate candidate = {.worth = -1};
     memcpy(candidate.units, best->units, sizeof candidate.units);
@@ -238,17 +251,22 @@ static bool improve(const struct looking *looking, uint64_t seed, int64_t index,
 
 void bayes_point(const struct space *space, uint64_t seed, int64_t index,
                  const struct bayes_trial *trials, size_t count, double *units) {
-    struct looking looking = {.space = space, .trials = trials, .count = count};
+    struct looking looking = {
+        .space = space, .trials = trials, .count = count, .is_finite = space_size(space) > 0};
     int64_t size = space_size(space);
     bool found =
         index >= bayes_first(space) && conclude(&looking) && improve(&looking, seed, index, units);
     gaussian_free(looking.belief);
+    gaussian_free(looking.success);
     /* The next point of the sequence that was not tried: for the first trials, and when no
-     * candidate is new. */
-    struct space_points points;
+     * candidate is new. In a space of ranges a few are enough. */
+    AUTO(space_points_release) struct space_points points;
     space_points_init(&points, space, size > 0 ? SEARCH_RANDOM : SEARCH_SOBOL, seed);
-    for (int64_t i = 0; !found && i < (size > 0 ? size : 1); i++) {
-        space_points_at(&points, size > 0 ? (index + i) % size : index, units);
-        found = size == 0 || !is_there(&looking, units);
+    for (int64_t i = 0; !found && i < (size > 0 ? size : NEXT_MAX); i++) {
+        double snapped[SPACE_PARAMETERS_MAX];
+        space_points_at(&points, size > 0 ? (index + i) % size : index + i * NEXT_STEP, units);
+        memcpy(snapped, units, (size_t)space->count * sizeof *units);
+        space_snap(space, snapped);
+        found = !is_there(&looking, snapped);
     }
 }

@@ -31,6 +31,19 @@ static const char *value_of(const char *reference, const char *end, const json_t
     return json_string_value(json_object_get(values, name));
 }
 
+/* Whether the text has a reference to a parameter that is not active. */
+static bool is_left_out(const char *text, const json_t *values) {
+    const char *end, *reference;
+    while ((reference = next_reference(text, &end))) {
+        AUTO(text_freep) char *name = x_strndup(reference + 2, (size_t)(end - reference) - 3);
+        if (json_is_null(json_object_get(values, name))) {
+            return true;
+        }
+        text = end;
+    }
+    return false;
+}
+
 /* Copies to out, or only counts when out is NULL; returns the number of bytes. */
 static size_t put(char *out, size_t at, const char *text, size_t length) {
     if (out) {
@@ -79,6 +92,9 @@ static json_t *typed(const char *value, const json_t *schema) {
 
 static json_t *fill_text(const char *text, const json_t *schema, const json_t *values) {
     const char *end, *reference = next_reference(text, &end);
+    if (is_left_out(text, values)) {
+        return NULL;
+    }
     const char *value = reference == text && !*end ? value_of(reference, end, values) : NULL;
     return value ? typed(value, schema) : replace(text, values);
 }
@@ -90,8 +106,11 @@ json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *value
     if (json_is_array(tree)) {
         json_t *list = json_array();
         for (size_t i = 0; i < json_array_size(tree); i++) {
-            json_array_append_new(list, fill_texts(json_array_get(tree, i),
-                                                   json_object_get(schema, "items"), values));
+            json_t *one =
+                fill_texts(json_array_get(tree, i), json_object_get(schema, "items"), values);
+            if (one) {
+                json_array_append_new(list, one);
+            }
         }
         return list;
     }
@@ -103,7 +122,10 @@ json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *value
     json_object_foreach((json_t *)tree, key, child) {
         const json_t *inner = json_object_get(json_object_get(schema, "properties"), key);
         inner = inner ? inner : json_object_get(schema, "additionalProperties");
-        json_object_set_new(object, key, fill_texts(child, inner, values));
+        json_t *one = fill_texts(child, inner, values);
+        if (one) {
+            json_object_set_new(object, key, one);
+        }
     }
     return object;
 }
@@ -133,6 +155,26 @@ bool fill_uses(const json_t *tree, const char *name) {
     json_t *child;
     json_object_foreach(json_is_object(tree) ? (json_t *)tree : NULL, key, child) {
         if (fill_uses(child, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool fill_follows_option(const json_t *tree, const char *name) {
+    AUTO(text_freep) char *alone = x_printf("$(%s)", name);
+    const char *key;
+    json_t *child;
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        const char *text = json_string_value(json_array_get(tree, i));
+        const char *before = i > 0 ? json_string_value(json_array_get(tree, i - 1)) : NULL;
+        bool follows = text && before && *before == '-' && strcmp(text, alone) == 0;
+        if (follows || fill_follows_option(json_array_get(tree, i), name)) {
+            return true;
+        }
+    }
+    json_object_foreach(json_is_object(tree) ? (json_t *)tree : NULL, key, child) {
+        if (fill_follows_option(child, name)) {
             return true;
         }
     }

@@ -4,13 +4,18 @@
 #include "lib/tree.h"
 
 /* Replaces in texts, but not in keys, every $(NAME) whose NAME is in values ({"NAME": "text"}) by
- * its value, when an even number of $ (or none) precedes it. All other text, including $$, is left
- * for the pod and the agent. A text that is exactly $(NAME) gets the schema's type: a whole number,
- * true or false. schema: of the tree, NULL: none. A new tree. */
+ * its value; a text with a NAME whose value is null, a parameter that is not active, is left out: a
+ * field takes its default, a list has one element less. This applies when an even number of $ (or
+ * none) precedes it. All other text, including $$, is left for the pod and the agent. A text that
+ * is exactly $(NAME) gets the schema's type: a whole number, true or false. schema: of the tree,
+ * NULL: none. A new tree; NULL where the tree is such a text. */
 json_t *fill_texts(const json_t *tree, const json_t *schema, const json_t *values);
 
 /* Whether a text of the tree has such a $(NAME). */
 bool fill_uses(const json_t *tree, const char *name);
+/* Whether a list of the tree has the element $(NAME), alone, after one that begins with "-": left
+ * out, it would leave that option without its value. */
+bool fill_follows_option(const json_t *tree, const char *name);
 
 /* What every trial's DistTrain spec gets in addition. */
 struct fill_extras {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/search/space.h"
 
-#include "lib/philox.h"
+#include "lib/number/philox.h"
 #include "operator/kinds/sweep/search/normal.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ const char *const space_expressions[] = {
 };
 static_assert(ARRAY_LEN(space_expressions) == EXPRESSION_COUNT, "a name for each expression");
 
-enum { SHIFT_EPOCH = 1, SIGMAS_MAX = 9, LOGARITHM_MAX = 34 }; /* epoch 0 of chance is Random's */
+enum { SIGMAS_MAX = 9, LOGARITHM_MAX = 34 };
 
 static bool is_log(enum expression expression) {
     return expression == EXPRESSION_LOGUNIFORM || expression == EXPRESSION_QLOGUNIFORM ||
@@ -172,11 +172,46 @@ static int read_one(const json_t *json, size_t index, struct space_parameter *pa
     return read_range(given, field, parameter, err);
 }
 
+static int refuse_when(struct error *err, int index, const char *field, const char *sentence) {
+    return error_set(err, ERROR_INVALID, "spec.parameters[%d].when.%s: %s", index, field, sentence);
+}
+
+/* A parent comes before, so conditions have no circle. */
+static int read_when(const json_t *when, struct space *space, int index, struct error *err) {
+    struct space_parameter *parameter = &space->at[index];
+    const char *name = tree_text(when, "parameter", "");
+    const json_t *values = json_object_get(when, "values");
+    parameter->parent = index - 1;
+    while (parameter->parent >= 0 && strcmp(space->at[parameter->parent].name, name) != 0) {
+        parameter->parent--;
+    }
+    if (parameter->parent < 0 || !space->at[parameter->parent].choices) {
+        return refuse_when(
+            err, index, "parameter",
+            "is not the name of a choice before this parameter; move that before it");
+    }
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        char text[SPACE_NUMBER_MAX];
+        int64_t choice = find_choice(&space->at[parameter->parent],
+                                     choice_text(json_array_get(values, i), text));
+        if (choice < 0) {
+            return refuse_when(err, index, "values",
+                               "has a value that is none of that parameter's choices");
+        }
+        parameter->allowed[choice / 64] |= (uint64_t)1 << (choice % 64);
+    }
+    return 0;
+}
+
 int space_read(const json_t *parameters, struct space *ret_space, struct error *err) {
     struct space space = {0};
     for (size_t i = 0; i < json_array_size(parameters); i++) {
         assert(space.count < SPACE_PARAMETERS_MAX); /* the schema's maximum */
-        if (read_one(json_array_get(parameters, i), i, &space.at[space.count++], err) < 0) {
+        const json_t *json = json_array_get(parameters, i);
+        const json_t *when = json_object_get(json, "when");
+        space.at[i].parent = -1;
+        if (read_one(json, i, &space.at[space.count++], err) < 0 ||
+            (when && read_when(when, &space, (int)i, err) < 0)) {
             return -1;
         }
     }
@@ -188,72 +223,44 @@ int space_read(const json_t *parameters, struct space *ret_space, struct error *
     return 0;
 }
 
-int64_t space_size(const struct space *space) {
-    int64_t size = 1;
-    for (int i = 0; i < space->count; i++) {
-        int64_t count = space->at[i].count;
-        if (count == 0 || size > PHILOX_COUNT_MAX / count) {
-            return 0;
-        }
-        size *= count;
-    }
-    return size;
-}
-
-/* ---- points ---- */
-
-static double middle(int64_t value, int64_t count) {
-    return ((double)value + 0.5) / (double)count;
-}
-
-/* Mixed radix, the last parameter varies fastest. */
-static void number_units(const struct space *space, int64_t number, double *units) {
-    for (int i = space->count - 1; i >= 0; i--) {
-        units[i] = middle(number % space->at[i].count, space->at[i].count);
-        number /= space->at[i].count;
-    }
-}
-
-static void sobol_units(const struct space_points *points, int64_t index, double *units) {
-    for (int i = 0; i < points->space->count; i++) {
-        uint32_t shift = (uint32_t)(philox_bits(points->seed, SHIFT_EPOCH, 0, (uint32_t)i) >> 32);
-        units[i] = (sobol_bits(&points->sobol, i, (uint32_t)index) ^ shift) * 0x1p-32;
-    }
-}
-
-void space_points_init(struct space_points *points, const struct space *space, enum search search,
-                       uint64_t seed) {
-    *points = (struct space_points){space, search, seed, space_size(space), {{{0}}}};
-    assert(search != SEARCH_GRID || points->size > 0);
-    if (search == SEARCH_SOBOL) {
-        sobol_init(&points->sobol);
-    }
-}
-
-void space_points_at(const struct space_points *points, int64_t index, double *units) {
-    int64_t size = points->size;
-    assert(index >= 0 && (size == 0 || points->search == SEARCH_SOBOL || index < size));
-    if (points->search == SEARCH_SOBOL) {
-        sobol_units(points, index, units);
-    } else if (points->search == SEARCH_GRID) {
-        number_units(points->space, index, units);
-    } else if (size > 0) {
-        number_units(points->space, philox_permute(points->seed, 0, size, index), units);
-    } else {
-        for (int i = 0; i < points->space->count; i++) {
-            units[i] = philox_unit(philox_bits(points->seed, 0, index, (uint32_t)i));
-        }
-    }
-}
-
-/* ---- values ---- */
-
-static int64_t which(const struct space_parameter *parameter, double unit) {
+/* The number of the value at a quantile, of a parameter with a count. */
+static int64_t value_number(const struct space_parameter *parameter, double unit) {
     int64_t value = (int64_t)(unit * (double)parameter->count);
     return MIN(MAX(value, 0), parameter->count - 1);
 }
 
-static double value_at(const struct space_parameter *parameter, double unit) {
+/* ---- conditions ---- */
+
+bool space_allows(const struct space_parameter *parameter, int64_t value) {
+    return parameter->allowed[value / 64] >> (value % 64) & 1;
+}
+
+bool space_is_active(const struct space *space, const double *units, int which) {
+    const struct space_parameter *parameter = &space->at[which];
+    while (parameter->parent >= 0) {
+        int parent = parameter->parent;
+        if (!space_allows(parameter, value_number(&space->at[parent], units[parent]))) {
+            return false;
+        }
+        parameter = &space->at[parent];
+    }
+    return true;
+}
+
+/* Parents come first, so that an inactive parent's quantile is set before it is read. */
+void space_rest(const struct space *space, double *units) {
+    for (int i = 0; i < space->count; i++) {
+        units[i] = space_is_active(space, units, i) ? units[i] : SPACE_INACTIVE;
+    }
+}
+
+double space_middle(int64_t value, int64_t count) {
+    return ((double)value + 0.5) / (double)count;
+}
+
+/* ---- values ---- */
+
+double space_value(const struct space_parameter *parameter, double unit) {
     double low = parameter->low, high = parameter->high;
     double x = is_normal(parameter->expression) ? low + high * normal_quantile(unit)
                                                 : low + unit * (high - low);
@@ -261,7 +268,7 @@ static double value_at(const struct space_parameter *parameter, double unit) {
     return parameter->q > 0 ? round(x / parameter->q) * parameter->q : x;
 }
 
-static double unit_of(const struct space_parameter *parameter, double value) {
+double space_unit(const struct space_parameter *parameter, double value) {
     double low = parameter->low, high = parameter->high;
     if (is_log(parameter->expression)) {
         value = value > 0 ? log(value) : -INFINITY; /* a q form may round to 0 */
@@ -282,10 +289,10 @@ void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
 static json_t *value_text(const struct space_parameter *parameter, double unit) {
     char text[SPACE_NUMBER_MAX];
     if (!parameter->count) {
-        space_number(value_at(parameter, unit), text);
+        space_number(space_value(parameter, unit), text);
         return json_string(text);
     }
-    int64_t at = which(parameter, unit);
+    int64_t at = value_number(parameter, unit);
     const json_t *choice = json_array_get(parameter->choices, (size_t)at);
     if (choice) {
         return json_string(choice_text(choice, text));
@@ -297,7 +304,9 @@ static json_t *value_text(const struct space_parameter *parameter, double unit) 
 json_t *space_values(const struct space *space, const double *units) {
     json_t *values = json_object();
     for (int i = 0; i < space->count; i++) {
-        json_object_set_new(values, space->at[i].name, value_text(&space->at[i], units[i]));
+        if (space_is_active(space, units, i)) {
+            json_object_set_new(values, space->at[i].name, value_text(&space->at[i], units[i]));
+        }
     }
     return values;
 }
@@ -317,14 +326,14 @@ static bool unit_of_text(const struct space_parameter *parameter, const char *te
         return false;
     }
     if (!parameter->count) {
-        *ret_unit = unit_of(parameter, value);
+        *ret_unit = space_unit(parameter, value);
         return true;
     }
     value = parameter->choices ? (double)find_choice(parameter, text) : value;
     if (value < 0 || value >= (double)parameter->count || value != floor(value)) {
         return false;
     }
-    *ret_unit = middle((int64_t)value, parameter->count);
+    *ret_unit = space_middle((int64_t)value, parameter->count);
     return true;
 }
 
@@ -332,7 +341,8 @@ bool space_units(const struct space *space, const json_t *values, double *units)
     for (int i = 0; i < space->count; i++) {
         const struct space_parameter *parameter = &space->at[i];
         const char *text = json_string_value(json_object_get(values, parameter->name));
-        if (!unit_of_text(parameter, text, &units[i])) {
+        units[i] = SPACE_INACTIVE;
+        if (space_is_active(space, units, i) && !unit_of_text(parameter, text, &units[i])) {
             return false;
         }
     }
@@ -342,7 +352,9 @@ bool space_units(const struct space *space, const json_t *values, double *units)
 void space_snap(const struct space *space, double *units) {
     for (int i = 0; i < space->count; i++) {
         const struct space_parameter *parameter = &space->at[i];
-        units[i] = parameter->count ? middle(which(parameter, units[i]), parameter->count)
-                                    : unit_of(parameter, value_at(parameter, units[i]));
+        units[i] = parameter->count
+                       ? space_middle(value_number(parameter, units[i]), parameter->count)
+                       : space_unit(parameter, space_value(parameter, units[i]));
     }
+    space_rest(space, units);
 }

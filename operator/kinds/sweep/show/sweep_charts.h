@@ -1,6 +1,6 @@
-/* sweep_charts.h: the charts of sweep.html (sweep_html.h): the best so far over reports for each
- * trial and over trials, and the parallel coordinates of the parameters. Inline SVG; browsers show
- * a line's title when the pointer is over it. */
+/* sweep_charts.h: the charts of sweep.html (sweep_html.h): the objective's best value so far, for
+ * each trial over its reports, and for the Sweep over its trials; and the parameters as parallel
+ * coordinates. Inline SVG; browsers show a line's title when the pointer is over it. */
 #pragma once
 
 #include "lib/text/page.h"
@@ -19,6 +19,10 @@ const struct sweep_trial *sweep_drawn(const struct sweep_facts *facts,
 /* A value shortened for people: "0.513896" for "0.513895751025271" with 6 digits; whole numbers and
  * words are unchanged. The result is in text, or is the value itself. */
 const char *sweep_short(const char *value, int digits, char text[static SWEEP_SHORT_MAX]);
+
+/* The text that a browser shows over a trial's mark. */
+void sweep_title(struct page *page, const struct sweep_facts *facts,
+                 const struct sweep_trial *trial);
 
 void sweep_charts(struct page *page, const struct sweep_facts *facts,
                   const struct sweep_trial *best);

@@ -18,6 +18,8 @@ struct source {
     int64_t reports;
 };
 
+_Static_assert((int)SWEEP_ALSO_MAX == (int)FRONT_ALSO_MAX, "room for each objective");
+
 struct sweep_view {
     struct sweep_spec spec;
     struct sweep_facts facts;
@@ -64,6 +66,14 @@ static void add_source(struct sweep_view *view, const json_t *trial) {
     view->sources[view->count++] = source;
 }
 
+/* The last values of the further objectives. */
+static void read_also(const struct sweep_spec *spec, const struct trial_row *row,
+                      double also[static SWEEP_ALSO_MAX]) {
+    for (size_t i = 0; i < spec->also_count; i++) {
+        also[i] = front_value(row, spec->also[i].metric);
+    }
+}
+
 static void fill_trials(struct sweep_view *view) {
     static const enum sweep_trial_state states[] = {
         [TRIAL_RUNNING] = SWEEP_RUNNING,
@@ -83,6 +93,7 @@ static void fill_trials(struct sweep_view *view) {
                                                .best = source->row.best,
                                                .values = source->values,
                                                .message = source->message};
+        read_also(&view->spec, &source->row, view->trials[i].also);
         if (source->row.state == TRIAL_FAILED && source->row.end_ms >= last_ms) {
             last_ms = source->row.end_ms;
             view->failed = &view->trials[i];
@@ -117,6 +128,7 @@ int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view 
         .state = object_state(status),
         .message = tree_text(object_succeeded(status), "message", ""),
         .metric = view->spec.metric,
+        .front = json_object_get(status, "front"),
         .is_minimized = view->spec.goal == GOAL_MINIMIZE,
         .parameters = view->parameters,
         .is_logarithmic = view->is_logarithmic,
@@ -124,6 +136,11 @@ int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view 
         .trials = view->trials,
         .trial_count = view->count,
     };
+    view->facts.also_count = view->spec.also_count;
+    for (size_t i = 0; i < view->spec.also_count; i++) {
+        view->facts.also[i] = (struct sweep_also){view->spec.also[i].metric,
+                                                  view->spec.also[i].goal == GOAL_MINIMIZE};
+    }
     *ret_view = TAKE(view);
     return 0;
 }

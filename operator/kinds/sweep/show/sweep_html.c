@@ -2,6 +2,7 @@
 #include "operator/kinds/sweep/show/sweep_html.h"
 
 #include "operator/kinds/sweep/show/sweep_charts.h"
+#include "operator/kinds/sweep/show/sweep_front.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +12,10 @@
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1c2733;--page:#fff;--soft:#5b6875;--line:#e4e9ee;"
     "--axis:#9aa7b4;--completed:#3b6ea5;--running:#1a9c68;--stopped:#aab4be;--failed:#d64545;"
-    "--best:#e8710a}"
+    "--best:#e8710a;--front:#8250c4}"
     "@media(prefers-color-scheme:dark){:root{--ink:#d6dee6;--page:#12181f;--soft:#93a0ad;"
     "--line:#26303a;--axis:#556270;--completed:#6ea8e0;--running:#3fcf97;--stopped:#6b7885;"
-    "--failed:#ef7d7d;--best:#ff9a3c}}"
+    "--failed:#ef7d7d;--best:#ff9a3c;--front:#b18be6}}"
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;"
     "color:var(--ink);background:var(--page);overflow-wrap:anywhere}h1{font-size:1.5rem;margin:0}"
     "h2{font-size:1.05rem;margin:2rem 0 .3rem}p{margin:.3rem 0}.chart{overflow:auto}"
@@ -36,7 +37,10 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;padding:.15rem .9rem "
     ".15rem 0;border-bottom:1px solid var(--line);white-space:nowrap;font-variant-numeric:"
     "tabular-nums;vertical-align:top}td.why{white-space:normal;min-width:14rem}"
-    "tr.best td{font-weight:600}";
+    "tr.best td{font-weight:600}"
+    ".front{display:flex;flex-wrap:wrap;gap:.5rem 2rem;align-items:flex-start}"
+    ".front .chart{flex:1 1 30rem}.front .list{flex:0 1 auto}.front svg{min-width:26rem}"
+    "circle.front{fill:var(--front)}i.front{background:var(--front)}";
 
 static bool is_better(const struct sweep_facts *facts, double a, double b) {
     return isfinite(a) && (!isfinite(b) || (facts->is_minimized ? a < b : a > b));
@@ -115,6 +119,10 @@ static void add_legend(struct page *page, const struct sweep_facts *facts,
     if (best) {
         page_add(page, "<span><i class=\"best\"></i>best</span>");
     }
+    if (json_array_size(facts->front) > 0) {
+        page_add(page, "<span><i class=\"front\"></i>%zu on the front</span>",
+                 json_array_size(facts->front));
+    }
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         struct sweep_trial like = {.state = order[i]};
         const char *name = sweep_class(&like, NULL);
@@ -154,8 +162,9 @@ static void add_head(struct page *page, const struct sweep_facts *facts,
     page_add(page, "</p>");
     add_legend(page, facts, best);
     if (facts->trial_count > SWEEP_HTML_LINES_MAX) {
-        page_add(page, "<p>Of %zu trials the newest %d and the best are shown.</p>",
-                 facts->trial_count, SWEEP_HTML_LINES_MAX);
+        page_add(page, "<p>Of %zu trials the newest %d%s are shown.</p>", facts->trial_count,
+                 SWEEP_HTML_LINES_MAX,
+                 json_array_size(facts->front) ? ", the best and the front" : " and the best");
     }
 }
 
@@ -164,6 +173,7 @@ int sweep_html(const struct sweep_facts *facts, char **ret_html, struct error *e
     const struct sweep_trial *best = sweep_best(facts);
     page_init(&page, SWEEP_HTML_MAX);
     add_head(&page, facts, best);
+    sweep_front(&page, facts, best);
     sweep_charts(&page, facts, best);
     add_rows(&page, facts, best);
     page_add(&page, "</body></html>\n");

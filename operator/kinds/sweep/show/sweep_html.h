@@ -5,11 +5,13 @@
 
 #include "lib/curve.h"
 #include "lib/error.h"
+#include "lib/tree.h"
 
 enum {
     SWEEP_HTML_MAX = 32 << 20,  /* bytes */
     SWEEP_HTML_LINES_MAX = 500, /* trials that are drawn: the best, then the newest */
     SWEEP_BAR = 12,             /* columns */
+    SWEEP_ALSO_MAX = 3,         /* further objectives */
 };
 
 enum sweep_trial_state {
@@ -25,11 +27,18 @@ struct sweep_trial {
     int64_t index;
     const char *name;
     enum sweep_trial_state state;
-    struct curve curve;        /* as lib/curve.h reads it */
-    int64_t reports;           /* all of them, not only those up to the last point */
-    double best;               /* NAN: it has reported no number */
-    const char *const *values; /* one for each parameter; NULL: unknown */
-    const char *message;       /* why it was stopped or failed; NULL: none */
+    struct curve curve;          /* as lib/curve.h reads it */
+    int64_t reports;             /* all of them, not only those up to the last point */
+    double best;                 /* NAN: it has reported no number */
+    double also[SWEEP_ALSO_MAX]; /* of each further objective; NAN: no number */
+    const char *const *values;   /* one for each parameter; NULL: unknown */
+    const char *message;         /* why it was stopped or failed; NULL: none */
+};
+
+/* A further objective (spec.objective.also). */
+struct sweep_also {
+    const char *metric;
+    bool is_minimized;
 };
 
 struct sweep_facts {
@@ -40,6 +49,9 @@ struct sweep_facts {
     const bool
         *is_logarithmic; /* one for each parameter: it is chosen by its logarithm; NULL: none */
     size_t parameter_count;
+    struct sweep_also also[SWEEP_ALSO_MAX];
+    size_t also_count;
+    const json_t *front;              /* status.front; borrowed; NULL: there is one objective */
     const struct sweep_trial *trials; /* by ascending index */
     size_t trial_count;
 };

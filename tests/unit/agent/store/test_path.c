@@ -125,14 +125,31 @@ static void finds_files(void) {
         {"vol/a/b", "vol/a/b: is not a regular file"},
         {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
         {"vol/up/secret", "vol/up/secret: a symbolic link in the path leaves the volume"},
+        {"vol/absolute/secret",
+         "vol/absolute/secret: a symbolic link in the path leaves the volume"},
+        {"vol/dangling", "vol/dangling: no such file"},
+        {"lost/file", "lost/file: volume \"lost\", folder /nonexistent/folder"},
+        {"unset/file", "unset/file: unknown volume"},
     };
     struct error err = {0};
     AUTO(text_freep) char *wanted = x_printf("%s/a/b/file", volume);
     AUTO(text_freep) char *path = NULL;
-    CHECK_OK(path_file("vol/inside/file", &path, &err), &err);
-    CHECK_STR(path, wanted);
+    struct stat status;
+    /* With links and without, also in the volume's own folder: the path is free of them. */
+    static const char *const same[] = {"vol/inside/file", "vol/a/b/file", "vol//a/./b//file",
+                                       "vol/around",      "linked/file",  "doubled/a/b/file"};
+    AUTO(text_freep) char *linked = x_printf("%s/inside", volume);
+    AUTO(text_freep) char *doubled = x_printf("%s//./", volume);
+    setenv("linked", linked, 1);
+    setenv("doubled", doubled, 1);
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        free(TAKE(path));
+        CHECK_OK(path_file(same[i], &path, &status, &err), &err);
+        CHECK_STR(path, wanted);
+        CHECK_INT(status.st_size, 2);
+    }
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        CHECK_INT(path_file(wrong[i].path, &path, &err), -1);
+        CHECK_INT(path_file(wrong[i].path, &path, &status, &err), -1);
         CHECK(strstr(err.text, wrong[i].error) != NULL);
         error_clear(&err);
     }

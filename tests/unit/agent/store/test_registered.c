@@ -138,7 +138,7 @@ static void killed_at_every_call(void) {
 /* Calls that fail, are done twice, late, or without an answer: repeated until one succeeds. */
 static void on_a_store_that_goes_wrong(void) {
     uint64_t seed = test_seed(7);
-    int64_t rounds = test_rounds(200) / 50, faults = 0;
+    int64_t soak = test_rounds(0) / 50, rounds = soak ? soak : 4, faults = 0;
     struct store *out = make_output();
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)seed, (long long)rounds * 50);
     for (int64_t round = 0; round < rounds && !test_failures; round++) {

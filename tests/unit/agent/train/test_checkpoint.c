@@ -2,6 +2,7 @@
 /* Checkpoints over a store that fails by a seed, with processes that die and processes that live on
  * too long: a loaded checkpoint is complete, and never older than the last one reported as stored.
  * Then every byte is changed, and the object cut at every length. SOAK_SEED, SOAK_ROUNDS. */
+#include "agent/store/checkpoint_name.h"
 #include "agent/train/checkpoint.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -168,6 +169,7 @@ static void test_large_ones_come_back(void) {
 /* The newest of one's own generation and older ones stay, and all of newer generations. */
 static void test_old_ones_go(void) {
     struct error err = {0};
+    int64_t highest = -1;
     AUTO(store_freep) struct store *store = open_folder(folders++);
     struct checkpoint_place place = {store, "r/"};
     static const struct {
@@ -175,10 +177,16 @@ static void test_old_ones_go(void) {
         bool stays;
     } rows[] = {{1, 900, false}, {2, 100, false}, {2, 200, true}, {2, 300, true}, {3, 50, true}};
     struct state state;
+    CHECK_OK(checkpoint_name_highest_step(store, "r/", &highest, &err), &err);
+    CHECK_INT(highest, 0); /* there is none */
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         make_state(&state, rows[i].generation, rows[i].step);
         CHECK_OK(checkpoint_write(&place, &state.checkpoint, NULL, &err), &err);
     }
+    CHECK_OK(store_put(store, "r/checkpoint/000000000009-9000", "x", 1, STORE_CREATE, &err), &err);
+    CHECK_OK(checkpoint_name_highest_step(store, "r/", &highest, &err), &err);
+    CHECK_INT(highest, 900); /* of all generations, by names that they write */
+    CHECK_OK(store_remove(store, "r/checkpoint/000000000009-9000", &err), &err);
     CHECK_OK(checkpoint_tidy(&place, 2, KEEP, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error ignored = {0};

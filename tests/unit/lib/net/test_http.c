@@ -128,7 +128,8 @@ static void peer_close(struct peer *peer) {
 
 static char *certificate, *key;
 
-static struct server_page page(void *context, const char *path) {
+static struct server_page page(void *context, const struct server_request *request) {
+    const char *path = request->path;
     (void)context;
     return (struct server_page){.body = strcmp(path, "/page") == 0 ? x_strdup("{}") : NULL};
 }
@@ -159,8 +160,8 @@ static void *serve(void *context) {
 static void house_open(struct house *house) {
     static const struct server_events events = {page, ignore_peer, ignore_text, ignore_peer};
     struct error err = {0};
-    struct server_options options = {"127.0.0.1:0", certificate, key, "/work",
-                                     "secret",      &events,     NULL};
+    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
+                                     "secret",      &events,     NULL, NULL};
     CHECK_OK(server_open(&options, &house->server, &err), &err);
     pthread_create(&house->thread, NULL, serve, house);
 }

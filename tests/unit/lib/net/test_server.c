@@ -23,6 +23,8 @@ const char *__asan_default_options(void) {
     return "fast_unwind_on_malloc=0";
 }
 
+#define READ_TOKEN "reader"
+
 static char *certificate, *key;
 static char sha256[65];
 
@@ -35,9 +37,12 @@ struct house {
     size_t last_size;
 };
 
-static struct server_page page(void *context, const char *path) {
+static struct server_page page(void *context, const struct server_request *request) {
     (void)context;
-    bool known = strcmp(path, "/progress") == 0;
+    bool known = strcmp(request->path, "/progress") == 0;
+    if (known && !request->may_read) {
+        return server_page_closed();
+    }
     return (struct server_page){.body = known ? x_strdup("{\"state\": \"Running\"}") : NULL};
 }
 
@@ -73,8 +78,8 @@ static const struct server_events server_events = {page, opened, received, close
 static void house_open(struct house *house, int port) {
     struct error err = {0};
     AUTO(text_freep) char *bind = x_printf("127.0.0.1:%d", port);
-    struct server_options options = {bind,     certificate,    key,  "/work",
-                                     "secret", &server_events, house};
+    struct server_options options = {bind,     certificate,    key,   "/work",
+                                     "secret", &server_events, house, READ_TOKEN};
     CHECK_OK(server_open(&options, &house->server, &err), &err);
 }
 
@@ -245,6 +250,57 @@ static void *serve(void *context) {
     return NULL;
 }
 
+/* What a GET with these headers is answered with; the body must have no word of the page then. */
+static int read_with(const struct house *house, const char *path, const char *const *headers) {
+    struct error err = {0};
+    AUTO(text_freep)
+    char *url = x_printf("https://127.0.0.1:%d%s", server_port(house->server), path);
+    struct http_request request = {.url = url,
+                                   .headers = headers,
+                                   .certificate_pem = certificate,
+                                   .timeout_ms = 60000,
+                                   .max_bytes = 4096};
+    AUTO(text_freep) char *body = NULL;
+    int status = 0;
+    CHECK_OK(http_get(&request, &status, &body, &err), &err);
+    CHECK_INT(strstr(body, "Running") != NULL, status == 200);
+    return status;
+}
+
+static void test_pages_for_readers_alone(void) {
+    struct house house = {0};
+    house_open(&house, 0);
+    struct server_thread state = {.house = &house};
+    pthread_t thread;
+    pthread_create(&thread, NULL, serve, &state);
+    static const struct {
+        const char *header;
+        int status;
+    } rows[] = {{NULL, 403},
+                {SERVER_READ_HEADER ": " READ_TOKEN, 200},
+                {"windlass-read-token: " READ_TOKEN, 200},
+                {SERVER_READ_HEADER ": " READ_TOKEN "x", 403},
+                {SERVER_READ_HEADER ": reade", 403},
+                {SERVER_READ_HEADER ": ", 403},
+                {SERVER_READ_HEADER ": secret", 403}, /* the token of the WebSocket */
+                {"Authorization: Bearer " READ_TOKEN, 403},
+                {"Authorization: Bearer secret", 403}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *headers[] = {rows[i].header, NULL};
+        CHECK_INT(read_with(&house, "/progress", headers), rows[i].status);
+    }
+    AUTO(text_freep) char *long_token = x_malloc(2000);
+    memset(long_token, 'a', 1999);
+    memcpy(long_token, SERVER_READ_HEADER ": ", strlen(SERVER_READ_HEADER ": "));
+    long_token[1999] = 0;
+    const char *headers[] = {long_token, NULL};
+    CHECK_INT(read_with(&house, "/progress", headers), 403);
+    state.stop = true;
+    server_wake(house.server);
+    pthread_join(thread, NULL);
+    house_close(&house);
+}
+
 static void test_pages_are_read_by_https(void) {
     struct house house = {0};
     house_open(&house, 0);
@@ -259,8 +315,12 @@ static void test_pages_are_read_by_https(void) {
         struct error err = {0};
         AUTO(text_freep)
         char *url = x_printf("https://127.0.0.1:%d%s", server_port(house.server), rows[i].path);
-        struct http_request request = {
-            .url = url, .certificate_pem = certificate, .timeout_ms = 3000, .max_bytes = 4096};
+        const char *headers[] = {SERVER_READ_HEADER ": " READ_TOKEN, NULL};
+        struct http_request request = {.url = url,
+                                       .headers = headers,
+                                       .certificate_pem = certificate,
+                                       .timeout_ms = 60000,
+                                       .max_bytes = 4096};
         AUTO(text_freep) char *body = NULL;
         int status = 0;
         CHECK_OK(http_get(&request, &status, &body, &err), &err);
@@ -285,9 +345,11 @@ static void test_pages_are_read_by_https(void) {
         AUTO(text_freep) char *body = NULL;
         int status = 0;
         err = (struct error){0};
+        const char *headers[] = {SERVER_READ_HEADER ": " READ_TOKEN, NULL};
         struct http_request request = {.url = failures[i].url,
+                                       .headers = headers,
                                        .certificate_pem = failures[i].certificate,
-                                       .timeout_ms = 3000,
+                                       .timeout_ms = 60000,
                                        .max_bytes = failures[i].max_bytes};
         CHECK_INT(http_get(&request, &status, &body, &err), -1);
         CHECK_INT(err.kind, failures[i].kind);
@@ -315,7 +377,7 @@ static void test_what_cannot_listen_says_why(void) {
         struct error err = {0};
         struct server *server = NULL;
         struct server_options options = {rows[i].bind, certificate,    rows[i].key, "/work",
-                                         "secret",     &server_events, &house};
+                                         "secret",     &server_events, &house,      NULL};
         CHECK_INT(server_open(&options, &server, &err), -1);
         if (!strstr(err.text, rows[i].sentence)) {
             CHECK_STR(err.text, rows[i].sentence);
@@ -327,7 +389,7 @@ static void test_what_cannot_listen_says_why(void) {
     CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     struct server *server = NULL;
     struct server_options options = {"127.0.0.1:0", certificate,    other_key, "/work",
-                                     "secret",      &server_events, &house};
+                                     "secret",      &server_events, &house,    NULL};
     CHECK_INT(server_open(&options, &server, &err), -1);
     CHECK(strstr(err.text, "the private key does not match the certificate"));
     house_close(&house);
@@ -342,6 +404,7 @@ int main(void) {
     TEST(test_a_wrong_certificate_is_refused);
     TEST(test_the_client_finds_a_server_that_comes_back);
     TEST(test_a_client_may_end_while_it_connects);
+    TEST(test_pages_for_readers_alone);
     TEST(test_pages_are_read_by_https);
     TEST(test_what_cannot_listen_says_why);
     free(certificate);

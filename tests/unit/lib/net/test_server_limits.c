@@ -26,7 +26,8 @@ static struct {
     atomic_int received, closed;
 } house;
 
-static struct server_page page(void *context, const char *path) {
+static struct server_page page(void *context, const struct server_request *request) {
+    const char *path = request->path;
     (void)context;
     (void)path;
     return (struct server_page){0};
@@ -71,8 +72,8 @@ static void house_open(void) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
-    struct server_options options = {"127.0.0.1:0", certificate, key, "/work",
-                                     "secret",      &events,     NULL};
+    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
+                                     "secret",      &events,     NULL, NULL};
     CHECK_OK(server_open(&options, &house.server, &err), &err);
     house.stop = false;
     house.received = house.closed = 0;

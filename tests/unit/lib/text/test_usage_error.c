@@ -25,6 +25,18 @@ static void the_words_and_the_code_decide(void) {
         {127, "bash: line 1: nonsense: command not found", true},
         {126, "sh: 1: /mnt/code/a: Permission denied", true},
         {126, "/mnt/code/a: cannot execute: required file not found", true},
+        {1, "    import torhc | ModuleNotFoundError: No module named 'torhc'", true},
+        {1, "  File \"a.py\", line 3\n    for x in y\n              ^\nSyntaxError: expected ':'",
+         true},
+        {1, "NameError: name 'modle' is not defined", true},
+        {1, "IndentationError: unexpected indent", true},
+        {1, "IndentationError: unexpected indent\n\n", true},
+        {1, "NameError: name 'x' is not defined | OSError: [Errno 5] Input/output error", false},
+        {1, "NameError: name 'x' is not defined\nDuring handling\nConnectionError: down", false},
+        {1, "ImportError: libcuda.so.1: cannot open shared object file", false}, /* this node */
+        {1, "OSError: [Errno 116] Stale file handle: 'x'", false},
+        {1, "training: caught a NameError: ignored", false},
+        {3, "NameError: name 'x' is not defined", false},
         {2, "", false},
         {2, "epoch 3: loss is nan", false},
         {2, "memory usage: 81 %", false}, /* no help */

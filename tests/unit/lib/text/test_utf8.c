@@ -43,6 +43,8 @@ static void test_repair_and_make_line(void) {
         {"\xE0\x9F\xBFx", "???x", "???x"},
         {"a\x7F\xC2\x85z", "a\x7F\xC2\x85z", "a   z"},
         {"\xC2\xA0", "\xC2\xA0", "\xC2\xA0"},
+        {"a\xE2\x80\xAE", "a\xE2\x80\xAE", "a???"},
+        {"\xE2\x80\x8F\xD8\x9C", "\xE2\x80\x8F\xD8\x9C", "?????"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[16];
@@ -55,8 +57,40 @@ static void test_repair_and_make_line(void) {
     }
 }
 
+static void test_codes(void) {
+    static const struct {
+        const char *text;
+        unsigned code;
+        bool is_deceptive;
+    } rows[] = {
+        {"a", 'a', false},
+        {"\xC3\xA4", 0xE4, false},
+        {"\xD8\x9C", 0x61C, true},
+        {"\xE2\x80\x8D", 0x200D, false},
+        {"\xE2\x80\x8E", 0x200E, true},
+        {"\xE2\x80\x8F", 0x200F, true},
+        {"\xE2\x80\x90", 0x2010, false},
+        {"\xE2\x80\xA7", 0x2027, false},
+        {"\xE2\x80\xA8", 0x2028, true},
+        {"\xE2\x80\xAE", 0x202E, true},
+        {"\xE2\x80\xAF", 0x202F, false},
+        {"\xE2\x81\xA5", 0x2065, false},
+        {"\xE2\x81\xA6", 0x2066, true},
+        {"\xE2\x81\xA9", 0x2069, true},
+        {"\xE2\x81\xAA", 0x206A, false},
+        {"\xF0\x9F\x98\x80", 0x1F600, false},
+        {"\xF4\x8F\xBF\xBF", 0x10FFFF, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_INT(utf8_character(rows[i].text, strlen(rows[i].text)), strlen(rows[i].text));
+        CHECK_INT(utf8_code(rows[i].text, strlen(rows[i].text)), rows[i].code);
+        CHECK(utf8_is_deceptive(rows[i].code) == rows[i].is_deceptive);
+    }
+}
+
 int main(void) {
     TEST(test_bytes_before_the_first_invalid_one);
     TEST(test_repair_and_make_line);
+    TEST(test_codes);
     return TEST_END();
 }

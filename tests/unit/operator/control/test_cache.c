@@ -32,8 +32,8 @@ static int tell(struct cache *cache, enum cluster_event event, json_t *object_ne
 
 static void finds_by_name_and_by_owner(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "v1", "Pod", NULL);
-    cache_watch(cache, "v1", "Service", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    cache_watch(cache, "v1", "Service", (struct cache_rules){0});
     AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
     json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
@@ -65,7 +65,7 @@ static void finds_what_changed(void) {
     json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
     AUTO(tree_freep) json_t *unknown = cache_owned_since(cache, "Pod", owner, &mark, &count);
     CHECK(json_array_size(unknown) == 0 && count == 0);
-    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "a", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "c", "other-job", "u1"));
@@ -89,8 +89,8 @@ static void finds_what_changed(void) {
 
 static void a_listing_sweeps_what_it_does_not_name(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "v1", "Pod", NULL);
-    cache_watch(cache, "v1", "Service", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
+    cache_watch(cache, "v1", "Service", (struct cache_rules){0});
     CHECK(!cache_is_complete(cache));
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "kept", "job", "u1"));
@@ -128,7 +128,7 @@ static const char *version_of(const struct cache *cache) {
 /* The answer to a write may overtake the event of an earlier change. */
 static void what_is_older_is_not_taken(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
     tell(cache, CLUSTER_APPLIED, version(9, "one"));
     tell(cache, CLUSTER_APPLIED, version(10, "one"));
     CHECK_STR(version_of(cache), "10");
@@ -146,7 +146,7 @@ static void what_is_older_is_not_taken(void) {
 /* It is not reported twice, and a listing that has it counts. */
 static void the_same_version_is_no_news(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
     AUTO(tree_freep) json_t *ninth = version(9, "one");
     AUTO(tree_freep) json_t *tenth = version(10, "one");
     AUTO(tree_freep) json_t *other = version(9, "another");
@@ -172,7 +172,7 @@ static json_t *keep_little(const json_t *whole) {
 
 static void only_what_is_used_is_kept(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "v1", "Pod", keep_little);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){.transform = keep_little});
     json_t *pod = version(1, "one");
     json_object_set_new(pod, "spec", json_pack("{s:s}", "secret", "of no use"));
     tell(cache, CLUSTER_APPLIED, pod);
@@ -194,7 +194,7 @@ static void many_come_and_go(void) {
     struct cache *cache = cache_new();
     bool there[NAMES] = {false};
     size_t count = 0;
-    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Pod", (struct cache_rules){0});
     srand(1);
     for (int i = 0; i < STEPS; i++) {
         int at = rand() % NAMES;
@@ -221,6 +221,36 @@ static void many_come_and_go(void) {
     cache_free(cache);
 }
 
+/* A server whose definition is older than this program: the readers miss no default. */
+static void missing_defaults_are_filled_in(void) {
+    static const char crd[] =
+        "spec:\n  group: test.dev\n  names: {kind: Job}\n  versions:\n    - name: v1\n"
+        "      schema:\n        openAPIV3Schema:\n          type: object\n          properties:\n"
+        "            metadata: {type: object}\n            spec:\n              type: object\n"
+        "              properties: {tries: {type: integer, default: 3}, items: {type: integer}}\n";
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *schema = NULL;
+    CHECK_OK(schema_parse(crd, strlen(crd), &schema, &err), &err);
+    struct cache *cache = cache_new();
+    cache_watch(cache, "test.dev/v1", "Job", (struct cache_rules){.schema = schema});
+    AUTO(tree_freep) json_t *old = object("Job", "default", "old", "", "");
+    AUTO(tree_freep) json_t *new = object("Job", "default", "new", "", "");
+    json_object_set_new(old, "spec", json_pack("{s:i}", "items", 1));
+    json_object_set_new(new, "spec", json_pack("{s:i, s:i}", "items", 1, "tries", 5));
+    cache_put(cache, old);
+    cache_put(cache, new);
+    CHECK(!tree_get(old, "spec.tries")); /* the event's object is not changed */
+    AUTO(tree_freep) json_t *first = cache_find(cache, "Job", "default", "old");
+    AUTO(tree_freep) json_t *second = cache_find(cache, "Job", "default", "new");
+    CHECK_INT(tree_integer(first, "spec.tries", 0), 3);
+    CHECK_STR(tree_text(first, SCHEMA_FILLED "[0][1]", ""), "tries");
+    CHECK_INT(tree_integer(second, "spec.tries", 0), 5);
+    CHECK(!json_object_get(second, SCHEMA_FILLED));
+    schema_unfill(first);
+    CHECK(!tree_get(first, "spec.tries") && tree_integer(first, "spec.items", 0) == 1);
+    cache_free(cache);
+}
+
 int main(void) {
     TEST(finds_by_name_and_by_owner);
     TEST(finds_what_changed);
@@ -229,5 +259,6 @@ int main(void) {
     TEST(the_same_version_is_no_news);
     TEST(only_what_is_used_is_kept);
     TEST(many_come_and_go);
+    TEST(missing_defaults_are_filled_in);
     return TEST_END();
 }

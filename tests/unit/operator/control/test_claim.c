@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose an object is, by what it says itself. */
+/* Who owns an object, by what it says itself. */
 #include "operator/control/claim.h"
 
 #include "tests/test.h"
@@ -94,6 +94,66 @@ static void test_by_the_wanted_owner(void) {
     CHECK_INT(claim_judge(other, wanted, owner), CLAIM_FOREIGN);
 }
 
+/* A PodGroup of the job's earlier Service goes with that; it is not taken back meanwhile. */
+static void test_of_an_earlier_owner(void) {
+    static const struct {
+        const char *metadata;
+        enum claim claim;
+    } rows[] = {
+        {"'ownerReferences': [{'kind': 'Service', 'name': 'a-hub', 'uid': 's-0'}], " LABELS,
+         CLAIM_LEAVING},
+        {"'ownerReferences': [{'kind': 'Service', 'name': 'a-hub', 'uid': 's-0'}], " LABELS
+         ", " MADE,
+         CLAIM_LEAVING},
+        {"'ownerReferences': [{'kind': 'Service', 'name': 'a-hub', 'uid': 's-1'}], " LABELS,
+         CLAIM_OURS},
+        {"'ownerReferences': [{'kind': 'Service', 'name': 'other', 'uid': 's-0'}], " LABELS,
+         CLAIM_FOREIGN},
+        {"'ownerReferences': [{'kind': 'Service', 'name': 'a-hub', 'uid': 's-0'}]", CLAIM_FOREIGN},
+        {LABELS ", " MADE, CLAIM_ADOPT},
+        {LABELS, CLAIM_FOREIGN},
+    };
+    AUTO(tree_freep) json_t *owner = parse(owner_text);
+    AUTO(tree_freep)
+    json_t *wanted = parse("{'metadata': {" LABELS ", 'ownerReferences': "
+                           "[{'kind': 'Service', 'name': 'a-hub', 'uid': 's-1'}]}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *text = x_printf("{'metadata': {%s}}", rows[i].metadata);
+        AUTO(tree_freep) json_t *there = parse(text);
+        CHECK_INT(claim_judge(there, wanted, owner), rows[i].claim);
+    }
+}
+
+static void test_correction(void) {
+    static const struct {
+        const char *there, *wanted, *change; /* NULL: none */
+    } rows[] = {
+        {"{'min': 3}", "{'min': 3}", NULL},
+        {"{'min': 3, 'added': [1]}", "{'min': 3}", NULL},
+        {"{'min': 1, 'queue': 'q'}", "{'min': 3, 'queue': 'q'}", "{'min': 3}"},
+        {"{'min': 3}", "{'min': 3, 'priority': null}", NULL},
+        {"{'min': 3, 'priority': 'high'}", "{'min': 3, 'priority': null}", "{'priority': null}"},
+        {"{}", "{'min': 3}", "{'min': 3}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep)
+        json_t *there = parse("{'kind': 'PodGroup', 'metadata': {'name': 'g', "
+                              "'uid': 'g-1', 'resourceVersion': '7'}}");
+        json_object_set_new(there, "spec", parse(rows[i].there));
+        AUTO(tree_freep) json_t *wanted = json_object();
+        json_object_set_new(wanted, "spec", parse(rows[i].wanted));
+        AUTO(tree_freep) json_t *change = claim_correction(there, wanted);
+        CHECK_INT(change != NULL, rows[i].change != NULL);
+        if (change) {
+            AUTO(tree_freep) json_t *spec = parse(rows[i].change);
+            CHECK(json_equal(json_object_get(change, "spec"), spec));
+            CHECK_STR(tree_text(change, "metadata.uid", ""), "g-1");
+            CHECK_STR(tree_text(change, "metadata.resourceVersion", ""), "7");
+            CHECK(tree_get(change, "metadata.ownerReferences") == NULL);
+        }
+    }
+}
+
 /* Found by its label alone. */
 static void test_lost(void) {
     AUTO(tree_freep) json_t *owner = parse(owner_text);
@@ -129,6 +189,8 @@ static void test_changes(void) {
 int main(void) {
     TEST(test_table);
     TEST(test_by_the_wanted_owner);
+    TEST(test_of_an_earlier_owner);
+    TEST(test_correction);
     TEST(test_lost);
     TEST(test_changes);
     return TEST_END();

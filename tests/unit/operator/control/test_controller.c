@@ -19,6 +19,8 @@ static struct {
     bool makes;        /* each pass makes what the cache does not show yet */
     int made, refused; /* writes that ended well, and not */
     int blind;         /* passes that did not see what an earlier one had made */
+    bool retries;      /* each pass asks for a retry, ... */
+    int tries;         /* so often it might, and has added a deletion */
 } seen;
 
 static void *state_new(void) {
@@ -36,12 +38,18 @@ static json_t *owned_map(const json_t *owner, const char *name) {
                      "uid", tree_text(owner, "metadata.uid", ""));
 }
 
+/* Without an owner: its events cause no pass. */
+static json_t *stranger(void) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
+                     "metadata", "name", "taken", "namespace", "default");
+}
+
 static void wrote(void *state, const struct written *written) {
     CHECK_STR(state, "state");
     CHECK_STR(written->namespace, "default");
     CHECK_STR(written->name, "one");
-    CHECK_INT(written->verb, CLUSTER_CREATE);
-    CHECK(!written->stored == !!written->err);
+    CHECK_INT(written->verb, seen.tries ? CLUSTER_DELETE : CLUSTER_CREATE);
+    CHECK(seen.tries || !written->stored == !!written->err);
     seen.made += !written->err;
     seen.refused += written->err != NULL;
 }
@@ -59,6 +67,10 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
             reconcile_write(request, CLUSTER_CREATE, owned_map(request->object, "made"));
             reconcile_write(request, CLUSTER_CREATE, owned_map(request->object, "taken"));
         }
+    }
+    if (seen.retries && request->object && reconcile_may_retry(request, 0, 1)) {
+        seen.tries++;
+        reconcile_write(request, CLUSTER_DELETE, stranger());
     }
     return seen.fails_with ? error_set(err, seen.fails_with, "as asked") : 0;
 }
@@ -177,10 +189,8 @@ static void errors_are_retried_by_their_kind(void) {
  * failed makes the pass a failure, and another follows. */
 static void a_look_sees_what_the_last_one_made(void) {
     open_all();
-    AUTO(tree_freep)
-    json_t *stranger = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
-                                 "metadata", "name", "taken");
-    cluster->ops->write(cluster, CLUSTER_CREATE, stranger, NULL, NULL);
+    AUTO(tree_freep) json_t *other = stranger();
+    cluster->ops->write(cluster, CLUSTER_CREATE, other, NULL, NULL);
     seen.makes = true;
     AUTO(tree_freep)
     json_t *owner = make_thing(); /* and a reconcile pass, whose writes are under way now */
@@ -198,6 +208,38 @@ static void a_look_sees_what_the_last_one_made(void) {
     close_all();
 }
 
+/* A pass that may try again, and then fails, has not used up the tries of its resource. */
+static void a_pass_that_fails_ends_its_try(void) {
+    open_all();
+    seen.retries = true;
+    seen.fails_with = ERROR_UNAVAILABLE;
+    AUTO(tree_freep) json_t *owner = make_thing();
+    CHECK_INT(seen.tries, 1);
+    for (int i = 0; i < 600 && seen.tries < 2; i++) {
+        step(100);
+    }
+    CHECK(seen.tries >= 2);
+    close_all();
+}
+
+/* What was tried again has succeeded, and causes no event: a pass finds whether more is to do. */
+static void a_pass_follows_a_try(void) {
+    open_all();
+    AUTO(tree_freep) json_t *other = stranger();
+    cluster->ops->write(cluster, CLUSTER_CREATE, other, NULL, NULL);
+    seen.retries = true;
+    AUTO(tree_freep) json_t *owner = make_thing();
+    CHECK_INT(seen.looks, 1);
+    CHECK_INT(seen.tries, 1);
+    seen.retries = false;
+    for (int i = 0; i < 20 && seen.looks < 2; i++) {
+        step(100);
+    }
+    CHECK_INT(seen.made, 1);
+    CHECK_INT(seen.looks, 2);
+    close_all();
+}
+
 int main(void) {
     struct error err = {0};
     snprintf(folder, sizeof folder, "/tmp/windlass-controller-XXXXXX");
@@ -208,5 +250,7 @@ int main(void) {
     TEST(looks_when_something_happens_and_when_asked);
     TEST(errors_are_retried_by_their_kind);
     TEST(a_look_sees_what_the_last_one_made);
+    TEST(a_pass_that_fails_ends_its_try);
+    TEST(a_pass_follows_a_try);
     return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
 }

@@ -18,14 +18,17 @@ static struct {
     int asked_first; /* of these, those with priority */
     int news;
     const char *answer; /* NULL: 404 */
+    const char *read_token;
 } world;
 
-static struct server_page page(void *context, const char *path) {
+static struct server_page page(void *context, const struct server_request *request) {
+    const char *path = request->path;
     (void)context;
     CHECK(text_starts(path, "/progress"));
     world.asked++;
     world.asked_first += strcmp(path, "/progress/first") == 0;
-    return (struct server_page){.body = x_strdup(world.answer)};
+    return request->may_read ? (struct server_page){.body = x_strdup(world.answer)}
+                             : server_page_closed();
 }
 
 static void on_peer(void *context, struct server_peer *peer) {
@@ -47,13 +50,15 @@ static void on_news(void *context, const char *key) {
 static void open_world(void) {
     struct error err = {0};
     memset(&world, 0, sizeof world);
+    world.read_token = "reader";
     CHECK_OK(tls_make_certificate(&world.certificate, &world.key, NULL, &err), &err);
     struct server_options options = {.bind = "127.0.0.1:0",
                                      .certificate_pem = world.certificate,
                                      .key_pem = world.key,
                                      .socket_path = "/work",
                                      .token = "t",
-                                     .events = &events};
+                                     .events = &events,
+                                     .read_token = "reader"};
     CHECK_OK(server_open(&options, &world.server, &err), &err);
     CHECK_OK(poller_open(on_news, &world, &world.poller, &err), &err);
 }
@@ -79,13 +84,15 @@ static void run_for(int duration_ms) {
 static const char *ask(const char *key, const char *certificate) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress", server_port(world.server));
-    return poller_get(world.poller, key, url, certificate, /* has_priority= */ false);
+    const struct poller_place place = {url, certificate, world.read_token};
+    return poller_get(world.poller, key, &place, /* has_priority= */ false);
 }
 
 static void ask_first(const char *key, bool has_priority) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress/first", server_port(world.server));
-    poller_get(world.poller, key, url, world.certificate, has_priority);
+    const struct poller_place place = {url, world.certificate, world.read_token};
+    poller_get(world.poller, key, &place, has_priority);
 }
 
 static void an_answer_is_news_once(void) {

@@ -116,6 +116,32 @@ static void test_429_names_the_queue(void) {
     world_close();
 }
 
+static char warned[256];
+
+static void keep_warning(void *context, const char *text) {
+    CHECK(context == &warned);
+    snprintf(warned + strlen(warned), sizeof warned - strlen(warned), "[%s]", text);
+}
+
+/* Each text once, however many answers and headers have it. */
+static void test_warnings_of_the_server_are_told_once(void) {
+    struct world_write write;
+    world_open(answer_writes, "token: t");
+    client_on_warning(kube_client(world.cluster), keep_warning, &warned);
+    writes.status = 200;
+    writes.times = -1;
+    writes.cuts = false;
+    writes.extra = "Warning: 299 - \"v1alpha1 is deprecated\"\r\n"
+                   "Warning: 299 - \"unknown field \\\"a\\\"\", 299 - \"third\"\r\n";
+    for (int i = 0; i < 3; i++) {
+        world_begin(CLUSTER_CREATE, "x", &write);
+        world_run(1000);
+        CHECK(write.ended);
+    }
+    CHECK_STR(warned, "[v1alpha1 is deprecated][unknown field \"a\"][third]");
+    world_close();
+}
+
 /* 300 writes of five namespaces: however many there are, a server that refuses all gets few
  * requests, and the writes end well when it recovers. */
 static void test_a_storm_of_refusals(void) {
@@ -502,6 +528,7 @@ static void test_an_older_definition(void) {
 int main(void) {
     TEST(test_which_writes_are_tried_again);
     TEST(test_429_names_the_queue);
+    TEST(test_warnings_of_the_server_are_told_once);
     TEST(test_a_storm_of_refusals);
     TEST(test_a_sick_namespace_slows_no_other);
     TEST(test_the_user_agent_has_the_version);

@@ -73,6 +73,10 @@ static void test_verdicts(void) {
     } rows[] = {
         {CLUSTER_CREATE, 201, "{}", WRITE_DONE, ERROR_NONE},
         {CLUSTER_CREATE, 409, "{\"reason\":\"AlreadyExists\"}", WRITE_FAILED, ERROR_CONFLICT},
+        {CLUSTER_CREATE, 409,
+         "{\"reason\":\"Conflict\",\"message\":\"Operation cannot be fulfilled on resourcequotas "
+         "\\\"q\\\": the object has been modified\"}",
+         WRITE_AGAIN, ERROR_BUSY},
         {CLUSTER_CREATE, 429, "{}", WRITE_AGAIN, ERROR_BUSY},
         {CLUSTER_CREATE, 500, "{}", WRITE_AGAIN, ERROR_UNAVAILABLE},
         {CLUSTER_CREATE, 504, "{}", WRITE_AGAIN, ERROR_TIMEOUT},

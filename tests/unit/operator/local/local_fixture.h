@@ -99,7 +99,7 @@ UNUSED static const json_t *fixture_seen(const struct fixture *fixture, const ch
 UNUSED static bool fixture_wait(struct fixture *fixture, const char *key, const char *path,
                                 const char *wanted) {
     struct error err = {0};
-    int64_t end_ms = clock_monotonic_ms() + 8000;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
     for (;;) {
         const json_t *object = fixture_seen(fixture, key);
         if (wanted ? strcmp(tree_text(object, path, ""), wanted) == 0 : json_is_null(object)) {

@@ -26,7 +26,8 @@ static void on_dead(void *context, const char *uid, const char *why) {
     snprintf(seen->why, sizeof seen->why, "%s", why);
 }
 
-static struct server_page on_page(void *context, const char *path) {
+static struct server_page on_page(void *context, const struct server_request *request) {
+    const char *path = request->path;
     struct seen *seen = context;
     CHECK_STR(path, "/healthz");
     seen->asked++;
@@ -192,12 +193,59 @@ static void commands_are_probes(void) {
     }
 }
 
-/* Another pod ends meanwhile, whose orphans are killed. */
+/* How often that line is in the file of the fixture's folder. */
+static int count_lines(const struct fixture *fixture, const char *line) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = file_join(fixture->folder, "probes");
+    AUTO(text_freep) char *text = NULL;
+    size_t size = 0;
+    int count = 0;
+    if (file_read(path, 1 << 20, &text, &size, &err) < 0) {
+        return 0;
+    }
+    for (const char *at = text; (at = strstr(at, line)); at += strlen(line)) {
+        count++;
+    }
+    return count;
+}
+
+/* Pods end while it runs, whose orphans are killed: each command that has begun comes to its end.
+ */
+static void commands_are_not_orphans(void) {
+    enum { ENDING = 5 };
+    struct fixture fixture;
+    struct error err = {0};
+    fixture_open(&fixture, &err);
+    AUTO(text_freep)
+    char *script = x_printf("echo begun >>%s/probes; sleep 1; echo done >>%s/probes",
+                            fixture.folder, fixture.folder);
+    json_t *well = exec_probed(fixture_pod("well", "sleep 100"), script);
+    json_object_set_new(
+        tree_get(json_array_get(tree_get(well, "spec.containers"), 0), "livenessProbe"),
+        "timeoutSeconds", json_integer(60));
+    fixture_apply(&fixture, well);
+    for (int i = 1; i <= ENDING; i++) {
+        AUTO(text_freep) char *name = x_printf("short-%d", i);
+        AUTO(text_freep) char *key = x_printf("Pod %s", name);
+        /* It ends in the middle of a command. */
+        AUTO(text_freep)
+        char *until = x_printf("until [ $(grep -c begun %s/probes) -ge %d ]; do sleep 0.1; done",
+                               fixture.folder, i);
+        fixture_apply(&fixture, fixture_pod(name, until));
+        CHECK(fixture_wait(&fixture, key, "status.phase", "Succeeded"));
+        int begun = count_lines(&fixture, "begun"), ended = count_lines(&fixture, "done");
+        CHECK(begun >= i && begun - ended <= 1);
+    }
+    CHECK_STR(tree_text(fixture_seen(&fixture, "Pod well"), "status.phase", ""), "Running");
+    fixture_close(&fixture);
+}
+
+/* Another pod ends meanwhile. */
 static void a_pod_whose_command_fails_is_ended(void) {
     struct fixture fixture;
     struct error err = {0};
     fixture_open(&fixture, &err);
-    fixture_apply(&fixture, exec_probed(fixture_pod("well", "sleep 100"), "sleep 0.7"));
+    fixture_apply(&fixture, exec_probed(fixture_pod("well", "sleep 100"), "exit 0"));
     fixture_apply(&fixture, exec_probed(fixture_pod("ill", "sleep 100"), "exit 1"));
     fixture_apply(&fixture, fixture_pod("short", "sleep 1.3"));
     CHECK(fixture_wait(&fixture, "Pod ill", "status.phase", "Failed"));
@@ -216,6 +264,7 @@ int main(void) {
     TEST(a_gap_counts_for_nothing);
     TEST(pods_that_hang_are_ended);
     TEST(commands_are_probes);
+    TEST(commands_are_not_orphans);
     TEST(a_pod_whose_command_fails_is_ended);
     return TEST_END();
 }

@@ -18,7 +18,7 @@ static void test_columns_are_aligned_and_cut(void) {
     } rows[] = {
         {"", 0,
          "NAME          STATE     MESSAGE\n"
-         "grün-länger   Running   all is [2J well\n"
+         "grün-länger   Running   all is\\x1B[2J well\n"
          "b\n"},
         {"  ", 29,
          "  NAME          STATE     MES\n"

@@ -5,7 +5,7 @@
 #include "agent/engine/device/cpu/fast/conv.h"
 #include "agent/engine/tensor.h"
 
-/* `count` pixels, from `first` on, of a block of a picture. */
+/* `count` pixels, from `first` on, of a block of an activation. */
 struct block_pixels {
     int n, block;
     size_t first, count;

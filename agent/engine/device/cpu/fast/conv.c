@@ -84,9 +84,9 @@ static void in_place_unit(const struct conv_pass *run, const struct conv_unit *u
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w;
-    size_t picture = (size_t)conv_blocks(conv, s->channels_in) * (size_t)s->in_h * w * b;
+    size_t activation = (size_t)conv_blocks(conv, s->channels_in) * (size_t)s->in_h * w * b;
     const float *in =
-        run->in->data + (size_t)unit->n * picture +
+        run->in->data + (size_t)unit->n * activation +
         ((size_t)(unit->row * s->stride_h) * w + (size_t)(unit->column * s->stride_w)) * b;
     direct_rows(run, unit, unit->row, unit->row_end - unit->row, in, (size_t)s->stride_h * w * b);
 }

@@ -3,15 +3,15 @@
  * pending on it, bias, residual and clamp of the output, and the statistics of an instance
  * normalisation that follows.
  *
- * Planar: stored as [n, c, h, w], not blocked. Affine: a scale and a shift per picture and channel,
+ * Planar: stored as [n, c, h, w], not blocked. Affine: a scale and a shift per sample and channel,
  * [n, 2, C]. Pending: an affine or a relu that belongs to a tensor but is not yet applied to the
  * numbers in memory; the kernel that reads the tensor applies it.
  *
  * Algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), with 1/4 of the
- * multiplications and 4 times the weights, for pictures large enough to repay the larger weights;
- * F(2x2, 3x3), with 4/9 of the multiplications and 16/9 of the weights; F(2x2, 3x3) with stride 2,
- * with 25/36 and 25/9; and one for depthwise convolutions, where each channel has a separate
- * kernel. */
+ * multiplications and 4 times the weights, for activations large enough to repay the larger
+ * weights; F(2x2, 3x3), with 4/9 of the multiplications and 16/9 of the weights; F(2x2, 3x3) with
+ * stride 2, with 25/36 and 25/9; and one for depthwise convolutions, where each channel has a
+ * separate kernel. */
 #pragma once
 
 #include "agent/engine/device/cpu/fast/vector.h"
@@ -42,7 +42,7 @@ struct conv_shape {
     int out_h, out_w;
 };
 
-/* Computes extent and out; false if the kernel or a reflection does not fit the picture. */
+/* Computes extent and out; false if the kernel or a reflection does not fit the activation. */
 bool conv_shape_finish(struct conv_shape *shape);
 
 /* Weights in the order in which an algorithm reads them. Independent of n, h and w. */
@@ -95,13 +95,13 @@ struct conv {
      * scratch_bytes. Sizes are in floats unless they say otherwise.
      * Window: a thread's padded, blocked copy of the input rows that some output rows need. */
     bool in_place;                       /* no window: inputs are read where they are */
-    bool flat;                           /* in_place, and each picture is treated as one row: 1x1
+    bool flat;                           /* in_place, and each activation is treated as one row: 1x1
                                             without stride */
     const struct winograd_ops *winograd; /* NULL: another algorithm */
     bool shared; /* one transformed input for all threads, made before the outputs are divided among
                     them */
     size_t shared_floats;
-    /* The work is divided as if there were `images` pictures of `span` output rows: those of the
+    /* The work is divided as if there were `images` samples of `span` output rows: those of the
      * batch, but Winograd without statistics joins them to one, to read its weights once. */
     int images, span;
     /* Units of work, one parallel task each: the output's columns, rows and blocks are divided into

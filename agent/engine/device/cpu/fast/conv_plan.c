@@ -201,7 +201,7 @@ static void divide_flat_blocks(struct conv *conv) {
     conv->block_units = conv->threads == 1 ? 1 : parts_of(blocks, DIRECT_BLOCKS_MAX, wanted);
 }
 
-// 1x1 without stride, read in place: the picture is one long row.
+// 1x1 without stride, read in place: the activation is one long row.
 static void plan_flat(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS / s->channels_in, 56);
@@ -285,8 +285,8 @@ static void plan_depthwise(struct conv *conv) {
 }
 
 // A group of tiles shares one pass over the weights, so it must be large enough to make up for
-// reading them. If a picture has too few tiles for all threads, the output's channels are divided
-// among threads.
+// reading them. If an activation has too few tiles for all threads, the output's channels are
+// divided among threads.
 static void plan_winograd(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
@@ -351,8 +351,8 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
                  s->stride_w == 1;
     int b = conv->ops->block;
-    // Winograd reads its weights once for many tiles, so several small pictures are treated as one
-    // long picture; but not with statistics, which belong to one picture.
+    // Winograd reads its weights once for many tiles, so several small activations are treated as
+    // one long activation; but not with statistics, which belong to one sample.
     bool chained = conv->winograd && !conv->normed;
     int t = chained ? conv->winograd->tile : 1;
     conv->images = chained ? 1 : s->n;

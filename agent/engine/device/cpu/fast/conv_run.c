@@ -5,7 +5,7 @@
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
-// The source row of row y of the padded picture; -1: a row of zeros.
+// The source row of row y of the padded activation; -1: a row of zeros.
 static int source_row(const struct conv_shape *s, int y) {
     int height = s->in_h * (s->doubled ? 2 : 1);
     y -= s->pad_top;
@@ -26,7 +26,7 @@ static int source_row(const struct conv_shape *s, int y) {
     return y < 0 || y >= height ? -1 : s->doubled ? y / 2 : y;
 }
 
-// Loads one padded channel of a row-major picture as adjacent floats.
+// Loads one padded channel of a row-major activation as adjacent floats.
 static void load_planar(const struct load_job *job) {
     int width = job->in_width * (job->doubled ? 2 : 1);
     for (int i = 0; i < job->count; i++) {
@@ -95,7 +95,7 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
         .doubled = s->doubled,
         .border = s->border,
     };
-    // Columns beyond the padded picture belong to outputs that are not stored.
+    // Columns beyond the padded activation belong to outputs that are not stored.
     int end = s->in_w * (s->doubled ? 2 : 1) + s->pad_right;
     job.count = MIN(job.count, end - job.first);
     for (int i = first; i < last; i++, y++) {

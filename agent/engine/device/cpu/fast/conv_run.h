@@ -4,6 +4,7 @@
 
 #include "agent/engine/device/cpu/fast/conv.h"
 
+/* One run of a convolution. */
 struct conv_pass {
     const struct conv *conv;
     const struct conv_operand *in, *add, *out;
@@ -18,14 +19,15 @@ struct conv_pass {
  * channels that are read (blocks; single channels of planar inputs). */
 struct conv_unit {
     int n, row, row_end, column, column_end, block, block_end, group, group_end;
-    float *window, *line, *matrices; /* this thread's */
+    float *window, *line,
+        *matrices; /* parts of this thread's scratch: input rows, one row, Winograd */
 };
 
 /* The number of blocks for `channels` channels. */
 static inline int conv_blocks(const struct conv *conv, int channels) {
     return (channels + conv->ops->block - 1) / conv->ops->block;
 }
-/* Sets picture, rows, columns and blocks of unit `index`, of conv->units. */
+/* Sets sample (n), rows, columns and blocks of unit `index`, of conv->units. */
 void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit);
 /* Fills window rows [first, last) with rows y, y + 1, ... of the padded source, from the unit's
  * first column on. Not if conv->first makes the input (depthwise_make). */

@@ -29,13 +29,13 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
     }
 }
 
-// Rows [top, bottom) and columns [left, right) of picture n, and their place in the window.
+// Rows [top, bottom) and columns [left, right) of sample n, and their place in the window.
 struct made_part {
     int n, top, bottom, left, right;
     float *out;
 };
 
-// Computes a part of the picture into the window.
+// Computes a part of the activation into the window.
 static void make_part(const struct conv_pass *run, const struct conv_unit *unit,
                       const struct made_part *part) {
     const struct conv *conv = run->conv, *made = conv->first;
@@ -93,7 +93,7 @@ void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, i
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     size_t row_bytes = conv->window_row * sizeof(float);
-    // The columns and rows of the window that are in the picture; the others are zeros.
+    // The columns and rows of the window that are in the activation; the others are zeros.
     int column = unit->column * s->stride_w - s->pad_left;
     int left = MIN(MAX(-column, 0), conv->window_w);
     int right = MAX(MIN(s->in_w - column, conv->window_w), left);

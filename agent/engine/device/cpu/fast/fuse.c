@@ -33,7 +33,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
     return ret_facts->inputs;
 }
 
-bool fuse_is_picture(const struct schedule *schedule, int slot) {
+bool fuse_is_activation(const struct schedule *schedule, int slot) {
     const struct schedule_slot *s = &schedule->slots[slot];
     const int64_t *dims = s->shape.dims;
     int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
@@ -75,7 +75,7 @@ static bool is_op(const struct step *step, int id) {
 // input.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
     struct step *maker = schedule_producer(schedule, conv->inputs[0]);
-    return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
+    return is_op(maker, id) && fuse_is_activation(schedule, maker->inputs[0]) &&
                    schedule_only_user(schedule, conv->inputs[0]) == conv
                ? maker
                : NULL;
@@ -283,8 +283,8 @@ static struct conv_step *conv_step_new(const struct schedule *schedule, const st
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
-    if (!weights || has_bias != (bias != NULL) || !fuse_is_picture(schedule, step->inputs[0]) ||
-        !fuse_is_picture(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
+    if (!weights || has_bias != (bias != NULL) || !fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
         return NULL;
     }
     struct conv_step *conv = x_calloc(1, sizeof *conv);
@@ -360,12 +360,12 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     absorb_users(schedule, step);
 }
 
-// Additions of two pictures of the same shape, and relus that are not fused.
+// Additions of two activations of the same shape, and relus that are not fused.
 static void make_combine(struct schedule *schedule, struct step *step) {
     struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
     bool adds = combine.adds = step->node->op->id == OP_ADD;
-    if (!fuse_is_picture(schedule, step->inputs[0]) ||
-        !fuse_is_picture(schedule, step->outputs[0]) ||
+    if (!fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->outputs[0]) ||
         (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
         (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high))) {
         return;
@@ -385,8 +385,8 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     struct facts facts;
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
-    if (!fuse_is_picture(schedule, step->inputs[0]) ||
-        !fuse_is_picture(schedule, step->outputs[0])) {
+    if (!fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->outputs[0])) {
         return;
     }
     if (step->node->op->id == OP_GLOBAL_AVERAGE_POOL) {
@@ -409,9 +409,9 @@ static void make_pool(struct schedule *schedule, struct step *step) {
 
 // Concatenations of channels; whether blocks can be copied is decided when the layouts are known.
 static void make_concat(struct schedule *schedule, struct step *step) {
-    bool fits = fuse_is_picture(schedule, step->outputs[0]);
+    bool fits = fuse_is_activation(schedule, step->outputs[0]);
     for (int i = 0; i < step->input_count; i++) {
-        fits = fits && step->inputs[i] >= 0 && fuse_is_picture(schedule, step->inputs[i]);
+        fits = fits && step->inputs[i] >= 0 && fuse_is_activation(schedule, step->inputs[i]);
     }
     int64_t axis = node_integer(step->node, "axis", 1);
     if (fits && (axis == 1 || axis == -3)) {

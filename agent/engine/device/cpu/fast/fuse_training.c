@@ -12,7 +12,7 @@ static bool is_op(const struct step *step, int id) {
 }
 
 static void make_norm(struct schedule *schedule, struct step *step) {
-    if (!fuse_is_picture(schedule, step->inputs[0])) {
+    if (!fuse_is_activation(schedule, step->inputs[0])) {
         return;
     }
     struct norm_step *state = x_calloc(1, sizeof *state);
@@ -89,8 +89,8 @@ static void make_norm_gradient(struct schedule *schedule, struct step *step) {
         is_whole = step->outputs[i] >= 0 && step->inputs[i] >= 0;
     }
     if (!is_whole || op_forward_node(step->node).op ||
-        !fuse_is_picture(schedule, step->inputs[0]) ||
-        !fuse_is_picture(schedule, step->inputs[1])) {
+        !fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->inputs[1])) {
         return;
     }
     struct norm_gradient_step *state = x_calloc(1, sizeof *state);
@@ -107,8 +107,8 @@ static void make_pool_gradient(struct schedule *schedule, struct step *step) {
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
     if (!forward.op || forward.op->id != OP_MAX_POOL || step->input_count < 3 ||
-        !fuse_is_picture(schedule, step->inputs[0]) ||
-        !fuse_is_picture(schedule, step->inputs[2])) {
+        !fuse_is_activation(schedule, step->inputs[0]) ||
+        !fuse_is_activation(schedule, step->inputs[2])) {
         return;
     }
     const struct fact fact = {TENSOR_FLOAT32, schedule->slots[step->inputs[2]].shape, NULL};

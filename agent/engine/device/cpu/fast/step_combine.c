@@ -10,7 +10,7 @@ struct combine {
     const struct shape *shape;
     const struct combine_step *step;
     struct conv_operand a, b, out; /* b.data NULL: one operand */
-    int pieces;                    /* per block of a picture */
+    int pieces;                    /* per block of an activation */
 };
 
 void step_combine_prepare(struct schedule *schedule, struct step *step) {

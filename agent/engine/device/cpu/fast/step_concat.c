@@ -22,7 +22,7 @@ struct concat {
     const struct vector_ops *ops;
 };
 
-// Operand by operand of each picture.
+// Operand by operand of each sample.
 static void copy_operand(void *context, int index, int lane UNUSED) {
     const struct concat *concat = context;
     const struct call *call = concat->call;

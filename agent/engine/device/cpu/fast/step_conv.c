@@ -91,7 +91,7 @@ struct conversion {
     const struct conv_operand *from, *to;
 };
 
-// Converts one block of one picture: to planes, or to a blocked value with the affine applied.
+// Converts one block of one sample: to planes, or to a blocked value with the affine applied.
 static void convert_block(void *context, int index, int lane UNUSED) {
     const struct conversion *c = context;
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;

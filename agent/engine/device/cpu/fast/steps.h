@@ -9,7 +9,7 @@
 /* Bits of slot->layout of this device; 0 is row-major. */
 enum layout {
     LAYOUT_BLOCKED = 1, /* channels in groups of vector_ops.block; set with each of the others */
-    LAYOUT_AFFINE = 2,  /* a scale and a shift per picture and channel are stored behind the values,
+    LAYOUT_AFFINE = 2,  /* a scale and a shift per sample and channel are stored behind the values,
                            and the step that reads the values still has to apply them */
     LAYOUT_RELU = 4,    /* with LAYOUT_AFFINE: that step has to apply a relu after them, too */
 };
@@ -79,7 +79,7 @@ void fuse_training(struct schedule *schedule);
 /* The next four are used by fuse_training.c and fuse.c. */
 /* True if the slot is float32 with four dimensions, each within the limits of fuse.c (BATCH_MAX,
  * CHANNELS_MAX, SIDE_MAX), and fewer than 2^30 elements. */
-bool fuse_is_picture(const struct schedule *schedule, int slot);
+bool fuse_is_activation(const struct schedule *schedule, int slot);
 /* The other operand of an addition of equal shapes, of which `slot` is one operand; -1: none. */
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
 /* Bounds of a relu or clip; false when they are results of other steps, so unknown now. */
@@ -120,7 +120,7 @@ struct conv_operand step_operand(const struct vector_ops *ops, const struct tens
                                  int layout);
 /* Bytes of a tensor of this shape [n, c, h, w] in a blocked layout. */
 size_t step_layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
-/* What a reader still has to apply (struct pending, vector.h) to the values of picture n in this
+/* What a reader still has to apply (struct pending, vector.h) to the values of sample n in this
  * block of channels: scale, shift and relu. shape: [n, c, h, w]. Borrows operand->affine. */
 struct pending step_pending(const struct vector_ops *ops, const struct conv_operand *operand,
                             const struct shape *shape, int n, int block);

@@ -89,7 +89,7 @@ struct norm_job {
 /* A row of the gradient of a maximum pool: each dy is added at the first greatest x of its
  * window. */
 struct spread_job {
-    const float *x, *dy; /* x, dx: the first row of the window that is in the picture */
+    const float *x, *dy; /* x, dx: the first row of the window that is in the activation */
     float *dx;           /* dy is added to it */
     size_t in_row;       /* floats */
     int rows, in_width, kernel_w, stride, pad_left, count; /* count: pixels of dy */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Makefile compiles this file for the instruction set that it names.
+/* vector.inc for one instruction set, which the Makefile gives the compiler for this file. */
 #define VECTOR_ISA ISA_AVX512
 #define VECTOR_OPS vector_ops_avx512
 #define VECTOR_LANES 16

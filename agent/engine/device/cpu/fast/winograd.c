@@ -29,9 +29,8 @@ static size_t matrices_of(const struct conv *conv) {
     return (size_t)(conv->winograd->side * conv->winograd->side);
 }
 
-// The picture and its row for a row of the span.
-static int picture_of(const struct conv *conv, const struct conv_unit *unit, int row,
-                      int *ret_row) {
+// The sample and its row for a row of the span.
+static int image_of(const struct conv *conv, const struct conv_unit *unit, int row, int *ret_row) {
     int t = conv->winograd->tile;
     int tall = conv->images == 1 ? (conv->shape.out_h + t - 1) / t * t : conv->span;
     *ret_row = conv->images == 1 ? row % tall : row;
@@ -45,7 +44,7 @@ static void transform_in(const struct conv_pass *run, const struct conv_unit *un
     size_t b = (size_t)conv->ops->block;
     int t = conv->winograd->tile, side = conv->winograd->side, stride = conv->winograd->stride;
     for (int at = row, tile = 0; at < row_end; at += t, tile += group->tiles_row) {
-        int y, first = 0, n = picture_of(conv, unit, at, &y);
+        int y, first = 0, n = image_of(conv, unit, at, &y);
         if (at > row && y > 0) { // the window above ended with the first rows of this one
             first = side - t * stride;
             memmove(unit->window, unit->window + (size_t)(t * stride) * conv->window_row,
@@ -97,7 +96,7 @@ static void transform_out(const struct conv_pass *run, const struct conv_unit *u
     size_t b = (size_t)conv->ops->block;
     int t = conv->winograd->tile;
     for (int at = row, tile = 0; at < row_end; at += t, tile += group->tiles_row) {
-        int y, n = picture_of(conv, unit, at, &y);
+        int y, n = image_of(conv, unit, at, &y);
         int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
         for (int i = 0; i < MIN(DIRECT_BLOCKS_MAX, blocks - block); i++) {
             struct direct_job job = {.width = unit->column_end - unit->column,

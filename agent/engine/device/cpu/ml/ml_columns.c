@@ -147,9 +147,9 @@ static int one_hot_run(const struct call *call, struct error *err) {
             found = found || is_it;
         }
         if (!found && !takes_others) {
-            bool is_text = node_attribute(call->node, "cats_strings") != NULL;
-            return is_text ? error_set(err, ERROR_INVALID, "a text is none of its categories")
-                           : error_set(err, ERROR_INVALID, "%g is none of its categories", value);
+            bool is_string = node_attribute(call->node, "cats_strings") != NULL;
+            return is_string ? error_set(err, ERROR_INVALID, "a text is none of its categories")
+                             : error_set(err, ERROR_INVALID, "%g is none of its categories", value);
         }
     }
     return 0;

@@ -6,14 +6,14 @@
 
 // Reads the forward convolution's parameters, given the shapes of its x and w.
 static bool read_conv(const struct step *step, const struct shape *x, const struct shape *w,
-                      struct window *ret_window, struct request_geometry *ret_geometry) {
+                      struct window *ret_window, struct request_padding *ret_geometry) {
     struct node forward = op_forward_node(step->node);
     const struct fact facts[] = {{TENSOR_FLOAT32, *x, NULL}, {TENSOR_FLOAT32, *w, NULL}};
     const struct fact *inputs[] = {&facts[0], &facts[1]};
     struct error err = {0};
     forward.input_count = 2;
     return forward.op->id == OP_CONV && window_of_conv(&forward, inputs, ret_window, &err) == 0 &&
-           request_geometry(ret_window, false, ret_geometry);
+           request_pad(ret_window, false, ret_geometry);
 }
 
 static const struct schedule_slot *slot_of(const struct schedule *schedule, int slot) {
@@ -30,7 +30,7 @@ struct conv_operands {
 };
 
 static bool add_hint(struct request *request, dnnl_alg_kind_t algorithm,
-                     const struct conv_operands *conv, const struct request_geometry *g) {
+                     const struct conv_operands *conv, const struct request_padding *g) {
     request->has_hint = true;
     return dnnl_dilated_convolution_forward_desc_init(
                &request->hint, dnnl_forward_training, algorithm, conv->x, conv->weights, conv->bias,
@@ -43,7 +43,7 @@ bool request_conv_gradient_input(const struct schedule *schedule, const struct s
     const struct shape *w = shape_of(schedule, step->inputs[2]);
     const struct shape *dx = shape_of(schedule, step->outputs[0]);
     struct window window;
-    struct request_geometry g;
+    struct request_padding g;
     if (!read_conv(step, dx, w, &window, &g)) {
         return false;
     }
@@ -54,9 +54,9 @@ bool request_conv_gradient_input(const struct schedule *schedule, const struct s
         return false;
     }
     dnnl_memory_desc_t y =
-        request_add_picture(request, DNNL_ARG_DIFF_DST, 0, slot_of(schedule, step->inputs[0]));
-    dnnl_memory_desc_t x = request_add_picture(request, DNNL_ARG_DIFF_SRC, REQUEST_OUTPUT,
-                                               slot_of(schedule, step->outputs[0]));
+        request_add_activation(request, DNNL_ARG_DIFF_DST, 0, slot_of(schedule, step->inputs[0]));
+    dnnl_memory_desc_t x = request_add_activation(request, DNNL_ARG_DIFF_SRC, REQUEST_OUTPUT,
+                                                  slot_of(schedule, step->outputs[0]));
     dnnl_memory_desc_t weights =
         request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 2, w, &window, false));
     const struct conv_operands conv = {.x = &x, .weights = &weights, .y = &y};
@@ -73,7 +73,7 @@ bool request_conv_gradient_weights(const struct schedule *schedule, const struct
     const struct shape *x = shape_of(schedule, step->inputs[2]);
     const struct shape *dw = shape_of(schedule, step->outputs[0]);
     struct window window;
-    struct request_geometry g;
+    struct request_padding g;
     if (!read_conv(step, x, dw, &window, &g)) {
         return false;
     }
@@ -84,9 +84,9 @@ bool request_conv_gradient_weights(const struct schedule *schedule, const struct
         return false;
     }
     dnnl_memory_desc_t y =
-        request_add_picture(request, DNNL_ARG_DIFF_DST, 0, slot_of(schedule, step->inputs[0]));
+        request_add_activation(request, DNNL_ARG_DIFF_DST, 0, slot_of(schedule, step->inputs[0]));
     dnnl_memory_desc_t in =
-        request_add_picture(request, DNNL_ARG_SRC, 2, slot_of(schedule, step->inputs[2]));
+        request_add_activation(request, DNNL_ARG_SRC, 2, slot_of(schedule, step->inputs[2]));
     dnnl_memory_desc_t weights = request_any(
         request_add_weights(request, DNNL_ARG_DIFF_WEIGHTS, REQUEST_OUTPUT, dw, &window, false));
     const dnnl_memory_desc_t *bias = NULL;

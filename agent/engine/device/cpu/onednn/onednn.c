@@ -116,7 +116,7 @@ void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         int id = step->node && !step->kernel ? step->node->op->id : -1;
-        struct request request = {.wish = {.block = block}};
+        struct request request = {.options = {.block = block}};
         if ((id == OP_CONV || id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS) &&
             schedule->slots[step->inputs[0]].shape.rank == 4) {
             request_fill *fill = request_of(schedule, step);
@@ -128,10 +128,10 @@ void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
 }
 
 static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
-                       request_fill *fill, const struct request_wish *wish) {
+                       request_fill *fill, const struct request_options *options) {
     struct pieces *pieces;
     if (pieces_count(schedule, step) == 1 ||
-        pieces_new(onednn, schedule, step, fill, wish, &pieces) != dnnl_success) {
+        pieces_new(onednn, schedule, step, fill, options, &pieces) != dnnl_success) {
         return false;
     }
     step->state = pieces;
@@ -142,8 +142,8 @@ static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct 
 }
 
 static bool primitive_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
-                          request_fill *fill, const struct request_wish *wish) {
-    struct request request = {.wish = *wish};
+                          request_fill *fill, const struct request_options *options) {
+    struct request request = {.options = *options};
     struct primitive *primitive;
     if (!fill(schedule, step, &request) ||
         primitive_new(onednn, schedule, step, &request, &primitive) != dnnl_success) {
@@ -161,15 +161,15 @@ void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct st
     if (!fill) {
         return;
     }
-    const struct request_wish wishes[] = {
+    const struct request_options attempts[] = {
         {.block = onednn->block, .keeps_blocks = true, .winograd = true},
         {.block = onednn->block, .keeps_blocks = true},
         {.block = onednn->block},
     };
     omp_set_num_threads(1); /* a primitive divides its work when it is created */
-    for (size_t i = 0; i < ARRAY_LEN(wishes) && !step->kernel; i++) {
-        if (!pieces_try(onednn, schedule, step, fill, &wishes[i])) {
-            primitive_try(onednn, schedule, step, fill, &wishes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(attempts) && !step->kernel; i++) {
+        if (!pieces_try(onednn, schedule, step, fill, &attempts[i])) {
+            primitive_try(onednn, schedule, step, fill, &attempts[i]);
         }
     }
 }

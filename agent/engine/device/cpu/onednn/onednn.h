@@ -11,9 +11,9 @@ struct onednn;
 struct onednn *onednn_new(enum isa isa);
 void onednn_free(struct onednn *onednn);
 
-/* Marks the convolutions, and gradients of convolutions, that oneDNN will take and whose pictures
- * may be in blocks of `block` channels, as in fast/vector.h. They have the kernel onednn_planned
- * until onednn_step_try is called for them. */
+/* Marks the convolutions, and gradients of convolutions, that oneDNN will take and whose
+ * activations may be in blocks of `block` channels, as in fast/vector.h. They have the kernel
+ * onednn_planned until onednn_step_try is called for them. */
 extern const struct kernel onednn_planned;
 void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /* More pieces would use more processors. But each piece reorders all weights and sums their
- * gradients separately; in layers with small pictures, which have most weights, that takes longer
- * than the rest. */
+ * gradients separately; in layers with small activations, which have most weights, that takes
+ * longer than the rest. */
 enum { PIECES_MAX = 4, PIECES_OF_FEW = 2, PIXELS_MANY = 1536, SAMPLES_MIN = 2 };
 enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
 
@@ -57,10 +57,10 @@ int pieces_count(const struct schedule *schedule, const struct step *step) {
             return 1;
         }
     }
-    const struct shape *picture = &schedule->slots[step->inputs[0]].shape;
-    int64_t samples = picture->dims[0], pixels = samples;
-    for (int i = 2; i < picture->rank; i++) {
-        pixels *= picture->dims[i];
+    const struct shape *activation = &schedule->slots[step->inputs[0]].shape;
+    int64_t samples = activation->dims[0], pixels = samples;
+    for (int i = 2; i < activation->rank; i++) {
+        pixels *= activation->dims[i];
     }
     int count = pixels < (int64_t)PIECES_MAX * PIXELS_MANY ? PIECES_OF_FEW : PIECES_MAX;
     while (count > 1 && (samples % count != 0 || samples / count < SAMPLES_MIN)) {
@@ -94,8 +94,8 @@ static size_t aligned(size_t size) {
 
 static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *schedule,
                                      const struct step *step, request_fill *fill,
-                                     const struct request_wish *wish, struct pieces *pieces) {
-    struct request request = {.wish = *wish};
+                                     const struct request_options *options, struct pieces *pieces) {
+    struct request request = {.options = *options};
     if (!fill(schedule, step, &request)) {
         return dnnl_unimplemented;
     }
@@ -115,7 +115,7 @@ static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *sch
 }
 
 dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const struct step *step,
-                         request_fill *fill, const struct request_wish *wish,
+                         request_fill *fill, const struct request_options *options,
                          struct pieces **ret_pieces) {
     struct rows_of rows;
     struct pieces *pieces = x_calloc(1, sizeof *pieces);
@@ -127,7 +127,7 @@ dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const
     }
     pieces->sums = !rows.output;
     set_samples(schedule, step, &rows, samples / pieces->count);
-    dnnl_status_t status = make_primitives(onednn, schedule, step, fill, wish, pieces);
+    dnnl_status_t status = make_primitives(onednn, schedule, step, fill, options, pieces);
     set_samples(schedule, step, &rows, samples);
     if (status != dnnl_success) {
         pieces_free(pieces);

@@ -13,7 +13,8 @@ int pieces_count(const struct schedule *schedule, const struct step *step);
 /* Like primitive_new; it changes the slots' shapes temporarily. */
 NODISCARD dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule,
                                    const struct step *step, request_fill *fill,
-                                   const struct request_wish *wish, struct pieces **ret_pieces);
+                                   const struct request_options *options,
+                                   struct pieces **ret_pieces);
 void pieces_free(void *state);
 size_t pieces_scratch_bytes(const struct pieces *pieces);
 NODISCARD dnnl_status_t pieces_run(const struct pieces *pieces, const struct call *call);

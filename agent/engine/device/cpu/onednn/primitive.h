@@ -15,7 +15,8 @@ struct kept {
 struct onednn {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    int block; /* channels of a block, for pictures in blocked layout; 0: no operand is blocked */
+    int block; /* channels of a block, for activations in blocked layout; 0: no operand is blocked
+                */
     struct kept *kept;
     size_t kept_count;
 };

@@ -6,7 +6,7 @@
 enum { WINOGRAD_CHANNELS = 64, WINOGRAD_SIDE = 12 };
 
 void request_begin(struct request *request) {
-    *request = (struct request){.wish = request->wish};
+    *request = (struct request){.options = request->options};
 }
 
 const dnnl_memory_desc_t *request_add(struct request *request, int name, int input, int rank,
@@ -30,15 +30,15 @@ dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like) {
     return any;
 }
 
-dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
-                                       const struct schedule_slot *slot) {
+dnnl_memory_desc_t request_add_activation(struct request *request, int name, int input,
+                                          const struct schedule_slot *slot) {
     request_add(request, name, input, slot->shape.rank, slot->shape.dims, NULL);
     dnnl_memory_desc_t *stored = &request->args[request->arg_count - 1].stored;
     if (slot->layout) { /* the device's blocked layout is also oneDNN's: [n, c / b, h, w, b] */
         dnnl_memory_desc_t plain = *stored;
         dnnl_memory_desc_init_by_tag(stored, plain.ndims, plain.dims, dnnl_f32,
-                                     request->wish.block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
-        if (request->wish.keeps_blocks) {
+                                     request->options.block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
+        if (request->options.keeps_blocks) {
             return *stored;
         }
     }
@@ -50,7 +50,8 @@ dnnl_memory_desc_t request_add_picture(struct request *request, int name, int in
 bool request_algorithm(const struct request *request, const struct window *window,
                        const struct schedule_slot *weights, dnnl_alg_kind_t *ret_algorithm) {
     const int64_t *dims = weights->shape.dims;
-    *ret_algorithm = request->wish.winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
+    *ret_algorithm =
+        request->options.winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
     bool fits = window->rank == 2 && window->groups == 1 && dims[0] >= WINOGRAD_CHANNELS &&
                 dims[1] >= WINOGRAD_CHANNELS;
     for (int i = 1; i < WINDOW_RANK; i++) {
@@ -58,5 +59,5 @@ bool request_algorithm(const struct request *request, const struct window *windo
                window->dilation[i] == 1 && window->pad_begin[i] <= 1 && window->pad_end[i] <= 1 &&
                window->out[i] >= WINOGRAD_SIDE;
     }
-    return fits || !request->wish.winograd;
+    return fits || !request->options.winograd;
 }

@@ -31,9 +31,9 @@ static bool read_window(const struct schedule *schedule, const struct step *step
                 : window_of_conv_transpose(step->node, inputs, ret_window, &err)) == 0;
 }
 
-bool request_geometry(const struct window *window, bool transposed,
-                      struct request_geometry *ret_geometry) {
-    struct request_geometry geometry = {0};
+bool request_pad(const struct window *window, bool transposed,
+                 struct request_padding *ret_geometry) {
+    struct request_padding geometry = {0};
     for (int i = 0; i < window->rank; i++) {
         int from = WINDOW_RANK - window->rank + i;
         int64_t stride = window->stride[from], dilation = window->dilation[from];
@@ -80,21 +80,21 @@ const dnnl_memory_desc_t *request_add_weights(struct request *request, int name,
 static bool fill(const struct schedule *schedule, const struct step *step, bool transposed,
                  struct request *request) {
     struct window window;
-    struct request_geometry g;
+    struct request_padding g;
     const struct shape *w = input_shape(schedule, step, 1);
     const struct shape *y = &schedule->slots[step->outputs[0]].shape;
-    if (!read_window(schedule, step, &window) || !request_geometry(&window, transposed, &g)) {
+    if (!read_window(schedule, step, &window) || !request_pad(&window, transposed, &g)) {
         return false;
     }
     request_begin(request);
-    if (request->wish.winograd) {
+    if (request->options.winograd) {
         return false; /* its rounding errors change masks of relus; the backward pass makes none */
     }
     dnnl_alg_kind_t algorithm = transposed ? dnnl_deconvolution_direct : dnnl_convolution_direct;
     dnnl_memory_desc_t in =
-        request_add_picture(request, DNNL_ARG_SRC, 0, &schedule->slots[step->inputs[0]]);
-    dnnl_memory_desc_t out = request_add_picture(request, DNNL_ARG_DST, REQUEST_OUTPUT,
-                                                 &schedule->slots[step->outputs[0]]);
+        request_add_activation(request, DNNL_ARG_SRC, 0, &schedule->slots[step->inputs[0]]);
+    dnnl_memory_desc_t out = request_add_activation(request, DNNL_ARG_DST, REQUEST_OUTPUT,
+                                                    &schedule->slots[step->outputs[0]]);
     dnnl_memory_desc_t weights =
         request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 1, w, &window, transposed));
     const dnnl_memory_desc_t *bias = NULL;

@@ -31,7 +31,7 @@ static void each_row(const struct node *node, const struct tensor *a, const stru
     walk_each(&walk, row, &binary);
 }
 
-/* Likewise with the call's two inputs. */
+/* As each_row, with the call's two inputs. */
 static void each_pair(const struct call *call, walk_row *row) {
     each_row(call->node, call->inputs[0], call->inputs[1], call->outputs[0], row);
 }

@@ -23,7 +23,7 @@ static int from_bytes_run(const struct call *call, struct error *err UNUSED) {
     return 0;
 }
 
-/* Writes plane k of a picture; x, y: its first numbers. bad: its rows, or NULL. */
+/* Writes plane k of a image; x, y: its first numbers. bad: its rows, or NULL. */
 static void to_bytes_plane(const struct pixel_conversion *bytes, int k, const struct shape *shape,
                            const float *x, uint8_t *y, int32_t *bad) {
     int64_t width = shape->dims[3], pixels = shape->dims[2] * width;

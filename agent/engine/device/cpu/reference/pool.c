@@ -21,8 +21,8 @@ static int64_t index_of(const struct pool *pool, int64_t at) {
     if (!pool->is_by_column || at < 0) {
         return MAX(at, 0);
     }
-    int64_t picture = at / (rows * columns), row = at / columns % rows, column = at % columns;
-    return (picture * columns + column) * rows + row;
+    int64_t sample = at / (rows * columns), row = at / columns % rows, column = at % columns;
+    return (sample * columns + column) * rows + row;
 }
 
 #define REAL float

@@ -2,6 +2,7 @@
 #include "agent/engine/ops/infer/recurrent.h"
 
 #include "agent/engine/device/cpu/cpu.h"
+#include "agent/engine/device/cpu/reference/gate.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 
 #include <math.h>
@@ -28,46 +29,15 @@ static const float *input_data(const struct call *call, int index) {
     return index < call->input_count && call->inputs[index] ? call->inputs[index]->data : NULL;
 }
 
-/* to[row] = matrix[row, :] * vector + bias[row] */
-static void multiply(const float *matrix, const float *vector, const float *bias, int64_t rows,
-                     int64_t columns, float *to) {
-    for (int64_t row = 0; row < rows; row++) {
-        const float *line = matrix + row * columns;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = 0; i < columns; i++) {
-            sum += line[i] * vector[i];
-        }
-        to[row] = sum + (bias ? bias[row] : 0);
-    }
-}
-
 /* NaN stays NaN; fminf would drop it. */
 static float clipped(const struct work *work, float value) {
     return value < -work->clip ? -work->clip : value > work->clip ? work->clip : value;
 }
 
-static float apply(enum recurrent_function function, float value) {
-    switch (function) {
-    case RECURRENT_SIGMOID:
-        return 1 / (1 + expf(-value));
-    case RECURRENT_RELU:
-        return value < 0 ? 0 : value;
-    case RECURRENT_SOFTSIGN:
-        return value / (1 + fabsf(value));
-    case RECURRENT_SOFTPLUS:
-        return value > 20 ? value : log1pf(expf(value));
-    case RECURRENT_HARD_SIGMOID:
-        return fmaxf(0, fminf(1, 0.2F * value + 0.5F));
-    default:
-        return tanhf(value);
-    }
-}
-
 /* The specification's f (0) or g (1) of the lane's direction. */
 static float gate(const struct lane *lane, int function, float value) {
     const struct recurrent *r = &lane->work->r;
-    return apply(r->functions[lane->direction][function], clipped(lane->work, value));
+    return gate_apply(r->functions[lane->direction][function], clipped(lane->work, value));
 }
 
 /* Gates: input, output, forget, cell. Peepholes: the first three of them. */
@@ -83,7 +53,7 @@ static void step_lstm(const struct lane *lane) {
         float cell = forget * before + in * gate(lane, 1, x[3 * n] + h[3 * n]);
         float out = gate(lane, 0, x[n] + h[n] + (p ? p[n + i] * cell : 0));
         lane->c[i] = cell;
-        lane->h[i] = out * apply(work->r.functions[lane->direction][2], cell);
+        lane->h[i] = out * gate_apply(work->r.functions[lane->direction][2], cell);
     }
 }
 
@@ -100,8 +70,8 @@ static void step_gru(const struct lane *lane) {
         for (int64_t i = 0; i < n; i++) {
             reset[i] = x[n + i] * lane->h[i];
         }
-        multiply(lane->recurrence + 2 * n * n, reset, lane->b ? lane->b + 5 * n : NULL, n, n,
-                 h + 2 * n);
+        gate_multiply(lane->recurrence + 2 * n * n, reset, lane->b ? lane->b + 5 * n : NULL, n, n,
+                      h + 2 * n);
     }
     for (int64_t i = 0; i < n; i++) {
         float reset = work->resets_first ? 1 : x[n + i];
@@ -119,9 +89,9 @@ static void step_rnn(const struct lane *lane) {
 static void step(const struct lane *lane, const float *x) {
     const struct recurrent *r = &lane->work->r;
     int64_t rows = r->gates * r->hidden;
-    multiply(lane->w, x, lane->b, rows, r->input, lane->x_part);
-    multiply(lane->recurrence, lane->h, lane->b ? lane->b + rows : NULL, rows, r->hidden,
-             lane->h_part);
+    gate_multiply(lane->w, x, lane->b, rows, r->input, lane->x_part);
+    gate_multiply(lane->recurrence, lane->h, lane->b ? lane->b + rows : NULL, rows, r->hidden,
+                  lane->h_part);
     if (r->gates == 4) {
         step_lstm(lane);
     } else if (r->gates == 3) {

@@ -135,14 +135,16 @@ REFERENCE(dropout_training);
 REFERENCE(lrn_gradient);
 REFERENCE(norm_gradient);
 REFERENCE(norm_training);
+/* gradient_recurrent.c */
+REFERENCE(recurrent_gradient);
 /* gradient_move.c, resize.c */
 REFERENCE(move_gradient);
 REFERENCE(resize_gradient);
 /* loss.c */
 REFERENCE(mean_squared);
 REFERENCE(softmax_cross_entropy);
-/* round_bfloat.c */
+/* round_bfloat.c, optimizer_step.c, bytes.c */
 REFERENCE(round_bfloat);
-/* optimizer_step.c, bytes.c */
+REFERENCE(global_norm);
 extern const struct kernel reference_optimizer_step, reference_from_bytes, reference_to_bytes;
 #undef REFERENCE

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-struct picture {
+struct image {
     const float *pixels; /* of one channel */
     int64_t height, width;
 };
@@ -21,7 +21,7 @@ struct grid_work {
     const struct tensor *x;
     const float *grid;
     float *y;
-    int64_t places; /* in the grid of a picture */
+    int64_t places; /* in the grid of a image */
 };
 
 static float to_pixels(float place, int64_t size, bool aligns) {
@@ -40,7 +40,7 @@ static float reflect(float at, int64_t size, bool aligns) {
     return fmodf(floorf(at / span), 2) == 0 ? rest + least : span - rest + least;
 }
 
-/* Moves the position into the picture; for zeros, pixel_at does the work. NaN becomes the first
+/* Moves the position into the image; for zeros, pixel_at does the work. NaN becomes the first
  * pixel. */
 static float settle(const struct grid_sample *params, float at, int64_t size) {
     if (params->border == SAMPLE_ZEROS) {
@@ -50,18 +50,18 @@ static float settle(const struct grid_sample *params, float at, int64_t size) {
     return fminf(fmaxf(at, 0), (float)(size - 1));
 }
 
-static float pixel_at(const struct picture *picture, float row, float column) {
+static float pixel_at(const struct image *image, float row, float column) {
     bool is_inside =
-        row >= 0 && row < (float)picture->height && column >= 0 && column < (float)picture->width;
-    return is_inside ? picture->pixels[(int64_t)row * picture->width + (int64_t)column] : 0;
+        row >= 0 && row < (float)image->height && column >= 0 && column < (float)image->width;
+    return is_inside ? image->pixels[(int64_t)row * image->width + (int64_t)column] : 0;
 }
 
-static float linear_at(const struct picture *picture, float row, float column) {
+static float linear_at(const struct image *image, float row, float column) {
     float top = floorf(row), left = floorf(column), down = row - top, right = column - left;
-    return (1 - down) * ((1 - right) * pixel_at(picture, top, left) +
-                         right * pixel_at(picture, top, left + 1)) +
-           down * ((1 - right) * pixel_at(picture, top + 1, left) +
-                   right * pixel_at(picture, top + 1, left + 1));
+    return (1 - down) *
+               ((1 - right) * pixel_at(image, top, left) + right * pixel_at(image, top, left + 1)) +
+           down * ((1 - right) * pixel_at(image, top + 1, left) +
+                   right * pixel_at(image, top + 1, left + 1));
 }
 
 /* Weights of Keys' kernel, a = -0.75, for pixels at -1, 0, 1 and 2. */
@@ -75,22 +75,22 @@ static void cubic_weights(float t, float weights[static 4]) {
 }
 
 /* The padding mode is applied to each of the sixteen pixels. */
-static float cubic_at(const struct grid_sample *params, const struct picture *picture, float row,
+static float cubic_at(const struct grid_sample *params, const struct image *image, float row,
                       float column) {
     float top = floorf(row), left = floorf(column), down[4], right[4], sum = 0;
     cubic_weights(row - top, down);
     cubic_weights(column - left, right);
     for (int i = 0; i < 4; i++) {
-        float r = settle(params, top - 1 + (float)i, picture->height);
+        float r = settle(params, top - 1 + (float)i, image->height);
         for (int k = 0; k < 4; k++) {
-            float c = settle(params, left - 1 + (float)k, picture->width);
-            sum += down[i] * right[k] * pixel_at(picture, nearbyintf(r), nearbyintf(c));
+            float c = settle(params, left - 1 + (float)k, image->width);
+            sum += down[i] * right[k] * pixel_at(image, nearbyintf(r), nearbyintf(c));
         }
     }
     return sum;
 }
 
-/* Computes all channels at the places first..last - 1, counted over all pictures. */
+/* Computes all channels at the places first..last - 1, counted over all images. */
 static void grid_body(void *context, int64_t first, int64_t last) {
     const struct grid_work *work = context;
     const int64_t *dims = work->x->shape.dims;
@@ -102,13 +102,13 @@ static void grid_body(void *context, int64_t first, int64_t last) {
         float settled_row = settle(&work->params, row, dims[2]);
         float settled_column = settle(&work->params, column, dims[3]);
         for (int64_t k = 0; k < c; k++) {
-            const struct picture picture = {(const float *)work->x->data + (n * c + k) * pixels,
-                                            dims[2], dims[3]};
+            const struct image image = {(const float *)work->x->data + (n * c + k) * pixels,
+                                        dims[2], dims[3]};
             float *to = &work->y[(n * c + k) * work->places + place];
-            *to = work->params.mode == SAMPLE_CUBIC ? cubic_at(&work->params, &picture, row, column)
+            *to = work->params.mode == SAMPLE_CUBIC ? cubic_at(&work->params, &image, row, column)
                   : work->params.mode == SAMPLE_LINEAR
-                      ? linear_at(&picture, settled_row, settled_column)
-                      : pixel_at(&picture, nearbyintf(settled_row), nearbyintf(settled_column));
+                      ? linear_at(&image, settled_row, settled_column)
+                      : pixel_at(&image, nearbyintf(settled_row), nearbyintf(settled_column));
         }
     }
 }
@@ -129,14 +129,14 @@ const struct kernel reference_grid_sample = {"reference grid_sample", grid_sampl
 
 /* A place up to one pixel outside gets the value of the outer pixel; places farther outside are
  * 0. */
-static float roi_pixel(const struct picture *picture, float row, float column) {
-    if (!(row >= -1 && row <= (float)picture->height && column >= -1 &&
-          column <= (float)picture->width)) {
+static float roi_pixel(const struct image *image, float row, float column) {
+    if (!(row >= -1 && row <= (float)image->height && column >= -1 &&
+          column <= (float)image->width)) {
         return 0;
     }
-    row = fminf(fmaxf(row, 0), (float)(picture->height - 1));
-    column = fminf(fmaxf(column, 0), (float)(picture->width - 1));
-    return linear_at(picture, row, column);
+    row = fminf(fmaxf(row, 0), (float)(image->height - 1));
+    column = fminf(fmaxf(column, 0), (float)(image->width - 1));
+    return linear_at(image, row, column);
 }
 
 struct region {
@@ -153,9 +153,9 @@ static int read_region(const struct roi_align *roi, const float *numbers, const 
         width = fmaxf(width, 1);
         height = fmaxf(height, 1);
     }
-    if (!(fabsf(width) <= ROI_PICTURES_MAX * (float)dims[3] &&
-          fabsf(height) <= ROI_PICTURES_MAX * (float)dims[2])) {
-        return error_set(err, ERROR_INVALID, "a region of %g by %g in a picture of %lld by %lld",
+    if (!(fabsf(width) <= ROI_IMAGES_MAX * (float)dims[3] &&
+          fabsf(height) <= ROI_IMAGES_MAX * (float)dims[2])) {
+        return error_set(err, ERROR_INVALID, "a region of %g by %g in a image of %lld by %lld",
                          (double)width, (double)height, (long long)dims[3], (long long)dims[2]);
     }
     struct region region = {
@@ -169,7 +169,7 @@ static int read_region(const struct roi_align *roi, const float *numbers, const 
     return 0;
 }
 
-static float bin_mean(const struct region *region, const struct picture *picture, int64_t row,
+static float bin_mean(const struct region *region, const struct image *image, int64_t row,
                       int64_t column) {
     float sum = 0;
     for (int64_t i = 0; i < region->rows; i++) {
@@ -179,7 +179,7 @@ static float bin_mean(const struct region *region, const struct picture *picture
             float x =
                 region->left +
                 region->bin_width * ((float)column + ((float)k + 0.5f) / (float)region->columns);
-            sum += roi_pixel(picture, y, x);
+            sum += roi_pixel(image, y, x);
         }
     }
     return sum / (float)MAX(region->rows * region->columns, 1);
@@ -194,17 +194,17 @@ static int roi_align_run(const struct call *call, struct error *err) {
         int64_t n = (int64_t)tensor_whole(call->inputs[2], r);
         struct region region = {0};
         if (n < 0 || n >= dims[0]) {
-            return error_set(err, ERROR_INVALID, "a region of picture %lld of %lld", (long long)n,
+            return error_set(err, ERROR_INVALID, "a region of image %lld of %lld", (long long)n,
                              (long long)dims[0]);
         }
         if (read_region(&roi, (const float *)regions->data + 4 * r, dims, &region, err) < 0) {
             return -1;
         }
         for (int64_t c = 0; c < dims[1]; c++) {
-            const struct picture picture = {
+            const struct image image = {
                 (const float *)x->data + (n * dims[1] + c) * dims[2] * dims[3], dims[2], dims[3]};
             for (int64_t i = 0; i < roi.height * roi.width; i++) {
-                *y++ = bin_mean(&region, &picture, i / roi.width, i % roi.width);
+                *y++ = bin_mean(&region, &image, i / roi.width, i % roi.width);
             }
         }
     }

@@ -17,7 +17,7 @@ static int find_places(const struct call *call, const struct tensor *x, struct t
     struct attribute attributes[16];
     const struct tensor *inputs[INPUTS_MAX] = {x};
     struct tensor *outputs[] = {places};
-    bool is_pad = forward.op->id == OP_PAD;
+    bool is_pad = forward.op->id == OP_PAD; /* also where it wraps */
     /* Without the pad's value, so that it is 0: not an element. */
     forward.input_count = MIN(call->input_count - 1, INPUTS_MAX);
     for (int i = 1; i < forward.input_count; i++) {

@@ -85,7 +85,7 @@ static int norm_training_run(const struct call *call, struct error *err UNUSED) 
 }
 const struct kernel reference_norm_training = {"reference norm_training", norm_training_run};
 
-/* The planes of a channel, of pictures first..last - 1, and their statistics. */
+/* The planes of a channel, of samples first..last - 1, and their statistics. */
 struct planes {
     int64_t channel, first, last;
     double mean, variance;

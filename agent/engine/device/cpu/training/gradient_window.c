@@ -2,8 +2,8 @@
 /* Gradients of convolutions, transposed ones and pools. One thread computes each number in a fixed
  * order, so results do not depend on the number of threads.
  *
- * A convolution computes the small picture from the large one: weight k connects pixel o of the
- * small picture with pixel o * stride + k * dilation - pad of the large one. A transposed
+ * A convolution computes the small activation from the large one: weight k connects pixel o of the
+ * small activation with pixel o * stride + k * dilation - pad of the large one. A transposed
  * convolution goes in the other direction with the same weights [small channels, large channels of
  * a group, ...], so both share these loops. */
 #include "agent/engine/device/cpu/cpu.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 
 struct conv_gradient {
-    struct window window; /* in: the large picture, out: the small one */
-    bool is_transposed;   /* x is the small picture, dy the large one */
+    struct window window; /* in: the large activation, out: the small one */
+    bool is_transposed;   /* x is the small activation, dy the large one */
     int64_t batch, small_channels, large_channels;
     int64_t small_plane, large_plane, taps;
     const float *w, *dy;        /* w: NULL if its gradient is computed */
@@ -96,7 +96,7 @@ static double each_row(const struct window *window, const struct tap *tap, void 
     return sum;
 }
 
-/* Computes channels first..last - 1 of dx, counted over all pictures. */
+/* Computes channels first..last - 1 of dx, counted over all samples. */
 static void input_body(void *context, int64_t first, int64_t last) {
     const struct conv_gradient *g = context;
     int64_t groups = g->window.groups;
@@ -317,7 +317,7 @@ static void pool_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* A window that covers the whole picture, as one line. */
+/* A window that covers the whole activation, as one line. */
 static void set_global(const struct shape *x, struct window *ret_window) {
     int64_t planes = x->dims[0] * x->dims[1], pixels = shape_count(x) / MAX(planes, 1);
     *ret_window = (struct window){.rank = 1,

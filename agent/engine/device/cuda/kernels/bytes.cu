@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Converts pictures of bytes to floats and back; one thread per pixel. */
+/* Converts images of bytes to floats and back; one thread per pixel. */
 #include "agent/engine/device/cuda/kernels/kernel.cuh"
 #include "agent/engine/device/cuda/kernels/kernels_bytes.h"
 
@@ -49,9 +49,9 @@ static __device__ __forceinline__ uint8_t byte_of(float value, const struct kern
     return (uint8_t)clip(value, 0, 255);
 }
 
-/* Elements between two pixels, two planes and two pictures of x. */
+/* Elements between two pixels, two planes and two images of x. */
 struct strides {
-    int64_t pixel, plane, picture;
+    int64_t pixel, plane, image;
 };
 
 template <class T>
@@ -59,7 +59,7 @@ __global__ void to_bytes_kernel(struct kernels_bytes b, const T *x, struct strid
                                 uint8_t *y, int32_t *bad) {
     EACH(i, b.n * b.pixels) {
         int64_t n = i / b.pixels, pixel = i % b.pixels;
-        const T *from = x + n * strides.picture + pixel * strides.pixel;
+        const T *from = x + n * strides.image + pixel * strides.pixel;
         for (int k = 0; k < 3; k++) {
             float value = get(from[k * strides.plane]) * b.scale[k] + b.shift[k];
             y[i * 3 + (b.is_bgr ? 2 - k : k)] = byte_of(value, &b, i, bad);

@@ -53,9 +53,9 @@ int kernels_run_from_channels_last(const struct kernels_channels_last *l, const 
 
 /* ---- instance norm -------------------------------------------------------------------------- */
 
-/* One block sums a chunk of the pixels of a picture: `rows` threads per group of KERNELS_LANES
- * channels, for up to 32 groups at a time. Values are summed relative to the picture's first pixel,
- * which avoids cancellation where the mean is large and the deviation small. */
+/* One block sums a chunk of the pixels of an activation: `rows` threads per group of KERNELS_LANES
+ * channels, for up to 32 groups at a time. Values are summed relative to the activation's first
+ * pixel, which avoids cancellation where the mean is large and the deviation small. */
 template <class T> __global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
     __shared__ float shared[THREADS][2 * KERNELS_LANES];
     int groups = m.nhwc.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
@@ -171,7 +171,7 @@ struct pooled_lanes {
     }
 };
 
-/* The number of taps inside the padded picture; dilation is 1. */
+/* The number of taps inside the padded activation; dilation is 1. */
 static __device__ __forceinline__ float padded_taps(const struct kernels_window &w,
                                                     const struct output_at &o) {
     int64_t end_h = pixel_of(w, 1, o.h, 0) + w.kernel[1], over_h = end_h - w.in[1] - w.pad_end[1];
@@ -256,7 +256,7 @@ int kernels_run_depthwise(const struct kernels_window_channels_last *p, const vo
     return OF_TYPE(p->type, DEPTHWISE);
 }
 
-/* One block per picture and group of KERNELS_LANES channels. */
+/* One block per sample and group of KERNELS_LANES channels. */
 template <class T>
 __global__ void global_kernel(struct kernels_channels_last l, int is_max, const T *x, T *y) {
     int groups = l.pitch / KERNELS_LANES;

@@ -1,5 +1,6 @@
-/* kernels_bytes.h: converts pictures of bytes, [n, pixels, 3], to floats and back (bytes.cu). The
- * formulas are in agent/engine/ops/bytes.h. */
+/* kernels_bytes.h: launches the CUDA kernels that convert 8-bit pixels [n, pixels, 3] to floats and
+ * back (bytes.cu). The formulas are in agent/engine/ops/bytes.h. kernels.h
+ * explains pointers, streams and results. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -9,9 +10,9 @@ extern "C" {
 #endif
 
 struct kernels_bytes {
-    enum kernels_float type;  /* of the floats. FLOAT32: plain, [n, 3, pixels]; else channels
- last with pitch KERNELS_LANES */
-    int64_t n, pixels, width; /* pixels of a picture, of a row */
+    enum kernels_float type;  /* of the floats. FLOAT32: [n, 3, pixels]; else [n, pixels,
+                                  KERNELS_LANES], of which the first 3 are channels */
+    int64_t n, pixels, width; /* pixels of a sample, of one of its rows */
     float scale[3], shift[3];
     int is_bgr; /* bytes are in the order B, G, R */
 };

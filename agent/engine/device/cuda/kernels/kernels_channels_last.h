@@ -1,4 +1,5 @@
-/* kernels_channels_last.h: pictures that are channels last, in a 16-bit type (channels_last.cu). */
+/* kernels_channels_last.h: activations that are channels last, in a 16-bit type (channels_last.cu).
+ */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"

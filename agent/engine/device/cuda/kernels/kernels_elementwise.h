@@ -1,5 +1,5 @@
 /* kernels_elementwise.h: elementwise operators (elementwise.cu). Kinds are the operators of ONNX
- * with the same names. */
+ * with the same names. kernels.h explains pointers, streams, layouts and results. */
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels.h"
@@ -95,6 +95,7 @@ struct kernels_binary_channels_last {
 };
 int kernels_run_binary_channels_last(const struct kernels_binary_channels_last *binary,
                                      const void *a, const void *b, void *y, void *stream);
+/* y = condition ? yes : no. Plain values; strides in elements, 0 where an operand is repeated. */
 struct kernels_where {
     size_t size; /* bytes per element: 1, 2, 4, 8 */
     int rank;
@@ -102,8 +103,10 @@ struct kernels_where {
 };
 int kernels_run_where(const struct kernels_where *where, const uint8_t *condition, const void *yes,
                       const void *no, void *y, void *stream);
+/* Plain values: y = x converted, `count` elements. */
 int kernels_run_cast(enum kernels_number from, enum kernels_number to, const void *x, void *y,
                      int64_t count, void *stream);
+/* y = !x, `count` bools. */
 int kernels_run_not(const uint8_t *x, uint8_t *y, int64_t count, void *stream);
 
 #ifdef __cplusplus

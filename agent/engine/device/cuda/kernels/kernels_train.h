@@ -78,7 +78,9 @@ enum kernels_optimizer_kind {
     KERNELS_OPTIMIZER_PLAIN,
     KERNELS_OPTIMIZER_MOMENTUM,
     KERNELS_OPTIMIZER_NESTEROV,
-    KERNELS_OPTIMIZER_ADAM
+    KERNELS_OPTIMIZER_ADAM,
+    KERNELS_OPTIMIZER_LAMB,
+    KERNELS_OPTIMIZER_SQUARE
 };
 enum kernels_optimizer_number {
     KERNELS_NUMBER_RATE,
@@ -86,22 +88,28 @@ enum kernels_optimizer_number {
     KERNELS_NUMBER_REST_FIRST,
     KERNELS_NUMBER_SECOND,
     KERNELS_NUMBER_REST_SECOND,
-    KERNELS_NUMBER_UNBIAS,
-    KERNELS_NUMBER_EPSILON
+    KERNELS_NUMBER_UNBIAS_FIRST,
+    KERNELS_NUMBER_UNBIAS_SECOND,
+    KERNELS_NUMBER_EPSILON,
+    KERNELS_NUMBER_GRADIENT,
+    KERNELS_NUMBER_LIMIT
 };
 /* One parameter tensor of `count` weights w, with its gradient g and the states of the kind
  * (momentum, or both moments of Adam). numbers: one float per enum kernels_optimizer_number.
- * Outputs may be at the addresses of the inputs. ratio: scratch memory for LARS, double[1 + 2 *
- * KERNELS_LOSS_PIECES]; else NULL. */
+ * Outputs may be at the addresses of the inputs. ratio: scratch memory for LARS and LAMB, double[1
+ * + 2 * KERNELS_LOSS_PIECES]; NULL if trust is 0. */
 struct kernels_optimizer {
     int kind;
     int64_t count;
-    float decay, trust; /* of weights; LARS' factor */
+    float decay, shrink, factor, trust; /* struct optimizer_step */
     const float *w, *g, *numbers, *states[2];
     float *new_w, *new_states[2];
     double *ratio;
 };
 int kernels_run_optimizer(const struct kernels_optimizer *optimizer, void *stream);
+/* norm: one float. partial: scratch memory, double[KERNELS_LOSS_PIECES]. */
+int kernels_run_global_norm(const float *x, int64_t count, float *norm, double *partial,
+                            void *stream);
 
 /* ---- windows -------------------------------------------------------------------------------- */
 

@@ -198,7 +198,7 @@ int kernels_run_pool_gradient_channels_last(const struct kernels_window_channels
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-/* One block per weight sums over all pictures and all pixels of the small side. */
+/* One block per weight sums over all samples and all pixels of the small side. */
 __global__ void conv_weights_kernel(struct kernels_window w, const float *small_side,
                                     const float *large, float *dw, int64_t count) {
     int64_t taps = w.kernel[0] * w.kernel[1] * w.kernel[2], per_group = w.c / w.groups;

@@ -26,7 +26,7 @@ static __device__ __forceinline__ struct taps taps_of(const struct kernels_windo
     return taps;
 }
 
-/* Output i of a channels-last window: picture, row, column, and group of KERNELS_LANES channels. */
+/* Output i of a channels-last window: sample, row, column, and group of KERNELS_LANES channels. */
 struct output_at {
     int64_t n, h, v, group;
 };
@@ -36,22 +36,22 @@ static __device__ __forceinline__ struct output_at output_of(const struct kernel
     return {row / w.out[1], row % w.out[1], i / groups % w.out[2], i % groups};
 }
 
-/* Calls visit(lanes, tap, pixel) for each tap of an output's window that is inside the picture.
- * tap: its index in the kernel; pixel: its index in the picture. */
+/* Calls visit(lanes, tap, pixel) for each tap of an output's window that is inside the activation.
+ * tap: its index in the kernel; pixel: its index in the activation. */
 template <class T, class Visit>
 static __device__ __forceinline__ void each_tap(const struct kernels_window_channels_last &p,
                                                 const T *x, const struct output_at &o,
                                                 Visit &visit) {
     const struct kernels_window &w = p.window;
     int groups = p.pitch / KERNELS_LANES;
-    const struct lanes<T> *picture =
+    const struct lanes<T> *activation =
         (const struct lanes<T> *)x + o.n * w.in[1] * w.in[2] * groups + o.group;
     for (int64_t kh = 0; kh < w.kernel[1]; kh++) {
         int64_t h = pixel_of(w, 1, o.h, kh);
         for (int64_t kv = 0; kv < w.kernel[2] && h >= 0 && h < w.in[1]; kv++) {
             int64_t v = pixel_of(w, 2, o.v, kv), pixel = h * w.in[2] + v;
             if (v >= 0 && v < w.in[2]) {
-                visit(picture[pixel * groups], kh * w.kernel[2] + kv, pixel);
+                visit(activation[pixel * groups], kh * w.kernel[2] + kv, pixel);
             }
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Channels-last pictures: the statistics of an instance norm in one pass, and in a second one the
- * norm, bounds, addition, doubling and padding together. Also Resize of row-major values. */
+/* Channels-last activations: the statistics of an instance norm in one pass, and in a second one
+ * the norm, bounds, addition, doubling and padding together. Also Resize of row-major values. */
 #include "agent/engine/device/cuda/fusion.h"
 #include "agent/engine/device/cuda/kernels/kernels_channels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_move.h"
@@ -83,7 +83,7 @@ int apply_prepare(struct preparation *prepare, struct error *err) {
     struct fused fused = fusion_of(prepare->step);
     if (!channels_last_fits(task->inputs[0].type, x) ||
         !channels_last_fits(task->outputs[0].type, y)) {
-        return preparation_refuse(err, "an empty or huge picture");
+        return preparation_refuse(err, "an empty or huge activation");
     }
     struct apply *apply = task->params = x_calloc(1, sizeof *apply);
     apply->add = fused.add;

@@ -76,7 +76,7 @@ int norm_gradient_prepare(struct preparation *prepare, struct error *err) {
     const struct op *of = op_forward_node(prepare->task->node).op; /* NULL: NormTraining */
     struct kernels_batch_norm *norm;
     if (of && of->id != OP_BATCH_NORMALIZATION) {
-        return preparation_refuse(err, "a norm of each picture, backwards");
+        return preparation_refuse(err, "a norm of each sample, backwards");
     }
     if (prepare_norm(prepare, 1, &norm, err) < 0) {
         return -1;

@@ -60,8 +60,8 @@ static int finish(struct gpu *gpu, const struct conv *conv, const struct task *t
 }
 
 /* Pads x with zeros, so that the padding of cuDNN's convolution is symmetric. */
-static int pad_picture(struct gpu *gpu, const struct conv *conv, const void *x, void *to,
-                       struct error *err) {
+static int pad_image(struct gpu *gpu, const struct conv *conv, const void *x, void *to,
+                     struct error *err) {
     const struct kernels_window *w = &conv->description.window;
     int64_t h = w->in[1] + w->pad_begin[1] + w->pad_end[1];
     int64_t v = w->in[2] + w->pad_begin[2] + w->pad_end[2];
@@ -119,7 +119,7 @@ static int conv_run(struct gpu *gpu, const struct task *task, struct error *err)
     char *workspace = task->scratch;
     if (conv->description.is_padded) {
         size_t padded = task->scratch_bytes - conv->workspace_bytes;
-        if (pad_picture(gpu, conv, x, workspace, err) < 0) {
+        if (pad_image(gpu, conv, x, workspace, err) < 0) {
             return -1;
         }
         x = workspace;

@@ -20,9 +20,9 @@ enum { ALGORITHMS = 8, TAPS_MOST = 4096 };
 static const size_t workspace_most = (size_t)1 << 30;
 
 struct conv_gradient {
-    /* First. In its window, `in` is the large picture, `out` the small one. */
+    /* First. In its window, `in` is the large activation, `out` the small one. */
     struct description description;
-    bool is_transposed; /* x is the small picture, dy the large one */
+    bool is_transposed; /* x is the small activation, dy the large one */
     cudnnConvolutionBwdDataAlgo_t data;
     cudnnConvolutionBwdFilterAlgo_t filter;
     size_t workspace_bytes;

@@ -226,7 +226,7 @@ int tile_prepare(struct preparation *prepare, struct error *err UNUSED) {
     return 0;
 }
 
-/* step_apply.c pads channels-last pictures. */
+/* step_apply.c pads channels-last activations. */
 int pad_prepare(struct preparation *prepare, struct error *err) {
     struct pad pad;
     if (prepare->step->state && preparation_is_channels_last(prepare, 0)) {

@@ -197,7 +197,7 @@ static int norm_run(struct gpu *gpu, const struct task *task, struct error *err)
 }
 
 /* BatchNormalization and InstanceNormalization; the latter is in step_apply.c for channels-last
- * pictures. */
+ * activations. */
 int norm_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;

@@ -19,13 +19,18 @@ static_assert((int)KERNELS_OPTIMIZER_PLAIN == (int)OPTIMIZER_STEP_PLAIN &&
                   (int)KERNELS_OPTIMIZER_MOMENTUM == (int)OPTIMIZER_STEP_MOMENTUM &&
                   (int)KERNELS_OPTIMIZER_NESTEROV == (int)OPTIMIZER_STEP_NESTEROV &&
                   (int)KERNELS_OPTIMIZER_ADAM == (int)OPTIMIZER_STEP_ADAM &&
+                  (int)KERNELS_OPTIMIZER_LAMB == (int)OPTIMIZER_STEP_LAMB &&
+                  (int)KERNELS_OPTIMIZER_SQUARE == (int)OPTIMIZER_STEP_SQUARE &&
                   (int)KERNELS_NUMBER_RATE == (int)OPTIMIZER_RATE &&
                   (int)KERNELS_NUMBER_FIRST == (int)OPTIMIZER_FIRST &&
                   (int)KERNELS_NUMBER_REST_FIRST == (int)OPTIMIZER_REST_FIRST &&
                   (int)KERNELS_NUMBER_SECOND == (int)OPTIMIZER_SECOND &&
                   (int)KERNELS_NUMBER_REST_SECOND == (int)OPTIMIZER_REST_SECOND &&
-                  (int)KERNELS_NUMBER_UNBIAS == (int)OPTIMIZER_UNBIAS &&
-                  (int)KERNELS_NUMBER_EPSILON == (int)OPTIMIZER_EPSILON,
+                  (int)KERNELS_NUMBER_UNBIAS_FIRST == (int)OPTIMIZER_UNBIAS_FIRST &&
+                  (int)KERNELS_NUMBER_UNBIAS_SECOND == (int)OPTIMIZER_UNBIAS_SECOND &&
+                  (int)KERNELS_NUMBER_EPSILON == (int)OPTIMIZER_EPSILON &&
+                  (int)KERNELS_NUMBER_GRADIENT == (int)OPTIMIZER_GRADIENT &&
+                  (int)KERNELS_NUMBER_LIMIT == (int)OPTIMIZER_LIMIT,
               "the same numbers");
 
 /* ---- element by element --------------------------------------------------------------------- */
@@ -158,7 +163,7 @@ static int round_run(struct gpu *gpu, const struct task *task, struct error *err
     return gpu_check(result, "a kernel", err);
 }
 
-/* On a bfloat16 device, converting a picture to channels last also rounds it. */
+/* On a bfloat16 device, converting an activation to channels last also rounds it. */
 int round_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;
@@ -223,6 +228,9 @@ int loss_prepare(struct preparation *prepare, struct error *err) {
             return preparation_refuse(err, "a loss of which not all is wanted");
         }
     }
+    if (is_entropy && (shape->rank != 2 || node_attribute(task->node, "ignored"))) {
+        return preparation_refuse(err, "a cross entropy with places, or labels that do not count");
+    }
     struct kernels_loss *loss = task->params = x_calloc(1, sizeof *loss);
     loss->samples = shape->dims[0];
     loss->classes = shape_count(shape) / MAX(shape->dims[0], 1);
@@ -254,15 +262,30 @@ int optimizer_prepare(struct preparation *prepare, struct error *err) {
     struct task *task = prepare->task;
     int64_t kind = node_integer(task->node, "kind", OPTIMIZER_STEP_PLAIN);
     int states = optimizer_step_states((enum optimizer_step_kind)kind);
-    if (kind < 0 || kind > OPTIMIZER_STEP_ADAM || task->input_count < 3 + states) {
+    if (kind < 0 || kind > OPTIMIZER_STEP_SQUARE || task->input_count < 3 + states) {
         return preparation_refuse(err, "a step of an optimizer that it has not");
     }
     struct kernels_optimizer *optimizer = task->params = x_calloc(1, sizeof *optimizer);
     optimizer->kind = (int)kind;
     optimizer->count = shape_count(&task->inputs[0].shape);
     optimizer->decay = node_number(task->node, "decay", 0);
+    optimizer->shrink = node_number(task->node, "shrink", 0);
+    optimizer->factor = node_number(task->node, "factor", 1);
     optimizer->trust = node_number(task->node, "trust", 0);
     task->scratch_bytes = optimizer->trust > 0 ? (1 + 2 * KERNELS_LOSS_PIECES) * sizeof(double) : 0;
     task->run = optimizer_run;
+    return 0;
+}
+
+static int global_norm_run(struct gpu *gpu, const struct task *task, struct error *err) {
+    return gpu_check(kernels_run_global_norm(task->inputs[0].data,
+                                             shape_count(&task->inputs[0].shape),
+                                             task->outputs[0].data, task->scratch, gpu->stream),
+                     "a kernel", err);
+}
+
+int global_norm_prepare(struct preparation *prepare, struct error *err UNUSED) {
+    prepare->task->scratch_bytes = KERNELS_LOSS_PIECES * sizeof(double);
+    prepare->task->run = global_norm_run;
     return 0;
 }

@@ -2,6 +2,7 @@
 /* The input kind "files" on real folders: which files are lines, in which order, after which mark;
  * manifests; and the bytes that a worker reads. */
 #include "agent/data/kinds/files_input.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 #include "agent/data/input/fingerprint.h"
 #include "tests/unit/agent/data/kinds/pictures.h"
@@ -17,7 +18,7 @@ static json_t *spec_of(const char *more) {
                           "{\"path\": \"out/photos/res\"}, \"scorer\": {\"onnx\": {}}}",
                           more);
     CHECK_OK(tree_parse(text, strlen(text), strlen(text), &spec, &err), &err);
-    return spec;
+    return spec_fill(spec);
 }
 
 static void put_at(const char *name, int64_t seconds) {
@@ -393,10 +394,10 @@ static void test_a_file_that_has_changed_is_not_scored(void) {
                 CHECK(false);
             }
             CHECK(!item.fault || (item.is_final && strstr(item.fault, FINGERPRINT_CHANGED)));
-            CHECK(item.fault || !is_path || fingerprint_holds_file(item.file.path, item.core));
+            CHECK(item.fault || !is_path || fingerprint_holds_file(&item.file, item.core));
             if (!item.fault && is_path) { /* while the program reads it */
                 touch_at("photos/changes.png", 1700000005, 0);
-                CHECK(!fingerprint_holds_file(item.file.path, item.core));
+                CHECK(!fingerprint_holds_file(&item.file, item.core));
             }
             if (!item.fault && !is_path) {
                 picture_release(&item.picture);

@@ -4,9 +4,11 @@
 #include "agent/data/kinds/npy_input.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/kinds/told_lines.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 static json_t *spec_of(const char *folder, int batch) {
-    return json_pack("{s:{s:{s:s}},s:i}", "input", "npy", "path", folder, "miniBatchSize", batch);
+    return spec_fill(
+        json_pack("{s:{s:{s:s}},s:i}", "input", "npy", "path", folder, "miniBatchSize", batch));
 }
 
 /* An array of `count` slices of 3 floats; slice i is i, i + 0.25, i + 0.5. */

@@ -6,6 +6,7 @@
 #include "agent/data/table/row_key.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/table/tables.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 enum { TEXT_MAX = 1 << 20, VALUES_MAX = 6 };
 
@@ -128,8 +129,8 @@ static void put(const char *name, const char *text) {
 }
 
 static json_t *spec_of(const char *folder, const char *format) {
-    return json_pack("{s:{s:{s:s,s:s,s:[s]}},s:{s:s}}", "input", "table", "path", folder, "format",
-                     format, "partitionKeys", "k", "output", "path", "out/o");
+    return spec_fill(json_pack("{s:{s:{s:s,s:s,s:[s]}},s:{s:s}}", "input", "table", "path", folder,
+                               "format", format, "partitionKeys", "k", "output", "path", "out/o"));
 }
 
 static int on_line(void *context, const char *line, size_t size, const char *mark,

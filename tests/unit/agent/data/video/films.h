@@ -4,6 +4,7 @@
 
 #include "agent/data/input/media.h"
 #include "tests/unit/agent/data/tries.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 #define SOURCE(rate, seconds) "-f lavfi -i testsrc2=s=160x120:r=" #rate ":d=" #seconds
 #define ODD "-f lavfi -i testsrc2=s=322x244:r=10:d=1,format=rgb24,crop=321:243"
@@ -66,8 +67,8 @@ UNUSED static const struct film {
 UNUSED static json_t *spec_of(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "media/%s", name);
-    return json_pack("{s:{s:{s:s}},s:{s:s}}", "input", "video", "path", path, "output", "path",
-                     "out/result");
+    return spec_fill(json_pack("{s:{s:{s:s}},s:{s:s},s:{s:{}}}", "input", "video", "path", path,
+                               "output", "path", "out/result", "scorer", "onnx"));
 }
 
 UNUSED static const struct media *video(void) {

@@ -79,7 +79,7 @@ static void states(void) {
         CHECK_INT(write(fd, rows[i].head, rows[i].head_size), rows[i].head_size);
         CHECK_INT(ftruncate(fd, rows[i].size), 0);
         int64_t missing = 0;
-        CHECK_OK(video_source_open("media/container", &source, &err), &err);
+        CHECK_OK(video_source_open("media/container", NULL, &source, &err), &err);
         enum container_state state = container_check(source, &missing);
         if (state != rows[i].state || missing != rows[i].missing) {
             printf("# %s: state %d, %lld bytes missing\n", rows[i].about, state,

@@ -98,6 +98,7 @@ static void unusable_places_are_told(void) {
     AUTO(tree_freep)
     json_t *same = json_pack("{s:{s:{s:s}},s:{s:s}}", "input", "video", "path", "media/bframes.mp4",
                              "output", "path", "media");
+    spec_fill(same);
     CHECK_INT(video()->list(same, &listing, &err), -1);
     CHECK_STR(err.text, "spec.output.path: media: the result would replace the input "
                         "media/bframes.mp4");
@@ -105,6 +106,7 @@ static void unusable_places_are_told(void) {
     AUTO(tree_freep)
     json_t *taken = json_pack("{s:{s:{s:s}},s:{s:s}}", "input", "video", "path",
                               "media/bframes.mp4", "output", "path", "out/other");
+    spec_fill(taken);
     CHECK_OK(video()->list(taken, &listing, &err), &err);
     AUTO(tree_freep) json_t *work = video()->work(listing, 0, 1);
     /* A lease of a file that was replaced meanwhile. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/model.h"
 
+#include "agent/engine/graph/node.h"
 #include "agent/engine/onnx/tensor_proto.h"
 #include "lib/file.h"
 #include "tests/test.h"
@@ -128,7 +129,7 @@ static void test_broken_graphs(void) {
     check_refused(make_model(missing, 13), ERROR_INVALID, "1 inputs, 2 to 2 are expected");
     add_value(&no_output, 11, "x", 1, NULL, 0);
     check_refused(make_model(no_output, 13), ERROR_INVALID, "no output");
-    check_refused(make_model(relu_graph(), 22), ERROR_UNSUPPORTED, "opset 22");
+    check_refused(make_model(relu_graph(), 24), ERROR_UNSUPPORTED, "opset 24");
     check_refused((struct message){0}, ERROR_INVALID, "empty");
 }
 

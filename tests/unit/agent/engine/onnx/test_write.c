@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Written models are read back unchanged: every model of the standard's tests that we read
  * (libonnx-testdata), and models that only we make. */
+#include "agent/engine/graph/node.h"
 #include "agent/engine/model.h"
 #include "agent/engine/ops/table.h"
 #include "tests/test.h"
@@ -40,7 +41,7 @@ static bool same_attribute(const struct attribute *x, const struct attribute *y)
         return x->integer == y->integer;
     case ATTRIBUTE_NUMBER:
         return memcmp(&x->number, &y->number, sizeof x->number) == 0;
-    case ATTRIBUTE_TEXT:
+    case ATTRIBUTE_STRING:
         return strcmp(x->text, y->text) == 0;
     case ATTRIBUTE_INTEGERS:
         return x->count == 0 || memcmp(x->integers, y->integers, 8 * x->count) == 0;

@@ -4,6 +4,7 @@
  * these have not been run. */
 #include "agent/launch/gang/environment.h"
 #include "lib/file.h"
+#include "lib/text/text_list.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void hosts_of_a_table(void) {
     CHECK(gang_table_find_host(&table, "") == NULL);
     CHECK(gang_table_find_host(&table, "localhost") == NULL);
     /* `windlass run`: all pods have one address. */
-    struct gang_table_row same[] = {{0, 2, 1, 0, "127.0.0.1"}, {1, 2, 2, 0, "127.0.0.1"}};
+    struct gang_table_row same[] = {{0, 2, 1, 0, 0, "127.0.0.1"}, {1, 2, 2, 0, 0, "127.0.0.1"}};
     struct gang_table here = {.round = 1, .count = 2, .rows = same};
     buffer_clear(&text);
     CHECK_OK(gang_table_hostfile(&here, false, &text, &err), &err);
@@ -207,7 +208,7 @@ static char *expand(const struct launch_context *context, enum launch_role role,
             CHECK_OK(buffer_printf(&text, err, "%s%s", word == expanded ? "" : " ", *word), err);
         }
     }
-    launch_words_free(expanded);
+    text_list_free(expanded);
     launch_variables_release(&variables);
     return buffer_take(&text, NULL);
 }
@@ -285,13 +286,78 @@ static void what_seccomp_forbids(void) {
     }
 }
 
+/* On one machine ranks that wait leave it to the others. */
+static void what_one_machine_gets(void) {
+    static const char name[] = "OMPI_MCA_mpi_yield_when_idle";
+    static const char *const none[] = {NULL}, *const own[] = {"OMPI_MCA_mpi_yield_when_idle=0",
+                                                              NULL};
+    struct gang_table_row together[] = {{.index = 0, .slots = 2, .address = "127.0.0.1"},
+                                        {.index = 1, .slots = 2, .address = "127.0.0.1"}};
+    const struct gang_table near = {.round = 1, .count = 2, .rows = together};
+    const struct gang_table one = {.round = 1, .count = 1, .rows = together};
+    struct launch_context context = world_of_mpi(none);
+    CHECK_STR(of(&context, LAUNCH_COMMAND, name), "(none)");
+    context.table = &one;
+    CHECK_STR(of(&context, LAUNCH_COMMAND, name), "(none)");
+    context.table = &near;
+    CHECK_STR(of(&context, LAUNCH_COMMAND, name), "1");
+    context.pod_environment = own;
+    CHECK_STR(of(&context, LAUNCH_COMMAND, name), "0");
+}
+
 /* Ranks of a trainer are our programs, and read their pod's variables; the user's programs do not
  * get these. */
+/* The library of the launchers comes before the user's own; it is for mpirun alone. */
+static void what_is_preloaded(void) {
+    static const struct {
+        const char *own, *library;
+        enum gang_launcher launcher;
+        enum launch_role role;
+        const char *wanted;
+    } rows_of_it[] = {
+        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND, "/w/bin/door.so"},
+        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_PROCESS, "/w/bin/door.so"},
+        {"LD_PRELOAD=/a.so:/b.so", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_COMMAND,
+         "/w/bin/door.so:/a.so:/b.so"},
+        {"LD_PRELOAD=/a.so", NULL, GANG_LAUNCHER_MPI, LAUNCH_COMMAND, "/a.so"},
+        {"LD_PRELOAD=/a.so", "/w/bin/door.so", GANG_LAUNCHER_MPI, LAUNCH_PREPARE, "/a.so"},
+        {"PATH=/bin", "/w/bin/door.so", GANG_LAUNCHER_TORCHRUN, LAUNCH_PROCESS, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows_of_it); i++) {
+        const char *const base[] = {rows_of_it[i].own, NULL};
+        const struct launch_context context = {.pod_environment = base,
+                                               .table = &table,
+                                               .launcher = rows_of_it[i].launcher,
+                                               .slot = 0,
+                                               .preload = rows_of_it[i].library,
+                                               .job = "resnet",
+                                               .worker = "resnet-0-1",
+                                               .bin = "/w/bin",
+                                               .run = "/w/run"};
+        struct launch_variables variables;
+        launch_variables(&context, rows_of_it[i].role, &variables);
+        const char *seen = launch_variable(&variables, "LD_PRELOAD");
+        CHECK_STR(seen ? seen : "none", rows_of_it[i].wanted ? rows_of_it[i].wanted : "none");
+        launch_variables_release(&variables);
+    }
+}
+
 static void what_is_ours(void) {
-    static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
-                                       "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
-                                       "data=/data",         NULL};
-    static const char *const names[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES"};
+    static const char *const base[] = {"WINDLASS_SPEC={}",
+                                       "WINDLASS_RUN=0123456789abcdef",
+                                       "WINDLASS_STORES=[]",
+                                       "WINDLASS_BLOB_ENDPOINT=https://private:1/ACCOUNT",
+                                       "WINDLASS_AUTHORITIES=/ours.crt",
+                                       "WINDLASS_NAME_SERVERS=127.0.0.1:53",
+                                       "WINDLASS_SANDBOX=required",
+                                       "WINDLASS_LOG_FORMAT=json",
+                                       "WINDLASS_TOKEN=t",
+                                       "data=/data",
+                                       NULL};
+    static const char *const names[] = {"WINDLASS_SPEC",        "WINDLASS_RUN",
+                                        "WINDLASS_STORES",      "WINDLASS_BLOB_ENDPOINT",
+                                        "WINDLASS_AUTHORITIES", "WINDLASS_NAME_SERVERS",
+                                        "WINDLASS_SANDBOX",     "WINDLASS_LOG_FORMAT"};
     struct launch_context context = world_of_mpi(base);
     for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -331,6 +397,8 @@ int main(void) {
     TEST(variables_in_variables);
     TEST(variables_in_commands);
     TEST(what_seccomp_forbids);
+    TEST(what_one_machine_gets);
+    TEST(what_is_preloaded);
     TEST(what_is_ours);
     TEST(what_mpirun_gets_is_the_same_everywhere);
     return TEST_END();

@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Single decisions of the gang that courses of test_gang_model.c hardly reach. */
-#include "agent/launch/gang/gang.h"
+#include "agent/launch/gang/gang_state.h"
 
 #include "tests/test.h"
-
-static bool tell(struct gang *gang, enum gang_event_kind kind, int index, int64_t attempt,
-                 int64_t now_ms) {
-    struct gang_facts facts;
-    gang_facts(gang, &facts);
-    struct gang_event event = {.kind = kind,
-                               .index = index,
-                               .incarnation = attempt == 1 ? "first" : "second",
-                               .round = kind == GANG_EVENT_HELLO ? 0 : facts.round,
-                               .attempt = attempt,
-                               .seen = 1,
-                               .is_prepared = true,
-                               .rank = -1,
-                               .code = -1,
-                               .seconds = 28};
-    return gang_handle(gang, &event, now_ms);
-}
-
-/* The last of all due actions; -1: none. */
-static int last_action(struct gang *gang, int64_t now_ms) {
-    struct gang_action action;
-    int last = -1;
-    while (gang_next_action(gang, now_ms, &action)) {
-        last = (int)action.kind;
-    }
-    return last;
-}
+#include "tests/unit/agent/launch/gang/gang_play.h"
 
 static bool is_early(const struct gang *gang) {
     struct gang_event hello = {
         .kind = GANG_EVENT_HELLO, .index = 1, .incarnation = "second", .attempt = 2, .seen = 1};
     return gang_is_hello_early(gang, &hello);
-}
-
-static struct gang *run(const struct gang_options *options) {
-    struct gang *gang = gang_new(options);
-    for (int i = 0; i < options->workers; i++) {
-        CHECK(tell(gang, GANG_EVENT_HELLO, i, 1, 0));
-    }
-    CHECK_INT(last_action(gang, 0), GANG_ACTION_CONFIGURE);
-    for (int i = 0; i < options->workers; i++) {
-        CHECK(tell(gang, GANG_EVENT_READY, i, 1, 0));
-    }
-    CHECK_INT(last_action(gang, 0), GANG_ACTION_START);
-    return gang;
 }
 
 static struct gang *running(void) {
@@ -381,6 +342,8 @@ static void a_wrong_command_line_is_final(void) {
         {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 2, 0, false},
         {"usage: a [-h] | a: error: unrecognized arguments: -x", 2, 0, 1, false},
         {"usage: a [-h] | a: error: unrecognized arguments: -x", 1, 0, 0, false},
+        {"Traceback | NameError: name 'modle' is not defined", 1, 0, 0, true},
+        {"Traceback | NameError: name 'modle' is not defined", 1, 2, 0, false},
         {"the loss is nan", 2, 0, 0, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -423,61 +386,6 @@ static void a_wrong_command_line_is_final(void) {
     }
 }
 
-/* Runs rounds that fail after a second, until the job ends; how many there were. Before every
- * `each`-th end a newer checkpoint is stored; 0: never. */
-static int count_rounds(const struct gang_options *options, int each) {
-    struct gang *gang = run(options);
-    struct gang_facts facts;
-    int rounds = 0;
-    for (int64_t now_ms = 1000; now_ms < 1000000000; now_ms += 1000) {
-        (void)last_action(gang, now_ms);
-        gang_facts(gang, &facts);
-        struct gang_event event = {
-            .incarnation = "first", .round = facts.round, .attempt = 1, .code = 1};
-        if (facts.state == GANG_STATE_FINISHED) {
-            break;
-        }
-        if (facts.state == GANG_STATE_RUNNING && facts.round > 0) {
-            event.kind = GANG_EVENT_EXITED;
-            (void)gang_handle(gang, &event, now_ms);
-            (void)last_action(gang, now_ms + GANG_EXPLAIN_RANK_MS);
-            rounds++;
-            gang_keep(gang, each ? rounds / each : 0);
-        }
-        event.kind = facts.state == GANG_STATE_CONFIGURING ? GANG_EVENT_READY : GANG_EVENT_STOPPED;
-        (void)gang_handle(gang, &event, now_ms + GANG_EXPLAIN_RANK_MS);
-    }
-    CHECK_INT(facts.state, GANG_STATE_FINISHED);
-    CHECK(facts.counted_restarts - facts.forgiven <= options->max_restarts);
-    CHECK_INT(facts.counted_restarts, options->counted_restarts + rounds - 1);
-    gang_free(gang);
-    return rounds;
-}
-
-/* The budget is against what is kept, with a second one for the whole life. */
-static void a_checkpoint_starts_the_count_anew(void) {
-    static const struct {
-        int max, earlier, forgiven, each, rounds;
-    } rows[] = {{2, 0, 0, 0, 3},    {2, 0, 0, 1, 31},  {2, 0, 0, 2, 31},
-                {2, 0, 0, 3, 5},    {0, 0, 0, 1, 1},   {2, 20, 19, 0, 2},
-                {2, 20, 19, 1, 11}, {2, 30, 30, 1, 1}, {1, 1, 0, 0, 1}};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct gang_options options = {.workers = 1,
-                                       .min_workers = 1,
-                                       .slots = 1,
-                                       .processes = 1,
-                                       .max_restarts = rows[i].max,
-                                       .counted_restarts = rows[i].earlier,
-                                       .forgiven = rows[i].forgiven,
-                                       .attempt = 1};
-        int rounds = count_rounds(&options, rows[i].each);
-        if (rounds != rows[i].rounds) {
-            printf("# row %zu: %d rounds, wanted %d\n", i, rounds, rows[i].rounds);
-            CHECK(false);
-        }
-    }
-}
-
 int main(void) {
     TEST(test_one_alone_leaves);
     TEST(test_all_leave);
@@ -490,6 +398,5 @@ int main(void) {
     TEST(who_died_of_memory_is_counted);
     TEST(who_was_out_of_reach_did_not_die_of_memory);
     TEST(a_wrong_command_line_is_final);
-    TEST(a_checkpoint_starts_the_count_anew);
     return TEST_END();
 }

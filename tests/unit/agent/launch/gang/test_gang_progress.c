@@ -90,6 +90,10 @@ static void test_causes(void) {
          "\"cause\":\"Final\",\"index\":1,\"rank\":0,\"exitCode\":2",
          "RankFailed",
          "worker 1, rank 0: the loss is NaN"},
+        {{GANG_CAUSE_FATAL, 1, 0, TRAINER_BAD_DATA, "x.npy: sample 3"},
+         "\"cause\":\"Final\",\"index\":1,\"rank\":0,\"exitCode\":5",
+         "BadData",
+         "worker 1, rank 0: x.npy: sample 3"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang_facts facts = {.state = GANG_STATE_FINISHED,

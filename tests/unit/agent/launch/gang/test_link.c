@@ -150,7 +150,7 @@ static void messages(void) {
         "{\"type\":\"exited\",\"n\":4,\"a\":9,\"words\":\"oh\",\"rank\":-1,\"code\":139,"
         "\"round\":7,\"memory\":true}",
         "{\"type\":\"table\",\"n\":1,\"port\":29500,\"round\":5,"
-        "\"rows\":[[0,2,41000,40000,\"10.0.0.5\"],[3,2,41001,0,\"fd00::1\"]]}",
+        "\"rows\":[[0,2,41000,40000,42000,\"10.0.0.5\"],[3,2,41001,0,0,\"fd00::1\"]]}",
         "{\"type\":\"ack\",\"a\":3}",
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -171,9 +171,10 @@ static void messages(void) {
         "{\"type\":\"hello\",\"index\":1000}",
         "{\"type\":\"hello\",\"pod\":7}",
         "{\"type\":\"table\"}",
-        "{\"type\":\"table\",\"rows\":[[1,1,1,0,\"a\"],[1,1,1,0,\"a\"]]}",
-        "{\"type\":\"table\",\"rows\":[[0,0,1,0,\"a\"]]}",
-        "{\"type\":\"table\",\"rows\":[[0,1,1,65536,\"a\"]]}",
+        "{\"type\":\"table\",\"rows\":[[1,1,1,0,0,\"a\"],[1,1,1,0,0,\"a\"]]}",
+        "{\"type\":\"table\",\"rows\":[[0,0,1,0,0,\"a\"]]}",
+        "{\"type\":\"table\",\"rows\":[[0,1,1,65536,0,\"a\"]]}",
+        "{\"type\":\"table\",\"rows\":[[0,1,1,0,65536,\"a\"]]}",
         "{\"type\":\"exited\",\"memory\":1}",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

@@ -70,6 +70,31 @@ static void of_others_the_names(void) {
     objective_release(&objective);
 }
 
+/* The last numbers of metrics.also, in either form, and for the next hub; names may have dots. */
+static void of_others_the_last(void) {
+    struct objective objective, next;
+    struct objective_options options = {
+        .name = "accuracy", .interval = 1, .also = {"latency.p99", "size"}};
+    objective_init(&objective, &options);
+    objective_read(&objective, 1,
+                   "0 latency.p99 3 -1\n0 latency.p99 2.5 -1\n0 latency.p99 nan -1\n");
+    check(&objective, "{\"objective\":{\"also\":{\"latency.p99\":\"2.5\"},\"otherReports\":3,"
+                      "\"others\":[\"latency.p99\"],\"reports\":0}}");
+    objective_read(&objective, 1, "0 accuracy 1 1\n0 size 7 1\n0 acc 1 1\n");
+    static const char all[] = "{\"objective\":{\"also\":{\"latency.p99\":\"2.5\",\"size\":\"7\"},"
+                              "\"at\":\"1:1:1:1\",\"best\":\"1\",\"last\":\"1\",\"mean\":\"1\","
+                              "\"reports\":1,\"step\":1}}";
+    check(&objective, all);
+    AUTO(tree_freep) json_t *progress = json_object();
+    objective_add_json(&objective, progress);
+    AUTO(text_freep) char *text = json_dumps(json_object_get(progress, "objective"), 0);
+    objective_init(&next, &options);
+    CHECK(objective_restore(&next, text));
+    check(&next, all);
+    objective_release(&objective);
+    objective_release(&next);
+}
+
 /* A repeated report replaces the earlier one. */
 static void another_round(void) {
     static const struct {
@@ -283,16 +308,9 @@ static void check_line(const struct metric *metric, bool is_one, const char *lin
 
 static void lines_by_a_pattern(void) {
     static const char *const rows[][3] = {
-        {METRIC_PATTERN, "accuracy=0.5", "0 accuracy 0.5 -1"},
-        {METRIC_PATTERN, "loss: 1e-3", "0 loss 0.001 -1"},
-        {METRIC_PATTERN, "mAP@IoU=0.50:0.25", "0 mAP@IoU=0.50 0.25 -1"},
-        {METRIC_PATTERN, "loss: nan", "0 loss nan -1"},
-        {METRIC_PATTERN, "loss=-inf", "0 loss -inf -1"},
-        {METRIC_PATTERN, "loss 0.5", ""},
-        {METRIC_PATTERN, "loss: 0.5%", ""},
-        {METRIC_PATTERN, "loss: 1-2", ""},
-        {METRIC_PATTERN, " loss: 1", ""},
-        {METRIC_PATTERN, "", ""},
+        {"^([a-z]+)[=:] *([-+0-9.e]+)$", "loss: 1e-3", "0 loss 0.001 -1"},
+        {"^([a-z]+)[=:] *([-+0-9.e]+)$", " loss: 1", ""},
+        {"^([a-z]+)[=:] *([-+0-9.e]+)$", "loss: 1-2", ""},
         {"(acc|loss) ([0-9.]+) at ([0-9]+)", "epoch 3: acc 0.5 at 1200 s", "0 acc 0.5 1200"},
         {"(acc|loss) ([0-9.]+)( at [0-9]+)?", "acc 0.5", "0 acc 0.5 -1"},
         {"(acc|loss) ([0-9.]+)( at [0-9]+)?", "acc 0.5 at 7", ""},
@@ -337,6 +355,7 @@ static void lines_of_json(void) {
 int main(void) {
     TEST(figures_and_curve);
     TEST(of_others_the_names);
+    TEST(of_others_the_last);
     TEST(another_round);
     TEST(rounds_change_nothing);
     TEST(further_back_it_goes_to_a_point);

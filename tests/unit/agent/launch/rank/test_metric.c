@@ -87,6 +87,7 @@ static void what_a_status_gets(void) {
     add(&latest, "0 windlass.trained.ofTensors 22 -1");
     add(&latest, "0 windlass.trained.parameters 123456789 -1");
     add(&latest, "0 windlass.trained.ofParameters 123456799 -1");
+    add(&latest, "0 windlass.badSamples 3 11");
     add(&latest, "0 unknown 1 12");
     add(&latest, "0 loss 0.25 11");
     AUTO(text_freep) char *lines = latest_metrics_write(&latest);
@@ -94,7 +95,8 @@ static void what_a_status_gets(void) {
     latest_metrics_read(&there, "nonsense\n\n");
     latest_metrics_add_json(&there, progress);
     AUTO(text_freep) char *text = tree_canonical(progress);
-    CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"checkpoint\":{\"step\":1150},\"epoch\":3,\"loss\":"
+    CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"badSamples\":{\"count\":3},\"checkpoint\":{"
+                    "\"step\":1150},\"epoch\":3,\"loss\":"
                     "\"0.25\",\"samplesPerSecond\":\"4123.46\",\"step\":11,"
                     "\"trained\":{\"ofParameters\":123456799,\"ofTensors\":22,"
                     "\"parameters\":123456789,\"tensors\":20}}");

@@ -55,7 +55,7 @@ static char *row_of(int64_t cell, const char *text) {
     return row;
 }
 
-static void add(struct journal *journal, struct store *output, enum commit_record_type verdict,
+static void add(struct journal *journal, struct store *output, enum commit_record_type decision,
                 int64_t cell, const char *text) {
     struct error err = {0};
     char name[PART_NAME_MAX];
@@ -66,19 +66,19 @@ static void add(struct journal *journal, struct store *output, enum commit_recor
     CHECK_OK(staged_output_add(staged, row, strlen(row), &err), &err);
     CHECK_OK(staged_output_close(staged, &err), &err);
     struct part part = staged_output_part(staged);
-    struct commit_record record = {.type = verdict,
+    struct commit_record record = {.type = decision,
                                    .first = cell,
                                    .cells = 1,
                                    .items = 2,
                                    .lease = added++,
                                    .try = 1,
                                    .worker = "w-0"};
-    if (verdict == COMMIT_PARTIAL) {
+    if (decision == COMMIT_PARTIAL) {
         record.failed = 1;
         record.failures = failures;
     }
-    if (verdict == COMMIT_FAILED || verdict == COMMIT_VOID) {
-        record.failed = verdict == COMMIT_FAILED ? 2 : 0;
+    if (decision == COMMIT_FAILED || decision == COMMIT_VOID) {
+        record.failed = decision == COMMIT_FAILED ? 2 : 0;
         record.text = "bad";
         record.text_size = 3;
     } else if (staged_output_place(staged) == STAGED_TEXT) {
@@ -133,11 +133,11 @@ static void test_rows_come_in_the_inputs_order(void) {
     shuffle(order, 7);
     open_journal(output, &journal);
     for (int i = 0; i < CELLS; i++) {
-        enum commit_record_type verdict = order[i] % 10 == 1   ? COMMIT_PARTIAL
-                                          : order[i] % 10 == 2 ? COMMIT_FAILED
-                                                               : COMMIT_DONE;
-        add(&journal, output, verdict, order[i], "a");
-        texts[order[i]] = verdict == COMMIT_FAILED ? NULL : "a";
+        enum commit_record_type decision = order[i] % 10 == 1   ? COMMIT_PARTIAL
+                                           : order[i] % 10 == 2 ? COMMIT_FAILED
+                                                                : COMMIT_DONE;
+        add(&journal, output, decision, order[i], "a");
+        texts[order[i]] = decision == COMMIT_FAILED ? NULL : "a";
         if (i % 20 == 19) {
             store_all(&journal);
         }

@@ -82,11 +82,11 @@ static int64_t score(struct journal *journal, struct store *output, int worker, 
                                  .took_us = 1000,
                                  .cause = fault};
     struct ledger_lease ended;
-    enum ledger_verdict verdict =
+    enum ledger_decision decision =
         ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
-    CHECK_INT(verdict, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
+    CHECK_INT(decision, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
     struct journal_failure failure = {COMMIT_ERROR, fault};
-    CHECK_OK(journal_accept(journal, verdict, &ended, &result, &failure, &err), &err);
+    CHECK_OK(journal_accept(journal, decision, &ended, &result, &failure, &err), &err);
     return lease.first;
 }
 
@@ -291,7 +291,7 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     CHECK(ledger_grant(journal.ledger, clock_monotonic_ms(), &lease));
     ledger_leave(journal.ledger, worker);
     CHECK(ledger_next_revoked(journal.ledger, clock_monotonic_ms(), &taken));
-    CHECK_INT(taken.verdict, LEDGER_RETRY);
+    CHECK_INT(taken.decision, LEDGER_RETRY);
     struct journal_failure lost = {COMMIT_LOST, taken.cause};
     CHECK_OK(journal_retried(&journal, &taken.lease, &lost, &err), &err);
     store_all(&journal);
@@ -316,8 +316,8 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
 }
 
 /* A lease of the next cell ends badly. *ret_try: which try it was. */
-static enum ledger_verdict fail(struct journal *journal, int worker, enum ledger_fault fault,
-                                int64_t wanted_cell, int *ret_try) {
+static enum ledger_decision fail(struct journal *journal, int worker, enum ledger_fault fault,
+                                 int64_t wanted_cell, int *ret_try) {
     struct error err = {0};
     struct ledger_lease lease, ended;
     CHECK(ledger_grant(journal->ledger, clock_monotonic_ms(), &lease));
@@ -325,16 +325,16 @@ static enum ledger_verdict fail(struct journal *journal, int worker, enum ledger
     *ret_try = lease.try;
     struct ledger_report said = {
         .worker = worker, .lease = lease.lease, .fault = fault, .items = 2, .cause = "it is bad"};
-    enum ledger_verdict verdict =
+    enum ledger_decision decision =
         ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     struct journal_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
                                       said.cause};
-    if (verdict == LEDGER_RETRY) {
+    if (decision == LEDGER_RETRY) {
         CHECK_OK(journal_retried(journal, &ended, &failure, &err), &err);
     } else {
-        CHECK_OK(journal_accept(journal, verdict, &ended, NULL, &failure, &err), &err);
+        CHECK_OK(journal_accept(journal, decision, &ended, NULL, &failure, &err), &err);
     }
-    return verdict;
+    return decision;
 }
 
 /* One try with each coordinator: the total is as in the spec, however many coordinators there are.
@@ -347,7 +347,7 @@ static void test_tries_hold_over_coordinators(void) {
         const char *uid;
         enum ledger_fault fault;
         int try;
-        enum ledger_verdict verdict;
+        enum ledger_decision decision;
     } rows[] = {
         {"uid-1", LEDGER_SCORER, 1, LEDGER_RETRY},  {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY},
         {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY}, {"uid-1", LEDGER_SCORER, 2, LEDGER_RETRY},
@@ -359,7 +359,7 @@ static void test_tries_hold_over_coordinators(void) {
         job.uid = rows[i].uid;
         open_journal(output, &journal);
         CHECK_INT(ledger_counts(journal.ledger).batches.retried, (int64_t)i);
-        CHECK_INT(fail(&journal, join(&journal), rows[i].fault, 0, &try), rows[i].verdict);
+        CHECK_INT(fail(&journal, join(&journal), rows[i].fault, 0, &try), rows[i].decision);
         CHECK_INT(try, rows[i].try);
         store_all(&journal);
         journal_release(&journal);

@@ -17,12 +17,15 @@ static struct job job_of(const char *run, const char *uid) {
 static int open_journal(struct store *output, const struct job *job, bool begins,
                         struct journal *journal, struct error *err) {
     static struct generation known; /* borrowed by the options only during the call */
-    if (generation_scan(output, job->run, job->uid, &known, err) < 0) {
+    struct commit_seen *seen = commit_seen_new(COMMIT_SEEN_BYTES);
+    if (generation_scan(output, job->run, job->uid, seen, &known, err) < 0) {
+        commit_seen_free(seen);
         return -1;
     }
     struct journal_options options = {.job = job,
                                       .output = output,
                                       .generation = &known,
+                                      .seen = seen,
                                       .begins = begins,
                                       .cells = CELLS,
                                       .items = CELLS,
@@ -34,7 +37,9 @@ static int open_journal(struct store *output, const struct job *job, bool begins
                                                  .batch_errors_percent = -1,
                                                  .wait_ms = 1000,
                                                  .ahead_max = 4}};
-    return journal_open(&options, journal, err);
+    int result = journal_open(&options, journal, err);
+    commit_seen_free(seen);
+    return result;
 }
 
 static void ignore(void *context UNUSED, const struct journal_entry *entry UNUSED) {
@@ -64,9 +69,9 @@ static void score(struct journal *journal, int64_t *ret_lease) {
         .worker = worker, .lease = lease.lease, .items = 1, .took_us = 1};
     struct message_result result = {.lease = lease.lease, .items = 1, .place = MESSAGE_NOWHERE};
     struct ledger_lease ended;
-    enum ledger_verdict verdict = ledger_report(journal->ledger, &report, 0, &ended);
-    CHECK_INT(verdict, LEDGER_DONE);
-    CHECK_OK(journal_accept(journal, verdict, &ended, &result, NULL, &err), &err);
+    enum ledger_decision decision = ledger_report(journal->ledger, &report, 0, &ended);
+    CHECK_INT(decision, LEDGER_DONE);
+    CHECK_OK(journal_accept(journal, decision, &ended, &result, NULL, &err), &err);
     *ret_lease = lease.lease;
 }
 
@@ -96,7 +101,6 @@ static void test_a_generation_forgets_the_one_before(void) {
     CHECK_STR(journal.generation.home, RUN);
     CHECK_STR(journal.generation.run, other);
     CHECK_INT(journal.generation.number, 1);
-    CHECK_INT(journal.generation.whole, 0);
     CHECK(!journal.generation.is_ended);
     int64_t later = 0;
     score(&journal, &later);
@@ -233,7 +237,7 @@ static void test_records_that_begin_nothing_are_refused(void) {
                 {"[]", 1},
                 {"", 1}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct generation generation = {.keeps = -1, .whole = -1};
+        struct generation generation = {.keeps = -1};
         struct commit_head head = {.uid = "u", .job = "j"};
         struct commit_record record = {.type = COMMIT_BEGIN,
                                        .first = rows[i].number,

@@ -47,8 +47,8 @@ static UNUSED void check_no_grant(struct ledger *ledger, int64_t now_ms) {
     CHECK(!ledger_grant(ledger, now_ms, &lease));
 }
 
-static UNUSED enum ledger_verdict finish(struct ledger *ledger, const struct ledger_lease *lease,
-                                         int64_t items, int64_t failed, int64_t now_ms) {
+static UNUSED enum ledger_decision finish(struct ledger *ledger, const struct ledger_lease *lease,
+                                          int64_t items, int64_t failed, int64_t now_ms) {
     struct ledger_report report = {.worker = lease->worker,
                                    .lease = lease->lease,
                                    .items = items,
@@ -57,17 +57,18 @@ static UNUSED enum ledger_verdict finish(struct ledger *ledger, const struct led
     return ledger_report(ledger, &report, now_ms, NULL);
 }
 
-static UNUSED enum ledger_verdict fail(struct ledger *ledger, const struct ledger_lease *lease,
-                                       enum ledger_fault fault, const char *cause, int64_t now_ms) {
+static UNUSED enum ledger_decision fail(struct ledger *ledger, const struct ledger_lease *lease,
+                                        enum ledger_fault fault, const char *cause,
+                                        int64_t now_ms) {
     struct ledger_report report = {
         .worker = lease->worker, .lease = lease->lease, .fault = fault, .cause = cause};
     return ledger_report(ledger, &report, now_ms, NULL);
 }
 
 static UNUSED void check_taken(struct ledger *ledger, int64_t now_ms,
-                               const struct ledger_lease *lease, enum ledger_verdict verdict) {
+                               const struct ledger_lease *lease, enum ledger_decision decision) {
     struct ledger_revoked taken = {0};
     CHECK(ledger_next_revoked(ledger, now_ms, &taken));
     CHECK_INT(taken.lease.lease, lease->lease);
-    CHECK_INT(taken.verdict, verdict);
+    CHECK_INT(taken.decision, decision);
 }

@@ -145,7 +145,7 @@ static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
     CHECK_INT(fail(ledger, &head, LEDGER_SCORER, "cancelled", 1500), LEDGER_IGNORED);
     grant(ledger, 1500, a, 1); /* a is back */
     CHECK(ledger_next_revoked(ledger, 2000, &taken));
-    CHECK_INT(taken.verdict, LEDGER_FAILED);
+    CHECK_INT(taken.decision, LEDGER_FAILED);
     CHECK_INT(taken.lease.first, 0);
     CHECK_STR(taken.cause, "no result within 1 s");
     size_t count = 0;
@@ -195,7 +195,7 @@ static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
     CHECK(!ledger_next_revoked(ledger, 1100999, &taken));
     CHECK(ledger_next_revoked(ledger, 1101000, &taken));
     CHECK_INT(taken.lease.lease, ahead.lease);
-    CHECK_INT(taken.verdict, LEDGER_RETRY); /* although maxTries is 1 */
+    CHECK_INT(taken.decision, LEDGER_RETRY); /* although maxTries is 1 */
     CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
     CHECK_INT(ledger_counts(ledger).batches.failed, 0);
     check_no_grant(ledger, 1101000); /* a must send a message first */
@@ -321,7 +321,7 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
     static const struct {
         int64_t items, failed;
         bool is_final;
-        enum ledger_verdict verdict;
+        enum ledger_decision decision;
         enum ledger_fault fault; /* SCORER: its input has changed */
     } rows[] = {{1, 1, true, LEDGER_FAILED, LEDGER_NO_FAULT},
                 {1, 1, false, LEDGER_RETRY, LEDGER_NO_FAULT},
@@ -336,7 +336,7 @@ static void test_what_would_fail_again_is_not_tried_again(void) {
                                        .failed = rows[i].failed,
                                        .is_final = rows[i].is_final,
                                        .took_us = -1};
-        CHECK_INT(ledger_report(ledger, &report, 0, NULL), rows[i].verdict);
+        CHECK_INT(ledger_report(ledger, &report, 0, NULL), rows[i].decision);
     }
     struct ledger_options options = plain;
     options.cell_items = 4;
@@ -452,10 +452,10 @@ static void test_a_percentage_waits_until_all_were_leased(void) {
 
 /* ---- commits -------------------------------------------------------------------------------- */
 
-static void restore(struct ledger *ledger, enum ledger_verdict verdict, int64_t first,
+static void restore(struct ledger *ledger, enum ledger_decision decision, int64_t first,
                     int64_t cells, int64_t items, int64_t failed) {
     struct error err = {0};
-    struct ledger_record record = {verdict, first, cells, items, failed};
+    struct ledger_record record = {decision, first, cells, items, failed};
     CHECK_OK(ledger_restore(ledger, &record, &err), &err);
 }
 

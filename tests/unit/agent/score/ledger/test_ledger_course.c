@@ -134,10 +134,10 @@ static void test_a_bad_item_is_found_by_halves(void) {
         bool has_bad = lease.first <= bad && bad < lease.first + lease.cells;
         largest = MAX(largest, lease.cells);
         now_ms += 100 + 5 * lease.cells;
-        enum ledger_verdict verdict = finish(ledger, &lease, lease.cells, has_bad, now_ms);
-        CHECK(has_bad || verdict == LEDGER_DONE);
+        enum ledger_decision decision = finish(ledger, &lease, lease.cells, has_bad, now_ms);
+        CHECK(has_bad || decision == LEDGER_DONE);
         CHECK(!has_bad || lease.cells > 1 ||
-              verdict == (lease.try == 2 ? LEDGER_FAILED : LEDGER_RETRY));
+              decision == (lease.try == 2 ? LEDGER_FAILED : LEDGER_RETRY));
     }
     CHECK(largest > 100 && largest <= 200); /* 1 s of 5 ms each */
     CHECK(ledger_is_accounted(ledger));

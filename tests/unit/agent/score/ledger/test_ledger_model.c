@@ -18,7 +18,7 @@ struct model_lease {
     struct ledger_lease lease;
     enum status status;
     int64_t stamp; /* LATE: when */
-    enum ledger_verdict of_loss;
+    enum ledger_decision of_loss;
 };
 
 struct model_slot {
@@ -140,8 +140,8 @@ static void accept(struct world *world, const struct ledger_lease *lease, int64_
 }
 
 /* The expected answer for a failed lease that was released already. */
-static enum ledger_verdict end_badly(struct world *world, const struct ledger_lease *lease,
-                                     enum ledger_fault fault, int64_t items, int64_t failed) {
+static enum ledger_decision end_badly(struct world *world, const struct ledger_lease *lease,
+                                      enum ledger_fault fault, int64_t items, int64_t failed) {
     struct model_cell *cell = &world->cells[lease->first];
     if (lease->cells > 1) {
         return LEDGER_RETRY;
@@ -220,12 +220,12 @@ static void check_granted(struct world *world, const struct ledger_lease *lease,
 
 static void check_taken_one(struct world *world, const struct ledger_revoked *taken) {
     struct model_lease *lease = &world->leases[taken->lease.lease];
-    if (taken->verdict == LEDGER_IGNORED && lease->status == UNWANTED) {
+    if (taken->decision == LEDGER_IGNORED && lease->status == UNWANTED) {
         lease->status = GONE;
         world->unwanted--;
         return;
     }
-    if (taken->verdict == LEDGER_IGNORED) { /* it has not begun, and goes to another slot */
+    if (taken->decision == LEDGER_IGNORED) { /* it has not begun, and goes to another slot */
         CHECK_INT(lease->status, HELD);
         CHECK(!is_head(world, &lease->lease) ||
               world->slot[taken->lease.worker][taken->lease.slot].stuck >= 0);
@@ -234,7 +234,7 @@ static void check_taken_one(struct world *world, const struct ledger_revoked *ta
     }
     CHECK_INT(taken->is_lost, lease->status != HELD);
     if (taken->is_lost) {
-        CHECK_INT(taken->verdict, lease->of_loss);
+        CHECK_INT(taken->decision, lease->of_loss);
         world->expected_losses--;
         return;
     }
@@ -246,7 +246,7 @@ static void check_taken_one(struct world *world, const struct ledger_revoked *ta
     slot->stuck = slot->stuck >= 0 ? slot->stuck : taken->lease.lease;
     release(world, taken->lease.lease, LATE);
     enum ledger_fault fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
-    CHECK_INT(taken->verdict, end_badly(world, &lease->lease, fault, 0, 0));
+    CHECK_INT(taken->decision, end_badly(world, &lease->lease, fault, 0, 0));
 }
 
 /* Handles all consequences of an event. Afterwards no slot that could work is idle. */
@@ -302,8 +302,8 @@ static void report(struct world *world, int64_t number) {
     said.items = said.fault && !world->options.cell_items ? dice(world, 3) : said.items;
     bool is_sound = !said.fault && !said.failed && said.items == items;
     struct model_slot *slot = &world->slot[it.worker][it.slot];
-    enum ledger_verdict wanted = LEDGER_IGNORED,
-                        verdict = ledger_report(world->ledger, &said, world->now_ms, &told);
+    enum ledger_decision wanted = LEDGER_IGNORED,
+                         decision = ledger_report(world->ledger, &said, world->now_ms, &told);
     if (slot->stuck == number) {
         slot->stuck = -1;
         slot->started_ms = slot->waits_ms >= 0 ? world->now_ms : slot->started_ms;
@@ -331,8 +331,8 @@ static void report(struct world *world, int64_t number) {
             accept(world, &it, items, 0);
         }
     }
-    CHECK_INT(verdict, wanted);
-    if (verdict != LEDGER_IGNORED) {
+    CHECK_INT(decision, wanted);
+    if (decision != LEDGER_IGNORED) {
         CHECK_INT(told.lease, number);
         CHECK_INT(told.first, it.first);
         CHECK_INT(told.cells, it.cells);
@@ -429,10 +429,10 @@ static void restore(struct world *world) {
         struct ledger_lease lease = {.first = cell, .cells = 1};
         struct ledger_record record = {LEDGER_DONE, cell, 1, items, 0};
         if (how == 2 && items > 1) {
-            record.verdict = LEDGER_PARTIAL;
+            record.decision = LEDGER_PARTIAL;
             record.failed = 1;
         } else if (how == 0) {
-            record.verdict = LEDGER_FAILED;
+            record.decision = LEDGER_FAILED;
             record.failed = items;
         }
         accept(world, &lease, record.items, record.failed);

@@ -526,7 +526,8 @@ static int count_records(void *context, const struct commit_head *head UNUSED,
 
 static void much_at_once(void) {
     struct error err = {0};
-    struct broken_options options = {.delay_ms_max = 400};
+    atomic_bool is_held = false;
+    struct broken_options options = {.is_held = &is_held};
     AUTO(store_freep) struct store *store = broken_store(open_folder(folders++), &options);
     AUTO(text_freep) char *text = x_malloc(1 << 20);
     memset(text, 'x', 1 << 20);
@@ -535,7 +536,8 @@ static void much_at_once(void) {
     int64_t through = 0, count = 0, seen = 0;
     bool was_full = false;
     CHECK_OK(commit_open(store, &identity, count_records, &seen, &log, &err), &err);
-    for (int i = 0; count < 40 && i < 20000; i++) {
+    atomic_store(&is_held, true); /* the storage is slower than what comes in */
+    while (count < 40) {
         if (!commit_is_full(log)) {
             struct commit_record record = record_of(1, count++, (char[64]){0});
             record.text = text;
@@ -543,10 +545,12 @@ static void much_at_once(void) {
             CHECK_OK(commit_add(log, &record, &err), &err);
         } else {
             was_full = true;
+            atomic_store(&is_held, false);
             poll(NULL, 0, 1);
         }
         CHECK(commit_turn(log, false, clock_monotonic_ms(), &through, &err) >= 0);
     }
+    atomic_store(&is_held, false);
     while (through < count && commit_turn(log, true, clock_monotonic_ms(), &through, &err) >= 0) {
         poll(NULL, 0, 1);
     }

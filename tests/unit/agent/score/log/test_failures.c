@@ -305,13 +305,13 @@ static void score(struct journal *journal, struct store *output, int worker) {
                                  .failed = failed,
                                  .took_us = 1000,
                                  .cause = failed ? "no such shop" : NULL};
-    enum ledger_verdict verdict =
+    enum ledger_decision decision =
         ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
-    CHECK_INT(verdict, lease.first == BAD     ? LEDGER_FAILED
-                       : lease.first == MIXED ? LEDGER_PARTIAL
-                                              : LEDGER_DONE);
+    CHECK_INT(decision, lease.first == BAD     ? LEDGER_FAILED
+                        : lease.first == MIXED ? LEDGER_PARTIAL
+                                               : LEDGER_DONE);
     const struct journal_failure failure = {.fault = COMMIT_ERROR, .cause = "no such shop"};
-    CHECK_OK(journal_accept(journal, verdict, &ended, &result, &failure, &err), &err);
+    CHECK_OK(journal_accept(journal, decision, &ended, &result, &failure, &err), &err);
 }
 
 static void score_all(struct journal *journal, struct store *output) {

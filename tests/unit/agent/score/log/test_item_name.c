@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The names of rows, also when their table cannot be read any more. */
 #include "agent/score/log/item_name.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 #include "agent/data/kinds/table.h"
 #include "tests/unit/agent/data/tries.h"
@@ -39,7 +40,7 @@ static void check_names(const char *folder, const char *table, int keys,
     char *text = x_printf("{\"input\":{\"table\":{\"path\":\"out/%s-in\"%s}},"
                           "\"output\":{\"path\":\"out/%s\"}}",
                           folder, table, folder);
-    AUTO(tree_freep) json_t *spec = json_loads(text, 0, NULL);
+    AUTO(tree_freep) json_t *spec = spec_fill(json_loads(text, 0, NULL));
     AUTO(store_freep) struct store *output = open_output(output_path);
     CHECK_OK(file_make_folders(in, &err), &err);
     write_table(file, keys);

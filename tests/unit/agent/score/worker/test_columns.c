@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/columns.h"
 
-#include "agent/engine/graph/arena.h"
-#include "agent/engine/graph/texts.h"
+#include "agent/engine/graph/string_table.h"
+#include "lib/arena.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void test_the_network_must_take_rows_of_so_many_columns(void) {
     } rows[] = {
         {TENSOR_INT8, {2, {-1, 2}}, "[\"a\",\"b\"]", "is int8 ?x2, for a table floats (float32"},
         {TENSOR_FLOAT16, {2, {-1, 2}}, "[\"a\",\"b\"]", "is float16 ?x2"},
-        {TENSOR_FLOAT32, {3, {-1, 2, 1}}, "[\"a\",\"b\"]", "texts [n, columns] are expected"},
+        {TENSOR_FLOAT32, {3, {-1, 2, 1}}, "[\"a\",\"b\"]", "strings [n, columns] are expected"},
         {TENSOR_FLOAT32,
          {2, {-1, 3}},
          "[\"a\",\"b\"]",
@@ -120,13 +120,13 @@ static const struct {
 static void test_inputs_of_several_types_take_a_column_each(void) {
     static const char *const known[] = {"f", "m", ""};
     struct arena arena = {0};
-    struct texts *texts = texts_new(&arena);
+    struct string_table *strings = string_table_new(&arena);
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        CHECK_INT(texts_add(texts, known[i], strlen(known[i])), (int64_t)i);
+        CHECK_INT(string_table_add(strings, known[i], strlen(known[i])), (int64_t)i);
     }
-    CHECK_INT(texts_add(texts, "17", 2), 3);
+    CHECK_INT(string_table_add(strings, "17", 2), 3);
     const struct slices_input inputs[] = {
-        {"age", TENSOR_FLOAT32, {2, {-1, 1}}, NULL}, {"sex", TENSOR_INT64, {2, {-1, 1}}, texts},
+        {"age", TENSOR_FLOAT32, {2, {-1, 1}}, NULL}, {"sex", TENSOR_INT64, {2, {-1, 1}}, strings},
         {"visits", TENSOR_INT64, {1, {-1}}, NULL},   {"count", TENSOR_INT32, {2, {-1, -1}}, NULL},
         {"wild", TENSOR_BOOL, {2, {-1, 1}}, NULL},
     };
@@ -182,9 +182,9 @@ static void test_a_slice_is_parted_among_the_inputs(void) {
     CHECK(strstr(err.text, "3 inputs have 4 columns, a slice of spec.input.npy has 3 values"));
     struct arena arena = {0};
     struct error other = {0};
-    inputs[1].texts = texts_new(&arena);
+    inputs[1].strings = string_table_new(&arena);
     CHECK_INT(slices_part(&slice, inputs, 3, parts, &other), -1);
-    CHECK(strstr(other.text, "input b takes texts, which spec.input.npy does not have"));
+    CHECK(strstr(other.text, "input b takes strings, which spec.input.npy does not have"));
     arena_release(&arena);
 }
 

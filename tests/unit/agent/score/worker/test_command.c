@@ -288,16 +288,18 @@ static void test_inits_that_fail_say_why(void) {
     CHECK_STR(err.text, "init: cannot run no-such-program-here: No such file or directory");
 }
 
-/* A wrong command line stays wrong; what was ready once is started again, whatever it ends with. */
-static void test_a_wrong_command_line_is_hopeless(void) {
+/* A wrong command line and wrong code stay wrong; what was ready once is started again, whatever it
+ * ends with. */
+static void test_a_wrong_command_line_is_useless(void) {
     static const struct {
         const char *const words[5];
-        bool starts, is_hopeless;
+        bool starts, is_useless;
     } rows[] = {
         {{"sh", "-c", "echo 'usage: score FILE' >&2; echo 'no FILE' >&2; exit 2", NULL},
          false,
          true},
-        {{"/proc/self/exe", "misbehave", "init-exit", NULL}, false, false},
+        {{"/proc/self/exe", "misbehave", "init-exit", NULL}, false, true}, /* a module is missing */
+        {{"sh", "-c", "echo 'OSError: Stale file handle' >&2; exit 1", NULL}, false, false},
         {{"/proc/self/exe", "misbehave", "init-error", NULL}, false, false},
         {{"sh", "-c", "echo '{\"ready\":true}'; sleep 0.2; echo 'usage: 81 %' >&2; exit 2", NULL},
          true,
@@ -315,7 +317,7 @@ static void test_a_wrong_command_line_is_hopeless(void) {
             (void)!command_listen(command, clock_monotonic_ms() + 20000, &err);
             CHECK(!command_is_alive(command));
         }
-        if (command_is_hopeless(command) != rows[i].is_hopeless) {
+        if (command_is_useless(command) != rows[i].is_useless) {
             printf("# %s: %s\n", rows[i].words[2] ? rows[i].words[2] : rows[i].words[0], err.text);
             test_failures++;
         }
@@ -471,7 +473,7 @@ int main(int argc, char **argv) {
     TEST(test_ends_of_all_kinds_cost_one_try);
     TEST(test_an_answer_before_the_end_counts);
     TEST(test_inits_that_fail_say_why);
-    TEST(test_a_wrong_command_line_is_hopeless);
+    TEST(test_a_wrong_command_line_is_useless);
     TEST(test_children_die_with_the_program);
     TEST(test_a_neighbour_lives_on);
     TEST(test_the_program_dies_with_its_worker);

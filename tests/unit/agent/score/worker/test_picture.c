@@ -6,6 +6,7 @@
 #include "agent/score/worker/preprocess.h"
 
 #include "tests/test.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static struct preprocess read_preprocess(const char *json) {
     AUTO(tree_freep) json_t *fields = json_loads(json, 0, NULL);
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:{s:O}}}", "scorer", "onnx", "preprocess", fields);
+    spec_fill(spec);
     CHECK_OK(preprocess_read(spec, &preprocess, &err), &err);
     return preprocess;
 }
@@ -126,6 +128,7 @@ static void test_bad_fields_are_named(void) {
         AUTO(tree_freep) json_t *fields = json_loads(rows[i].fields, 0, NULL);
         AUTO(tree_freep)
         json_t *spec = json_pack("{s:{s:{s:O}}}", "scorer", "onnx", "preprocess", fields);
+        spec_fill(spec);
         CHECK_INT(preprocess_read(spec, &preprocess, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         CHECK(strstr(err.text, rows[i].name));
@@ -161,6 +164,7 @@ static struct postprocess read_postprocess(const char *json) {
     struct postprocess postprocess = {0};
     AUTO(tree_freep) json_t *onnx = json_loads(json, 0, NULL);
     AUTO(tree_freep) json_t *spec = json_pack("{s:{s:O}}", "scorer", "onnx", onnx);
+    spec_fill(spec);
     CHECK_OK(postprocess_read(spec, &postprocess, &err), &err);
     return postprocess;
 }

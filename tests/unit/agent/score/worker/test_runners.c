@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runners with real programs: when the coordinator's clock of a lease must stop. */
 #include "agent/score/worker/runners.h"
+#include "tests/unit/agent/spec_defaults.h"
 
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
@@ -35,6 +36,7 @@ static void bench_open(struct bench *bench, const char *script) {
     bench->job.spec = json_pack("{s:{s:{s:s}}, s:{s:{s:[s,s,s]}}, s:{s:s,s:s}}", "input", "files",
                                 "path", "out/in", "scorer", "command", "command", "sh", "-c",
                                 script, "output", "path", "out/runs", "mode", "SummaryOnly");
+    spec_fill(bench->job.spec);
     struct runners_options options = {.job = &bench->job, .output = output, .wake = on_wake};
     CHECK_OK(runners_open(&options, &bench->runners, &err), &err);
     CHECK_OK(runners_start(bench->runners, &err), &err);
@@ -81,10 +83,10 @@ static void note(struct bench *bench, const struct message_result *result) {
 static int64_t await(struct bench *bench, const char *wanted) {
     for (int i = 0; i < 4000; i++) {
         size_t count = 0;
-        struct attempt_report *reports = runners_take(bench->runners, &count);
+        struct scoring_report *reports = runners_take(bench->runners, &count);
         for (size_t k = 0; k < count; k++) {
             note(bench, &reports[k].result);
-            attempt_report_release(&reports[k]);
+            scoring_report_release(&reports[k]);
         }
         free(reports);
         const char *at = strstr(bench->words, wanted);

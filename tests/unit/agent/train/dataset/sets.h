@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/train/dataset/dataset.h"
+#include "tests/agent_defaults.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ UNUSED static struct dataset *open_set(const char *text, const struct dataset_op
         printf("# %s: %s\n", text, where.text);
         abort();
     }
+    fill_part("crds/disttrain.yaml", "spec.trainer.data.train", spec);
     int result = dataset_open(spec, options, &dataset, err);
     json_decref(spec);
     return result < 0 ? NULL : dataset;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The effect of each field on a sample whose elements encode their position. */
 #include "agent/train/dataset/augment.h"
+#include "tests/agent_defaults.h"
 #include "tests/unit/agent/train/dataset/sets.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@ static struct augment read_augment(const char *augment, const char *normalize,
     struct augment result = {0};
     struct error err = {0};
     json_t *object = json_loads(augment, 0, NULL), *numbers = json_loads(normalize, 0, NULL);
+    fill_part("crds/disttrain.yaml", "spec.trainer.data.augment", object);
     CHECK_OK(augment_read(object, *normalize ? numbers : NULL, dataset, &result, &err), &err);
     json_decref(object);
     json_decref(numbers);
@@ -171,20 +173,22 @@ static void test_what_does_not_fit_is_named(void) {
         {0, "{\"crop\": \"Middle\"}", "",
          "augment: crop: one of None, Random, RandomResized is expected"},
         {0, "{\"crop\": \"RandomResized\"}", "", "augment.size: crop needs it"},
-        {0, "{\"size\": 5000}", "", "augment: size: an integer from 0 to 4096"},
+        {0, "{\"size\": 5000}", "", "augment: size: an integer from 1 to 4096"},
         {0, "{\"flip\": 1}", "", "augment: flip: true or false is expected"},
         {1, "{}", "", "augment.size: pictures in a folder have many sizes"},
         {2, "{\"size\": 4}", "", "augment.size: the samples are not pictures with 1 or 3 channels"},
         {3, "{\"flip\": true}", "", "augment: pad and flip need pictures [c, h, w]"},
         {0, "{}", "{\"mean\": [0, 0]}", "normalize.mean: a list of 1 or 3 numbers"},
-        {0, "{}", "{\"mean\": [\"x\"], \"deviation\": [1]}", "normalize: mean: a number from"},
-        {0, "{}", "{\"mean\": [0], \"deviation\": [0]}", "normalize: deviation: a number from"},
+        {0, "{}", "{\"mean\": [\"x\"], \"deviation\": [1]}",
+         "normalize: mean: a number is expected"},
+        {0, "{}", "{\"mean\": [0], \"deviation\": [null]}", "normalize: deviation: a number is"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct augment augment;
         struct error err = {0};
         json_t *object = json_loads(rows[i].augment, 0, NULL);
         json_t *normalize = json_loads(rows[i].normalize, 0, NULL);
+        fill_part("crds/disttrain.yaml", "spec.trainer.data.augment", object);
         CHECK_INT(augment_read(object, normalize, &sets[rows[i].set], &augment, &err), -1);
         CHECK(strstr(err.text, rows[i].says) || (printf("# %s\n", err.text), 0));
         json_decref(object);

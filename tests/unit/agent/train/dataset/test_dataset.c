@@ -324,8 +324,6 @@ static void test_tensors_from_numpy(void) {
     static const char *const rows[][3] = {
         {"xf4/0.npy", "l/1.npy", "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy"},
         {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is not a class"},
-        {"i4.npy", "l/0.npy", "out/i4.npy: samples of i4; u1, f2, f4 and f8 are read"},
-        {"xf4/0.npy", "i4.npy", "out/i4.npy: integers have 2 axes, labels have one"},
         {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
         {"none.npy", "l/0.npy", "none.npy"},
     };
@@ -336,6 +334,58 @@ static void test_tensors_from_numpy(void) {
         err = (struct error){0};
         CHECK(!open_set(spec, NULL, &err));
         CHECK(strstr(err.text, rows[i][2]) || (printf("# %s\n", err.text), 0));
+    }
+}
+
+/* Tokens of every integer type, and a label for each of them, of which some do not count; held in
+ * memory and read from the file. */
+static void test_tokens_and_places(void) {
+    run("/usr/bin/python3 -c \"\n"
+        "import numpy as n\n"
+        "for k in 'i1 i2 i4 i8'.split(): n.save('tok%s.npy' % k, n.arange(12).reshape(3, "
+        "4).astype(k))\n"
+        "n.save('tag.npy', n.array([[0, 4, -100, 1], [-100] * 4, [2, 2, 2, 2]], 'i2'))\n"
+        "n.save('none.npy', n.full((3, 4), -100)); n.save('bad.npy', n.array([[0] * 4, [0, 1, 0, "
+        "-7], [0] * 4]))\n"
+        "\"");
+    static const char *const kinds[] = {"i1", "i2", "i4", "i8"};
+    static const int64_t tags[] = {0, 4, -100, 1, -100, -100, -100, -100, 2, 2, 2, 2};
+    static const int64_t counted[] = {3, 0, 4};
+    struct error err = {0};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(kinds); i++) {
+        struct dataset_options options = {
+            .memory_bytes = i % 2 ? 1 : 0, .has_ignored = true, .ignored = -100};
+        AUTO(text_freep)
+        char *spec = x_printf("{\"tensors\": {\"samples\": \"out/tok%s.npy\", \"labels\": "
+                              "\"out/tag.npy\"}}",
+                              kinds[i / 2]);
+        AUTO(dataset_closep) struct dataset *set = must_open(spec, &options);
+        AUTO(sample_release) struct sample sample = {0};
+        CHECK_INT(set->type, TENSOR_INT64);
+        CHECK_INT(set->classes, 5);
+        CHECK_INT(dataset_places(set), 4);
+        for (int64_t s = 0; s < 3; s++) {
+            CHECK_OK(dataset_read(set, s, &sample, &err), &err);
+            CHECK_INT(dataset_counted(set, s), counted[s]);
+            for (int k = 0; k < 4; k++) {
+                CHECK_INT(((const int64_t *)sample.data)[k], 4 * s + k);
+                CHECK_INT(sample.labels[k], tags[4 * s + k]);
+            }
+        }
+    }
+    static const char *const rows[][2] = {
+        {"bad", "out/bad.npy: label -7 of sample 1 is not a class"},
+        {"none", "every label is -100, which does not count"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct dataset_options options = {.has_ignored = true, .ignored = -100};
+        AUTO(text_freep)
+        char *spec = x_printf("{\"tensors\": {\"samples\": \"out/toki4.npy\", \"labels\": "
+                              "\"out/%s.npy\"}}",
+                              rows[i][0]);
+        err = (struct error){0};
+        CHECK(!open_set(spec, &options, &err));
+        CHECK(strstr(err.text, rows[i][1]) || (printf("# %s\n", err.text), 0));
     }
 }
 
@@ -385,15 +435,15 @@ static void test_synthetic_can_be_learned(void) {
 
 static void test_fields_are_named(void) {
     static const char *const rows[][2] = {
-        {"{}", "one of idx, cifar, folder, tensors, synthetic is expected"},
+        {"{}", "one of idx, cifar, folder, tensors, webdataset, table, synthetic is expected"},
         {"{\"mnist\": {}}", "one of idx"},
         {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
-        {"{\"idx\": {\"images\": 3}}", "idx: images: a text is expected"},
-        {"{\"cifar\": {\"path\": 1}}", "cifar: path: a text is expected"},
+        {"{\"idx\": {\"images\": 3}}", "idx: images: a string is expected"},
+        {"{\"cifar\": {\"path\": 1}}", "cifar: path: a string is expected"},
         {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: there is no *.bin"},
         {"{\"cifar\": {\"path\": \"out/x\", \"classes\": 11}}", "cifar: classes: 10 or 100"},
         {"{\"folder\": {\"path\": \"out/nowhere\"}}", "folder: out/nowhere"},
-        {"{\"tensors\": {}}", "tensors: samples: a text is expected"},
+        {"{\"tensors\": {}}", "tensors: samples: a string is expected"},
         {"{\"synthetic\": {\"count\": 0}}", "synthetic: count: an integer from 1"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [1, 2]}}", "synthetic: shape: three sizes"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [16384, 16384, 2]}}", "of at most 256 MiB"},
@@ -425,6 +475,7 @@ int main(void) {
     TEST(test_cifar_is_read_from_several_files);
     TEST(test_a_folder_of_pictures);
     TEST(test_tensors_from_numpy);
+    TEST(test_tokens_and_places);
     TEST(test_synthetic_can_be_learned);
     TEST(test_fields_are_named);
     return TEST_END();

@@ -23,6 +23,7 @@ static struct augment full_augment(const struct dataset *dataset) {
     struct augment augment;
     struct error err = {0};
     json_t *object = json_loads("{\"flip\": true, \"pad\": 1}", 0, NULL);
+    fill_part("crds/disttrain.yaml", "spec.trainer.data.augment", object);
     CHECK_OK(augment_read(object, NULL, dataset, &augment, &err), &err);
     json_decref(object);
     return augment;
@@ -42,7 +43,7 @@ static void check_sample(const struct loader_options *options, const struct batc
     CHECK_OK(dataset_read(dataset, index, &sample, &err), &err);
     augment_fill(options->augment, &sample, &draw, wanted);
     CHECK(batch->indices[at] == index && batch->labels[at] == sample.label);
-    CHECK(memcmp(batch->samples + at * ELEMENTS, wanted, sizeof wanted) == 0);
+    CHECK(memcmp((const float *)batch->samples + at * ELEMENTS, wanted, sizeof wanted) == 0);
 }
 
 /* The batches of all ranks and steps, one rank after the other. */
@@ -171,6 +172,240 @@ static void test_a_sample_that_cannot_be_read_ends_it(void) {
     CHECK_INT(loader_take(loader, &batch, &err), -1); /* and again */
 }
 
+/* ---- bad samples ---------------------------------------------------------------------------- */
+
+enum { BAD_COUNT = 60, BAD_NUMBERS = 5 };
+
+/* Samples 7, 20 and 41 have numbers that are none; the first number of sample i is i. */
+static struct dataset *open_with_bad(void) {
+    AUTO(text_freep)
+    char *line = x_printf("cd %s && /usr/bin/python3 -c \"\n"
+                          "import numpy as n\n"
+                          "x = n.zeros((%d, %d), 'f4'); x[:, 0] = n.arange(%d)\n"
+                          "x[7, 3], x[20, 4], x[41, 1] = n.nan, n.inf, -n.inf\n"
+                          "n.save('badx.npy', x)\n"
+                          "n.save('bady.npy', n.arange(%d) %% 3)\n\"",
+                          fixtures_out, BAD_COUNT, BAD_NUMBERS, BAD_COUNT, BAD_COUNT);
+    CHECK_INT(system(line), 0);
+    return must_open("{\"tensors\": {\"samples\": \"out/badx.npy\", \"labels\": \"out/bady.npy\"}}",
+                     NULL);
+}
+
+struct notes {
+    int count;
+    char last[1024];
+};
+
+static void note(void *context, const char *line) {
+    struct notes *notes = context;
+    notes->count++;
+    snprintf(notes->last, sizeof notes->last, "%s", line);
+}
+
+/* One epoch's samples by place, as all ranks of a gang of `size` have them; returns the bad. */
+static int64_t read_epoch(struct loader_options options, int64_t *ret_indices) {
+    struct error err = {0};
+    int64_t steps = order_steps(BAD_COUNT, options.batch_size), bad = 0;
+    for (options.rank = 0; options.rank < options.size; options.rank++) {
+        AUTO(loader_closep) struct loader *loader = NULL;
+        const struct batch *batch;
+        options.end_step = options.first_step / steps * steps + steps;
+        CHECK_OK(loader_open(&options, &loader, &err), &err);
+        int more;
+        while ((more = loader_take(loader, &batch, &err)) > 0) {
+            struct order_batch whole = order_batch(BAD_COUNT, options.batch_size, batch->step);
+            struct order_slice slice = order_slice(whole.count, options.rank, options.size);
+            CHECK_INT(batch->count, slice.count);
+            bad += batch->bad;
+            for (int64_t i = 0; i < batch->count; i++) {
+                const float *sample = (const float *)batch->samples + i * BAD_NUMBERS;
+                bool is_none = batch->is_bad && batch->is_bad[i];
+                CHECK(is_none || (sample[0] == (float)batch->indices[i] &&
+                                  batch->labels[i] == batch->indices[i] % 3));
+                ret_indices[whole.first + slice.first + i] =
+                    is_none ? -1 - batch->indices[i] : batch->indices[i];
+            }
+        }
+        CHECK_OK(more, &err);
+    }
+    return bad;
+}
+
+static bool is_bad_index(int64_t index) {
+    return index == 7 || index == 20 || index == 41;
+}
+
+static void test_bad_samples_are_replaced_alike_for_everybody(void) {
+    AUTO(dataset_closep) struct dataset *dataset = open_with_bad();
+    struct augment augment;
+    struct error err = {0};
+    struct notes notes = {0};
+    const struct bad_samples_policy policy = {true, 3};
+    struct bad_samples *bad = bad_samples_new(&policy, "data.train", BAD_COUNT, note, &notes);
+    CHECK_OK(augment_read(NULL, NULL, dataset, &augment, &err), &err);
+    for (int64_t epoch = 0; epoch < 3; epoch++) {
+        int64_t first[BAD_COUNT], other[BAD_COUNT];
+        for (int size = 1; size <= 5; size++) {
+            struct loader_options options = {.dataset = dataset,
+                                             .augment = &augment,
+                                             .is_training = true,
+                                             .seed = 5,
+                                             .batch_size = 7,
+                                             .size = size,
+                                             .threads = 1 + size % 3,
+                                             .bad = bad};
+            options.first_step = epoch * order_steps(BAD_COUNT, 7);
+            memset(other, 0xff, sizeof other);
+            /* Every bad sample is met once an epoch, by one of the ranks. */
+            CHECK_INT(read_epoch(options, other), 3);
+            for (int64_t place = 0; place < BAD_COUNT; place++) {
+                int64_t own = order_place(5, epoch, BAD_COUNT, place);
+                CHECK(other[place] >= 0 && !is_bad_index(other[place]));
+                CHECK(is_bad_index(own) || other[place] == own);
+            }
+            memcpy(size == 1 ? first : other, other, sizeof other);
+            CHECK(memcmp(first, other, sizeof other) == 0);
+        }
+        /* From the middle of the epoch: as a training that resumes. */
+        struct loader_options options = {.dataset = dataset,
+                                         .augment = &augment,
+                                         .is_training = true,
+                                         .seed = 5,
+                                         .batch_size = 7,
+                                         .size = 2,
+                                         .threads = 2,
+                                         .bad = bad};
+        options.first_step = epoch * order_steps(BAD_COUNT, 7) + 4;
+        read_epoch(options, other);
+        CHECK(memcmp(first + 28, other + 28, sizeof other - 28 * sizeof *other) == 0);
+    }
+    CHECK_INT(notes.count, 3); /* each is named once */
+    CHECK(strstr(notes.last, "data.train: bad sample: out/badx.npy, labels out/bady.npy: sample "));
+    CHECK_OK(bad_samples_check(bad, 3, &err), &err);
+    CHECK(!bad_samples_has_ended(bad));
+    CHECK_INT(bad_samples_check(bad, 4, &err), -1);
+    CHECK(err.kind == ERROR_INVALID && bad_samples_has_ended(bad));
+    CHECK(strstr(err.text, "data.train: 4 bad samples, more than data.maxBadSamples (3)"));
+    bad_samples_free(bad);
+}
+
+static void test_bad_samples_to_evaluate_with_do_not_count(void) {
+    AUTO(dataset_closep) struct dataset *dataset = open_with_bad();
+    struct augment augment;
+    struct error err = {0};
+    struct notes notes = {0};
+    const struct bad_samples_policy policy = {true, 3};
+    struct bad_samples *bad = bad_samples_new(&policy, "data.test", BAD_COUNT, note, &notes);
+    int64_t indices[BAD_COUNT];
+    CHECK_OK(augment_read(NULL, NULL, dataset, &augment, &err), &err);
+    struct loader_options options = {
+        .dataset = dataset, .augment = &augment, .batch_size = 9, .size = 2, .threads = 3};
+    options.bad = bad;
+    CHECK_INT(read_epoch(options, indices), 3);
+    for (int64_t i = 0; i < BAD_COUNT; i++) {
+        CHECK_INT(indices[i], is_bad_index(i) ? -1 - i : i);
+    }
+    bad_samples_free(bad);
+}
+
+static void test_without_skip_a_bad_sample_ends_it_by_name(void) {
+    AUTO(dataset_closep) struct dataset *dataset = open_with_bad();
+    struct augment augment;
+    struct error err = {0};
+    const struct bad_samples_policy policy = {false, 3};
+    struct bad_samples *bad = bad_samples_new(&policy, "data.train", BAD_COUNT, note, NULL);
+    CHECK_OK(augment_read(NULL, NULL, dataset, &augment, &err), &err);
+    struct loader_options options = {.dataset = dataset, .augment = &augment, .batch_size = 10};
+    options.size = options.threads = 1;
+    options.end_step = 6;
+    options.bad = bad;
+    AUTO(loader_closep) struct loader *loader = NULL;
+    const struct batch *batch;
+    CHECK_OK(loader_open(&options, &loader, &err), &err);
+    CHECK_INT(loader_take(loader, &batch, &err), -1);
+    CHECK(err.kind == ERROR_INVALID && bad_samples_has_ended(bad));
+    CHECK(strstr(err.text, "out/badx.npy, labels out/bady.npy: sample 7: element 3 is nan"));
+    bad_samples_free(bad);
+    dataset->takes_any_number = true; /* a network that looks for NaN itself */
+    AUTO(sample_release) struct sample sample = {0};
+    CHECK_OK(dataset_read(dataset, 7, &sample, &err), &err);
+}
+
+/* More bad samples than good ones; and none that is good. */
+/* The loader is ahead of the step that is computed, which may end the training in another way. */
+static void test_a_bad_sample_ends_nothing_before_its_step(void) {
+    AUTO(dataset_closep) struct dataset *dataset = open_with_bad();
+    struct augment augment;
+    struct error err = {0};
+    const struct bad_samples_policy policy = {false, 3};
+    CHECK_OK(augment_read(NULL, NULL, dataset, &augment, &err), &err);
+    for (int takes = 0; takes < 2; takes++) {
+        struct bad_samples *bad = bad_samples_new(&policy, "data.test", BAD_COUNT, note, NULL);
+        struct loader_options options = {.dataset = dataset, .augment = &augment, .batch_size = 4};
+        options.size = options.threads = 1;
+        options.end_step = 3;
+        options.bad = bad;
+        struct loader *loader = NULL;
+        const struct batch *batch;
+        CHECK_OK(loader_open(&options, &loader, &err), &err);
+        /* Sample 7 ends step 1; when those of step 2 are made, it has been met. */
+        for (int i = 0; i < 60000 && loader_made(loader) < 4 + 3 + 4; i++) {
+            poll(NULL, 0, 1);
+        }
+        CHECK_INT(loader_made(loader), 4 + 3 + 4);
+        CHECK(!bad_samples_has_ended(bad));
+        if (takes) {
+            CHECK_INT(loader_take(loader, &batch, &err), 1);
+            CHECK(!bad_samples_has_ended(bad));
+            CHECK_INT(loader_take(loader, &batch, &err), -1);
+        }
+        loader_close(loader);
+        CHECK(bad_samples_has_ended(bad) == takes);
+        bad_samples_free(bad);
+    }
+}
+
+static void test_substitutes_are_searched_for_with_a_bound(void) {
+    AUTO(text_freep)
+    char *line =
+        x_printf("cd %s && /usr/bin/python3 -c \"\n"
+                 "import numpy as n\n"
+                 "x = n.full((40, 5), n.nan, 'f4'); n.save('nox.npy', x)\n"
+                 "x[3] = 1; n.save('onex.npy', x); n.save('oney.npy', n.arange(40) %% 3)\n\"",
+                 fixtures_out);
+    CHECK_INT(system(line), 0);
+    for (int good = 0; good < 2; good++) {
+        AUTO(dataset_closep)
+        struct dataset *dataset = must_open(
+            good ? "{\"tensors\": {\"samples\": \"out/onex.npy\", \"labels\": \"out/oney.npy\"}}"
+                 : "{\"tensors\": {\"samples\": \"out/nox.npy\", \"labels\": \"out/oney.npy\"}}",
+            NULL);
+        struct augment augment;
+        struct error err = {0};
+        struct notes notes = {0};
+        const struct bad_samples_policy policy = {true, 1000};
+        struct bad_samples *bad = bad_samples_new(&policy, "data.train", 40, note, &notes);
+        CHECK_OK(augment_read(NULL, NULL, dataset, &augment, &err), &err);
+        struct loader_options options = {.dataset = dataset, .augment = &augment, .batch_size = 8};
+        options.is_training = true;
+        options.size = 1;
+        options.threads = 2;
+        options.end_step = 5;
+        options.bad = bad;
+        struct loader *loader = NULL;
+        const struct batch *batch;
+        CHECK_OK(loader_open(&options, &loader, &err), &err);
+        int more = loader_take(loader, &batch, &err);
+        CHECK_INT(more, good ? 1 : -1);
+        CHECK(good || strstr(err.text, "1000 samples in turn are bad"));
+        for (int64_t i = 0; more == 1 && i < batch->count; i++) {
+            CHECK_INT(batch->indices[i], 3);
+        }
+        loader_close(loader);
+        bad_samples_free(bad);
+    }
+}
+
 static void test_it_may_end_at_any_moment(void) {
     struct error err = {0};
     AUTO(dataset_closep) struct dataset *dataset = open_synthetic(1000);
@@ -205,6 +440,11 @@ int main(void) {
     TEST(test_it_goes_four_batches_ahead_and_waits);
     TEST(test_waiting_is_counted);
     TEST(test_a_sample_that_cannot_be_read_ends_it);
+    TEST(test_bad_samples_are_replaced_alike_for_everybody);
+    TEST(test_bad_samples_to_evaluate_with_do_not_count);
+    TEST(test_without_skip_a_bad_sample_ends_it_by_name);
+    TEST(test_a_bad_sample_ends_nothing_before_its_step);
+    TEST(test_substitutes_are_searched_for_with_a_bound);
     TEST(test_it_may_end_at_any_moment);
     return TEST_END();
 }

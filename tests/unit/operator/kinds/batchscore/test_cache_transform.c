@@ -98,7 +98,7 @@ static void make_job(struct world *world, const json_t *like, int number, bool f
     credentials.certificate = pem;
     struct batchscore_spec spec;
     CHECK_OK(batchscore_spec_read(world->job, NULL, &spec, &err), &err);
-    AUTO(text_freep) char *begun = spec_snapshot_write(&spec.job);
+    AUTO(text_freep) char *begun = spec_snapshot_write(&spec.job, false);
     world->service = owned_service(world->job, &batchscore_words.hub, &credentials, begun);
     json_object_set_new(json_object_get(world->service, "spec"), "clusterIP",
                         json_string("10.96.7.7"));
@@ -173,9 +173,11 @@ static void what_is_kept_is_enough(void) {
         json_t *pods =
             json_pack("[O, O, O]", world.coordinator, world.workers[0], world.workers[1]);
         struct cache *cache = cache_new();
-        cache_watch(cache, "windlass.dev/v1alpha1", "BatchScore", batchscore_transform);
-        cache_watch(cache, "v1", "Service", batchscore_transform);
-        cache_watch(cache, "v1", "Pod", batchscore_transform);
+        cache_watch(cache, "windlass.dev/v1alpha1", "BatchScore",
+                    (struct cache_rules){.transform = batchscore_transform});
+        cache_watch(cache, "v1", "Service",
+                    (struct cache_rules){.transform = batchscore_transform});
+        cache_watch(cache, "v1", "Pod", (struct cache_rules){.transform = batchscore_transform});
         cache_put(cache, world.job);
         cache_put(cache, world.service);
         for (size_t k = 0; k < json_array_size(pods); k++) {
@@ -217,9 +219,11 @@ static size_t resident_bytes(void) {
 static void many_jobs_take_little(void) {
     AUTO(tree_freep) json_t *like = load_job();
     struct world world = {.cache = cache_new()};
-    cache_watch(world.cache, "windlass.dev/v1alpha1", "BatchScore", batchscore_transform);
-    cache_watch(world.cache, "v1", "Service", batchscore_transform);
-    cache_watch(world.cache, "v1", "Pod", batchscore_transform);
+    cache_watch(world.cache, "windlass.dev/v1alpha1", "BatchScore",
+                (struct cache_rules){.transform = batchscore_transform});
+    cache_watch(world.cache, "v1", "Service",
+                (struct cache_rules){.transform = batchscore_transform});
+    cache_watch(world.cache, "v1", "Pod", (struct cache_rules){.transform = batchscore_transform});
     size_t before = resident_bytes();
     for (int i = 0; i < FINISHED; i++) {
         make_job(&world, like, i, true);
@@ -232,7 +236,7 @@ static void many_jobs_take_little(void) {
                                  tree_text(world.job, "metadata.name", ""));
         AUTO(tree_freep) json_t *pods = cache_owned(world.cache, "Pod", job);
         CHECK_INT(json_array_size(pods), 1);
-        cache_reduce(world.cache, json_array_get(pods, 0), job_transform_ended);
+        cache_reduce(world.cache, json_array_get(pods, 0), cache_transform_leftover);
         /* After its time, it can still be found and deleted. */
         AUTO(tree_freep) json_t *left = cache_owned(world.cache, "Pod", job);
         AUTO(tree_freep) json_t *result = plan(&world, job, NULL, left);

@@ -260,7 +260,9 @@ static void the_pods_of_a_kept_job_go(void) {
     static const char *const finalizers[] = {"example.com/held", "orphan"};
     for (size_t i = 0; i < ARRAY_LEN(finalizers); i++) {
         open_world("#!/bin/sh\nexec sleep 1000\n");
-        run_until("never", 1, 300);
+        for (int k = 0; k < 200 && local_pod_count(world.cluster) != 2; k++) {
+            run_until("never", 1, 300);
+        }
         CHECK_INT(local_pod_count(world.cluster), 2);
         AUTO(tree_freep)
         json_t *deleted =
@@ -269,6 +271,9 @@ static void the_pods_of_a_kept_job_go(void) {
                       "deletionTimestamp", "2026-11-21T04:00:00Z", "finalizers", finalizers[i]);
         world.cluster->ops->write(world.cluster, CLUSTER_APPLY, deleted, NULL, NULL);
         run_until("never", 1, 500);
+        for (int k = 0; k < 120 && i == 0 && local_pod_count(world.cluster) != 0; k++) {
+            run_until("never", 1, 500);
+        }
         CHECK_INT(local_pod_count(world.cluster), i == 0 ? 0 : 2);
         CHECK(find("BatchScore", "job"));
         close_world();

@@ -17,7 +17,7 @@ static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms,
     size_t i;
     json_t *pod;
     json_array_foreach((json_t *)all->job.pods, i, pod) {
-        json_t *kept = job_transform_ended(pod);
+        json_t *kept = cache_transform_leftover(pod);
         json_object_set(json_object_get(kept, "metadata"), "name", tree_get(pod, "metadata.name"));
         json_array_append_new(pods, kept);
     }

@@ -117,6 +117,7 @@ static void test_run(void) {
         {"gangs/trainer", "trainer", "timeline", "true", false},
         {"gangs/trainer", "trainer", "fusionBufferMB", "7", false},
         {"gangs/trainer", "trainer.checkpoint", "keep", "7", false},
+        {"gangs/trainer", "trainer.data", "onBadSample", "\"Skip\"", false},
         {"gangs/trainer", "trainer", "batchSize", "7", true},
         {"gangs/trainer", "trainer", "seed", "7", true},
         {"gangs/trainer", "trainer.optimizer", "learningRate", "\"7\"", true},

@@ -4,18 +4,12 @@
  * nothing behind. */
 #include "operator/kinds/batchscore/reconcile.h"
 
-#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
-#include "operator/local/local.h"
-#include "operator/resource.h"
-#include "tests/test.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "tests/unit/operator/kinds/job/local_world.h"
 
 static const char manifest[] =
     "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
@@ -92,7 +86,7 @@ static const struct subject {
             .object = "job-gang"};
 static const struct subject *subject = &scores;
 
-enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
+enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 60000 };
 
 struct asked;
 
@@ -172,7 +166,7 @@ static const struct cluster_ops mortal_ops = {.watch = mortal_watch,
                                               .wait_fd = mortal_wait_fd};
 
 static struct {
-    char folder[64];
+    struct local_world local;
     struct mortal mortal;
     struct controller *controller;
 } world;
@@ -200,7 +194,7 @@ static json_t *keep_all(const json_t *object) {
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
     static const struct job_ops gang_ops = {.is_hub = is_hub,
                                             .plan = plan_gang,
-                                            .mutable_fields = disttrain_mutable_fields,
+                                            .rules = {.mutable_fields = disttrain_mutable_fields},
                                             .transform_ended = keep_all};
     request->overload_ms = overload_ms;
     return subject->kind == &disttrain_kind ? job_reconcile(&gang_ops, state, request, err)
@@ -227,37 +221,20 @@ static void start_controller(void) {
 }
 
 static void open_world(void) {
-    struct error err = {0};
     memset(&world, 0, sizeof world);
-    snprintf(world.folder, sizeof world.folder, "/tmp/windlass-crash-XXXXXX");
-    CHECK(mkdtemp(world.folder));
-    AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
-    CHECK_OK(file_write(program, subject->agent, strlen(subject->agent), &err), &err);
-    CHECK_INT(chmod(program, 0755), 0);
-    AUTO(text_freep) char *data = file_join(world.folder, "data");
-    CHECK_OK(file_make_folders(data, &err), &err);
-    struct local_options options = {
-        .places = {.manifest_folder = world.folder, .state_folder = world.folder},
-        .threads = 1,
-        .program_folder = world.folder};
-    CHECK_OK(local_open(&options, &world.mortal.inner, &err), &err);
+    local_world_open(&world.local, subject->agent);
+    world.mortal.inner = world.local.cluster;
     world.mortal.base.ops = &mortal_ops;
-    AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(
-        resource_parse("job.yaml", subject->manifest, strlen(subject->manifest), &object, &err),
-        &err);
-    world.mortal.inner->ops->write(world.mortal.inner, CLUSTER_APPLY, object, NULL, NULL);
+    local_world_apply(&world.local, subject->manifest);
 }
 
 static void close_world(void) {
-    struct error err = {0};
     controller_free(world.controller);
-    world.mortal.inner->ops->free(world.mortal.inner);
     for (struct asked *asked = world.mortal.asked, *next; asked; asked = next) {
         next = asked->next;
         free(asked);
     }
-    CHECK_OK(file_remove_tree(world.folder, &err), &err);
+    local_world_close(&world.local);
 }
 
 static const json_t *find_job(void) {
@@ -288,7 +265,7 @@ static bool is_over(void) {
 
 static char *read_note(const char *name) {
     struct error err = {0};
-    AUTO(text_freep) char *path = x_printf("%s/data/%s", world.folder, name);
+    AUTO(text_freep) char *path = x_printf("%s/data/%s", world.local.folder, name);
     char *text = NULL;
     size_t size = 0;
     return file_read(path, 1 << 20, &text, &size, &err) < 0 ? x_strdup("") : text;
@@ -351,7 +328,7 @@ static void killed_after_every_write(void) {
             check_end();
             if (test_failures) {
                 printf("# killed after write %d, which it %s\n", writes,
-                       hears ? "heard of" : "did not hear of");
+                       hears ? "learned of" : "did not learn of");
                 close_world();
                 return;
             }

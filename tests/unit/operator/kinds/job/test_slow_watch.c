@@ -4,18 +4,12 @@
  * whose labels were changed is released, a foreign one is left alone; the job goes on. */
 #include "operator/kinds/batchscore/reconcile.h"
 
-#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "operator/control/claim.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/conditions.h"
-#include "operator/local/local.h"
 #include "operator/object.h"
-#include "operator/resource.h"
-#include "tests/test.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "tests/unit/operator/kinds/job/local_world.h"
 
 static const char manifest[] =
     "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
@@ -47,7 +41,7 @@ struct late {
 };
 
 static struct {
-    char folder[64];
+    struct local_world local;
     struct late late;
     struct controller *controller;
 } world;
@@ -143,35 +137,21 @@ static void open_world(int64_t late_ms, int losing) {
     static const struct kind *const kinds[] = {&batchscore_kind, NULL};
     struct error err = {0};
     memset(&world, 0, sizeof world);
-    snprintf(world.folder, sizeof world.folder, "/tmp/windlass-late-XXXXXX");
-    CHECK(mkdtemp(world.folder));
-    AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
-    CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
-    CHECK_INT(chmod(program, 0755), 0);
-    AUTO(text_freep) char *data = file_join(world.folder, "data");
-    CHECK_OK(file_make_folders(data, &err), &err);
-    struct local_options options = {
-        .places = {.manifest_folder = world.folder, .state_folder = world.folder},
-        .threads = 1,
-        .program_folder = world.folder};
-    CHECK_OK(local_open(&options, &world.late.inner, &err), &err);
+    local_world_open(&world.local, agent);
+    world.late.inner = world.local.cluster;
     world.late.base.ops = &late_ops;
     world.late.late_ms = late_ms;
     world.late.losing = losing;
     CHECK_OK(controller_new(&world.late.base, kinds, report, NULL, &world.controller, &err), &err);
-    AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
-    world.late.inner->ops->write(world.late.inner, CLUSTER_APPLY, object, NULL, NULL);
+    local_world_apply(&world.local, manifest);
 }
 
 static void close_world(void) {
-    struct error err = {0};
     controller_free(world.controller);
-    world.late.inner->ops->free(world.late.inner);
     for (size_t i = 0; i < world.late.count; i++) {
         json_decref(world.late.events[i].object);
     }
-    CHECK_OK(file_remove_tree(world.folder, &err), &err);
+    local_world_close(&world.local);
 }
 
 static const json_t *pod(const char *name) {
@@ -199,10 +179,10 @@ static void run_ms(int64_t ms, void (*check)(void)) {
     }
 }
 
-/* Runs until that pod exists, for at most 20 s. */
+/* Runs until that pod exists, for at most 60 s. */
 static void run_until(const char *name) {
     struct error err = {0};
-    int64_t end_ms = clock_monotonic_ms() + 20000;
+    int64_t end_ms = clock_monotonic_ms() + 60000;
     while (!pod(name) && clock_monotonic_ms() < end_ms) {
         CHECK_OK(controller_step(world.controller, 20, &err), &err);
     }
@@ -252,6 +232,22 @@ static void test_a_lost_pod_is_adopted(void) {
     CHECK(is_ours(pod("job-worker-0")));
     CHECK_STR(tree_text(pod("job-worker-0"), "metadata.uid", ""), uid);
     CHECK(world.late.creations <= creations + 1);
+    close_world();
+}
+
+/* It has our labels and even our uid, as anybody can write them, but another Secret. */
+static void test_a_pod_of_another_secret_is_not_adopted(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(300, NULL);
+    AUTO(text_freep) char *uid = x_strdup(tree_text(pod("job-worker-0"), "metadata.uid", ""));
+    merge("job-worker-0", json_pack("{s:{s:s}, s:[]}", "annotations", "windlass.dev/secret",
+                                    "job-other", "ownerReferences"));
+    run_until("job-worker-0-2"); /* another one works */
+    run_ms(500, NULL);
+    CHECK(!is_ours(pod("job-worker-0")));
+    CHECK_STR(tree_text(pod("job-worker-0"), "metadata.uid", ""), uid); /* nor deleted */
+    CHECK(is_ours(pod("job-worker-0-2")));
     close_world();
 }
 
@@ -311,6 +307,7 @@ int main(void) {
     TEST(test_answers_count_before_events);
     TEST(test_a_late_watch_makes_no_second_pod);
     TEST(test_a_lost_pod_is_adopted);
+    TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
     TEST(test_foreign_pods_are_left_alone);

@@ -86,6 +86,44 @@ static void test_what_can_wait(void) {
     }
 }
 
+#define PENDING "'conditions': [{'type': 'Succeeded', 'reason': 'Pending', 'status': 'Unknown'}]"
+#define BEGUN "'credentials': {'created': false}, " PENDING
+
+/* That a job begins is written a second after it was first seen, if there is not more to say, and
+ * only where the definition is known to keep it and tells kstatus that nothing was seen yet. */
+static void test_the_first_status(void) {
+    static const struct {
+        const char *before, *after;
+        bool may_begin_late;
+        int64_t wait_ms;
+    } rows[] = {
+        {"{'observedGeneration': -1}", "{" BEGUN "}", true, 900},
+        {"{'observedGeneration': -1}", "{" BEGUN "}", false, 0},
+        {"{}", "{" BEGUN "}", true, 0},
+        {"{'observedGeneration': 1}", "{" BEGUN "}", true, 0},
+        {"{'observedGeneration': -1}", "{" PENDING "}", true, 0}, /* of a Sweep */
+        {"{'observedGeneration': -1}", "{'credentials': {'created': true}, " RUNNING "}]}", true,
+         0},
+        {"{'observedGeneration': -1}",
+         "{'credentials': {}, 'conditions': [{'type': 'Succeeded', 'reason': 'Pending'}, "
+         "{'type': 'Stalled', 'status': 'True'}]}",
+         true, 0},
+        {"{" BEGUN "}", "{'credentials': {'created': true}, " PENDING "}", false, 900},
+        {"{" BEGUN "}", "{'credentials': {'created': true}, " RUNNING "}]}", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct status_write_record record = {.is_seen = true,
+                                             .may_begin_late = rows[i].may_begin_late,
+                                             .seen_ms = START_MS,
+                                             .wrote_ms = START_MS};
+        int64_t wait_ms = wait_of(&record, rows[i].before, rows[i].after, START_MS + 100);
+        if (wait_ms != rows[i].wait_ms) {
+            printf("# %s -> %s\n", rows[i].before, rows[i].after);
+        }
+        CHECK_INT(wait_ms, rows[i].wait_ms);
+    }
+}
+
 /* A controller that takes over a thousand jobs writes their figures over the whole interval. */
 static void test_a_new_controller_spreads_them(void) {
     int early = 0, total = 200;
@@ -135,6 +173,7 @@ static void test_how_many_writes(void) {
 
 int main(void) {
     TEST(test_what_can_wait);
+    TEST(test_the_first_status);
     TEST(test_a_new_controller_spreads_them);
     TEST(test_how_many_writes);
     return TEST_END();

@@ -6,46 +6,19 @@
 
 #include "tests/seed.h"
 #include "tests/test.h"
+#include "tests/unit/operator/kinds/sweep/search_functions.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { TRIALS = 60, SEEDS = 20, AT_ONCE = 4 };
 
-static double branin(const double *units) {
-    double x = 15 * units[0] - 5, y = 15 * units[1];
-    double bend = y - 5.1 / (4 * M_PI * M_PI) * x * x + 5 / M_PI * x - 6;
-    return bend * bend + 10 * (1 - 1 / (8 * M_PI)) * cos(x) + 10;
-}
-
-static double hartmann(const double *units) {
-    static const double weights[4] = {1, 1.2, 3, 3.2};
-    static const double scales[4][6] = {{10, 3, 17, 3.5, 1.7, 8},
-                                        {0.05, 10, 17, 0.1, 8, 14},
-                                        {3, 3.5, 1.7, 10, 17, 8},
-                                        {17, 8, 0.05, 10, 0.1, 14}};
-    static const int places[4][6] = {{1312, 1696, 5569, 124, 8283, 5886},
-                                     {2329, 4135, 8307, 3736, 1004, 9991},
-                                     {2348, 1451, 3522, 2883, 3047, 6650},
-                                     {4047, 8828, 8732, 5743, 1091, 381}};
-    double sum = 0;
-    for (int i = 0; i < 4; i++) {
-        double far = 0;
-        for (int k = 0; k < 6; k++) {
-            far +=
-                scales[i][k] * (units[k] - places[i][k] * 1e-4) * (units[k] - places[i][k] * 1e-4);
-        }
-        sum -= weights[i] * exp(-far);
-    }
-    return sum;
-}
-
 static struct space cube(int dimensions) {
     static const char *const names[] = {"A", "B", "C", "D", "E", "F"};
     struct space space = {.count = dimensions};
     for (int i = 0; i < dimensions; i++) {
         space.at[i] = (struct space_parameter){
-            .name = names[i], .expression = EXPRESSION_UNIFORM, .low = 0, .high = 1};
+            .name = names[i], .expression = EXPRESSION_UNIFORM, .low = 0, .high = 1, .parent = -1};
     }
     return space;
 }
@@ -98,8 +71,8 @@ static void test_branin(void) {
 
 static void test_hartmann(void) {
     struct space space = cube(6);
-    double bayes = median_best(&space, hartmann, true),
-           random = median_best(&space, hartmann, false);
+    double bayes = median_best(&space, hartmann6, true),
+           random = median_best(&space, hartmann6, false);
     printf("# Hartmann-6, least -3.322368: Bayesian %.4f, Random %.4f\n", bayes, random);
     CHECK(bayes < random && bayes < -2.9);
 }
@@ -123,7 +96,7 @@ static double of_few(const double *units) {
 static void test_a_small_space_is_used_up(void) {
     AUTO(tree_freep) json_t *json = NULL;
     struct space space = few(&json);
-    struct bayes_trial trials[21];
+    struct bayes_trial trials[21] = {0};
     int seen[30] = {0}, best_at = -1;
     CHECK_INT(space_size(&space), 21);
     for (int i = 0; i < 21; i++) {
@@ -140,7 +113,7 @@ static void test_a_small_space_is_used_up(void) {
 static void test_nothing_is_known(void) {
     struct space space = cube(2);
     for (int kind = 0; kind < 3; kind++) {
-        struct bayes_trial trials[12];
+        struct bayes_trial trials[12] = {0};
         struct space_points sobol;
         space_points_init(&sobol, &space, SEARCH_SOBOL, 9);
         for (int i = 0; i < 12; i++) {
@@ -161,7 +134,7 @@ static void test_nothing_is_known(void) {
 /* One diverged training does not hide the results of the others. */
 static void test_one_is_far_worse(void) {
     struct space space = cube(2);
-    struct bayes_trial trials[30];
+    struct bayes_trial trials[30] = {0};
     double nearest = INFINITY;
     for (int i = 0; i < 30; i++) {
         bayes_point(&space, 4, i, trials, (size_t)i, trials[i].units);

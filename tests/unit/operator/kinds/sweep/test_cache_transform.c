@@ -50,8 +50,9 @@ static void what_stays(void) {
 /* Sweeps that start from its trials find these by it. */
 static void its_trials_are_found(void) {
     struct cache *cache = cache_new();
-    cache_watch(cache, "windlass.dev/v1alpha1", "Sweep", sweep_transform);
-    cache_watch(cache, "windlass.dev/v1alpha1", "DistTrain", NULL);
+    cache_watch(cache, "windlass.dev/v1alpha1", "Sweep",
+                (struct cache_rules){.transform = sweep_transform});
+    cache_watch(cache, "windlass.dev/v1alpha1", "DistTrain", (struct cache_rules){0});
     AUTO(tree_freep) json_t *object = sweep("True", 2);
     AUTO(tree_freep)
     json_t *trial =

@@ -53,6 +53,26 @@ static void test_texts(void) {
     }
 }
 
+/* A parameter that is not active: its text is left out, a field or an element. */
+static void test_inactive(void) {
+    static const char *const rows[][2] = {
+        {"{\"momentum\": \"$(M)\", \"rate\": \"$(N)\"}", "{\"rate\":\"12\"}"},
+        {"[\"train\", \"--momentum=$(M)\", \"--n=$(N)\"]", "[\"train\",\"--n=12\"]"},
+        {"[[\"$(M)\"], {\"a\": \"$(N)$(M)\"}, \"$$(M)\"]", "[[],{},\"$$(M)\"]"},
+    };
+    AUTO(tree_freep) json_t *values = parse("{\"N\": \"12\", \"M\": null}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *tree = parse(rows[i][0]);
+        AUTO(tree_freep) json_t *filled = fill_texts(tree, NULL, values);
+        AUTO(text_freep) char *text = dump(filled);
+        CHECK_STR(text, rows[i][1]);
+    }
+    AUTO(tree_freep) json_t *apart = parse("{\"c\": [\"x\", \"--m\", \"$(M)\"]}");
+    AUTO(tree_freep) json_t *joined = parse("{\"c\": [\"x\", \"--m=$(M)\", \"$(M)\"]}");
+    CHECK(fill_follows_option(apart, "M") && !fill_follows_option(apart, "N"));
+    CHECK(fill_follows_option(joined, "M")); /* "--m=..." is an option, too */
+}
+
 static void test_types(void) {
     static const struct {
         const char *schema, *text, *filled;
@@ -167,6 +187,7 @@ static void test_numbers_fit_a_trainer(void) {
 
 int main(void) {
     TEST(test_texts);
+    TEST(test_inactive);
     TEST(test_types);
     TEST(test_trees);
     TEST(test_uses);

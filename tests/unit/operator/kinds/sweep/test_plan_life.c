@@ -3,6 +3,8 @@
 #include "tests/plan_result_json.h"
 #include "tests/unit/operator/kinds/sweep/sweep_world.h"
 
+#include <time.h>
+
 /* ---- lives ---- */
 
 static void test_a_quiet_life(void) {
@@ -62,7 +64,7 @@ static void test_killed_between_any_two_writes(void) {
 }
 
 /* At the best value that a sweep without the rule has found. */
-static void test_hopeless_ones_are_stopped(void) {
+static void test_unpromising_ones_are_stopped(void) {
     static const char *const rules[] = {"median: {}", "bandit: {slackFactor: \"0.05\"}",
                                         "truncation: {percentage: 30}"};
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
@@ -344,12 +346,41 @@ static void test_what_does_not_begin(void) {
     close_world(&world);
 }
 
+/* The order of 65,536 points is not made while there is no room for a trial. */
+static void test_a_pass_without_room(void) {
+    struct world world;
+    struct sweep_spec spec;
+    struct error err = {0};
+    open_world(&world, OBJECTIVE "parameters: [{name: X, quniform: {min: \"0\", max: \"15\", q: "
+                                 "\"1\"}}, {name: A, quniform: {min: \"0\", max: \"15\", q: "
+                                 "\"1\"}}, {name: B, quniform: {min: \"0\", max: \"15\", q: "
+                                 "\"1\"}}, {name: C, quniform: {min: \"0\", max: \"15\", q: "
+                                 "\"1\"}}], maxTrials: 40, maxConcurrentTrials: 2");
+    CHECK_OK(sweep_spec_read(world.sweep, &spec, &err), &err);
+    CHECK_INT(space_size(&spec.space), SPACE_ORDER_MAX);
+    for (int i = 0; i < 3; i++) {
+        look(&world);
+    }
+    CHECK_INT((int64_t)json_object_size(world.trials), 2);
+    clock_t start = clock();
+    for (int i = 0; i < 5; i++) {
+        json_decref(plan(&world));
+    }
+    clock_t passes = clock() - start;
+    start = clock();
+    for (int i = 0; i < 5; i++) {
+        free(space_order(&spec.space, SPACE_ORDER_MAX, 1));
+    }
+    CHECK(passes < (clock() - start) / 2);
+    close_world(&world);
+}
+
 int main(void) {
     struct error err = {0};
     CHECK_OK(kinds_schema(kinds_find("DistTrain"), &train, &err), &err);
     TEST(test_a_quiet_life);
     TEST(test_killed_between_any_two_writes);
-    TEST(test_hopeless_ones_are_stopped);
+    TEST(test_unpromising_ones_are_stopped);
     TEST(test_a_grid_ends_with_its_points);
     TEST(test_bayesian_makes_one_a_look);
     TEST(test_values_are_told_whole);
@@ -362,6 +393,7 @@ int main(void) {
     TEST(test_the_spec_is_changed);
     TEST(test_names_are_taken);
     TEST(test_what_does_not_begin);
+    TEST(test_a_pass_without_room);
     schema_free(train);
     return TEST_END() || world_failures() > 0;
 }

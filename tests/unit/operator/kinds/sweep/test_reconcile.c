@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A Sweep through the real controller on the local cluster: its trials are DistTrains whose
- * programs report their metric line by line to the real agent; two of four are hopeless, and the
+ * programs report their metric line by line to the real agent; two of four are unpromising, and the
  * best one's model is registered. */
+#include "operator/control/retry_pace.h"
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/file.h"
@@ -67,9 +68,9 @@ static void check_end(const struct cluster *cluster) {
     CHECK_INT(tree_integer(status, "next", -1), 4);
     CHECK_STR(tree_text(status, "best.trial", ""), "s-0000");
     CHECK_STR(tree_text(status, "best.value", ""), "0.9");
-    static const char *const hopeless[] = {"s-0001", "s-0003"};
-    for (size_t i = 0; i < ARRAY_LEN(hopeless); i++) {
-        const json_t *trial = local_find(cluster, "DistTrain", "default", hopeless[i]);
+    static const char *const unpromising[] = {"s-0001", "s-0003"};
+    for (size_t i = 0; i < ARRAY_LEN(unpromising); i++) {
+        const json_t *trial = local_find(cluster, "DistTrain", "default", unpromising[i]);
         const json_t *end = object_condition(json_object_get(trial, "status"), "Succeeded");
         CHECK_STR(tree_text(end, "reason", ""), "Stopped");
         CHECK(text_starts(tree_text(end, "message", ""), "Bandit: after "));
@@ -105,7 +106,7 @@ static void check_registered(const char *folder) {
     CHECK_STR(tree_text(known, "code.command[0]", ""), "sh");
 }
 
-static void test_two_of_four_are_hopeless(void) {
+static void test_two_of_four_are_unpromising(void) {
     struct error err = {0};
     char folder[] = "/tmp/windlass-sweep-XXXXXX";
     AUTO(text_freep) char *build = build_folder();
@@ -123,6 +124,7 @@ static void test_two_of_four_are_hopeless(void) {
     struct maker_options sweeps = {.made = train};
     struct kind of_trials = disttrain_kind, of_sweeps = sweep_kind;
     of_trials.options = &jobs;
+    of_trials.schema = train;
     of_sweeps.options = &sweeps;
     const struct kind *const kinds[] = {&of_trials, &of_sweeps, NULL};
     struct local_options options = {.places = {.manifest_folder = folder, .state_folder = folder},
@@ -148,6 +150,8 @@ static void test_two_of_four_are_hopeless(void) {
 
 /* ---- passes ---- */
 
+static struct retry_pace *pace;
+
 /* One pass over the Sweep; the caller frees request.writes and .events. */
 static struct reconcile look(void *state, struct cache *cache, const struct maker_options *options,
                              const json_t *object, int64_t now_ms) {
@@ -157,6 +161,7 @@ static struct reconcile look(void *state, struct cache *cache, const struct make
                                 .namespace = "default",
                                 .name = "s",
                                 .options = options,
+                                .pace = pace,
                                 .object = object,
                                 .wall_ms = 1790000000000,
                                 .monotonic_ms = now_ms,
@@ -165,6 +170,18 @@ static struct reconcile look(void *state, struct cache *cache, const struct make
     CHECK_OK(sweep_kind.reconcile(state, &request, &err), &err);
     json_decref(request.events);
     return request;
+}
+
+/* The first trial that the pass creates; NULL: none. */
+static const json_t *find_trial(const struct reconcile *request) {
+    for (size_t i = 0; i < json_array_size(request->writes); i++) {
+        const json_t *write = json_array_get(request->writes, i);
+        const json_t *of = json_object_get(write, "object");
+        if (strcmp(tree_text(of, "kind", ""), "DistTrain") == 0) {
+            return of;
+        }
+    }
+    return NULL;
 }
 
 /* The number of suggestions of Bayesian on the page of metrics. */
@@ -193,14 +210,10 @@ static void test_a_denied_trial_is_waited_for(void) {
     struct maker_options options = {.made = train};
     struct cache *cache = cache_new();
     void *state = sweep_kind.state_new();
+    pace = retry_pace_new();
     struct reconcile first = look(state, cache, &options, object, 5000);
     CHECK(first.again_ms > 0 && first.again_ms <= 100);
-    const json_t *trial = NULL;
-    for (size_t i = 0; i < json_array_size(first.writes) && !trial; i++) {
-        const json_t *write = json_array_get(first.writes, i);
-        const json_t *of = json_object_get(write, "object");
-        trial = strcmp(tree_text(of, "kind", ""), "DistTrain") == 0 ? of : NULL;
-    }
+    const json_t *trial = find_trial(&first);
     CHECK(trial != NULL);
     error_set(&denied, ERROR_DENIED, "exceeded quota");
     struct written written = {.namespace = "default",
@@ -212,8 +225,9 @@ static void test_a_denied_trial_is_waited_for(void) {
     struct reconcile soon = look(state, cache, &options, object, 5010);
     CHECK(soon.again_ms > 0 && json_array_size(soon.writes) == 0); /* looked at just now */
     struct reconcile second = look(state, cache, &options, object, 5110);
-    CHECK(second.again_ms > 100);
-    CHECK_INT(suggestions(), 0); /* counted when it is made, however often it was planned */
+    CHECK(find_trial(&second) == NULL && !second.is_retry);
+    CHECK_INT(second.again_ms, 0); /* the pace of retries says when */
+    CHECK_INT(suggestions(), 0);   /* counted when it is made, however often it was planned */
     written.err = NULL;
     sweep_kind.wrote(state, &written);
     CHECK_INT(suggestions(), 1);
@@ -222,6 +236,7 @@ static void test_a_denied_trial_is_waited_for(void) {
     json_decref(second.writes);
     sweep_kind.state_free(state);
     cache_free(cache);
+    retry_pace_free(pace);
 }
 
 /* A refused change is reported as long as it is wanted. */
@@ -259,6 +274,6 @@ static void test_a_refused_change_is_noted(void) {
 int main(void) {
     TEST(test_a_denied_trial_is_waited_for);
     TEST(test_a_refused_change_is_noted);
-    TEST(test_two_of_four_are_hopeless);
+    TEST(test_two_of_four_are_unpromising);
     return TEST_END();
 }

@@ -63,7 +63,7 @@ static struct outcome sweep(enum rule_kind kind, const struct recorded *recorded
     size_t next = 0, running = 0;
     do {
         for (; next < count && running < at_once; next++, running++) {
-            trials[next] = (struct rule_trial){&curves[next], true};
+            trials[next] = (struct rule_trial){&curves[next], true, (int64_t)next};
         }
         for (size_t i = 0; i < next; i++) {
             if (trials[i].is_running && recorded[i].count > 0) {

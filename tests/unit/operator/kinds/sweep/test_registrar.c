@@ -90,11 +90,14 @@ static struct trial_row *make_rows(void) {
 static void free_rows(struct trial_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         json_decref(rows[i].values);
+        json_decref(rows[i].trained);
+        json_decref(rows[i].bad);
     }
     free(rows);
 }
 
-/* Of 10,000 trials the pod gets those that an environment variable has room for. */
+/* Of 10,000 trials the pod gets those that an environment variable has room for; the metadata say
+ * how much of the best one's network was trained. */
 static void many_trials_are_counted(void) {
     enum { MANY = 10000, VARIABLE_MAX = 128 << 10 };
     AUTO(tree_freep) json_t *file = load_json(FOLDER, "trainer.json");
@@ -109,6 +112,8 @@ static void many_trials_are_counted(void) {
         rows[i].values = json_pack("{s:s}", "RATE", "0.123456789");
         memset(rows[i].result_sha256, 'a', 64);
     }
+    rows[7].trained = json_pack("{s:i, s:i}", "tensors", 2, "ofTensors", 6); /* the best one */
+    rows[7].bad = json_pack("{s:i}", "count", 3);
     const struct registrar_attempt attempt = {.train = train,
                                               .best = json_object_get(file, "best"),
                                               .rows = rows,
@@ -123,6 +128,9 @@ static void many_trials_are_counted(void) {
     size_t named = json_array_size(tree_get(work, "sweep.trials"));
     CHECK(strlen(text) < VARIABLE_MAX);
     CHECK(named > 100);
+    CHECK_INT(tree_integer(work, "metadata.trained.tensors", 0), 2);
+    CHECK_INT(tree_integer(work, "metadata.trained.ofTensors", 0), 6);
+    CHECK_INT(tree_integer(work, "metadata.badSamples.count", 0), 3);
     CHECK_INT(tree_integer(work, "sweep.trialsLeftOut", 0), MANY - (int64_t)named);
     free_rows(rows, MANY);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each rule by tables, in both goals and below zero; and which table a trial is judged by. */
 #include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/rules_asha.h"
 #include "operator/kinds/sweep/rules_bandit.h"
 #include "operator/kinds/sweep/rules_median.h"
 #include "operator/kinds/sweep/rules_truncation.h"
@@ -71,7 +72,8 @@ static void test_bandit_bounds(void) {
         {GOAL_MAXIMIZE, 0.2, 0, {NAN, NAN, NAN}, -INFINITY},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct rule rule = {RULE_BANDIT, rows[i].factor, rows[i].amount, 0, false};
+        struct rule rule = {
+            .kind = RULE_BANDIT, .slack_factor = rows[i].factor, .slack_amount = rows[i].amount};
         struct rule_row others[3];
         for (int k = 0; k < 3; k++) {
             others[k].best = sweep_score(rows[i].goal, rows[i].others[k]);
@@ -143,7 +145,7 @@ static void test_truncation_ranks(void) {
         {GOAL_MINIMIZE, 25, 3, {0.1, NAN, 0.3}, 5, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct rule rule = {RULE_TRUNCATION, 0, 0, rows[i].percentage, false};
+        struct rule rule = {.kind = RULE_TRUNCATION, .percentage = rows[i].percentage};
         struct rule_row others[4];
         for (size_t k = 0; k < rows[i].count; k++) {
             others[k] = (struct rule_row){sweep_score(rows[i].goal, rows[i].others[k]), 1e9};
@@ -158,11 +160,31 @@ static void test_truncation_ranks(void) {
 
 /* ---- which table ---- */
 
-static const struct rule bandit = {RULE_BANDIT, 0.2, 0, 0, false};
-static const struct rule median = {RULE_MEDIAN, 0, 0, 0, false};
-static const struct rule truncation = {RULE_TRUNCATION, 0, 0, 25, false};
-static const struct rule of_running = {RULE_TRUNCATION, 0, 0, 25, true};
-static const struct rule none = {RULE_NONE, 0, 0, 0, false};
+static const struct rule bandit = {.kind = RULE_BANDIT,
+                                   .slack_factor = 0.2,
+                                   .slack_amount = 0,
+                                   .percentage = 0,
+                                   .excludes_finished = false};
+static const struct rule median = {.kind = RULE_MEDIAN,
+                                   .slack_factor = 0,
+                                   .slack_amount = 0,
+                                   .percentage = 0,
+                                   .excludes_finished = false};
+static const struct rule truncation = {.kind = RULE_TRUNCATION,
+                                       .slack_factor = 0,
+                                       .slack_amount = 0,
+                                       .percentage = 25,
+                                       .excludes_finished = false};
+static const struct rule of_running = {.kind = RULE_TRUNCATION,
+                                       .slack_factor = 0,
+                                       .slack_amount = 0,
+                                       .percentage = 25,
+                                       .excludes_finished = true};
+static const struct rule none = {.kind = RULE_NONE,
+                                 .slack_factor = 0,
+                                 .slack_amount = 0,
+                                 .percentage = 0,
+                                 .excludes_finished = false};
 
 static void test_who_is_judged_by_what(void) {
     /* Trials parted by ";", the judged one first; ended ones begin with "-". */
@@ -214,7 +236,7 @@ static void test_who_is_judged_by_what(void) {
         AUTO(text_freep) char *text = x_strdup(rows[i].trials);
         for (char *rest = text, *one; (one = strsep(&rest, ";")) && count < TRIALS_MAX; count++) {
             curves[count] = curve_read(one + (*one == '-'));
-            trials[count] = (struct rule_trial){&curves[count], *one != '-'};
+            trials[count] = (struct rule_trial){&curves[count], *one != '-', (int64_t)count};
         }
         char why[RULE_WHY_MAX] = "?";
         bool stops = rule_stops(rows[i].rule, rows[i].goal, trials, count, 0, why);
@@ -231,7 +253,11 @@ static void test_who_is_judged_by_what(void) {
 /* With the opposite goal and all values negated nothing changes, except Bandit's factor, whose two
  * forms are the manual's for one goal and ours for the other. */
 static void test_goals_mirror_each_other(void) {
-    static const struct rule amount = {RULE_BANDIT, 0, 0.3, 0, false};
+    static const struct rule amount = {.kind = RULE_BANDIT,
+                                       .slack_factor = 0,
+                                       .slack_amount = 0.3,
+                                       .percentage = 0,
+                                       .excludes_finished = false};
     const struct rule *rules[] = {&amount, &median, &truncation};
     int stopped = 0;
     for (int round = 0; round < 600; round++) {
@@ -244,7 +270,7 @@ static void test_goals_mirror_each_other(void) {
             points[1][i] = (struct curve_point){4, -value, -value / 2, -1};
             for (int side = 0; side < 2; side++) {
                 curves[side][i] = (struct curve){1, &points[side][i]};
-                trials[side][i] = (struct rule_trial){&curves[side][i], true};
+                trials[side][i] = (struct rule_trial){&curves[side][i], true, (int64_t)i};
             }
         }
         char why[RULE_WHY_MAX];
@@ -256,7 +282,78 @@ static void test_goals_mirror_each_other(void) {
     CHECK(stopped > 60 && stopped < 540);
 }
 
+/* ---- successive halving ---- */
+
+static void test_rungs_and_brackets(void) {
+    static const struct rule hyperband = {
+        .kind = RULE_ASHA, .min_reports = 1, .max_reports = 81, .factor = 3, .brackets = 5};
+    static const int trials[] = {81, 34, 15, 8, 5}; /* Hyperband's table for R = 81 */
+    int counts[5] = {0};
+    CHECK_INT(rules_asha_brackets(&hyperband), 5);
+    CHECK_INT(rules_asha_rung(&hyperband, 0, 0), 0);
+    CHECK_INT(rules_asha_rung(&hyperband, 0, 2), 1);
+    CHECK_INT(rules_asha_rung(&hyperband, 0, 80), 27);
+    CHECK_INT(rules_asha_rung(&hyperband, 0, 1000), 27);
+    CHECK_INT(rules_asha_rung(&hyperband, 2, 8), 0);
+    CHECK_INT(rules_asha_rung(&hyperband, 2, 9), 9);
+    CHECK_INT(rules_asha_rung(&hyperband, 4, 1000), 0); /* whole trials */
+    for (int64_t i = 0; i < 14300; i++) {
+        counts[rules_asha_bracket(&hyperband, i)]++;
+    }
+    for (int i = 0; i < 5; i++) {
+        CHECK(fabs(counts[i] / 100.0 - trials[i]) < 0.1 * trials[i] + 1);
+    }
+    struct rule one = hyperband;
+    one.max_reports = 1;
+    CHECK_INT(rules_asha_brackets(&one), 1);
+    one = (struct rule){.min_reports = 1, .max_reports = 1000000, .factor = 2, .brackets = 1};
+    CHECK_INT(rules_asha_brackets(&one), 20);
+    CHECK_INT(rules_asha_rung(&one, 0, INT64_MAX), 524288);
+}
+
+/* Who of n trials with these bests after 3 reports goes on; "-": not there yet. */
+static void test_halving(void) {
+    static const struct {
+        const char *curves[7];
+        const char *stopped; /* a letter for each */
+    } rows[] = {
+        {{"3::0.1:0", "3::0.2:0", NULL}, "--"},              /* too few */
+        {{"3::0.1:0", "3::0.2:0", "2::0.9:0", NULL}, "---"}, /* one is not there */
+        {{"3::0.1:0", "3::0.2:0", "3::0.3:0", NULL}, "ss-"}, /* 1 of 3 */
+        {{"3::0.1:0", "3::0.1:0", "3::0.1:0", NULL}, "---"}, /* ties */
+        {{"1::9:0 3::0.1:0", "1::1:0 3::0.2:0", "1::2:0 3::0.3:0", NULL},
+         "ss-"},                                         /* at 3, not at 1 */
+        {{"3::0.1:0", "3:::", "3::0.3:0", NULL}, "ss-"}, /* no numbers */
+        {{"3::1:0", "3::2:0", "3::3:0", "3::4:0", "3::5:0", "3::6:0", NULL}, "ssss--"},
+        {{"4::1:0", "3::2:0", "4::3:0", NULL}, "ss-"},        /* the next point after the rung */
+        {{"3::1:0 9::1:0", "3::2:0", "3::3:0", NULL}, "-s-"}, /* it is judged at 9 */
+    };
+    static const struct rule rule = {
+        .kind = RULE_ASHA, .min_reports = 3, .max_reports = 27, .factor = 3, .brackets = 1};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct curve curves[TRIALS_MAX];
+        struct rule_trial trials[TRIALS_MAX];
+        size_t count = 0;
+        char stopped[TRIALS_MAX + 1] = "", why[RULE_WHY_MAX];
+        for (; rows[i].curves[count]; count++) {
+            curves[count] = curve_read(rows[i].curves[count]);
+            trials[count] = (struct rule_trial){&curves[count], true, (int64_t)count};
+        }
+        for (size_t k = 0; k < count; k++) {
+            bool stops = rule_stops(&rule, GOAL_MAXIMIZE, trials, count, k, why);
+            stopped[k] = stops ? 's' : '-';
+            CHECK(!stops || text_starts(why, "ASHA: after "));
+        }
+        CHECK_STR(stopped, rows[i].stopped);
+        for (size_t k = 0; k < count; k++) {
+            curve_release(&curves[k]);
+        }
+    }
+}
+
 int main(void) {
+    TEST(test_rungs_and_brackets);
+    TEST(test_halving);
     TEST(test_curves_are_read);
     TEST(test_a_curve_has_a_bound);
     TEST(test_bandit_bounds);

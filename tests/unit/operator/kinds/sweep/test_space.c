@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every expression draws by its law (Kolmogorov and Smirnov, against distributions written here);
  * points are as specified; the parameters of a point lead back to it. */
-#include "operator/kinds/sweep/search/space.h"
+#include "operator/kinds/sweep/search/space_points.h"
 
-#include "lib/philox.h"
+#include "lib/number/philox.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/sweep/search/normal.h"
 #include "operator/kinds/sweep/search/sobol.h"
@@ -163,7 +163,7 @@ static void check_same(const char *seen, const char *wanted) {
 static char *point_text(const struct space *space, enum search search, uint64_t seed,
                         int64_t index) {
     double units[SPACE_PARAMETERS_MAX];
-    struct space_points points;
+    AUTO(space_points_release) struct space_points points;
     space_points_init(&points, space, search, seed);
     space_points_at(&points, index, units);
     AUTO(tree_freep) json_t *values = space_values(space, units);
@@ -200,7 +200,7 @@ static void test_points_are_what_was_promised(void) {
         {choices, SEARCH_GRID, 7, 11, "{\"A\":\"y\",\"B\":\"300\",\"C\":\"a=b@c\"}"},
         {numbers, SEARCH_RANDOM, 7, 0, "{\"A\":\"2\",\"B\":\"38\"}"},
         {numbers, SEARCH_RANDOM, 7, 99, "{\"A\":\"3\",\"B\":\"38\"}"},
-        {numbers, SEARCH_SOBOL, 7, 3, "{\"A\":\"2\",\"B\":\"17\"}"},
+        {numbers, SEARCH_SOBOL, 7, 0, "{\"A\":\"2\",\"B\":\"38\"}"}, /* as Random */
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *json = NULL;
@@ -225,6 +225,84 @@ static void test_a_finite_space_is_used_up_once(void) {
     AUTO(tree_freep) json_t *other = NULL;
     struct space range = space_of(mixed, &other);
     CHECK_INT(space_size(&range), 0);
+}
+
+/* ---- finite spaces with a q and with conditions ---- */
+
+static const char tree[] =
+    "[{\"name\": \"O\", \"choice\": [\"SGD\", \"Adam\", \"LAMB\"]},"
+    " {\"name\": \"M\", \"quniform\": {\"min\": \"0\", \"max\": \"1\", \"q\": \"0.25\"},"
+    "  \"when\": {\"parameter\": \"O\", \"values\": [\"SGD\"]}},"
+    " {\"name\": \"N\", \"choice\": [1, 2], \"when\": {\"parameter\": \"O\", \"values\":"
+    "  [\"SGD\", \"LAMB\"]}},"
+    " {\"name\": \"P\", \"randint\": {\"upper\": 3}, \"when\": {\"parameter\": \"N\", \"values\":"
+    "  [2]}}]";
+
+/* SGD: 5 values of M times (1 + 3); Adam: one; LAMB: 1 + 3. */
+static void test_conditions(void) {
+    AUTO(tree_freep) json_t *json = NULL;
+    struct space space = space_of(tree, &json);
+    CHECK_INT(space_size(&space), 5 * 4 + 1 + 4);
+    static const enum search searches[] = {SEARCH_RANDOM, SEARCH_SOBOL, SEARCH_GRID};
+    for (size_t k = 0; k < ARRAY_LEN(searches); k++) {
+        AUTO(tree_freep) json_t *seen = json_object();
+        for (int64_t i = 0; i < 25; i++) {
+            AUTO(text_freep) char *text = point_text(&space, searches[k], 7, i);
+            AUTO(tree_freep) json_t *values = json_loads(text, 0, NULL);
+            bool is_sgd = strcmp(tree_text(values, "O", ""), "SGD") == 0;
+            bool has_n = strcmp(tree_text(values, "O", ""), "Adam") != 0;
+            CHECK_INT(json_object_get(values, "M") != NULL, is_sgd);
+            CHECK_INT(json_object_get(values, "N") != NULL, has_n);
+            CHECK_INT(json_object_get(values, "P") != NULL,
+                      strcmp(tree_text(values, "N", ""), "2") == 0);
+            json_object_set_new(seen, text, json_true());
+            double units[SPACE_PARAMETERS_MAX], again[SPACE_PARAMETERS_MAX];
+            CHECK(space_units(&space, values, units));
+            memcpy(again, units, sizeof again);
+            space_snap(&space, again);
+            CHECK(memcmp(units, again, (size_t)space.count * sizeof *units) == 0);
+        }
+        CHECK_INT(json_object_size(seen), 25);
+    }
+}
+
+/* The likelier points come sooner: of round(x / 10) for log-uniform x from 1 to 100, 0 has half of
+ * the probability's place (1 to 5), 10 has 5 to 15, and so on. */
+static void test_likely_points_come_first(void) {
+    static const char text[] =
+        "[{\"name\": \"X\", \"qloguniform\": {\"min\": \"1\", \"max\": \"100\","
+        " \"q\": \"10\"}}]";
+    AUTO(tree_freep) json_t *json = NULL;
+    struct space space = space_of(text, &json);
+    CHECK_INT(space_size(&space), 11);
+    int first[11] = {0};
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        AUTO(text_freep) char *point = point_text(&space, SEARCH_RANDOM, seed, 0);
+        AUTO(tree_freep) json_t *values = json_loads(point, 0, NULL);
+        first[strtol(tree_text(values, "X", "0"), NULL, 10) / 10]++;
+    }
+    CHECK(fabs(first[0] / 4000.0 - log(5) / log(100)) < 0.03);
+    CHECK(fabs(first[1] / 4000.0 - log(3) / log(100)) < 0.03);
+    CHECK(fabs(first[10] / 4000.0 - log(100.0 / 95) / log(100)) < 0.01);
+}
+
+static void test_sizes(void) {
+    static const struct {
+        const char *space;
+        int64_t size;
+    } rows[] = {
+        {"[{\"name\": \"X\", \"quniform\": {\"min\": \"0\", \"max\": \"1\", \"q\": \"0.25\"}}]", 5},
+        {"[{\"name\": \"X\", \"quniform\": {\"min\": \"0\", \"max\": \"1\", \"q\": \"1e-5\"}}]", 0},
+        {"[{\"name\": \"X\", \"quniform\": {\"min\": \"0\", \"max\": \"1e15\", \"q\": \"1e-9\"}}]",
+         0},
+        {"[{\"name\": \"X\", \"qnormal\": {\"mu\": \"0\", \"sigma\": \"1\", \"q\": \"1\"}}]", 0},
+        {"[{\"name\": \"X\", \"randint\": {\"upper\": 1000000000}}]", 1000000000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *json = NULL;
+        struct space space = space_of(rows[i].space, &json);
+        CHECK_INT(space_size(&space), rows[i].size);
+    }
 }
 
 static void test_points_lead_back(void) {
@@ -429,6 +507,9 @@ int main(void) {
     TEST(test_the_normal_distribution);
     TEST(test_points_are_what_was_promised);
     TEST(test_a_finite_space_is_used_up_once);
+    TEST(test_conditions);
+    TEST(test_likely_points_come_first);
+    TEST(test_sizes);
     TEST(test_points_lead_back);
     TEST(test_values_of_another_space);
     TEST(test_numbers_as_text);

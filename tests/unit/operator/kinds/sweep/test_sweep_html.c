@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TRIALS = 40, MANY = 600 };
+enum { TRIALS = 40, MANY = 600, OLD = 2000, FRONT = 60 };
 
 static const char *const parameters[] = {"LEARNING_RATE", "OPTIMIZER", "<b>&\"'"};
 static char texts[MANY][3][32], names[MANY][32];
@@ -189,9 +189,141 @@ static void scales(void) {
     CHECK_STR(sweep_short("v1.2.3456789", 6, text), "v1.2.3456789");
 }
 
+/* Those on the front: 0, 3, 6, ... of the trials with all numbers. */
+static json_t *make_front(const struct sweep_trial *trials, size_t count) {
+    json_t *front = json_array();
+    for (size_t i = 0; i < count; i += 3) {
+        if (isfinite(trials[i].best) && isfinite(trials[i].also[0])) {
+            json_array_append_new(
+                front, json_pack("{s:s, s:i, s:{s:o, s:o, s:o}}", "trial", trials[i].name, "index",
+                                 (int)i, "objectives", "loss", json_sprintf("%.9g", trials[i].best),
+                                 "a<b&\"'", json_sprintf("%.9g", trials[i].also[0]), "size",
+                                 json_sprintf("%.9g", trials[i].also[1])));
+        }
+    }
+    return front;
+}
+
+/* One chart for each further objective, with each trial that has both numbers once; the border only
+ * where there are two objectives. */
+static void several_objectives(void) {
+    struct sweep_trial trials[TRIALS];
+    size_t drawn = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        trials[i] = make_trial(i);
+        trials[i].also[0] = i % 4 == 2 ? (double)NAN : 100 - i;
+        trials[i].also[1] = i % 4 == 2 ? (double)NAN : pow(10, i % 5);
+        drawn += isfinite(trials[i].best) && isfinite(trials[i].also[0]);
+    }
+    AUTO(tree_freep) json_t *front = make_front(trials, TRIALS);
+    struct sweep_facts facts = {.name = "two",
+                                .state = "Completed",
+                                .message = "",
+                                .metric = "loss",
+                                .is_minimized = true,
+                                .parameters = parameters,
+                                .parameter_count = 3,
+                                .front = front,
+                                .trials = trials,
+                                .trial_count = TRIALS};
+    facts.also[0] = (struct sweep_also){"a<b&\"'", false};
+    facts.also[1] = (struct sweep_also){"size", true};
+    for (facts.also_count = 1; facts.also_count <= 2; facts.also_count++) {
+        AUTO(text_freep) char *html = NULL;
+        check_page(&facts, &html);
+        char *start = strstr(html, "<h2>Pareto front</h2>"), *end = strstr(html, "<h2>Best so far");
+        CHECK(start && end && start < end);
+        *end = 0;
+        CHECK_INT(count_of(start, "<svg"), facts.also_count);
+        CHECK_INT(count_of(start, "<circle"), drawn * facts.also_count);
+        CHECK_INT(count_of(start, "class=\"ahead\""), facts.also_count == 1);
+        CHECK_INT(count_of(start, "<tr>"), 1 + json_array_size(front));
+        CHECK(strstr(start, "loss (less is better) over a&lt;b&amp;") != NULL);
+    }
+    facts.front = NULL;
+    AUTO(text_freep) char *html = NULL;
+    check_page(&facts, &html);
+    CHECK(!strstr(html, "Pareto"));
+    for (int i = 0; i < TRIALS; i++) {
+        curve_release(&trials[i].curve);
+    }
+}
+
+static size_t after(const char *at, char command, double *ret_first) {
+    const char *found = strchr(at, command);
+    *ret_first = found ? strtod(found + 1, NULL) : (double)NAN;
+    return found ? (size_t)(found - at) + 1 : 0;
+}
+
+/* More trials than are drawn, and the front among the oldest: each of the front has its point, and
+ * the border turns there and nowhere else; of the others the newest are drawn, and the scales
+ * follow what is drawn. */
+static void an_old_front(void) {
+    static struct sweep_trial trials[OLD];
+    static char old_names[OLD][32];
+    for (int i = 0; i < OLD; i++) {
+        snprintf(old_names[i], sizeof old_names[i], "o-%04d", i);
+        trials[i] = (struct sweep_trial){.index = i,
+                                         .name = old_names[i],
+                                         .state = SWEEP_COMPLETED,
+                                         .best = i < FRONT ? 10 + i : 200 + i % 7};
+        trials[i].also[0] = i < FRONT ? 100 - i : 300 + i % 11;
+    }
+    trials[FRONT].best = 1e9; /* not drawn */
+    AUTO(tree_freep) json_t *front = json_array();
+    for (int i = FRONT - 1; i >= 0; i--) {
+        json_array_append_new(front, json_pack("{s:s, s:i, s:{s:s}}", "trial", old_names[i],
+                                               "index", i, "objectives", "loss", "1"));
+    }
+    /* Another trial's index, one that is not there, and one twice. */
+    json_array_append_new(front, json_pack("{s:s, s:i}", "trial", "o-0001", "index", FRONT + 1));
+    json_array_append_new(front, json_pack("{s:s, s:i}", "trial", "gone", "index", OLD + 9));
+    json_array_append_new(front, json_pack("{s:s, s:i}", "trial", "o-0002", "index", 2));
+    struct sweep_facts facts = {.name = "o",
+                                .state = "Completed",
+                                .message = "",
+                                .metric = "loss",
+                                .is_minimized = true,
+                                .front = front,
+                                .also = {{"size", true}},
+                                .also_count = 1,
+                                .trials = trials,
+                                .trial_count = OLD};
+    AUTO(text_freep) char *html = NULL;
+    check_page(&facts, &html);
+    CHECK(strstr(html, "Of 2000 trials the newest 500, the best and the front are shown"));
+    char *start = strstr(html, "<h2>Pareto front</h2>"), *end = strstr(html, "<h2>Best so far");
+    CHECK(start && end && start < end);
+    *end = 0;
+    CHECK_INT(count_of(start, "<circle"), FRONT + SWEEP_HTML_LINES_MAX);
+    CHECK_INT(count_of(start, "<circle class=\"front\""), FRONT - 1);
+    CHECK_INT(count_of(start, "<circle class=\"best\""), 1);
+    CHECK_INT(count_of(start, "r=\"6\""), FRONT);
+    CHECK(!strstr(start, ">1e+09</text>"));
+    for (int i = 0; i < FRONT; i++) {
+        AUTO(text_freep) char *title = x_printf("<title>%s, completed", old_names[i]);
+        CHECK_INT(count_of(start, title), 1);
+    }
+    const char *border = strstr(start, "<path class=\"ahead\" d=\"M");
+    CHECK(border != NULL);
+    AUTO(text_freep) char *line = x_strdup(border ?: "");
+    line[strcspn(line, "/")] = 0;
+    CHECK_INT(count_of(line, "V"), FRONT - 1);
+    const char *at = line;
+    for (int i = 0; i < FRONT - 1; i++) {
+        double x, y;
+        at += after(at, 'H', &x);
+        at += after(at, 'V', &y);
+        AUTO(text_freep) char *place = x_printf("cx=\"%.1f\" cy=\"%.1f\" r=\"6\"", x, y);
+        CHECK_INT(count_of(start, place), 1);
+    }
+}
+
 int main(void) {
     TEST(a_sweep);
     TEST(at_the_edges);
     TEST(scales);
+    TEST(several_objectives);
+    TEST(an_old_front);
     return TEST_END();
 }

@@ -32,7 +32,7 @@ struct ensemble {
     struct node node;
     struct attribute attributes[LISTS + 1];
     int64_t integers[ARRAY_LEN(sound)][ENTRIES];
-    struct attribute_text modes[NODES];
+    struct attribute_string modes[NODES];
     float values[NODES], weights[3];
 };
 
@@ -52,8 +52,10 @@ static void make(struct ensemble *ensemble) {
                                                            .count = sound[i].count,
                                                            .integers = ensemble->integers[i]};
     }
-    ensemble->attributes[count++] = (struct attribute){
-        .name = "nodes_modes", .kind = ATTRIBUTE_TEXTS, .count = NODES, .texts = ensemble->modes};
+    ensemble->attributes[count++] = (struct attribute){.name = "nodes_modes",
+                                                       .kind = ATTRIBUTE_STRINGS,
+                                                       .count = NODES,
+                                                       .strings = ensemble->modes};
     ensemble->attributes[count++] = (struct attribute){.name = "nodes_values",
                                                        .kind = ATTRIBUTE_NUMBERS,
                                                        .count = NODES,
@@ -231,13 +233,13 @@ static void test_broken_lists(void) {
 static void test_broken_nodes(void) {
     struct ensemble ensemble;
     make(&ensemble);
-    ensemble.modes[2] = (struct attribute_text)MODE("BRANCH_XOR");
+    ensemble.modes[2] = (struct attribute_string)MODE("BRANCH_XOR");
     check_said(&ensemble, "tree 2, node 5: mode \"BRANCH_XOR\" is not known");
     make(&ensemble);
     ensemble.values[0] = NAN;
     check_said(&ensemble, "tree 2, node 7: what it compares with is not a number");
     make(&ensemble);
-    ensemble.modes[0] = (struct attribute_text)MODE("LEAF");
+    ensemble.modes[0] = (struct attribute_string)MODE("LEAF");
     check_said(&ensemble, "the tree has two roots");
     make(&ensemble);
     list(&ensemble, "target_ids")->name = "n_targets"; /* absurdly many */

@@ -5,7 +5,7 @@
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/training.h"
-#include "lib/half.h"
+#include "lib/number/half.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"

@@ -176,11 +176,39 @@ static void test_scales_of_rows_are_no_scales_of_columns(void) {
     }
 }
 
+/* The scale may be broadcast, so that it does not tell how many axes there are. */
+static void test_an_axis_from_the_start_needs_a_rank(void) {
+    for (int64_t axis = -1; axis <= 1; axis++) {
+        for (int is_made = 0; is_made <= 1; is_made++) {
+            struct network network;
+            struct error err = {0};
+            struct graph graph;
+            network_init(&network, 23);
+            int x = network_input(&network, (struct shape){3, {2, 4, 5}});
+            network.values[x].has_shape = true;
+            int scale = network_constant(&network, (struct shape){1, {5}}, 1, 0);
+            x = is_made ? network_node(&network, "Relu", (int[]){x, -2}, NULL) : x;
+            network_output(&network,
+                           network_node(&network, "RMSNormalization", (int[]){x, scale, -2},
+                                        (const struct attribute[]){INT("axis", axis), {0}}));
+            bool is_known = axis < 0 || !is_made;
+            int result = rewrite(&network.graph, &graph, &err);
+            CHECK_INT(result, is_known ? 0 : -1);
+            CHECK(is_known || strstr(err.text, "where the rank of the input is not known"));
+            if (result == 0) {
+                graph_release(&graph);
+            }
+            arena_release(&network.graph.arena);
+        }
+    }
+}
+
 int main(void) {
     TEST(test_a_whole_network_widens_once);
     TEST(test_what_does_not_count_is_left_alone);
     TEST(test_the_models_own_cast_rounds);
     TEST(test_expand);
+    TEST(test_an_axis_from_the_start_needs_a_rank);
     TEST(test_scales_of_rows_are_no_scales_of_columns);
     return TEST_END();
 }

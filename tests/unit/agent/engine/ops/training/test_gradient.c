@@ -3,6 +3,7 @@
 #include "agent/engine/ops/training/gradient.h"
 
 #include "agent/engine/device/kernel.h"
+#include "agent/engine/ops/infer/recurrent.h"
 #include "agent/engine/run/execution_plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/test.h"
@@ -118,7 +119,33 @@ static void test_internal_operators_are_no_ones(void) {
     CHECK(op_of_id(OP_UPSAMPLE) == NULL); /* opset 13 does not have it */
 }
 
+/* A stranger's sequences must not take the machine's memory: they fail before a run. */
+static void test_long_sequences_are_refused(void) {
+    static const struct {
+        int64_t steps;
+        bool is_refused;
+    } rows[] = {{1000, false}, {1 << 20, true}, {1 << 24, true}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct attribute of = TXT("of", "LSTM");
+        const struct node node = {.op = op_of_id(OP_RECURRENT_GRADIENT),
+                                  .input_count = 11,
+                                  .output_count = 7,
+                                  .attributes = &of,
+                                  .attribute_count = 1};
+        const struct fact x = {.shape = {3, {rows[i].steps, 8, 4}}},
+                          w = {.shape = {3, {1, 256, 4}}}, r = {.shape = {3, {1, 256, 64}}};
+        const struct fact *inputs[11] = {&x, &w, &r};
+        struct fact outputs[7] = {0};
+        struct error err = {0};
+        CHECK_INT(infer_recurrent_gradient(&node, inputs, outputs, &err),
+                  rows[i].is_refused ? -1 : 0);
+        CHECK(!rows[i].is_refused || strstr(err.text, "use shorter sequences or a smaller batch"));
+        CHECK(rows[i].is_refused || shape_equal(&outputs[0].shape, &x.shape));
+    }
+}
+
 int main(void) {
+    TEST(test_long_sequences_are_refused);
     TEST(test_sums_what_is_read_twice);
     TEST(test_value_that_a_node_makes);
     TEST(test_stops_and_refusals);

@@ -39,9 +39,11 @@ static void test_the_revision_is_found_again(void) {
     char hash[65];
     hash_of(begun, hash);
     AUTO(tree_freep) json_t *object = job(begun, hash, 1);
-    AUTO(tree_freep) json_t *revision = accepted_revision(object, hash);
+    AUTO(tree_freep) json_t *revision = accepted_revision(object, hash, 0);
+    AUTO(text_freep) char *older = accepted_name("a", "0123456789", hash, 2);
     AUTO(text_freep) char *name = x_printf("a-01234567-%.8s", hash);
-    CHECK_STR(tree_text(revision, "metadata.name", ""), name);
+    CHECK_STR(older, name);
+    CHECK_STR(tree_text(revision, "metadata.name", ""), "a-01234567-1");
     CHECK_STR(tree_text(revision, "metadata.ownerReferences[0].uid", ""), "0123456789");
     CHECK(
         json_equal(accepted_read(revision, mutable_fields, hash), json_object_get(object, "spec")));

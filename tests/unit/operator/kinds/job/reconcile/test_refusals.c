@@ -24,18 +24,26 @@ static void tell(struct refusals *record, const json_t *object, enum cluster_ver
     refusals_note(record, &written);
 }
 
+/* How long a write of that object has to wait. */
+static int64_t left_ms_of(const struct refusals *record, const json_t *object, enum refusal_of of,
+                          int64_t now_ms) {
+    struct refusal_delay delay = refusals_delay_of(record, object, of);
+    CHECK_INT(delay.failures > 0, delay.not_before_ms > 0);
+    return MAX(delay.not_before_ms - now_ms, 0);
+}
+
 static void test_the_wait_grows_to_a_minute(void) {
     static const int64_t even_ms[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000};
     struct refusals record = {0};
     AUTO(tree_freep) json_t *pod = pod_named("a-0");
     int64_t now_ms = clock_monotonic_ms();
-    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
     for (size_t i = 0; i < ARRAY_LEN(even_ms); i++) {
         tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
-        int64_t left_ms = refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, clock_monotonic_ms());
+        int64_t left_ms = left_ms_of(&record, pod, REFUSAL_OF_CREATION, clock_monotonic_ms());
         CHECK(left_ms >= even_ms[i] * 3 / 4 - 100 && left_ms <= even_ms[i] * 5 / 4);
     }
-    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms + 200000), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms + 200000), 0);
     refusals_release(&record);
 }
 
@@ -49,11 +57,11 @@ static void test_each_failure_counts(void) {
         struct refusals record = {0};
         int64_t now_ms = clock_monotonic_ms();
         tell(&record, pod, CLUSTER_CREATE, kinds[i]);
-        CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
-        CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_DELETION, now_ms), 0);
+        CHECK(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
+        CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_DELETION, now_ms), 0);
         tell(&record, pod, CLUSTER_DELETE, kinds[i]);
-        CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_DELETION, now_ms) > 0);
-        CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CHANGE, now_ms), 0);
+        CHECK(left_ms_of(&record, pod, REFUSAL_OF_DELETION, now_ms) > 0);
+        CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CHANGE, now_ms), 0);
         refusals_release(&record);
     }
 }
@@ -67,18 +75,18 @@ static void test_what_ends_the_wait(void) {
     int64_t now_ms = clock_monotonic_ms();
     refusals_begin(&record, 1);
     tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
-    int64_t left_ms = refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms);
+    int64_t left_ms = left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms);
     CHECK(left_ms > 0);
     tell(&record, other, CLUSTER_CREATE, ERROR_NONE);
     tell(&record, pod, CLUSTER_DELETE, ERROR_NONE);
     refusals_begin(&record, 1);
-    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), left_ms);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), left_ms);
     refusals_begin(&record, 2);
-    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
     tell(&record, pod, CLUSTER_CREATE, ERROR_CONFLICT);
-    CHECK(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
+    CHECK(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms) > 0);
     tell(&record, pod, CLUSTER_CREATE, ERROR_NONE);
-    CHECK_INT(refusals_left_ms(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
+    CHECK_INT(left_ms_of(&record, pod, REFUSAL_OF_CREATION, now_ms), 0);
     refusals_release(&record);
 }
 

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/decoder/decoder.h"
+
+#include "agent/data/decoder/confine.h"
+#include "agent/data/decoder/decoder_message.h"
+#include "agent/data/decoder/decoder_process.h"
+#include "agent/data/image/image.h"
+#include "agent/data/input/media.h"
+#include "lib/cgroup.h"
+#include "lib/log.h"
+#include "lib/time/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    LOOK_MS = 1000,     /* the waiting time is added up by so much: of a process that was stopped no
+                           more counts */
+    START_MS = 60000,   /* until it has begun, whatever a call may take */
+    READS_OF_SIZE = 16, /* a call reads so many times the video, ... */
+    READ_AT_LEAST = 4096,   /* ... of which a READ counts as this many bytes ... */
+    READS_MORE = 256 << 20, /* ... and so many more */
+    KEPT_BYTES = 32 << 20,  /* of the window, between calls */
+};
+
+struct decoder {
+    struct decoder_process process;
+    uint64_t number; /* of the last call */
+    bool is_lost, is_slow, is_interrupted;
+    struct decoder_patience patience;
+};
+
+/* ---- policy ---- */
+
+/* Whether this process ends with a decoder that is killed where memory runs out; set before
+ * threads. */
+static bool shares_fate;
+static int64_t kills_before;
+
+int decoder_choose(const char *program, struct error *err) {
+    const char *policy = getenv(DECODER_POLICY);
+    if (!policy || !*policy || strcmp(policy, "auto") == 0 || strcmp(policy, "required") == 0) {
+        setenv(DECODER_PROGRAM, program, 1);
+        shares_fate = true;
+        kills_before = cgroup_memory_kills(NULL);
+    } else if (strcmp(policy, "off") == 0) {
+        unsetenv(DECODER_PROGRAM);
+    } else {
+        return error_set(err, ERROR_INVALID,
+                         DECODER_POLICY "=%.40s: expected auto, required or off", policy);
+    }
+    return 0;
+}
+
+bool decoder_is_apart(void) {
+    return getenv(DECODER_PROGRAM) != NULL;
+}
+
+static bool is_required(void) {
+    const char *policy = getenv(DECODER_POLICY);
+    return policy && strcmp(policy, "required") == 0;
+}
+
+static pthread_once_t said_once = PTHREAD_ONCE_INIT;
+
+static void say_unconfined(void) {
+    log_event(LOG_WARNING,
+              "files are decoded in a process apart, but this container's runtime or kernel "
+              "refuses it a part of its confinement (" DECODER_POLICY
+              "=required makes this an error; docs/operate/decoding.md)");
+}
+
+/* Without Landlock the filter of calls refuses files and network by itself. */
+static int check_confined(int64_t parts, struct error *err) {
+    unsigned missing = confine_possible() & ~(unsigned)parts & ~(unsigned)CONFINE_FILES;
+    if (!missing) {
+        return 0;
+    }
+    if (is_required()) {
+        AUTO(text_freep) char *names = confine_missing(~missing);
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "the decoder cannot be confined here (%s refused), and " DECODER_POLICY
+                         " is required: allow it in the container's seccomp profile, or set auto",
+                         names);
+    }
+    pthread_once(&said_once, say_unconfined);
+    return 0;
+}
+
+/* ---- messages ---- */
+
+struct decoder *decoder_new(struct decoder_patience patience) {
+    struct decoder *decoder = x_calloc(1, sizeof *decoder);
+    decoder->process.socket = decoder->process.window_fd = -1;
+    decoder->patience = patience;
+    return decoder;
+}
+
+void decoder_free(struct decoder *decoder) {
+    if (decoder) {
+        decoder_process_release(&decoder->process);
+        free(decoder);
+    }
+}
+
+bool decoder_is_lost(const struct decoder *decoder) {
+    return decoder->is_lost;
+}
+
+bool decoder_is_slow(const struct decoder *decoder) {
+    return decoder->is_slow;
+}
+
+bool decoder_is_interrupted(const struct decoder *decoder) {
+    return decoder->is_interrupted;
+}
+
+/* The process is killed: nothing that it says is worth more. */
+static int lose(struct decoder *decoder, struct error *err, const char *why) {
+    decoder_process_stop(&decoder->process, NULL);
+    decoder->is_lost = true;
+    return error_set(err, ERROR_INVALID, "%s", why);
+}
+
+/* As lose, of a process that the file cannot be blamed for. */
+static int interrupt(struct decoder *decoder, struct error *err, enum error_kind kind,
+                     const char *why) {
+    decoder_process_stop(&decoder->process, NULL);
+    decoder->is_interrupted = true;
+    return error_set(err, kind, "%s", why);
+}
+
+/* Whether a decoder ends itself by this signal. Others come from outside, as SIGKILL, or when
+ * memory that it has cannot be had: SIGBUS. */
+static bool is_own_signal(int number) {
+    switch (number) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGSYS:
+    case SIGXCPU:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where memory runs out, the kernel would kill this process if it decoded itself; it killed a
+ * decoder in its place, and would kill the next. The pod's end then says OOMKilled, as it should.
+ */
+static void share_fate(void) {
+    if (shares_fate && cgroup_memory_kills(NULL) > kills_before) {
+        log_event(LOG_ERROR, "a decoder was killed because this container's memory ran out: this "
+                             "process ends like it");
+        _exit(128 + SIGKILL); /* the first process of a container cannot kill itself */
+    }
+}
+
+static int lose_ended(struct decoder *decoder, struct error *err) {
+    AUTO(text_freep) char *how = NULL;
+    decoder_process_stop(&decoder->process, &how);
+    AUTO(text_freep) char *why = x_printf("the decoder ended %s", how);
+    int number = decoder->process.ended_by;
+    if (number == SIGKILL) {
+        share_fate();
+    }
+    if (number && !is_own_signal(number)) {
+        return interrupt(decoder, err, ERROR_EXHAUSTED, why);
+    }
+    decoder->is_slow = number == SIGXCPU;
+    return lose(decoder, err, why);
+}
+
+/* Waits for a packet: 1; 0: silence, or its processor time is used up; -1 the process has ended.
+ * *ret_size: its bytes. */
+static int receive(struct decoder *decoder, int patience_ms, struct decoder_message *message,
+                   size_t *ret_size) {
+    struct pollfd wanted = {.fd = decoder->process.socket, .events = POLLIN};
+    for (int64_t silent_ms = 0; silent_ms < patience_ms;) {
+        int64_t before_ms = clock_monotonic_ms();
+        if (decoder_process_is_spent(&decoder->process)) {
+            return 0;
+        }
+        int ready = poll(&wanted, 1, LOOK_MS);
+        if (ready > 0) {
+            /* MSG_TRUNC: the size of a packet that is too large, which then is not sound. */
+            ssize_t got = recv(wanted.fd, message, sizeof *message, MSG_TRUNC | MSG_DONTWAIT);
+            *ret_size = got > 0 ? (size_t)got : 0;
+            return got > 0 ? 1 : -1;
+        }
+        if (ready < 0 && errno != EINTR) {
+            return -1;
+        }
+        silent_ms += MIN(clock_monotonic_ms() - before_ms, (int64_t)LOOK_MS);
+    }
+    return 0;
+}
+
+static int hear(struct decoder *decoder, const struct decoder_wait *wait,
+                struct decoder_message *message, struct error *err) {
+    size_t size = 0;
+    const char *why = NULL;
+    *message = (struct decoder_message){.kind = 0};
+    int heard =
+        receive(decoder, wait->call == DECODER_HELLO ? START_MS : decoder->patience.silent_ms,
+                message, &size);
+    if (heard < 0) {
+        return lose_ended(decoder, err);
+    }
+    if (heard == 0 && decoder_process_is_spent(&decoder->process)) {
+        decoder->is_slow = true;
+        return lose(decoder, err, "the decoder used more processor time than any file should need");
+    }
+    if (heard == 0) {
+        return interrupt(decoder, err, ERROR_UNAVAILABLE, "the decoder was silent for too long");
+    }
+    if (!decoder_message_check(message, size, wait, &why)) {
+        AUTO(text_freep) char *text = x_printf("the decoder's message is not sound: %s", why);
+        return lose(decoder, err, text);
+    }
+    return 0;
+}
+
+static int say(struct decoder *decoder, struct decoder_message *message, struct error *err) {
+    message->magic = DECODER_MAGIC;
+    message->number = decoder->number;
+    /* It is read before the next one is sent; a full socket is one that is not read. */
+    return send(decoder->process.socket, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+                   (ssize_t)sizeof *message
+               ? 0
+               : lose_ended(decoder, err);
+}
+
+static int begin(struct decoder *decoder, struct error *err) {
+    struct decoder_message hello;
+    struct decoder_wait wait = {.call = DECODER_HELLO};
+    struct error cause = {0};
+    decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+    if (decoder->process.socket >= 0) {
+        return 0;
+    }
+    if (decoder_process_start(&decoder->process, getenv(DECODER_PROGRAM), err) < 0) {
+        return -1;
+    }
+    /* It has read nothing of a user yet: this is the machine's fault. */
+    if (hear(decoder, &wait, &hello, &cause) < 0 || hello.kind != DECODER_HELLO) {
+        decoder_process_stop(&decoder->process, NULL);
+        decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+        return error_set(err, ERROR_UNAVAILABLE, "the decoder does not start: %s", cause.text);
+    }
+    if (check_confined(hello.values[0], err) < 0) {
+        decoder_process_stop(&decoder->process, NULL);
+        return -1;
+    }
+    return 0;
+}
+
+/* Gives a range of the video to the child. *budget: bytes that this call may still read. */
+static int serve(struct decoder *decoder, const struct decoder_source *source,
+                 const struct decoder_message *wanted, int64_t *budget, struct error *err) {
+    int64_t offset = wanted->values[0], size = wanted->values[1];
+    *budget -= MAX(size, (int64_t)READ_AT_LEAST);
+    if (*budget < 0) {
+        decoder->is_slow = true;
+        return lose(decoder, err, "the decoder read the file again and again");
+    }
+    int64_t got = source->read(source->context, offset, decoder->process.window + DECODER_RANGE_AT,
+                               (size_t)MIN(size, source->size_bytes - offset));
+    if (got < 0) {
+        decoder_process_stop(&decoder->process, NULL);
+        return error_set(err, ERROR_CANCELLED, "the storage failed while a video was decoded");
+    }
+    struct decoder_message bytes = {.kind = DECODER_BYTES, .values = {got}};
+    return say(decoder, &bytes, err);
+}
+
+/* One call: *message is the request, then the answer. */
+static int call(struct decoder *decoder, const struct decoder_source *source,
+                struct decoder_message *message, struct error *err) {
+    struct decoder_wait wait = {.call = message->kind,
+                                .number = ++decoder->number,
+                                .source_bytes = source ? source->size_bytes : 0};
+    int64_t budget = source ? READS_OF_SIZE * source->size_bytes + READS_MORE : 0;
+    decoder_process_limit(&decoder->process, decoder->patience.processor_seconds);
+    if (say(decoder, message, err) < 0) {
+        return -1;
+    }
+    for (;;) {
+        if (hear(decoder, &wait, message, err) < 0) {
+            return -1;
+        }
+        if (message->kind == DECODER_FAILURE) {
+            return error_set(err, (enum error_kind)message->error_kind, "%s", message->text);
+        }
+        if (message->kind == DECODER_ANSWER) {
+            return 0;
+        }
+        if (serve(decoder, source, message, &budget, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+/* Copies before anything looks at a pixel: the child can write to the window at any time. */
+static void take_picture(struct decoder *decoder, const struct decoder_message *answer,
+                         struct picture *ret_picture) {
+    struct picture picture;
+    int width = (int)answer->values[1], height = (int)answer->values[2];
+    size_t size = 3 * (size_t)width * (size_t)height;
+    picture_init(&picture, width, height);
+    memcpy(picture.pixels, decoder->process.window + DECODER_PICTURE_AT, size);
+    if (size > KEPT_BYTES) {
+        decoder_process_forget(&decoder->process, DECODER_PICTURE_AT, size);
+    }
+    *ret_picture = picture;
+}
+
+static int image_once(struct decoder *decoder, const void *bytes, size_t size,
+                      struct picture *ret_picture, struct error *err) {
+    struct decoder_message message = {.kind = DECODER_IMAGE, .values = {(int64_t)size}};
+    if (size > IMAGE_BYTES_MAX) {
+        return error_set(err, ERROR_INVALID, "has %zu bytes, at most %d can be read", size,
+                         IMAGE_BYTES_MAX);
+    }
+    if (begin(decoder, err) < 0) {
+        return -1;
+    }
+    memcpy(decoder->process.window + DECODER_FILE_AT, bytes, size);
+    int result = call(decoder, NULL, &message, err);
+    if (size > KEPT_BYTES) {
+        decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
+    }
+    if (result == 0) {
+        take_picture(decoder, &message, ret_picture);
+    }
+    return result;
+}
+
+int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
+                  struct picture *ret_picture, struct error *err) {
+    struct error cause = {0};
+    int result = image_once(decoder, bytes, size, ret_picture, &cause);
+    if (result < 0 && decoder->is_interrupted) {
+        error_clear(&cause);
+        result = image_once(decoder, bytes, size, ret_picture, &cause);
+    }
+    if (result < 0) {
+        *err = cause;
+    }
+    return result;
+}
+
+int decoder_video_open(struct decoder *decoder, const struct decoder_source *source,
+                       const char *request, int64_t done, struct error *err) {
+    size_t size = strlen(request);
+    struct decoder_message message = {.kind = DECODER_VIDEO_OPEN,
+                                      .values = {(int64_t)size, source->size_bytes, done}};
+    if (size > DECODER_RANGE_BYTES) {
+        return error_set(err, ERROR_INVALID, "a lease of %zu bytes, at most %d are expected", size,
+                         DECODER_RANGE_BYTES);
+    }
+    if (begin(decoder, err) < 0) {
+        return -1;
+    }
+    memcpy(decoder->process.window + DECODER_RANGE_AT, request, size);
+    return call(decoder, source, &message, err);
+}
+
+int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
+                       struct picture *ret_picture, struct error *err) {
+    struct decoder_message message = {.kind = DECODER_VIDEO_NEXT};
+    decoder->is_lost = decoder->is_slow = decoder->is_interrupted = false;
+    if (decoder->process.socket < 0) {
+        return error_set(err, ERROR_BUG, "a decoder without a lease is asked for a frame");
+    }
+    if (call(decoder, source, &message, err) < 0) {
+        return -1;
+    }
+    if (message.values[0] == READER_ITEM) {
+        take_picture(decoder, &message, ret_picture);
+    }
+    return (int)message.values[0];
+}

@@ -1,0 +1,73 @@
+/* decoder.h: decodes users' pictures and videos with libraries that are not ours in a process apart
+ * (decoder_child.h), which has no token, no key, no file and no network (confine.h). One thread at
+ * a time; decoder_pool_image any thread.
+ *
+ * The process is started by the first call, and anew by the next call after it has ended. It may be
+ * in the hands of the one who made the file: all that it says is checked (decoder_message.h), it is
+ * killed when it is silent or takes too long. An end by a signal of its own, false messages and
+ * used up processor time fail the item, not the job: INVALID, "the decoder ended by SIGSEGV". The
+ * machine's fault: it cannot be started, or was silent (UNAVAILABLE), or was killed (EXHAUSTED). */
+#pragma once
+
+#include "agent/data/image/picture.h"
+
+struct decoder;
+struct decoder_pool;
+
+/* The environment says which program is the decoder (DECODER_PROGRAM), and with DECODER_POLICY
+ * whether it must be confined as far as this build can: "required"; "auto": as far as the
+ * container's runtime admits, which is logged once; "off": this process decodes itself. */
+#define DECODER_PROGRAM "WINDLASS_DECODER"
+#define DECODER_POLICY "WINDLASS_SANDBOX"
+
+/* The main program calls this first, before threads. -1: the policy is unknown. */
+NODISCARD int decoder_choose(const char *program, struct error *err);
+/* False: this process decodes itself; then there is nothing to call here but decoder_pool_image. */
+bool decoder_is_apart(void);
+
+/* How long a call may take: without a word, and in seconds of processor time. */
+struct decoder_patience {
+    int silent_ms, processor_seconds;
+};
+/* For pictures, of which the largest take 3 s; for films, which may have to be decoded from their
+ * start. */
+#define DECODER_PICTURE_PATIENCE ((struct decoder_patience){60000, 60})
+#define DECODER_VIDEO_PATIENCE ((struct decoder_patience){60000, 600})
+
+struct decoder *decoder_new(struct decoder_patience patience);
+void decoder_free(struct decoder *decoder); /* accepts NULL */
+/* After a failed call: the process has ended, by the file (INVALID). */
+bool decoder_is_lost(const struct decoder *decoder);
+/* After a failed call: the process was silent (UNAVAILABLE), or was killed from outside, as for
+ * want of memory or because the thread that started it has ended (EXHAUSTED): not by the file.
+ * Another try may do it; decoder_image has tried twice. */
+bool decoder_is_interrupted(const struct decoder *decoder);
+/* After a failed call: it used too much processor time, or read too much; another try would, too.
+ */
+bool decoder_is_slow(const struct decoder *decoder);
+
+/* The bytes of a video, which the process asks for. read: bytes, fewer only at the end; -1: the
+ * storage failed, and the call fails with CANCELLED (the caller knows why). */
+struct decoder_source {
+    void *context;
+    int64_t size_bytes;
+    int64_t (*read)(void *context, int64_t offset, void *data, size_t size);
+};
+
+/* As image_decode (image.h). */
+NODISCARD int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
+                            struct picture *ret_picture, struct error *err);
+/* Begins a lease. request: {"path": spec path, "work": the lease's (media.h)}, at most
+ * DECODER_RANGE_BYTES of JSON; done: its frames that are not wanted any more. */
+NODISCARD int decoder_video_open(struct decoder *decoder, const struct decoder_source *source,
+                                 const char *request, int64_t done, struct error *err);
+/* READER_ITEM, READER_FAULT, READER_END (media.h) or -1. */
+NODISCARD int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
+                                 struct picture *ret_picture, struct error *err);
+
+/* Decoders of pictures for many threads: at most as many processes as processors that this one may
+ * use; further calls wait for one. */
+struct decoder_pool *decoder_pool_new(void);
+void decoder_pool_free(struct decoder_pool *pool); /* accepts NULL */
+NODISCARD int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size,
+                                 struct picture *ret_picture, struct error *err);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/decoder/decoder_message.h"
+
+#include "agent/data/input/media.h"
+#include "lib/text/utf8.h"
+
+#include <string.h>
+
+_Static_assert((int64_t)DECODER_FILE_AT + IMAGE_BYTES_MAX <= INT32_MAX,
+               "the window's places fit in an int");
+
+/* Kinds that blame the file. One that blames the machine or the storage would make the parent try
+ * again for ever. */
+static bool is_about_file(uint32_t kind) {
+    return kind == ERROR_INVALID || kind == ERROR_UNSUPPORTED;
+}
+
+/* Terminals and logs show the text. */
+static bool is_line(const char *text, size_t room) {
+    size_t size = strnlen(text, room);
+    if (size == 0 || size == room) {
+        return false;
+    }
+    AUTO(text_freep) char *line = x_strdup(text);
+    utf8_make_line(line);
+    return strcmp(line, text) == 0;
+}
+
+static const char *check_read(const struct decoder_message *message,
+                              const struct decoder_wait *wait) {
+    int64_t offset = message->values[0], size = message->values[1];
+    if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT) {
+        return "it reads although nothing can be read";
+    }
+    if (offset < 0 || offset > wait->source_bytes) {
+        return "it reads outside of the file";
+    }
+    return size > 0 && size <= DECODER_RANGE_BYTES ? NULL : "it reads too many bytes";
+}
+
+static const char *check_answer(const struct decoder_message *message,
+                                const struct decoder_wait *wait) {
+    int64_t result = message->values[0], width = message->values[1], height = message->values[2];
+    struct error ignored = {0};
+    if (wait->call == DECODER_VIDEO_OPEN) {
+        return result == READER_END ? NULL : "it answers what was not asked";
+    }
+    if (wait->call == DECODER_IMAGE && result != READER_ITEM) {
+        return "it answers what was not asked";
+    }
+    if (result != READER_END && result != READER_ITEM && result != READER_FAULT) {
+        return "it answers what was not asked";
+    }
+    return result != READER_ITEM || picture_check_size(width, height, &ignored) == 0
+               ? NULL
+               : "its picture has no possible size";
+}
+
+static const char *find_fault(const struct decoder_message *message, size_t size,
+                              const struct decoder_wait *wait) {
+    if (size != sizeof *message || message->magic != DECODER_MAGIC) {
+        return "it is not a message of a decoder";
+    }
+    if (message->number != wait->number) {
+        return "it belongs to another call";
+    }
+    bool is_begun = wait->call != DECODER_HELLO;
+    switch (message->kind) {
+    case DECODER_HELLO:
+        return is_begun ? "it begins twice" : NULL;
+    case DECODER_READ:
+        return check_read(message, wait);
+    case DECODER_ANSWER:
+        return is_begun ? check_answer(message, wait) : "it answers before it has begun";
+    case DECODER_FAILURE:
+        return !is_about_file(message->error_kind)             ? "its error is of no possible kind"
+               : !is_line(message->text, sizeof message->text) ? "its error is not a line of text"
+                                                               : NULL;
+    default:
+        return "it is of an unknown kind";
+    }
+}
+
+bool decoder_message_check(const struct decoder_message *message, size_t size,
+                           const struct decoder_wait *wait, const char **ret_why) {
+    const char *why = find_fault(message, size, wait);
+    if (why) {
+        *ret_why = why;
+    }
+    return !why;
+}

@@ -1,0 +1,56 @@
+/* decoder_message.h: what a process that decodes (decoder_child.h) and its parent (decoder.h) say
+ * to each other: one struct per packet of a SOCK_SEQPACKET socket, in the byte order of the
+ * machine, since both are one program; and a window, memory that both see, for bytes and pixels.
+ * The parent believes no field before decoder_message_check has passed. Pure. */
+#pragma once
+
+#include "agent/data/image/image.h"
+#include "agent/data/image/picture.h"
+
+#include <sys/types.h>
+
+/* IMAGE, VIDEO_OPEN and VIDEO_NEXT are calls of the parent; each gets one ANSWER or FAILURE. Until
+ * then the child may ask for ranges of the video by READ, and the parent answers each with BYTES.
+ */
+enum decoder_kind {
+    DECODER_HELLO = 1,  /* the child's first: values[0] is what confines it (confine.h) */
+    DECODER_IMAGE,      /* [0] bytes of the file, which are at DECODER_FILE_AT */
+    DECODER_VIDEO_OPEN, /* [0] bytes of the lease (JSON), which is at DECODER_RANGE_AT; [1] bytes of
+                           the video; [2] frames of the lease that are done already */
+    DECODER_VIDEO_NEXT, /* nothing */
+    DECODER_READ,       /* [0] offset, [1] bytes: at most DECODER_RANGE_BYTES */
+    DECODER_BYTES,      /* [0] bytes that are at DECODER_RANGE_AT; -1: the storage failed */
+    DECODER_ANSWER,  /* [0] READER_END, READER_ITEM or READER_FAULT (media.h); of an item [1] width,
+                        [2] height: the pixels are at DECODER_PICTURE_AT */
+    DECODER_FAILURE, /* error_kind and text */
+};
+
+enum {
+    DECODER_MAGIC = 0x574c4431, /* also changes with the struct */
+    DECODER_VALUES = 4,
+    DECODER_RANGE_BYTES = 4 << 20,
+    DECODER_RANGE_AT = 0,
+    DECODER_PICTURE_AT = DECODER_RANGE_AT + DECODER_RANGE_BYTES,
+    DECODER_FILE_AT = DECODER_PICTURE_AT + 3 * MEDIA_PIXELS_MAX,
+    DECODER_WINDOW_BYTES =
+        DECODER_FILE_AT + IMAGE_BYTES_MAX /* pages that were never written take no memory */
+};
+
+struct decoder_message {
+    uint32_t magic, kind;
+    uint64_t number; /* of the call, from 1; that of a HELLO is 0 */
+    int64_t values[DECODER_VALUES];
+    uint32_t error_kind; /* enum error_kind */
+    char text[500];      /* of a FAILURE: one line of UTF-8, ended */
+};
+
+/* What the parent waits for. */
+struct decoder_wait {
+    uint32_t call;        /* the kind of its call; DECODER_HELLO: the child begins */
+    uint64_t number;      /* of that call */
+    int64_t source_bytes; /* of the video; 0: the child has nothing to read */
+};
+
+/* Whether a packet of `size` bytes may be believed. If not, *ret_why says what is wrong with it. */
+bool decoder_message_check(const struct decoder_message *message, size_t size,
+                           const struct decoder_wait *wait, const char **ret_why);

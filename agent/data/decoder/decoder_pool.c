@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/image/image.h"
+#include "lib/cgroup.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct decoder_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t has_idle;
+    struct decoder **idle; /* [count] */
+    size_t count, made, max;
+};
+
+struct decoder_pool *decoder_pool_new(void) {
+    struct decoder_pool *pool = x_calloc(1, sizeof *pool);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->has_idle, NULL);
+    pool->max = (size_t)cgroup_usable_processors(NULL);
+    pool->idle = x_calloc(pool->max, sizeof *pool->idle);
+    return pool;
+}
+
+void decoder_pool_free(struct decoder_pool *pool) {
+    if (pool) {
+        for (size_t i = 0; i < pool->count; i++) {
+            decoder_free(pool->idle[i]);
+        }
+        free(pool->idle);
+        pthread_cond_destroy(&pool->has_idle);
+        pthread_mutex_destroy(&pool->lock);
+        free(pool);
+    }
+}
+
+/* A wait ends when a call does, which decoder_patience bounds. */
+static struct decoder *take(struct decoder_pool *pool) {
+    struct decoder *decoder = NULL;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->count && pool->made == pool->max) {
+        pthread_cond_wait(&pool->has_idle, &pool->lock);
+    }
+    if (pool->count) {
+        decoder = pool->idle[--pool->count];
+    } else {
+        pool->made++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return decoder ? decoder : decoder_new(DECODER_PICTURE_PATIENCE);
+}
+
+static void give_back(struct decoder_pool *pool, struct decoder *decoder) {
+    pthread_mutex_lock(&pool->lock);
+    pool->idle[pool->count++] = decoder;
+    pthread_cond_signal(&pool->has_idle);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+int decoder_pool_image(struct decoder_pool *pool, const void *bytes, size_t size,
+                       struct picture *ret_picture, struct error *err) {
+    if (!decoder_is_apart()) {
+        return image_decode(bytes, size, ret_picture, err);
+    }
+    struct decoder *decoder = take(pool);
+    int result = decoder_image(decoder, bytes, size, ret_picture, err);
+    give_back(pool, decoder);
+    return result;
+}

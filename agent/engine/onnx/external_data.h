@@ -1,0 +1,39 @@
+/* external_data.h: initializers whose elements are in another file beside the model's, as PyTorch's
+ * exporter (dynamo) writes them: TensorProto.external_data. Files are not trusted: a location is
+ * the name of a regular file in the model's own folder, not a link, and its elements are within it.
+ * Used by agent/engine/onnx. */
+#pragma once
+
+#include "agent/engine/onnx/protobuf.h"
+#include "agent/engine/tensor.h"
+#include "lib/arena.h"
+
+enum { EXTERNAL_FILES_MAX = 64 };
+/* Of all elements; as for the file of a model. */
+#define EXTERNAL_BYTES_MAX ((size_t)1 << 31)
+
+/* One file, open as long as the model. */
+struct external_file {
+    char *name; /* in the model's folder */
+    int fd;
+    int64_t size_bytes;
+};
+
+struct external_data {
+    const char *folder; /* borrowed while files are opened; NULL: the model is not in a file */
+    size_t count, used_bytes;
+    struct external_file files[EXTERNAL_FILES_MAX]; /* in the order of their first use */
+};
+
+void external_data_free(struct external_data *data); /* accepts NULL */
+
+/* Whether the elements of this TensorProto are in another file. */
+bool external_data_has(struct protobuf tensor);
+/* Reads them into memory of the arena. INVALID: the location, or where the elements are, is not
+ * valid; NOT_FOUND: there is no such file; UNSUPPORTED: the model is not in a file. */
+NODISCARD int external_data_read(struct external_data *data, struct protobuf tensor,
+                                 struct arena *arena, struct tensor *ret_tensor,
+                                 struct protobuf *ret_name, struct error *err);
+/* Reads `size` bytes of a file; for digests. UNAVAILABLE: it has become shorter. */
+NODISCARD int external_data_piece(const struct external_file *file, int64_t offset, void *bytes,
+                                  size_t size, struct error *err);

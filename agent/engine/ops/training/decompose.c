@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/training/decompose.h"
+
+#include "agent/engine/ops/rewrite/expand.h"
+
+/* Not BatchNormalization with training_mode: training_graph.c replaces it in every form. */
+static expand_rule *const rules[OP_COUNT] = {
+    [OP_MAX_POOL] = expand_max_pool,
+    [OP_MEAN_VARIANCE_NORMALIZATION] = expand_mean_variance,
+    [OP_OLD_BINARY] = expand_old_binary,
+    [OP_PAD] = expand_pad,
+    [OP_RMS_NORMALIZATION] = expand_rms_normalization,
+};
+
+int decompose(const struct graph *network, struct graph *ret_graph, struct error *err) {
+    return expand_by(rules, network, ret_graph, err);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/training/training_loss.h"
+
+#include "agent/engine/ops/infer/loss.h"
+#include "agent/engine/ops/table.h"
+
+static int add(struct builder *builder, enum op_id id, int a, int b,
+               const struct attribute *attribute) {
+    const int inputs[] = {a, b};
+    const struct builder_node node = {.op = op_of_id(id),
+                                      .name = "loss",
+                                      .inputs = inputs,
+                                      .input_count = b < 0 ? 1 : 2,
+                                      .output_count = 1,
+                                      .attribute_count = attribute != NULL,
+                                      .attributes = attribute};
+    return builder_node(builder, &node);
+}
+
+static int node(struct builder *builder, enum op_id id, int a, int b) {
+    const struct attribute to = {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = 1};
+    const struct attribute keeps = {.name = "keepdims", .kind = ATTRIBUTE_INTEGER, .integer = 0};
+    return add(builder, id, a, b, id == OP_CAST ? &to : id == OP_REDUCE_SUM ? &keeps : NULL);
+}
+
+/* The node that reads output and target: it must not broadcast. */
+static int meet(struct builder *builder, enum op_id id, int y, int target) {
+    const struct attribute alike = {
+        .name = ATTRIBUTE_ALIKE, .kind = ATTRIBUTE_INTEGER, .integer = 1};
+    return add(builder, id, y, target, &alike);
+}
+
+/* q a - q^2 / 2, where a = |y - t| and q is the smaller one of a and 1. */
+static int huber(struct builder *builder, int y, int target) {
+    int apart = node(builder, OP_ABS, meet(builder, OP_SUB, y, target), -1);
+    int near = node(builder, OP_MIN, apart, builder_number(builder, 1));
+    int square =
+        node(builder, OP_MUL, node(builder, OP_MUL, near, near), builder_number(builder, 0.5f));
+    return node(builder, OP_SUB, node(builder, OP_MUL, near, apart), square);
+}
+
+/* log(1 + e^y) - t y, which no y lets overflow. */
+static int binary(struct builder *builder, int y, int target) {
+    return node(builder, OP_SUB, node(builder, OP_SOFTPLUS, y, -1),
+                meet(builder, OP_MUL, y, target));
+}
+
+int training_loss_add(struct builder *builder, enum training_loss loss, int y, int target,
+                      int scale) {
+    int each = loss == TRAINING_HUBER ? huber(builder, y, target) : binary(builder, y, target);
+    int sum = node(builder, OP_REDUCE_SUM, each, -1);
+    int shape = node(builder, OP_SHAPE, y, -1);
+    int samples = node(builder, OP_GATHER, shape, builder_integers(builder, (int64_t[]){0}, 1));
+    samples = node(builder, OP_CAST, node(builder, OP_REDUCE_SUM, samples, -1), -1);
+    int elements = node(builder, OP_CAST, node(builder, OP_SIZE, y, -1), -1);
+    int share = node(builder, OP_DIV, node(builder, OP_MUL, samples, scale), elements);
+    return node(builder, OP_MUL, sum, share);
+}

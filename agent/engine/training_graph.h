@@ -1,0 +1,150 @@
+/* training_graph.h: what is trained, and the graph of a training step: forward pass, loss, backward
+ * pass. */
+#pragma once
+
+#include "agent/engine/graph.h"
+
+/* ---- which constants are trained ---- */
+
+/* The graph decides, before gradients are made: every float32 constant on a path to the output,
+ * through any operators. Names are only a hint, and only for single numbers. */
+/* What becomes of a constant of floating-point numbers on which the network's output depends. */
+enum role {
+    ROLE_VARIABLE,  /* trained */
+    ROLE_FROZEN,    /* a weight that a pattern of role_options names */
+    ROLE_STATISTIC, /* running mean or variance of a batch normalization */
+    ROLE_LITERAL,   /* of a Constant node: written into the formula. (In a file without any
+                       initializers of more than one number these are its weights.) */
+    ROLE_NUMBER,    /* one number that no operator reads as its weight, and whose name is made by an
+                       exporter: an epsilon, a scale, an exponent */
+    ROLE_MASK,      /* holds infinities, or the largest float32: it hides what it is added to */
+    ROLE_SETTING,   /* only read as an operator's setting: limits of Clip, scales of Resize, the
+                       padded number; or only its shape is read */
+    ROLE_COUNT
+};
+struct role_of_constant {
+    int value;
+    enum role role;
+};
+/* All such constants, in the order of the values. */
+struct roles {
+    size_t count;
+    struct role_of_constant *constants;
+};
+
+/* Tensors with this role, and their elements. */
+struct role_amount {
+    size_t tensors;
+    int64_t elements;
+};
+struct role_amount roles_amount(const struct roles *roles, const struct graph *network,
+                                enum role role);
+
+enum { FORMS_NAMED = 4 };
+/* What forms_normalize has changed, for people. */
+struct forms {
+    size_t norms, dropouts; /* nodes that were in the form of training */
+    size_t outputs;         /* of the network that were statistics of a batch, or masks */
+    size_t folded;          /* convolutions into which the exporter has folded a norm (unchanged) */
+    const char *names[FORMS_NAMED]; /* of the first of these; borrowed from the network */
+};
+
+/* Copies the network in the form of inference, in which a row does not depend on the other rows of
+ * its batch, whatever form the exporter has written: BatchNormalization that returns or uses
+ * statistics of the batch, Dropout with training_mode, mask, or ratio 0. Each tensor that was
+ * written once because several were equal (zeros, statistics), is a constant of its own; tied
+ * weights stay one. Values keep their indices. `network` must outlive *ret_graph (graph_release).
+ * ERROR_UNSUPPORTED: another node reads statistics of the batch. */
+NODISCARD int forms_normalize(const struct graph *network, struct graph *ret_graph,
+                              struct forms *ret_forms, struct error *err);
+
+/* ---- the graph of a step ---- */
+
+enum training_loss {
+    TRAINING_CROSS_ENTROPY,
+    TRAINING_MEAN_SQUARED,
+    TRAINING_BINARY_CROSS_ENTROPY, /* of logits; targets from 0 to 1 */
+    TRAINING_HUBER,                /* squared / 2 up to 1, linear beyond (SmoothL1) */
+};
+
+struct training_options {
+    enum training_loss loss;
+    bool is_bfloat;   /* mixed precision: products read bfloat16 (ops/rewrite/bfloat.h) */
+    bool is_synced;   /* norms use the statistics of all ranks' samples (RankSum, training.h) */
+    float smoothing;  /* label smoothing, 0 to 1; only for cross entropy */
+    bool has_ignored; /* places with the label `ignored` do not count; only for cross entropy */
+    int64_t ignored;
+    /* Patterns (fnmatch) of the names of weights that are not trained; each must match a constant.
+     * A batch normalization whose scale is frozen uses its running statistics and does not change
+     * them. */
+    const char *const *freeze;
+    size_t freeze_count;
+    const char *const *keep; /* names of values that become outputs, too; for tests */
+    size_t keep_count;
+};
+
+/* A batch normalization that uses the statistics of the batch. */
+struct training_norm {
+    int mean, variance; /* the network's constants (values) with the running statistics */
+    size_t output;  /* the output with the batch's mean; the next one is its variance (biased) */
+    float momentum; /* running = momentum * running + (1 - momentum) * batch, as in ONNX */
+    const char *name;
+};
+
+/* The graph of a training step. Values have the same indices as in the network. Its inputs are, in
+ * this order: those of the network; the variables (trained weights); target: int64 labels [n], or
+ * for mean squared error the expected output; scale, one float32: the factor of loss and gradients,
+ * 1 / (batch size of all ranks); and, only if the network has dropout, keys, int64 [n]: a random
+ * number per sample and epoch; and, only if norms are synced, share, one float32: 1 / (number of
+ * samples that all ranks compute at once). Its outputs are: the loss; for cross entropy, the number
+ * of correct samples; one gradient per variable; mean and variance of each norm; the values of
+ * training_options.keep. */
+struct training_graph {
+    struct graph graph;
+    /* The network with composite operators written as others, and that with its roundings to
+     * bfloat16, if there are any; `graph` was built from it. */
+    struct graph decomposed, rounded;
+    size_t variable_count, norm_count;
+    int *variables; /* values; in the network they are constants with the initial weights */
+    struct training_norm *norms;
+    struct roles roles;                         /* of all constants */
+    size_t first_variable, target, scale;       /* indices of inputs */
+    size_t keys, share;                         /* the same; 0: there is none */
+    size_t first_gradient, correct, first_kept; /* indices of outputs; correct 0: there is none */
+};
+
+/* Builds the graph of a training step. Variables are all float32 constants from which the loss is
+ * reached, through any operators; enum role has the exceptions. A weight that no gradient can
+ * reach is refused, never left out. A softmax at the end of the network becomes a part of the cross
+ * entropy. `network` must outlive the result, and its constants must not have been
+ * folded (shape_fold_constants). The caller releases *ret_training. ERROR_UNSUPPORTED,
+ * ERROR_INVALID: the network cannot be trained; the message names the weight and the node. */
+NODISCARD int training_graph_build(const struct graph *network,
+                                   const struct training_options *options,
+                                   struct training_graph *ret_training, struct error *err);
+void training_graph_release(struct training_graph *training);
+/* Makes the graph of an evaluation: the network with the variables, then mean and variance of each
+ * norm, as further inputs, so that they can change. `training` must outlive *ret_graph, which the
+ * caller owns (graph_release). */
+void training_graph_evaluation(const struct training_graph *training, struct graph *ret_graph);
+
+/* What a classifier's output is, judged by its last node. */
+enum training_scores { TRAINING_LOGITS, TRAINING_PROBABILITIES, TRAINING_LOG_PROBABILITIES };
+enum training_scores training_graph_scores(const struct graph *network);
+
+/* ERROR_INVALID, with both shapes: they are not the same, or not of samples. A loss of numbers must
+ * not broadcast: each output would be pulled to the targets of others. */
+NODISCARD int loss_check_target(const struct shape *output, const struct shape *target,
+                                struct error *err);
+
+/* Scores of a cross entropy, one class for each place (a pixel, a token) of each
+ * sample: [samples, classes, places...] as PyTorch has them, or, if only that fits the labels
+ * [samples, places...], [samples, places..., classes]. */
+struct label_places {
+    int64_t samples, places, classes;
+    int64_t place_step, class_step; /* in the scores, in elements */
+    bool fits_both;                 /* the last axis would have fitted, too */
+};
+/* ERROR_INVALID names both shapes. */
+NODISCARD int loss_places(const struct shape *scores, const struct shape *labels,
+                          struct label_places *ret_places, struct error *err);

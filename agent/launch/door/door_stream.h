@@ -1,0 +1,63 @@
+/* door_stream.h: one connection of door.h, between a launcher of this pod and another pod's agent:
+ * set up step by step, then bytes in both directions. Nothing blocks. Private to door.c. */
+#pragma once
+
+#include "lib/net/keyed_stream.h"
+
+#include "agent/launch/door/door.h"
+#include "agent/launch/door/preload_frame.h"
+
+enum { DOOR_FLOW_MAX = 32 << 10 };
+
+enum door_state {
+    DOOR_FRAME,     /* a launcher of this pod has connected: its frame is read */
+    DOOR_CONNECT,   /* connecting to the other pod, or to the launcher of this one */
+    DOOR_HANDSHAKE, /* TLS */
+    DOOR_PORT,      /* another pod has shown the key: the port that it wants is read */
+    DOOR_OPEN,
+    DOOR_CLOSED
+};
+
+/* One side, and the bytes that wait to be written to it. */
+struct door_side {
+    int fd;                   /* -1: none yet */
+    struct keyed_stream *tls; /* NULL: plain */
+    bool has_ended;           /* it sends no more */
+    bool is_ended;            /* the end of the other direction has been passed on */
+    short events;             /* for poll(2) */
+    char *flow;               /* owned, DOOR_FLOW_MAX bytes */
+    size_t start, size;       /* the part of it that is full */
+};
+
+struct door_stream {
+    enum door_state state;
+    bool is_near; /* a launcher of this pod connects to another pod */
+    struct door_side program, pod;
+    int64_t until_ms; /* the time limit of a state before DOOR_OPEN */
+    char source[46];  /* the address that it came from */
+    bool is_host;     /* which is a pod's of the round */
+    uint8_t frame[PRELOAD_FRAME_SIZE];
+    size_t frame_size;
+    int index;     /* near: of the other pod */
+    int open_port; /* which needs no way through us; 0: none */
+    bool has_more; /* bytes can be moved without waiting */
+    struct door_stream *next;
+};
+
+/* What a stream needs of its door. */
+struct door_view {
+    struct keyed_streams *keys;
+    const uint8_t *key; /* PRELOAD_KEY_SIZE bytes: what launchers of this pod show */
+    int index;          /* of this pod */
+    const char *address;
+    const struct door_host *hosts;
+    size_t host_count;
+};
+
+/* Takes over the connected socket. */
+struct door_stream *door_stream_new(int fd, bool is_near, const char *source, int64_t now_ms);
+void door_stream_free(struct door_stream *stream);
+/* Goes as far as possible without waiting. */
+void door_stream_run(struct door_stream *stream, const struct door_view *view, int64_t now_ms);
+/* The key has not been shown yet. */
+bool door_stream_is_pending(const struct door_stream *stream);

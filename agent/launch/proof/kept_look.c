@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/proof/kept_look.h"
+
+#include "agent/launch/proof/proof_thread.h"
+#include "agent/store/checkpoint_name.h"
+#include "lib/log.h"
+
+#include <stdlib.h>
+
+struct kept_look {
+    struct proof_thread thread;
+    char *path, *prefix;
+    int64_t step;
+};
+
+static void release(struct proof_thread *self) {
+    struct kept_look *look = (struct kept_look *)self;
+    free(look->path);
+    free(look->prefix);
+    free(look);
+}
+
+/* An output that does not exist yet has none. */
+static int64_t find(const struct kept_look *look) {
+    AUTO(store_freep) struct store *store = NULL;
+    struct error err = {0};
+    int64_t step = 0;
+    if (store_open(look->path, /* writes= */ false, &store, &err) == 0 &&
+        checkpoint_name_highest_step(store, look->prefix, &step, &err) == 0) {
+        return step;
+    }
+    if (err.kind == ERROR_NOT_FOUND) {
+        return 0;
+    }
+    log_event(LOG_WARNING, "cannot see which checkpoints are stored: %s", err.text);
+    return -1;
+}
+
+static void look_for_kept(struct proof_thread *self) {
+    struct kept_look *look = (struct kept_look *)self;
+    look->step = find(look);
+}
+
+struct kept_look *kept_look_start(const char *path, const char *run_name) {
+    struct kept_look *look = x_calloc(1, sizeof *look);
+    look->path = x_strdup(path);
+    look->prefix = x_printf(".windlass/%s/", run_name);
+    look->step = -1;
+    if (!proof_thread_start(&look->thread, look_for_kept, release)) {
+        log_event(LOG_WARNING, "cannot see which checkpoints are stored: no thread can be started");
+    }
+    return look;
+}
+
+bool kept_look_poll(struct kept_look *look, int64_t *ret_step) {
+    if (!proof_thread_is_done(&look->thread)) {
+        return false;
+    }
+    *ret_step = look->step;
+    return true;
+}
+
+void kept_look_free(struct kept_look *look) {
+    if (look) {
+        proof_thread_leave(&look->thread);
+    }
+}

@@ -1,0 +1,44 @@
+/* keyed_stream.h: TLS 1.3 between two sides that know the same key, without certificates (RFC 8446,
+ * 4.2.11: a pre-shared key with an ephemeral exchange). Who lacks the key cannot connect, nor be
+ * connected to. Over the caller's non-blocking sockets; nothing blocks. The
+ * caller ignores or blocks SIGPIPE. Not thread-safe. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { KEYED_STREAM_KEY_SIZE = 32, KEYED_STREAM_NAME_MAX = 63 };
+
+/* The key, as both sides have it. */
+struct keyed_streams;
+/* The key is copied. */
+NODISCARD int keyed_streams_new(const uint8_t key[static KEYED_STREAM_KEY_SIZE],
+                                struct keyed_streams **ret_streams, struct error *err);
+void keyed_streams_free(struct keyed_streams *streams); /* after its streams; accepts NULL */
+
+struct keyed_stream;
+/* name: of the side that is connected to, which refuses another one: so no one can lead a
+ * connection to a side that it was not meant for. The caller keeps fd and closes it after
+ * keyed_stream_free. streams must outlive the stream. */
+NODISCARD int keyed_stream_new(struct keyed_streams *streams, int fd, bool connects,
+                               const char *name, struct keyed_stream **ret_stream,
+                               struct error *err);
+void keyed_stream_free(struct keyed_stream *stream); /* accepts NULL */
+
+enum keyed_stream_result {
+    KEYED_STREAM_DONE,
+    KEYED_STREAM_WAITS, /* for keyed_stream_events on the socket */
+    KEYED_STREAM_ENDED, /* the other side has ended its direction */
+    KEYED_STREAM_FAILED
+};
+/* Continues to set it up. */
+enum keyed_stream_result keyed_stream_shake_hands(struct keyed_stream *stream);
+/* Reads or writes up to size bytes, size > 0. A write that waits must be repeated with the same
+ * bytes, or more. *ret_size is set if DONE. */
+enum keyed_stream_result keyed_stream_read(struct keyed_stream *stream, void *data, size_t size,
+                                           size_t *ret_size);
+enum keyed_stream_result keyed_stream_write(struct keyed_stream *stream, const void *data,
+                                            size_t size, size_t *ret_size);
+/* Ends this side's direction; the other one goes on. */
+enum keyed_stream_result keyed_stream_end(struct keyed_stream *stream);
+/* For poll(2): what the last call that had to wait waits for; 0: nothing. */
+short keyed_stream_events(const struct keyed_stream *stream);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/status/status.h"
+
+#include "operator/commands/cli_command.h"
+#include "operator/commands/status/status_job.h"
+#include "operator/commands/status/status_list.h"
+#include "operator/kinds/kinds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    struct remote_options where;
+    struct status_request request;
+};
+
+/* For the help: "of a KIND its trials, ..." of the kinds that show more than pods; owned. */
+static char *about_made(void) {
+    char *all = x_strdup("");
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        if ((*row)->status_about) {
+            char *longer =
+                x_printf("%s; for a %s %s", all, (*row)->loop->name, (*row)->status_about);
+            free(all);
+            all = longer;
+        }
+    }
+    return all;
+}
+
+static char *about_page(void) {
+    char *all = x_strdup("");
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        if (status_has_page(*row)) {
+            char *longer =
+                x_printf("%sFor a %s: %s.", all, (*row)->loop->name, (*row)->made->page_about);
+            free(all);
+            all = longer;
+        }
+    }
+    return all;
+}
+
+static int run(void *context, const struct option_list *words, int *ret_code, struct error *err) {
+    struct options *options = context;
+    struct status_request *request = &options->request;
+    AUTO(remote_release) struct remote remote = {0};
+    request->name = words->count ? words->values[0] : NULL;
+    request->all = options->where.all;
+    if (request->name && request->all) {
+        return error_set(err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
+    }
+    if (request->output && !request->name) {
+        return error_set(err, ERROR_INVALID, "-o %s: the NAME of a job is missing",
+                         request->output);
+    }
+    if (request->output && strcmp(request->output, "html") != 0) {
+        return error_set(err, ERROR_INVALID, "-o %s: expected html", request->output);
+    }
+    if (remote_open(&options->where, &remote, err) < 0) {
+        return -1;
+    }
+    return request->name ? status_job_show(&remote, request, ret_code, err)
+                         : status_list_show(&remote, request, err);
+}
+
+int status_command(int argc, char **argv) {
+    struct options chosen = {0};
+    AUTO(text_freep) char *page_help = about_page();
+    AUTO(text_freep) char *made = about_made();
+    AUTO(text_freep)
+    char *about = x_printf(
+        "Lists the jobs of a cluster with their progress. With NAME: one job and its pods, with\n"
+        "the reason and the remedy for each pod that does not run%s.\n\n"
+        "-w follows one job until its end (exit code 0 succeeded, 1 failed), or the list of\n"
+        "jobs, with a line for every change.\n\n"
+        "The figures of one job are those of this second: its coordinator is asked through the\n"
+        "API server's proxy (which needs get on services/proxy, as the role edit has it).\n"
+        "Where that fails, those of the status are shown, and why.",
+        made);
+    const struct command_help help = {
+        .usage = "windlass status [NAME] [options]",
+        .about = about,
+        .examples = "windlass status -A\n"
+                    "windlass status style-transfer -w",
+        .words_max = 1,
+    };
+    const struct option options[] = {
+        {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
+         &chosen.where.all},
+        {"watch", 'w', OPTION_FLAG, NULL, "Follow changes.", &chosen.request.watch},
+        {"output", 'o', OPTION_TEXT, "html", page_help, &chosen.request.output},
+        REMOTE_ROWS(&chosen.where),
+        {0},
+    };
+    const struct cli_command command = {
+        .name = "status", .help = &help, .options = options, .run = run, .context = &chosen};
+    return cli_command_run(&command, argc, argv);
+}

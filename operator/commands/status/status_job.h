@@ -1,0 +1,8 @@
+/* status_job.h: `windlass status NAME`: one job, its pods and what it has made. */
+#pragma once
+
+#include "operator/commands/status/status_show.h"
+
+/* With `watch` it runs until the job's end, and *ret_code is 1 unless the job succeeded. */
+NODISCARD int status_job_show(struct remote *remote, const struct status_request *request,
+                              int *ret_code, struct error *err);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/reconcile.h"
+
+#include "operator/control/poller.h"
+#include "operator/control/questions.h"
+#include "operator/control/retry_pace.h"
+#include "operator/resource_key.h"
+
+static char *key_of(const struct reconcile *request) {
+    return resource_key_format(request->kind, request->namespace, request->name);
+}
+
+const char *reconcile_poll(struct reconcile *request, const struct poller_place *place,
+                           bool has_priority) {
+    AUTO(text_freep) char *key = key_of(request);
+    request->is_polling = true;
+    return poller_get(request->poller, key, place, has_priority);
+}
+
+static bool ask(struct reconcile *request, const json_t *like, const char *fields) {
+    AUTO(text_freep) char *key = key_of(request);
+    if (!questions_ask(request->questions, key, request->kind_index, like, fields)) {
+        return false;
+    }
+    retry_pace_charge(request->pace, key, request->monotonic_ms);
+    return true;
+}
+
+bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields) {
+    return ask(request, like, fields);
+}
+
+bool reconcile_find(struct reconcile *request, const json_t *like) {
+    return ask(request, like, NULL);
+}
+
+bool reconcile_may_retry(struct reconcile *request, int64_t due_ms, int failures) {
+    AUTO(text_freep) char *key = key_of(request);
+    const struct retry_wish wish = {key, request->namespace, due_ms, failures};
+    bool may = retry_pace_ask(request->pace, &wish, request->monotonic_ms);
+    request->is_retry |= may;
+    return may;
+}
+
+void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
+    json_array_append_new(request->writes,
+                          json_pack("{s:i, s:o}", "verb", (int)verb, "object", object_new));
+}

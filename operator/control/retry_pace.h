@@ -1,0 +1,68 @@
+/* retry_pace.h: when a write that failed before may be tried again, for all resources of a
+ * controller together: on the whole RETRY_PACE_MS apart. So the wait between two tries grows with
+ * the number of resources that fail, and a cluster in which nothing can be created is asked about
+ * as often by 1,000 jobs as by ten. Each try needs a turn:
+ *
+ * - Namespaces take turns. In a namespace the resource that waits longest, and the one that failed
+ *   least, go by turns: what failed once does not wait behind all that have failed for hours.
+ * - The first try again of a resource needs no turn, but counts.
+ * - What else a waiting resource asks for (questions, its status) counts, too.
+ * - After a try that succeeds, the cause may be gone: one more try of its namespace, and one of any
+ *   namespace, are allowed at once, before their own delays; so after a quota was raised the number
+ *   of tries doubles step by step. A try that fails ends this.
+ *
+ * Pure: the caller passes the time, in ms of any monotonic clock. Used by one thread. */
+#pragma once
+
+#include "lib/base.h"
+
+enum {
+    RETRY_PACE_MS = 1250,     /* between two turns: 48 a minute; watches need the rest of 60 */
+    RETRY_PACE_SAVED = 4,     /* turns that add up while no one wants one */
+    RETRY_PACE_DEBT = 20,     /* turns that first tries can use in advance */
+    RETRY_PACE_DEBT_MAX = 60, /* the same, by everything that counts */
+    RETRY_PACE_RAMP_MS = 20,  /* between two turns after a success */
+    RETRY_PACE_RAMP_MAX = 64, /* of them that are open at a time */
+};
+
+struct retry_pace;
+
+enum retry_end {
+    RETRY_FAILED,
+    RETRY_SUCCEEDED,
+    RETRY_UNKNOWN, /* it was a question, for example */
+};
+
+struct retry_pace *retry_pace_new(void);
+void retry_pace_free(struct retry_pace *pace); /* NULL is allowed */
+
+/* A try of a resource that failed before. */
+struct retry_wish {
+    const char *key, *namespace; /* of the resource */
+    int64_t due_ms;              /* its own delay: not before */
+    int failures;                /* in a row, at least 1 */
+};
+/* True: it may be sent now; one write. False: the resource waits, and is returned by
+ * retry_pace_take when it is its turn; then this is asked again. */
+bool retry_pace_ask(struct retry_pace *pace, const struct retry_wish *wish, int64_t now_ms);
+
+/* The key of the next resource whose turn it is; NULL: none. Borrowed until the next call. */
+const char *retry_pace_take(struct retry_pace *pace, int64_t now_ms);
+/* When retry_pace_take will have one; INT64_MAX: not before another call. */
+int64_t retry_pace_next_ms(struct retry_pace *pace, int64_t now_ms);
+
+/* A pass over the resource has ended. A turn that it did not use is over: the resource waits for
+ * what the pass asked for. One that did not ask in two passes has nothing to try any more, and
+ * leaves. */
+void retry_pace_passed(struct retry_pace *pace, const char *key);
+/* The try that was allowed has ended. After RETRY_SUCCEEDED the caller makes a pass; the resource
+ * leaves unless that asks. */
+void retry_pace_ended(struct retry_pace *pace, const char *key, enum retry_end end);
+/* The resource is gone. */
+void retry_pace_forget(struct retry_pace *pace, const char *key);
+/* A request of the resource besides its tries: counts if it waits or tries. */
+void retry_pace_charge(struct retry_pace *pace, const char *key, int64_t now_ms);
+/* Something in that namespace may have changed so that a try is worth it. */
+void retry_pace_wake(struct retry_pace *pace, const char *namespace);
+/* Resources that wait or try. */
+size_t retry_pace_count(const struct retry_pace *pace);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/schema.h"
+
+/* One walk serves both: to see whether a default is missing, and to fill them in. */
+struct filling {
+    bool only_looks; /* changes nothing and ends at the first one */
+    json_t *path;   /* array: names and indices, from the root to the value; NULL: none is needed */
+    json_t *filled; /* array: gets the path of each field that is filled in */
+};
+
+static void step_in(struct filling *filling, json_t *step_new) {
+    if (filling->path) {
+        json_array_append(filling->path, step_new);
+    }
+    json_decref(step_new);
+}
+
+static void step_out(struct filling *filling) {
+    if (filling->path) {
+        json_array_remove(filling->path, json_array_size(filling->path) - 1);
+    }
+}
+
+static const json_t *schema_of_member(const json_t *schema, const char *name) {
+    const json_t *own = json_object_get(json_object_get(schema, "properties"), name);
+    return own ? own : json_object_get(schema, "additionalProperties");
+}
+
+/* Like an API server: a null is removed, and counts as missing, unless the schema allows null. */
+static bool drop_nulls(const json_t *schema, json_t *object, const struct filling *filling) {
+    const char *key;
+    json_t *child;
+    void *next;
+    bool had = false;
+    json_object_foreach_safe(object, next, key, child) {
+        const json_t *own = schema_of_member(schema, key);
+        if (own && json_is_null(child) && !tree_bool(own, "nullable", false)) {
+            had = true;
+            if (!filling->only_looks) {
+                json_object_del(object, key);
+            }
+        }
+    }
+    return had;
+}
+
+static bool fill_missing(const json_t *schema, json_t *object, struct filling *filling) {
+    const char *key;
+    json_t *property;
+    bool lacked = false;
+    json_object_foreach(json_object_get(schema, "properties"), key, property) {
+        const json_t *standard = json_object_get(property, "default");
+        if (!standard || json_object_get(object, key)) {
+            continue;
+        }
+        lacked = true;
+        if (!filling->only_looks) {
+            json_object_set_new(object, key, json_deep_copy(standard));
+        }
+        if (filling->path) {
+            step_in(filling, json_string(key));
+            json_array_append_new(filling->filled, json_copy(filling->path));
+            step_out(filling);
+        }
+    }
+    return lacked;
+}
+
+/* Whether a default was missing. */
+static bool fill(const json_t *schema, json_t *value, struct filling *filling) {
+    const json_t *items = json_object_get(schema, "items");
+    bool lacked = false;
+    for (size_t i = 0; items && i < json_array_size(value); i++) {
+        step_in(filling, json_integer((json_int_t)i));
+        lacked |= fill(items, json_array_get(value, i), filling);
+        step_out(filling);
+    }
+    if (!json_is_object(value)) {
+        return lacked;
+    }
+    lacked |= drop_nulls(schema, value, filling);
+    lacked |= fill_missing(schema, value, filling);
+    const char *key;
+    json_t *child;
+    json_object_foreach(value, key, child) {
+        const json_t *inner = schema_of_member(schema, key);
+        if (lacked && filling->only_looks) {
+            break;
+        }
+        if (inner) {
+            step_in(filling, json_string(key));
+            lacked |= fill(inner, child, filling);
+            step_out(filling);
+        }
+    }
+    return lacked;
+}
+
+void schema_fill_defaults(const struct schema *schema, json_t *object) {
+    struct filling filling = {0};
+    fill(schema_root(schema), object, &filling);
+}
+
+json_t *schema_filled(const struct schema *schema, const json_t *object) {
+    const json_t *root = tree_get(schema_root(schema), "properties.spec");
+    struct filling look = {.only_looks = true};
+    if (!fill(root, json_object_get(object, "spec"), &look)) {
+        return NULL;
+    }
+    AUTO(tree_freep) json_t *path = json_pack("[s]", "spec");
+    json_t *copy = json_copy((json_t *)object), *filled = json_array();
+    json_t *spec = json_deep_copy(json_object_get(object, "spec"));
+    struct filling filling = {.path = path, .filled = filled};
+    fill(root, spec, &filling);
+    json_object_set_new(copy, "spec", spec);
+    json_object_set_new(copy, SCHEMA_FILLED, filled);
+    return copy;
+}
+
+static json_t *member(json_t *of, const json_t *step) {
+    return json_is_integer(step) ? json_array_get(of, (size_t)json_integer_value(step))
+                                 : json_object_get(of, json_string_value(step));
+}
+
+void schema_unfill(json_t *object) {
+    AUTO(tree_freep) json_t *filled = json_incref(json_object_get(object, SCHEMA_FILLED));
+    for (size_t i = 0; i < json_array_size(filled); i++) {
+        const json_t *path = json_array_get(filled, i);
+        size_t last = json_array_size(path) - 1; /* a path has at least one step */
+        json_t *parent = object;
+        for (size_t k = 0; k < last; k++) {
+            parent = member(parent, json_array_get(path, k));
+        }
+        json_object_del(parent, json_string_value(json_array_get(path, last)));
+    }
+    json_object_del(object, SCHEMA_FILLED);
+}

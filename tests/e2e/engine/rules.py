@@ -1,0 +1,356 @@
+"""Networks of PyTorch's exporter against its gradients in double precision (test_train_rules.sh).
+
+  rules.py check AGENT FOLDER COUNT SEED     COUNT networks drawn by the seed; all: every one
+  rules.py names
+
+Each gradient of a network may be 1e-4 of the tensor's largest number away from double precision, or twice as far as
+PyTorch's own single precision is. A network is a function of its parts, so one line each."""
+import concurrent.futures, os, random, subprocess, sys, warnings
+import numpy as n, onnx, torch
+from onnx import numpy_helper
+from torch import nn
+import torch.nn.functional as f
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+CLASSES, BATCH = 3, 4
+P = lambda *shape: nn.Parameter(torch.randn(*shape) * 0.5)
+
+
+class Net(nn.Module):
+    """`run` gets the parts, by their letters, and the input."""
+
+    def __init__(self, run, parts):
+        super().__init__()
+        self.run = run
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+NETWORKS = {}
+
+
+def add(name, shape, run, opset=14, train=False, tokens=0, loss="cross-entropy", target=None, **parts):
+    """parts: functions that make a module or parameter; shape: of one sample; tokens: the vocabulary, if they are."""
+    NETWORKS[name] = dict(shape=shape, run=run, opset=opset, train=train, tokens=tokens, loss=loss, target=target, parts=parts)
+
+
+def head(width):
+    return lambda: nn.Linear(width, CLASSES)
+
+
+# ---- convolutions and pools
+flat = lambda x: torch.tanh(x).flatten(2).mean(2)
+for name, shape, make, width in (
+        ("conv1d", (4, 9), lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1), 6),
+        ("conv2d grouped, dilated", (4, 9, 8), lambda: nn.Conv2d(4, 6, 3, groups=2, dilation=2, padding=(1, 2)), 6),
+        ("conv2d depthwise", (4, 7, 7), lambda: nn.Conv2d(4, 4, 5, groups=4, padding=2), 4),
+        ("conv3d", (2, 5, 6, 4), lambda: nn.Conv3d(2, 4, (3, 2, 3), stride=(1, 2, 1)), 4),
+        ("conv3d grouped", (4, 5, 4, 4), lambda: nn.Conv3d(4, 4, 3, padding=1, groups=2, dilation=(1, 1, 2)), 4),
+        ("transposed 1d", (4, 6), lambda: nn.ConvTranspose1d(4, 6, 4, stride=3, padding=1, output_padding=1), 6),
+        ("transposed 2d, grouped", (4, 5, 6), lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, groups=2), 6),
+        ("transposed 2d, dilated", (4, 5, 6), lambda: nn.ConvTranspose2d(4, 6, 3, dilation=2), 6),
+        ("transposed 3d", (2, 3, 4, 3), lambda: nn.ConvTranspose3d(2, 4, 2, stride=2), 4)):
+    add(name, shape, lambda s, x: s.o(flat(s.c(x))), c=make, o=head(width))
+for name, shape, pool, width in (
+        ("max pool 1d", (4, 11), lambda: nn.MaxPool1d(3, 2, 1), 4),
+        ("max pool 2d, ceil", (4, 8, 9), lambda: nn.MaxPool2d(3, 2, ceil_mode=True), 4),
+        ("max pool 3d", (4, 6, 6, 6), lambda: nn.MaxPool3d(2), 4),
+        ("average pool with its borders", (4, 8, 9), lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=True), 4),
+        ("average pool without", (4, 8, 9), lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False), 4),
+        ("average pool 1d", (4, 12), lambda: nn.AvgPool1d(4), 4),
+        ("adaptive average", (4, 8, 6), lambda: nn.AdaptiveAvgPool2d((4, 3)), 4),
+        ("adaptive maximum", (4, 8, 6), lambda: nn.AdaptiveMaxPool2d(1), 4)):
+    kind = {2: nn.Conv1d, 3: nn.Conv2d, 4: nn.Conv3d}[len(shape)]
+    add(name, shape, lambda s, x: s.o(flat(s.p(s.c(x)))), c=lambda kind=kind: kind(4, 4, 3, padding=1), p=pool, o=head(width))
+add("power pool", (4, 8, 8), lambda s, x: s.o(s.p(s.c(x).abs() + 0.5).flatten(2).mean(2)), c=lambda: nn.Conv2d(4, 4, 3), p=lambda: nn.LPPool2d(3, 2), o=head(4))
+
+# ---- norms
+for name, shape, norm, options in (
+        ("layer norm", (5, 6), lambda: nn.LayerNorm(6), dict(opset=17)),
+        ("layer norm as formula", (5, 6), lambda: nn.LayerNorm((5, 6)), {}),
+        ("layer norm over two", (5, 6), lambda: nn.LayerNorm((5, 6), eps=1e-3), dict(opset=17)),
+        ("group norm", (6, 5, 4), lambda: nn.GroupNorm(3, 6), {}),
+        ("instance norm", (6, 5, 4), lambda: nn.InstanceNorm2d(6, affine=True), {}),
+        ("instance norm 1d", (6, 9), lambda: nn.InstanceNorm1d(6, affine=True), {}),
+        ("instance norm 3d", (6, 3, 4, 3), lambda: nn.InstanceNorm3d(6, affine=True), {}),
+        ("batch norm 1d", (6, 5), lambda: nn.BatchNorm1d(6), dict(train=True)),
+        ("batch norm 3d", (6, 3, 2, 4), lambda: nn.BatchNorm3d(6), dict(train=True))):
+    wide = shape[-1]
+    add(name, shape, lambda s, x: s.o(torch.tanh(s.m(s.i(x))).flatten(1)), i=lambda wide=wide: nn.Linear(wide, wide), m=norm,
+        o=head(int(n.prod(shape))), **options)
+add("root mean square norm", (5, 8), lambda s, x: s.o((x @ s.w * torch.rsqrt((x @ s.w).pow(2).mean(-1, keepdim=True) + 1e-6) * s.g).flatten(1)),
+    w=lambda: P(8, 8), g=lambda: P(8), o=head(40))
+class Rms(torch.autograd.Function):
+    """RMSNormalization of opset 23: this exporter knows it only as a foreign operator."""
+
+    forward = staticmethod(lambda ctx, x, scale, eps: rms(x, scale, eps))
+    symbolic = staticmethod(lambda g, x, scale, eps: g.op("newer::RMSNormalization", x, scale, axis_i=-scale.type().dim(), epsilon_f=eps).setType(x.type()))
+
+
+def rms(x, scale, eps):
+    axes = tuple(range(-scale.dim(), 0))
+    return x * torch.rsqrt(x.pow(2).mean(axes, keepdim=True) + eps) * scale
+
+
+normed = lambda x, scale, eps: (Rms.apply if torch.onnx.is_in_onnx_export() else rms)(x, scale, eps)
+add("rms norm of opset 23", (5, 8), lambda s, x: s.o(normed(s.i(x), s.g, 1e-5).flatten(1)), opset=23, i=lambda: nn.Linear(8, 8), g=lambda: P(8), o=head(40))
+add("rms norm over two", (5, 8), lambda s, x: s.o(normed(s.i(x), s.g, 1e-2).flatten(1)), opset=23, i=lambda: nn.Linear(8, 8), g=lambda: P(5, 8), o=head(40))
+add("weight norm", (4, 6), lambda s, x: s.o(flat(s.c(x))), c=lambda: nn.utils.weight_norm(nn.Conv1d(4, 5, 3)), o=head(5))
+
+# ---- activations
+for name, run in dict(
+        elu=lambda x: f.elu(x, 0.7), selu=f.selu, celu=lambda x: f.celu(x, 1.3), mish=f.mish, silu=f.silu, hardswish=f.hardswish,
+        hardsigmoid=f.hardsigmoid, softplus=lambda x: f.softplus(x, beta=2), softsign=f.softsign, gelu=f.gelu,
+        gelu_tanh=lambda x: f.gelu(x, approximate="tanh"), logsoftmax=lambda x: f.log_softmax(x, 1), softmin=f.softmin,
+        leaky=lambda x: f.leaky_relu(x, 0.2), relu6=f.relu6, hardtanh=f.hardtanh,
+        tanhshrink=f.tanhshrink, logsigmoid=f.logsigmoid, glu=lambda x: torch.cat([f.glu(x, 1)] * 2, 1),
+        hardshrink=f.hardshrink, softshrink=f.softshrink).items():
+    add(name, (6,), lambda s, x, run=run: s.o(run(s.i(x))), i=lambda: nn.Linear(6, 8), o=head(8))
+add("prelu per channel", (4, 6), lambda s, x: s.o(s.p(s.c(x)).mean(2)), c=lambda: nn.Conv1d(4, 5, 3), p=lambda: nn.PReLU(5), o=head(5))
+
+# ---- recurrent
+both = lambda out: torch.cat([out[0][:, -1], out[0][:, 0]], 1)
+for name, make, width in (
+        ("lstm", lambda: nn.LSTM(5, 6, batch_first=True), 12),
+        ("lstm, two layers, both ways", lambda: nn.LSTM(5, 4, 2, batch_first=True, bidirectional=True), 16),
+        ("lstm without biases", lambda: nn.LSTM(5, 6, batch_first=True, bias=False), 12),
+        ("gru", lambda: nn.GRU(5, 6, batch_first=True), 12),
+        ("gru, two layers, both ways", lambda: nn.GRU(5, 4, 2, batch_first=True, bidirectional=True), 16),
+        ("rnn", lambda: nn.RNN(5, 6, batch_first=True), 12),
+        ("rnn with relu, both ways", lambda: nn.RNN(5, 6, batch_first=True, nonlinearity="relu", bidirectional=True), 24)):
+    add(name, (7, 5), lambda s, x: s.o(both(s.r(x))), r=make, o=head(width))
+add("lstm, last states", (7, 5), lambda s, x: s.o(torch.cat([t.transpose(0, 1).flatten(1) for t in s.r(x)[1]], 1)),
+    r=lambda: nn.LSTM(5, 4, batch_first=True, bidirectional=True), o=head(16))
+add("gru, last state", (7, 5), lambda s, x: s.o(s.r(x)[1].transpose(0, 1).flatten(1)), r=lambda: nn.GRU(5, 4, batch_first=True, bidirectional=True), o=head(8))
+add("lstm with a state that is learned", (7, 5), lambda s, x: s.o(s.r(x, (s.h.expand(-1, x.shape[0], -1).contiguous(), s.c.expand(-1, x.shape[0], -1).contiguous()))[0][:, -1]),
+    r=lambda: nn.LSTM(5, 6, batch_first=True), h=lambda: P(1, 1, 6), c=lambda: P(1, 1, 6), o=head(6))
+add("lstm cells by hand", (4, 5), lambda s, x: s.o(s.r(x[:, 1], s.r(x[:, 0]))[0]), r=lambda: nn.LSTMCell(5, 6), o=head(6))
+add("tokens, embedding, gru", (9,), lambda s, x: s.o(s.r(s.e(x))[0].mean(1)), tokens=11, e=lambda: nn.Embedding(11, 5), r=lambda: nn.GRU(5, 6, batch_first=True), o=head(6))
+
+# ---- attention
+add("transformer block", (6, 8), lambda s, x: s.o(s.t(x).mean(1)), opset=17, t=lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, activation="gelu"), o=head(8))
+add("attention with a mask", (6, 8), lambda s, x: s.o(s.a(x, x, x, attn_mask=torch.triu(torch.ones(6, 6, dtype=torch.bool), 1), need_weights=False)[0][:, -1]),
+    a=lambda: nn.MultiheadAttention(8, 2, batch_first=True), o=head(8))
+def einsum_attention(s, x):
+    q, k, v = (torch.einsum("bnd,hde->bhne", x, w) for w in (s.q, s.k, s.v))
+    return s.o(torch.einsum("bhnm,bhme->bne", f.softmax(torch.einsum("bhne,bhme->bhnm", q, k) / 2 + s.b[None, :, None], -1), v).flatten(1))
+add("attention by einsum", (5, 6), einsum_attention, q=lambda: P(2, 6, 4), k=lambda: P(2, 6, 4), v=lambda: P(2, 6, 4), b=lambda: P(2, 5), o=head(20))
+def causal_where(s, x):
+    q, k, v = s.i(x).chunk(3, -1)
+    scores = torch.where(torch.tril(torch.ones(6, 6)) > 0, q @ k.transpose(1, 2), torch.tensor(-1e9, dtype=x.dtype))
+    return s.o((f.softmax(scores, -1) @ v)[:, -1])
+add("attention with where", (6, 8), causal_where, i=lambda: nn.Linear(8, 24), o=head(8))
+def rotary(s, x):
+    y = s.i(x)
+    angle = torch.arange(6).to(x.dtype)[:, None] * torch.tensor([1.0, 0.3]).to(x.dtype)
+    a, b = y[..., ::2], y[..., 1::2]
+    y = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(2)
+    return s.o(f.softmax(y @ y.transpose(1, 2), -1) @ y).mean(1)
+add("rotary positions", (6, 5), rotary, i=lambda: nn.Linear(5, 4), o=head(4))
+def linear_attention(s, x):
+    q, k, v = (p.relu() + 0.1 for p in s.i(x).chunk(3, -1))
+    k = torch.cumsum(k[..., :, None] * v[..., None, :], 1)
+    return s.o((q[..., None, :] @ k).squeeze(2).mean(1))
+add("linear attention", (6, 5), linear_attention, i=lambda: nn.Linear(5, 12), o=head(4))
+
+# ---- picking and placing
+add("embedding and positions", (7,), lambda s, x: s.o(torch.tanh(s.e(x) + s.p).mean(1)), tokens=13, e=lambda: nn.Embedding(13, 6), p=lambda: P(7, 6), o=head(6))
+add("tied embedding", (7,), lambda s, x: s.o((s.e(x).mean(1) @ s.e.weight.t())), tokens=13, e=lambda: nn.Embedding(13, 6), o=head(13))
+add("index select", (6, 5), lambda s, x: s.o(torch.index_select(s.i(x), 1, torch.tensor([0, 3, 3])).flatten(1)), i=lambda: nn.Linear(5, 4), o=head(12))
+add("gather", (6, 5), lambda s, x: s.o(torch.gather(s.i(x), 1, (x[:, :3, :4] > 0).long() * 2).flatten(1)), i=lambda: nn.Linear(5, 4), o=head(12))
+add("gather n-d", (6, 5), lambda s, x: s.o(s.i(x)[:, torch.tensor([0, 2, 2]), torch.tensor([1, 3, 1])]), i=lambda: nn.Linear(5, 4), o=head(3))
+add("scatter", (4, 5), lambda s, x: s.o(torch.scatter(s.i(x), 1, torch.tensor([[[0], [2]]]).expand(x.shape[0], 2, 6), s.j(x)[:, :2]).flatten(1)),
+    i=lambda: nn.Linear(5, 6), j=lambda: nn.Linear(5, 6), o=head(24))
+add("scatter, added", (4, 5), lambda s, x: s.o(torch.scatter_add(s.i(x), 1, (s.j(x)[:, :2] > 0).long(), s.j(x)[:, :2]).flatten(1)),
+    opset=16, i=lambda: nn.Linear(5, 6), j=lambda: nn.Linear(5, 6), o=head(24))
+def placed(s, x):
+    y = s.i(x).clone()
+    y[:, 1] = s.v
+    y[:, 2:4, ::2] = y[:, 2:4, ::2] * 2
+    return s.o(y.flatten(1))
+add("places written", (4, 5), placed, i=lambda: nn.Linear(5, 6), v=lambda: P(6), o=head(24))
+add("top k", (9,), lambda s, x: s.o(torch.topk(s.i(x), 4, 1)[0]), i=lambda: nn.Linear(9, 8), o=head(4))
+add("k-max pooling over time", (7, 5), lambda s, x: s.o(torch.topk(s.i(x), 2, 1)[0].flatten(1)), i=lambda: nn.Linear(5, 6), o=head(12))
+add("triangles", (5, 5), lambda s, x: s.o((torch.tril(s.i(x)) + torch.triu(s.j(x), 1)).flatten(1)), i=lambda: nn.Linear(5, 5), j=lambda: nn.Linear(5, 5), o=head(25))
+
+# ---- reductions
+for name, run in (("log sum exp", lambda y: torch.logsumexp(y, 1)), ("norm 1", lambda y: y.norm(1, 1)), ("norm 2", lambda y: y.norm(2, 1)),
+                  ("maximum", lambda y: y.max(1)[0]), ("minimum", lambda y: y.amin(1)), ("product", lambda y: y.prod(1)),
+                  ("deviation", lambda y: y.std(1)), ("cumulated", lambda y: y.cumsum(1)[:, 2]), ("mean of squares", lambda y: y.square().mean(1)),
+                  ("cosine", lambda y: f.cosine_similarity(y[:, :2], y[:, 2:], 1)), ("normalized", lambda y: f.normalize(y, dim=1)[:, 1]),
+                  ("softmax pooling", lambda y: (y.softmax(1) * y).sum(1)), ("variance", lambda y: y.var(1, unbiased=False))):
+    add(name, (4, 5), lambda s, x, run=run: s.o(run(s.i(x))), i=lambda: nn.Linear(5, 6), o=head(6))
+
+# ---- shapes
+conv = lambda: nn.Conv2d(2, 4, 3, padding=1)
+for name, run in (("pad", lambda y: f.pad(y, (1, 2, 0, 1), value=0.5)), ("pad, reflected", lambda y: f.pad(y, (2, 1, 1, 2), mode="reflect")),
+                  ("pad, replicated", lambda y: f.pad(y, (2, 1, 1, 0), mode="replicate")),
+                  ("nearest", lambda y: f.interpolate(y, scale_factor=2)), ("bilinear", lambda y: f.interpolate(y, size=(9, 7), mode="bilinear")),
+                  ("bilinear, corners", lambda y: f.interpolate(y, scale_factor=2, mode="bilinear", align_corners=True)),
+                  ("repeat", lambda y: y.repeat(1, 2, 1, 3)[:, :4]), ("slices with steps", lambda y: y[:, :, ::2, 1:-1:3]),
+                  ("flip", lambda y: y.flip(2) * y), ("roll", lambda y: torch.roll(y, 2, 3) * y), ("split", lambda y: torch.cat(y.split([1, 3], 1)[::-1], 1).sin()),
+                  ("pixel shuffle", lambda y: f.pixel_shuffle(y, 2).repeat(1, 4, 1, 1).cos()), ("pixel unshuffle", lambda y: f.pixel_unshuffle(y, 2)[:, :4]),
+                  ("permuted", lambda y: y.permute(0, 1, 3, 2) @ y),
+                  ("outer", lambda y: (y[:, :, :, :1] * y[:, :, :1]).tanh()), ("unfold", lambda y: y.unfold(3, 3, 1).prod(-1))):
+    add(name, (2, 6, 6), lambda s, x, run=run: s.o((run(s.c(x)) * 1.5).tanh().square().flatten(2).mean(2)), c=conv, o=head(4))
+
+# ---- formulas
+for name, run in (("angles", lambda y: y.sin() + y.cos() + y.atan()), ("more angles", lambda y: (y.sigmoid() * 0.9).asin() + (y.sigmoid() * 0.9).acos() + (y * 0.5).tan()),
+                  ("powers", lambda y: (y.abs() + 0.5) ** 1.7 + 2.0 ** y), ("logarithms", lambda y: (y.square() + 1).log() + torch.log1p(y.abs()) + torch.exp(-y)),
+                  ("roots", lambda y: (y.square() + 0.2).sqrt() + torch.rsqrt(y.square() + 1)), ("remainder", lambda y: torch.fmod(y * 5, 1.7)),
+                  ("clamped", lambda y: y.clamp(-0.3, 0.6) + torch.maximum(y, -y) + torch.minimum(y, y * 0.5)), ("erf", torch.erf),
+                  ("capsule", lambda y: y * (y.square().sum(1, True) / (1 + y.square().sum(1, True)) / (y.square().sum(1, True) + 1e-7).sqrt()))):
+    add(name, (6,), lambda s, x, run=run: s.o(run(s.i(x))), i=lambda: nn.Linear(6, 8), o=head(8))
+add("bilinear form", (4, 5), lambda s, x: s.o(torch.einsum("bi,oij,bj->bo", x[:, 0], s.w, x[:, 1])), w=lambda: P(4, 5, 5), o=head(4))
+add("diagonal by einsum", (4, 4), lambda s, x: s.o(torch.einsum("bii->bi", s.i(x))), i=lambda: nn.Linear(4, 4), o=head(4))
+add("trace by einsum", (4, 4), lambda s, x: s.o(torch.einsum("bikik,kj->bj", s.i(x).reshape(-1, 2, 2, 2, 2), s.w)), i=lambda: nn.Linear(4, 4), w=lambda: P(2, 5), o=head(5))
+add("sums by einsum", (4, 5), lambda s, x: s.o(torch.einsum("bij,jk,l->bk", x, s.w, s.v) * 0.2), w=lambda: P(5, 4), v=lambda: P(3), o=head(4))
+
+# ---- small forms of networks that people train
+def unet(s, x):
+    a = torch.tanh(s.a(x))
+    b = torch.tanh(s.b(f.max_pool2d(a, 2)))
+    return s.o(torch.cat([a, s.u(b)], 1).mean((2, 3)))
+add("u-net", (2, 6, 6), unet, a=conv, b=lambda: nn.Conv2d(4, 6, 3, padding=1), u=lambda: nn.ConvTranspose2d(6, 4, 2, 2), o=head(8))
+add("squeeze and excite", (2, 6, 6), lambda s, x: s.o((s.c(x) * f.hardsigmoid(s.e(s.c(x).mean((2, 3))))[:, :, None, None]).tanh().mean((2, 3))), c=conv, e=lambda: nn.Linear(4, 4), o=head(4))
+add("mixer", (6, 8), lambda s, x: s.o((x + s.t(f.gelu(s.n(x)).transpose(1, 2)).transpose(1, 2)).mean(1)), opset=17, n=lambda: nn.LayerNorm(8), t=lambda: nn.Linear(6, 6), o=head(8))
+add("convnext block", (4, 6, 6), lambda s, x: s.o((x + s.g * s.q(f.gelu(s.p(s.n(s.d(x).permute(0, 2, 3, 1))))).permute(0, 3, 1, 2)).mean((2, 3))), opset=17,
+    d=lambda: nn.Conv2d(4, 4, 7, padding=3, groups=4), n=lambda: nn.LayerNorm(4), p=lambda: nn.Linear(4, 8), q=lambda: nn.Linear(8, 4), g=lambda: P(4, 1, 1), o=head(4))
+add("inverted residual", (4, 6, 6), lambda s, x: s.o((x + s.c(f.relu6(s.b(f.hardswish(s.a(x)))))).mean((2, 3))), a=lambda: nn.Conv2d(4, 8, 1), b=lambda: nn.Conv2d(8, 8, 3, padding=1, groups=8), c=lambda: nn.Conv2d(8, 4, 1), o=head(4))
+add("wavenet gates", (4, 12), lambda s, x: s.o((torch.tanh(s.a(f.pad(x, (4, 0)))) * torch.sigmoid(s.b(f.pad(x, (4, 0))))).mean(2)), a=lambda: nn.Conv1d(4, 5, 3, dilation=2), b=lambda: nn.Conv1d(4, 5, 3, dilation=2), o=head(5))
+def experts(s, x):
+    gates, which = torch.topk(s.g(x), 2, 1)
+    return s.o((torch.zeros_like(s.g(x)).scatter(1, which, gates.softmax(1))[:, :, None] * torch.einsum("bi,eio->beo", x, s.w)).sum(1))
+add("mixture of experts", (6,), experts, g=lambda: nn.Linear(6, 4), w=lambda: P(4, 6, 5), o=head(5))
+add("siren", (4,), lambda s, x: s.o(torch.sin(3 * s.b(torch.sin(3 * s.a(x))))), a=lambda: nn.Linear(4, 8), b=lambda: nn.Linear(8, 8), o=head(8))
+def decoder(s, x):
+    states, last = s.e(x)
+    weights = f.softmax(torch.bmm(states, last.transpose(0, 1).transpose(1, 2)), 1)
+    return s.o(torch.cat([(weights * states).sum(1), s.d(s.z.expand(x.shape[0], 3, -1), last)[0][:, -1]], 1))
+add("sequence to sequence", (6, 4), decoder, e=lambda: nn.GRU(4, 5, batch_first=True), d=lambda: nn.GRU(3, 5, batch_first=True), z=lambda: P(1, 1, 3), o=head(10))
+add("deep sets", (7, 4), lambda s, x: s.o(torch.cat([f.elu(s.i(x)).sum(1), f.elu(s.i(x)).max(1)[0]], 1)), i=lambda: nn.Linear(4, 6), o=head(12))
+add("highway", (6,), lambda s, x: s.o(torch.sigmoid(s.g(x)) * f.relu(s.i(x)) + (1 - torch.sigmoid(s.g(x))) * x), g=lambda: nn.Linear(6, 6), i=lambda: nn.Linear(6, 6), o=head(6))
+add("regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="mean-squared", i=lambda: nn.Linear(6, 5), o=head(5))
+add("several labels", (6,), lambda s, x: s.o(torch.tanh(s.i(x))), loss="binary-cross-entropy", i=lambda: nn.Linear(6, 5), o=head(5))
+add("robust regression", (6,), lambda s, x: s.o(torch.tanh(s.i(x))) * 2, loss="huber", i=lambda: nn.Linear(6, 5), o=head(5))
+add("a class per pixel", (2, 5, 6), lambda s, x: s.o(torch.tanh(s.c(x))), target=(5, 6), c=conv, o=lambda: nn.Conv2d(4, CLASSES, 1))
+add("a class per token", (9,), lambda s, x: s.o(s.r(s.e(x))[0]), tokens=11, target=(9,), e=lambda: nn.Embedding(11, 5), r=lambda: nn.LSTM(5, 4, batch_first=True, bidirectional=True), o=head(8))
+add("the next token", (8,), lambda s, x: (s.t(s.e(x), torch.triu(torch.full((8, 8), float("-inf")), 1).to(s.e.weight.dtype)) @ s.e.weight.t())[..., :CLASSES], opset=17, tokens=11, target=(8,),
+    e=lambda: nn.Embedding(11, 8), t=lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True))
+
+
+# ---- the comparison
+def loss_of(spec, y, target):
+    if spec["loss"] != "cross-entropy":
+        kinds = {"mean-squared": f.mse_loss, "binary-cross-entropy": f.binary_cross_entropy_with_logits, "huber": f.smooth_l1_loss}
+        return kinds[spec["loss"]](y, target.to(y.dtype))
+    return f.cross_entropy(y if y.shape[0] == target.shape[0] and y.shape[2:] == target.shape[1:] else y.transpose(1, -1), target)
+
+
+def gradients_of(spec, state, x, target, dtype):
+    network = make(spec).to(dtype)
+    network.load_state_dict({name: value.to(dtype) if value.is_floating_point() else value for name, value in state.items()})
+    network.train(spec["train"])
+    loss = loss_of(spec, network(x if spec["tokens"] else x.to(dtype)), target)
+    loss.backward()
+    return loss.item(), {name: p.grad.double().numpy() for name, p in network.named_parameters()}
+
+
+def make(spec):
+    return Net(spec["run"], {name: part() for name, part in spec["parts"].items()})
+
+
+def save(path, array):
+    with open(path, "wb") as file:
+        file.write(numpy_helper.from_array(array, "x").SerializeToString())
+
+
+def export(name, folder):
+    """The model, samples and target; the gradients in both precisions."""
+    spec, base = NETWORKS[name], f"{folder}/{name.replace(' ', '_').replace(',', '')}"
+    torch.manual_seed(sum(name.encode()) + SEED)
+    os.makedirs(base)
+    network = make(spec)
+    with torch.no_grad():
+        for p in network.parameters():
+            p += 0.2 * torch.randn_like(p)
+    x = torch.randint(0, spec["tokens"], (BATCH, *spec["shape"])) if spec["tokens"] else torch.randn(BATCH, *spec["shape"])
+    y = torch.randint(0, CLASSES, (BATCH, *(spec["target"] or ())))
+    if spec["target"]:  # places that do not count
+        y[torch.rand(y.shape) < 0.3] = -100
+    if spec["loss"] != "cross-entropy":
+        y = torch.rand(BATCH, CLASSES) if spec["loss"] == "binary-cross-entropy" else 2 * torch.randn(BATCH, CLASSES)
+    state = {key: value.clone() for key, value in network.state_dict().items()}
+    exact, single = (gradients_of(spec, state, x, y, dtype) for dtype in (torch.float64, torch.float32))
+    mode = torch.onnx.TrainingMode.PRESERVE if spec["train"] else torch.onnx.TrainingMode.EVAL
+    torch.onnx.export(network.train(spec["train"]), x, base + "/model.onnx", opset_version=min(spec["opset"], 17), training=mode, do_constant_folding=False,
+                      input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "n"}})
+    if spec["opset"] > 17:
+        model = onnx.load(base + "/model.onnx")
+        del model.opset_import[:]
+        model.opset_import.append(onnx.helper.make_opsetid("", spec["opset"]))
+        for node in model.graph.node:
+            node.domain = ""
+        onnx.save(model, base + "/model.onnx")
+    save(base + "/x.pb", x.numpy())
+    save(base + "/y.pb", y.numpy())
+    return base, exact, single[1]
+
+
+def distance(ours, exact, single):
+    """Over all tensors the worst, in units of what is allowed; a tensor whose gradient is 0 has nothing but rounding."""
+    top, worst = max(abs(g).max() for g in exact.values()), (0, "")
+    for name, wanted in exact.items():
+        assert ours[name].shape == wanted.shape, (name, ours[name].shape, wanted.shape)
+        size = abs(wanted).max()
+        allowed = 1e-5 * top if size < 1e-9 * top else max(1e-4 * size, 2 * abs(single[name] - wanted).max())
+        apart = abs(ours[name] - wanted).max() / allowed
+        worst = max(worst, (float(apart) if apart == apart else float("inf"), name))
+    return worst
+
+
+def check(agent, name, made):
+    base, (loss, exact), single = made
+    spec = NETWORKS[name]
+    run = subprocess.run([agent, "model", "gradients", base + "/model.onnx", "--input", base + "/x.pb", "--target", base + "/y.pb", "--loss", spec["loss"],
+                          "--output-dir", base, "--threads", "1"], capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        return f"{name}: {run.stderr.strip()}"
+    files = {file[:-3] for file in os.listdir(base + "/gradients")}
+    if files != set(exact):
+        return f"{name}: gradients of {sorted(files)}, wanted {sorted(exact)}"
+    ours = {file: numpy_helper.to_array(onnx.load_tensor(f"{base}/gradients/{file}.pb")).astype("f8") for file in files}
+    said = float(run.stdout.split()[-1])
+    if not abs(said - loss) <= 1e-5 * max(1, abs(loss)):
+        return f"{name}: loss {said}, wanted {loss}"
+    worst, where = distance(ours, exact, single)
+    return None if worst <= 1 else f"{name}: {where} is {worst:.3g} times further than allowed"
+
+
+def main(agent, folder, count, seed):
+    names = sorted(NETWORKS)
+    if count != "all":
+        names = random.Random(int(seed)).sample(names, int(count))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        waiting = []
+        for name in names:
+            try:
+                waiting.append(pool.submit(check, agent, name, export(name, folder)))
+            except Exception as error:  # the exporter's own
+                waiting.append(pool.submit(lambda name=name, error=error: f"{name}: not exported: {error!r:.300}"))
+    wrong = [said for said in (future.result() for future in waiting) if said]
+    for said in wrong:
+        print(f"# {said}")
+    print(f"# {len(names) - len(wrong)} of {len(names)} networks, SOAK_SEED={seed}: {', '.join(names) if count != 'all' else 'all'}")
+    sys.exit(1 if wrong else 0)
+
+
+if sys.argv[1] == "names":
+    print(len(NETWORKS))
+else:
+    SEED = int(sys.argv[5])
+    main(*sys.argv[2:])

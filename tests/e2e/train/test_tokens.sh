@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Networks of tokens: an LSTM learns which of two tokens came first (PyTorch: 99.6 % with the same network, data and
+# steps), and, with one class per token, where the last do not count, which tokens have it before them. Then the losses of numbers.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+. tests/e2e/start.sh
+trainer_begins tokens 2 python3-torch
+/usr/bin/python3 tests/e2e/train/tokens.py make "$data" >"$work/made" 2>&1 || { tail -3 "$work/made"; exit 3; }
+
+# train NETWORK SAMPLES LABELS EPOCHS RATE [MORE FIELDS]: the log is in $work/NETWORK.log
+train() {
+    WINDLASS_SPEC=$(printf '{"trainer": {"model": {"path": "data/%s.onnx"}, "data": {"train": {"tensors": {"samples": "data/%s.npy", "labels": "data/%s.npy"}},
+        "test": {"tensors": {"samples": "data/%st.npy", "labels": "data/%st.npy"}}}, "epochs": %s, "batchSize": 64, "output": {"path": "out/%s"},
+        "optimizer": {"kind": "Adam", "learningRate": "%s"}%s}}' "$1" "$2" "$3" "$2" "$3" "$4" "$1" "$5" "${6:-}") \
+        timeout 300 "$trainer" train >"$work/$1.log" 2>&1 || { tail -4 "$work/$1.log" | sed 's/^/# /'; return 1; }
+}
+export WINDLASS_SPEC
+# at_least NETWORK COLUMN VALUE; at_most: the last epoch's number in metrics.csv
+last() { awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) at = i} END {print $at}' "$out/$1/metrics.csv"; }
+at_least() { awk -v is="$(last "$1" "$2")" -v low="$3" 'BEGIN {print "# " is; exit !(is >= low)}'; }
+at_most() { awk -v is="$(last "$1" "$2")" -v high="$3" 'BEGIN {print "# " is; exit !(is <= high)}'; }
+
+check "an LSTM of int32 tokens: trained" train first x y 3 0.01
+check "and knows which of two tokens came first" at_least first test_accuracy 0.99
+sixteen() { # the same in bfloat16: products are rounded, the recurrent kernels and their gradients are float32
+    cp "$data/first.onnx" "$data/first16.onnx" && train first16 x y 3 0.01 ', "precision": "BF16"' && at_least first16 test_accuracy 0.98 &&
+        ! cmp -s "$out/first16/model.onnx" "$out/first/model.onnx"
+}
+check "the same LSTM in bfloat16 knows it, too, with other weights" sixteen
+check "a class for each token (int64): trained" train tags x tags 2 0.01
+check "and right where places count" at_least tags test_accuracy 0.99
+# One batch over three ranks: the texts of each have another number of places that count.
+ranks() { # NAME COMMAND ...
+    out=$work/ranks-$1 && export out && mkdir -p "$out" || return 1
+    WINDLASS_SPEC='{"trainer": {"model": {"path": "data/tags.onnx"}, "data": {"train": {"tensors": {"samples": "data/x.npy", "labels": "data/tags.npy"}}},
+        "epochs": 1, "batchSize": 500, "output": {"path": "out/tags"}, "optimizer": {"learningRate": "0.5"}}}' \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 300 "${@:2}" "$trainer" train >"$work/ranks.log" 2>&1 || { tail -3 "$work/ranks.log" | sed 's/^/# /'; return 1; }
+}
+alike() {
+    ranks one env && local one && one=$(last tags loss) && ranks three mpirun --oversubscribe --bind-to none -np 3 &&
+        awk -v a="$one" -v b="$(last tags loss)" 'BEGIN {print "# " a ", " b; exit !(a > 0 && (a - b) ^ 2 < (1e-5 * a) ^ 2)}'
+}
+check "three ranks have the loss of one, though their texts differ in length" alike
+out=$work/out
+check "several labels, binary cross entropy: trained" train bits v bits 8 0.02 ', "loss": "BinaryCrossEntropy"'
+check "with a small loss" at_most bits test_loss 0.15
+check "outliers, Huber's loss: trained" train sums v sums 8 0.05 ', "loss": "Huber"'
+check "which does not follow them" at_most sums test_loss 0.02
+
+refused() { # TEXT NETWORK SAMPLES LABELS [MORE]
+    ! train "$2" "$3" "$4" 1 0.01 "${5:-}" >/dev/null && grep -qF "$1" "$work/$2.log" || { tail -2 "$work/$2.log" | sed 's/^/# /'; return 1; }
+}
+check "integers for a network of floats are refused" refused "the network takes float32, and the samples are int64" bits x y
+check "floats for a network of tokens, too" refused "the network takes int32, and the samples are float32" first v y
+check "a label that is not a class is refused, with the field" refused "label -100 of sample 0 is not a class; labels that do not count are 255 (spec.trainer.ignoreLabel)" tags x tags ', "ignoreLabel": 255'
+for loss in BinaryCrossEntropy Huber MeanSquared; do
+    check "$loss: an output that would broadcast against the targets is refused, with both shapes" refused "the network's output has the shape 64, and the target 64x1" flat v sums ", \"loss\": \"$loss\""
+done
+axis() { # the log of a training names the axis taken for the classes only where the shape does not tell it
+    train square x tags 1 0.01 && grep -qF 'the scores are 64x20x20: axis 1 and the last one both fit the labels; axis 1 is taken for the classes' "$work/square.log" &&
+        ! grep -qF 'both fit the labels' "$work/tags.log"
+}
+check "as many classes as tokens: the log tells which axis is taken for the classes" axis
+check "a class per token where the network has one per text, too" refused "cross entropy wants" first x tags
+exit $((failures > 0))

@@ -1,0 +1,48 @@
+"""Data and networks for test_tokens.sh.
+
+  tokens.py make FOLDER      first.onnx: an LSTM over 20 tokens of 10; x.npy (int32) holds the tokens 1 and 2 once each, y.npy
+                             says which came first; xt.npy, yt.npy the same to test. tags.onnx: an LSTM with a class for
+                             each token: whether 1 came before; tags.npy, tagst.npy, -100 behind the end of its text.
+                             square.onnx: as many classes as a text has tokens. bits.onnx: several labels of a sample; sums.onnx: a number; their data .npy."""
+import sys
+import numpy as n, torch
+from torch import nn
+
+LENGTH, TOKENS = 20, 10
+folder = sys.argv[2]
+random, _ = n.random.default_rng(5), torch.manual_seed(5)
+
+
+class First(nn.Module):
+    def __init__(self, every, classes=2):
+        super().__init__()
+        self.every, self.embed, self.cell, self.head = every, nn.Embedding(TOKENS, 16), nn.LSTM(16, 24, batch_first=True), nn.Linear(24, classes)
+
+    def forward(self, x):
+        states = self.cell(self.embed(x))[0]
+        return self.head(states if self.every else states[:, -1])
+
+
+def texts(count):
+    x = random.integers(3, TOKENS, (count, LENGTH), dtype="i4")
+    places = n.argsort(random.random((count, 16)), 1)[:, :2]
+    x[n.arange(count), places[:, 0]], x[n.arange(count), places[:, 1]] = 1, 2
+    tags = (n.cumsum(x == 1, 1) > 0).astype("i2")
+    tags[n.arange(LENGTH) >= random.integers(8, LENGTH, (count, 1))] = -100
+    return x, (places[:, 0] > places[:, 1]).astype("i8"), tags
+
+
+for end, count in (("", 4000), ("t", 1000)):
+    x, y, tags = texts(count)
+    for name, values in (("x", x), ("y", y), ("tags", tags)):
+        n.save(f"{folder}/{name}{end}.npy", values)
+    v = random.normal(size=(count, 6)).astype("f4")
+    n.save(f"{folder}/v{end}.npy", v)
+    n.save(f"{folder}/bits{end}.npy", n.stack([v[:, 0] > 0, v[:, 1] + v[:, 2] > 0, v[:, 3] * 0 > v[:, 4]], 1).astype("f4"))
+    far = n.where(random.random(count) < 0.02, 500, 0)  # outliers, which a squared loss would follow
+    n.save(f"{folder}/sums{end}.npy", (v @ n.arange(6) + (far if not end else 0))[:, None].astype("f4"))
+for name, network, example in (("first", First(False), torch.zeros(2, LENGTH, dtype=torch.int32)), ("tags", First(True), torch.zeros(2, LENGTH, dtype=torch.int64)),
+                               ("square", First(True, LENGTH), torch.zeros(2, LENGTH, dtype=torch.int64)), ("bits", nn.Linear(6, 3), torch.zeros(2, 6)), ("sums", nn.Linear(6, 1), torch.zeros(2, 6)),
+                               ("flat", nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), torch.zeros(2, 6))):
+    torch.onnx.export(network.eval(), example, f"{folder}/{name}.onnx", opset_version=14, input_names=["x"], output_names=["y"],
+                      do_constant_folding=False, dynamic_axes={"x": {0: "n"}})

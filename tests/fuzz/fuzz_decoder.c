@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A packet of a decoder's process, of any content. One that is believed has a picture of a possible
+ * size, a range inside the file, or an error that is a line about the file. */
+#include "agent/data/decoder/decoder_message.h"
+#include "agent/data/input/media.h"
+#include "lib/text/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOURCE_BYTES = 5000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_error(const struct decoder_message *message) {
+    if (!memchr(message->text, 0, sizeof message->text)) {
+        abort();
+    }
+    AUTO(text_freep) char *line = x_strdup(message->text);
+    utf8_make_line(line);
+    if (strcmp(line, message->text) != 0 ||
+        (message->error_kind != ERROR_INVALID && message->error_kind != ERROR_UNSUPPORTED)) {
+        abort();
+    }
+}
+
+static void check_believed(const struct decoder_message *message, uint32_t call) {
+    const int64_t *values = message->values;
+    struct error err = {0};
+    bool is_sound = true;
+    if (message->kind == DECODER_READ) {
+        is_sound = values[0] >= 0 && values[0] <= SOURCE_BYTES && values[1] > 0 &&
+                   values[1] <= DECODER_RANGE_BYTES && call != DECODER_IMAGE;
+    } else if (message->kind == DECODER_ANSWER && values[0] == READER_ITEM) {
+        is_sound = picture_check_size(values[1], values[2], &err) == 0;
+    } else if (message->kind == DECODER_FAILURE) {
+        check_error(message);
+    }
+    if (!is_sound || message->number != 1) {
+        abort();
+    }
+}
+
+/* [call][flags][bytes of the message ...]; flags fill in what a random packet would never have. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const uint32_t calls[] = {DECODER_HELLO, DECODER_IMAGE, DECODER_VIDEO_OPEN,
+                                     DECODER_VIDEO_NEXT};
+    struct decoder_message message = {.kind = DECODER_ANSWER, .values = {1, 9, 9}};
+    const char *why = NULL;
+    if (size < 2) {
+        return 0;
+    }
+    struct decoder_wait wait = {
+        .call = calls[data[0] % 4], .number = 1, .source_bytes = SOURCE_BYTES};
+    memcpy(&message, data + 2, MIN(size - 2, sizeof message));
+    if (data[1] & 1) {
+        message.magic = DECODER_MAGIC;
+        message.number = 1;
+    }
+    if (data[1] & 2) {
+        message.kind = DECODER_HELLO + message.kind % 8;
+        message.error_kind %= ERROR_KIND_COUNT;
+    }
+    if (decoder_message_check(&message, data[1] & 4 ? size : sizeof message, &wait, &why)) {
+        check_believed(&message, wait.call);
+    } else if (!why) {
+        abort(); /* a refusal without a reason */
+    }
+    return 0;
+}

@@ -1,0 +1,107 @@
+"""README.md of each folder of lib/, operator/ and agent/: the part below the line MADE is made from the headers and from
+includes.sh, so that every module is named and what a folder may include is true. The text above is by hand; if it names
+every module in `backticks`, the list is left out. folders.sh compares; `make readmes` writes."""
+import os
+import re
+import sys
+import textwrap
+
+import source
+
+MADE = "<!-- Below: made by `make readmes` from the headers and tests/lint/includes.sh. -->"
+LISTED = 60
+HEAD = re.compile(r"\s*(?:// SPDX[^\n]*\n\s*)?/\*\s*(.*?)\*/", re.S)
+
+
+def first_sentence(path):
+    """Of the comment at the head of the file, without the file's name; "" if it has none."""
+    found = HEAD.match(open(path, encoding="utf-8").read())
+    if not found:
+        return ""
+    text = re.sub(r"\n[ \t]*\*[ \t]?", "\n", found.group(1))
+    text = re.split(r"\n\s*\n", text)[0]
+    text = " ".join(text.split())
+    text = re.sub(r"^[\w.]+\.(?:h|c|cu): ", "", text)
+    text = re.split(r"(?<=[^.][^.][.?!])\s+(?=[A-Z`(])", text)[0].rstrip(" .:")
+    return text
+
+
+def defined(path):
+    """The public functions and tables of a source, and what its macros define."""
+    names = [f.name for f in source.Source(path).functions if not f.is_static]
+    text = open(path, encoding="utf-8").read()
+    for found in re.finditer(r"^(?:[A-Z_0-9]+\(([a-z]\w*)[,)]|const struct \w+ (\w+)[ \[])", text, re.M):
+        names.append(found.group(1) or re.sub("^reference_", "", found.group(2)))
+    names = list(dict.fromkeys(names))
+    return ", ".join(f"`{n}`" for n in names[:LISTED]) + (" ..." if len(names) > LISTED else "")
+
+
+def modules(folder, names):
+    """Lines "`name.h`: what it is" of the files of one folder; a .c belongs to the header of its name."""
+    made = []
+    headers = {n[:-2] for n in names if n.endswith(".h")}
+    for name in sorted(names):
+        path = f"{folder}/{name}"
+        if not name.endswith(".h") and name.rsplit(".", 1)[0] in headers:
+            continue
+        said = first_sentence(path)
+        if said and not name.endswith(".h") and said[1:2].islower():
+            said = said[0].lower() + said[1:]
+        said = said or defined(path)
+        made.append(
+            textwrap.fill(
+                f"`{name}`" + (f": {said}" if said else ""),
+                98,
+                initial_indent="- ",
+                subsequent_indent="  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return made
+
+
+def rules():
+    """Of includes.sh: folder -> what its files may include."""
+    text = open("tests/lint/includes.sh", encoding="utf-8").read()
+    table = re.search(r"^allow='\n(.*?)^'", text, re.S | re.M).group(1)
+    return {line.split()[0]: line.split()[1:] for line in table.splitlines()}
+
+
+def may_include(folder, allowed):
+    best = max((f for f in allowed if (folder + "/").startswith(f + "/")), key=len, default=None)
+    if not best:
+        return ""
+    names = [f"`{p}`" for p in allowed[best] if p.rstrip("/") != folder]
+    text = "May include, besides itself: " + (", ".join(names) if names else "nothing of ours") + "."
+    return textwrap.fill(text, 98, break_long_words=False, break_on_hyphens=False)
+
+
+def names_all(text, names):
+    """Whether the text by hand names every module; `rules*.c` and `path_*` name several."""
+    named = {re.sub(r"\.(?:c|h|cu)$", "", n.split("/")[-1]) for n in re.findall(r"`([^`\s]+)`", text)}
+    patterns = [re.compile(re.escape(n).replace(r"\*", ".*")) for n in named]
+    return all(any(p.fullmatch(n.rsplit(".", 1)[0]) for p in patterns) for n in names)
+
+
+def page(folder, names, allowed):
+    text = open(f"{folder}/README.md", encoding="utf-8").read().split(MADE)[0].rstrip("\n")
+    made = [] if names_all(text, names) else modules(folder, names)
+    parts = [text, MADE] + (["\n".join(made)] if made else [])
+    rule = may_include(folder, allowed)
+    return "\n\n".join(parts + ([rule] if rule else [])) + "\n"
+
+
+def pages():
+    """path of a README.md -> what it should hold."""
+    inside, allowed = {}, rules()
+    for path in source.files():
+        inside.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
+    return {f"{folder}/README.md": page(folder, sorted(names), allowed) for folder, names in inside.items() if os.path.exists(f"{folder}/README.md")}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    sys.exit(0)

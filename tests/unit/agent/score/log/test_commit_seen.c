@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A coordinator looks at the log before it claims it: each commit is read from the store once, as
+ * long as there is memory for it. */
+#include "agent/score/log/commit.h"
+#include "lib/file.h"
+#include "lib/time/clock.h"
+#include "tests/test.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#define RUN "5f0c5f0c5f0c5f0c"
+enum { COMMITS = 20 };
+
+static struct store *store;
+
+static char *name_of(int64_t number) {
+    return x_printf(".windlass/" RUN "/commit/%012lld", (long long)number);
+}
+
+static struct commit_identity identity_of(struct commit_seen *seen) {
+    return (struct commit_identity){
+        .run = RUN, .uid = "u", .job = "j", .patience_ms = 1000, .absent_ms = 100, .seen = seen};
+}
+
+static int count(void *context, const struct commit_head *head UNUSED,
+                 const struct commit_record *record, struct error *err UNUSED) {
+    int64_t *sum = context;
+    *sum += record->first;
+    return 0;
+}
+
+/* A claim, and a commit for each record. */
+static void write_log(void) {
+    struct error err = {0};
+    struct commit_identity identity = identity_of(NULL);
+    struct commit_log *log = NULL;
+    int64_t stored = 0;
+    CHECK_OK(commit_open(store, &identity, NULL, NULL, &log, &err), &err);
+    for (int i = 1; i <= COMMITS; i++) {
+        struct commit_record record = {.type = COMMIT_PUBLISHED, .first = i, .cells = 1};
+        CHECK_OK(commit_add(log, &record, &err), &err);
+        while (stored < i) {
+            CHECK(commit_turn(log, /* at_once= */ true, clock_monotonic_ms(), &stored, &err) >= 0);
+            poll(NULL, 0, 1);
+        }
+    }
+    commit_free(log);
+}
+
+/* Every commit becomes unreadable: who reads it again fails. */
+static void spoil(int64_t from) {
+    struct error err = {0};
+    for (int64_t number = from; number <= COMMITS; number++) {
+        AUTO(text_freep) char *name = name_of(number);
+        CHECK_OK(store_put(store, name, "{", 1, STORE_REPLACE, &err), &err);
+    }
+}
+
+static int reopen(struct commit_seen *seen, int64_t *ret_sum) {
+    struct error err = {0};
+    struct commit_identity identity = identity_of(seen);
+    struct commit_log *log = NULL;
+    *ret_sum = 0;
+    int result = commit_open(store, &identity, count, ret_sum, &log, &err);
+    commit_free(log);
+    return result;
+}
+
+static void each_commit_is_read_once(void) {
+    struct error err = {0};
+    struct commit_seen *seen = commit_seen_new(COMMIT_SEEN_BYTES);
+    struct commit_identity identity = identity_of(seen);
+    int64_t sum = 0, again = 0;
+    write_log();
+    CHECK_OK(commit_scan(store, &identity, count, &sum, &err), &err);
+    CHECK_INT(sum, COMMITS * (COMMITS + 1) / 2);
+    spoil(0);
+    CHECK_INT(reopen(seen, &again), 0);
+    CHECK_INT(again, sum);
+    commit_seen_free(seen);
+    CHECK_OK(store_clear(store, ".windlass/", &err), &err);
+}
+
+static void what_has_no_room_is_read_again(void) {
+    struct error err = {0};
+    struct commit_seen *seen = commit_seen_new(600);
+    struct commit_identity identity = identity_of(seen);
+    int64_t sum = 0, again = 0;
+    write_log();
+    CHECK_OK(commit_scan(store, &identity, count, &sum, &err), &err);
+    CHECK_INT(reopen(seen, &again), 0);
+    CHECK_INT(again, sum);
+    spoil(COMMITS); /* the last one had no room */
+    CHECK(reopen(seen, &again) < 0 || again == sum - COMMITS);
+    commit_seen_free(seen);
+    CHECK_OK(store_clear(store, ".windlass/", &err), &err);
+}
+
+static void memory_is_bounded(void) {
+    struct commit_seen *seen = commit_seen_new(1000);
+    struct buffer text;
+    buffer_init(&text, 4096);
+    char large[900] = "";
+    commit_seen_add(seen, RUN, 3, "abc", 3);
+    CHECK(!commit_seen_take(seen, RUN, 0, &text) && text.size == 0);
+    CHECK(commit_seen_take(seen, RUN, 3, &text) && text.size == 3);
+    commit_seen_add(seen, RUN, 3, "another", 7); /* a commit never changes */
+    buffer_clear(&text);
+    CHECK(commit_seen_take(seen, RUN, 3, &text) && text.size == 3);
+    commit_seen_add(seen, RUN, INT64_MAX, "x", 1);
+    commit_seen_add(seen, RUN, 1000000, "x", 1);
+    commit_seen_add(seen, RUN, 4, large, sizeof large);
+    commit_seen_add(seen, RUN, 4, large, sizeof large);
+    CHECK(!commit_seen_take(seen, RUN, 1000000, &text) && !commit_seen_take(seen, RUN, -1, &text));
+    commit_seen_add(seen, RUN, 5, large, sizeof large);
+    CHECK(!commit_seen_take(seen, RUN, 5, &text));
+    CHECK(!commit_seen_take(seen, "another", 3, &text));
+    commit_seen_add(seen, "another", 5, large, sizeof large); /* the first one's are forgotten */
+    CHECK(commit_seen_take(seen, "another", 5, &text) && !commit_seen_take(seen, RUN, 3, &text));
+    buffer_release(&text);
+    commit_seen_free(seen);
+    commit_seen_free(NULL);
+}
+
+int main(void) {
+    struct error err = {0};
+    char folder[] = "/tmp/windlass-seen-XXXXXX";
+    setenv("seentest", mkdtemp(folder), 1);
+    CHECK_OK(store_open("seentest/out", /* writes= */ true, &store, &err), &err);
+    TEST(each_commit_is_read_once);
+    TEST(what_has_no_room_is_read_again);
+    TEST(memory_is_bounded);
+    store_free(store);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    return TEST_END();
+}
