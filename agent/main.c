@@ -38,7 +38,7 @@ static const struct program program = {
         "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
         "130 interrupted.\n",
     .commands = commands,
-    .decoder = decoder_child_main,
+    .decoder = decoder_child_media,
     .main_of_link = launch_command_of_link,
 };
 

@@ -22,7 +22,7 @@ static const struct program_command commands[] = {
 
 static const struct program program = {
     .name = "windlass-trainer",
-    .decoder = decoder_child_main,
+    .decoder = decoder_child_pictures,
     .about = "the part of Windlass that trains, over Open MPI.",
     .notes =
         "windlass starts launch, with its job in the environment. mpirun starts train and comm,\n"

@@ -47,13 +47,15 @@ $(EMULATED)/test_train: $(EMULATED)/tests/cuda/test_train.c.o $(EMULATED_OBJECTS
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
-# The agent on the emulated GPU, for tests/e2e/score/test_gpu_score.sh, which checks whether this rule exists.
+# The agent on the emulated GPU, for tests/e2e/score/test_gpu_score.sh, which checks whether this rule exists. Its decoder
+# is confined as in other instrumented programs, as far as sanitizers can bear it.
 ifneq ($(WITH_CUDA),)
-$(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+EMULATED_CONFINE := $(EMULATED)/agent/data/decoder/confine.c.o
+$(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_CONFINE) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
 # The trainer, too (tests/e2e/train/test_gpu_train.sh).
-$(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+$(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_CONFINE) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK) $(LIBS_MPI)
 # ResNet-50's training, small, to check that its benchmark works.
@@ -64,10 +66,11 @@ endif
 -include $(shell find $(EMULATED) -name '*.d' 2>/dev/null)
 
 ##### with a GPU: the engine alone ###############################################################
-# graph, ops, onnx, run, the reference kernels and device/cuda, linked with libc and CUDA's runtime only: the programs
+# graph, ops, onnx, run, the reference kernels and device/cuda, linked with libc and CUDA's runtime only (the linker takes
+# from engine.a what they use; nothing of it needs another library): the programs
 # in build/gpu may be copied to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
 .PHONY: gpu-test gpu-bench gpu-programs gpu-build
-ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c time/clock.c error.c file.c half.c options.c text/jsontext.c text/utf8.c) \
+ENGINE_SOURCES := $(LIB_SOURCES) \
 	$(call find_c,agent/engine/graph agent/engine/networks agent/engine/ops agent/engine/onnx agent/engine/run) $(addprefix agent/engine/device/,device.c kernel.c) \
 	$(filter-out $(addprefix agent/engine/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
 	fast/% onednn/%),$(call find_c,agent/engine/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))

@@ -5,7 +5,7 @@
 #include "agent/data/decoder/decoder_message.h"
 #include "agent/data/decoder/decoder_process.h"
 #include "agent/data/image/image.h"
-#include "agent/data/video/video_read.h"
+#include "agent/data/input/media.h"
 #include "lib/text/utf8.h"
 
 #include <stdio.h>
@@ -19,18 +19,18 @@
  */
 #define MEMORY_BYTES (DECODER_WINDOW_BYTES + ((int64_t)8 << 30))
 
-struct child {
+struct decoder_child {
     char *window;
     uint64_t number; /* of the call */
     int64_t source_bytes;
-    struct video_reader *reader; /* NULL: no lease */
+    const struct decoder_videos *videos; /* NULL: pictures alone */
 };
 
 static bool hear(struct decoder_message *message) {
     return recv(DECODER_SOCKET_FD, message, sizeof *message, 0) == (ssize_t)sizeof *message;
 }
 
-static void say(const struct child *child, struct decoder_message *message) {
+static void say(const struct decoder_child *child, struct decoder_message *message) {
     message->magic = DECODER_MAGIC;
     message->number = child->number;
     if (send(DECODER_SOCKET_FD, message, sizeof *message, MSG_NOSIGNAL) !=
@@ -39,9 +39,8 @@ static void say(const struct child *child, struct decoder_message *message) {
     }
 }
 
-/* A video_origin's. */
-static int64_t ask_range(void *context, int64_t offset, void *data, size_t size) {
-    struct child *child = context;
+int64_t decoder_child_read(void *context, int64_t offset, void *data, size_t size) {
+    struct decoder_child *child = context;
     if (offset >= child->source_bytes) {
         return 0;
     }
@@ -58,7 +57,7 @@ static int64_t ask_range(void *context, int64_t offset, void *data, size_t size)
     return got;
 }
 
-static int answer_picture(const struct child *child, struct picture *picture,
+static int answer_picture(const struct decoder_child *child, struct picture *picture,
                           struct decoder_message *answer) {
     size_t size = 3 * (size_t)picture->width * (size_t)picture->height;
     memcpy(child->window + DECODER_PICTURE_AT, picture->pixels, size);
@@ -68,7 +67,7 @@ static int answer_picture(const struct child *child, struct picture *picture,
     return READER_ITEM;
 }
 
-static int decode_image(const struct child *child, const struct decoder_message *call,
+static int decode_image(const struct decoder_child *child, const struct decoder_message *call,
                         struct decoder_message *answer, struct error *err) {
     struct picture picture = {0};
     return image_decode(child->window + DECODER_FILE_AT, (size_t)call->values[0], &picture, err) < 0
@@ -76,39 +75,37 @@ static int decode_image(const struct child *child, const struct decoder_message 
                : answer_picture(child, &picture, answer);
 }
 
-static int open_video(struct child *child, const struct decoder_message *call, struct error *err) {
-    AUTO(tree_freep)
-    json_t *request =
-        json_loadb(child->window + DECODER_RANGE_AT, (size_t)call->values[0], 0, NULL);
+static int open_video(struct decoder_child *child, const struct decoder_message *call,
+                      struct error *err) {
     child->source_bytes = call->values[1];
-    struct video_origin origin = {
-        .context = child, .size_bytes = child->source_bytes, .read = ask_range};
-    if (video_read_open(tree_text(request, "path", ""), &origin, json_object_get(request, "work"),
-                        &child->reader, err) < 0) {
-        return -1;
-    }
-    video_read_skip(child->reader, call->values[2]);
-    return READER_END;
+    return child->videos->open(child, child->window + DECODER_RANGE_AT, (size_t)call->values[0],
+                               child->source_bytes, call->values[2], err);
 }
 
-static int next_frame(struct child *child, struct decoder_message *answer, struct error *err) {
+static int next_frame(const struct decoder_child *child, struct decoder_message *answer,
+                      struct error *err) {
     struct picture picture = {0};
-    const char *name = NULL;
-    if (!child->reader) {
-        return error_set(err, ERROR_INVALID, "no lease is open");
-    }
-    int result = video_read_next(child->reader, &picture, &name, err);
+    int result = child->videos->next(&picture, err);
     return result == READER_ITEM ? answer_picture(child, &picture, answer) : result;
 }
 
-static void answer_call(struct child *child, const struct decoder_message *call) {
+static int decode(struct decoder_child *child, const struct decoder_message *call,
+                  struct decoder_message *answer, struct error *err) {
+    if (call->kind == DECODER_IMAGE) {
+        return decode_image(child, call, answer, err);
+    }
+    if (!child->videos) {
+        return error_set(err, ERROR_UNSUPPORTED, "this program reads no videos");
+    }
+    return call->kind == DECODER_VIDEO_OPEN   ? open_video(child, call, err)
+           : call->kind == DECODER_VIDEO_NEXT ? next_frame(child, answer, err)
+                                              : error_set(err, ERROR_UNSUPPORTED, "unknown call");
+}
+
+static void answer_call(struct decoder_child *child, const struct decoder_message *call) {
     struct decoder_message answer = {.kind = DECODER_ANSWER};
     struct error err = {0};
-    int result = call->kind == DECODER_IMAGE        ? decode_image(child, call, &answer, &err)
-                 : call->kind == DECODER_VIDEO_OPEN ? open_video(child, call, &err)
-                 : call->kind == DECODER_VIDEO_NEXT
-                     ? next_frame(child, &answer, &err)
-                     : error_set(&err, ERROR_UNSUPPORTED, "an unknown call");
+    int result = decode(child, call, &answer, &err);
     answer.values[0] = result;
     if (result < 0) {
         answer.kind = DECODER_FAILURE;
@@ -120,10 +117,8 @@ static void answer_call(struct child *child, const struct decoder_message *call)
     say(child, &answer);
 }
 
-int decoder_child_main(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    struct child child = {0};
+int decoder_child_run(const struct decoder_videos *videos) {
+    struct decoder_child child = {.videos = videos};
     struct stat status;
     if (fstat(DECODER_WINDOW_FD, &status) < 0 || status.st_size != DECODER_WINDOW_BYTES) {
         fputs("decoder: is started by windlass itself\n", stderr);
@@ -143,4 +138,10 @@ int decoder_child_main(int argc, char **argv) {
         answer_call(&child, &message);
     }
     _exit(0);
+}
+
+int decoder_child_pictures(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    return decoder_child_run(NULL);
 }

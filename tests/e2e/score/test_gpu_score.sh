@@ -40,6 +40,7 @@ spec:
   miniBatchSize: 20
 $([ $kind = jpegs ] && printf '  errorThreshold: 2\n  retry: {maxTries: 1}')
   workers: {max: 1, gpus: 1}
+  coordinator: {resources: {}} # no limit of memory: AddressSanitizer reserves terabytes
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
 }
