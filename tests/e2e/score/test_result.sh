@@ -27,6 +27,9 @@ for line in sys.stdin:
         sys.exit(1)
     if os.path.exists(swap + ".block"):
         os.makedirs(open(swap + ".block").read().strip() + "/result.json/x", exist_ok=True)
+    if os.path.exists(swap + ".late"):
+        for name in (open(swap + ".late").read().strip() + "/result.json", os.path.dirname(swap) + "/stated"):
+            open(name, "w").write("{}")
     if os.path.exists(swap + ".fail"):
         print(json.dumps({"id": asked["id"], "error": "no"}), flush=True)
         continue
@@ -115,7 +118,11 @@ rm -rf "$work/data/files/.windlass"
 touch "$work/code/swap.fail"
 job files PerFile
 check "a job that fails leaves no result of an earlier one" [ $code -eq 1 -a ! -e "$work/data/files/result.json" ]
-rm "$work/code/swap.fail"
+# Nor one that another coordinator has stated while this one was stopped.
+echo "$work/data/outrun" >"$work/code/swap.late"
+job outrun PerFile
+check "nor one of another coordinator" [ $code -eq 1 -a -e "$work/code/stated" -a ! -e "$work/data/outrun/result.json" ]
+rm "$work/code/swap.fail" "$work/code/swap.late"
 
 # A summary counts only with its result, whenever the coordinator ended.
 rm -rf "$work/data/plain"

@@ -204,6 +204,16 @@ static void test_a_late_watch_makes_no_second_pod(void) {
     close_world();
 }
 
+/* What was found by its name is known from then on, however late the watch is: nothing is created
+ * for it again. */
+static void test_what_is_found_is_known(void) {
+    open_world(1000 * LATE_MS, 3);
+    run_ms(2 * LATE_MS, check_first_names_only);
+    CHECK(pod("job-coordinator-1") && pod("job-worker-0") && pod("job-worker-1"));
+    CHECK_INT(world.late.creations, 6);
+    close_world();
+}
+
 /* Answers come and events are late: nothing is asked for twice. */
 static void test_answers_count_before_events(void) {
     open_world(LATE_MS, 0);
@@ -306,6 +316,7 @@ static void test_foreign_pods_are_left_alone(void) {
 int main(void) {
     TEST(test_answers_count_before_events);
     TEST(test_a_late_watch_makes_no_second_pod);
+    TEST(test_what_is_found_is_known);
     TEST(test_a_lost_pod_is_adopted);
     TEST(test_a_pod_of_another_secret_is_not_adopted);
     TEST(test_a_relabelled_pod_is_released);
