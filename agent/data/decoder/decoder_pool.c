@@ -10,15 +10,13 @@ struct decoder_pool {
     pthread_mutex_t lock;
     pthread_cond_t has_idle;
     struct decoder **idle; /* [count] */
-    size_t count, made, max;
+    size_t count, made, max; /* max: 0 before the first call */
 };
 
 struct decoder_pool *decoder_pool_new(void) {
     struct decoder_pool *pool = x_calloc(1, sizeof *pool);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->has_idle, NULL);
-    pool->max = (size_t)cgroup_usable_processors(NULL);
-    pool->idle = x_calloc(pool->max, sizeof *pool->idle);
     return pool;
 }
 
@@ -34,10 +32,19 @@ void decoder_pool_free(struct decoder_pool *pool) {
     }
 }
 
+/* At the first call, since windlass-shim, which decodes nothing, touches no file but the job's. */
+static void prepare(struct decoder_pool *pool) {
+    if (!pool->max) {
+        pool->max = (size_t)cgroup_usable_processors(NULL);
+        pool->idle = x_calloc(pool->max, sizeof *pool->idle);
+    }
+}
+
 /* A wait ends when a call does, which decoder_patience bounds. */
 static struct decoder *take(struct decoder_pool *pool) {
     struct decoder *decoder = NULL;
     pthread_mutex_lock(&pool->lock);
+    prepare(pool);
     while (!pool->count && pool->made == pool->max) {
         pthread_cond_wait(&pool->has_idle, &pool->lock);
     }

@@ -181,11 +181,11 @@ static void end_somehow(const char *wish) {
     } else if (strcmp(wish, "exit") == 0) {
         _exit(3);
     } else if (strcmp(wish, "spin") == 0) {
-        for (volatile int i = 0;; i = i + 1) {
+        for (volatile unsigned i = 0;; i = i + 1) {
         }
     } else if (strcmp(wish, "spin on") == 0) {
         signal(SIGXCPU, SIG_IGN);
-        for (volatile int i = 0;; i = i + 1) {
+        for (volatile unsigned i = 0;; i = i + 1) {
         }
     } else if (strncmp(wish, "silent", 6) == 0 || strncmp(wish, "killed", 6) == 0) {
         char *is_second = &window[DECODER_RANGE_AT]; /* the window outlives the process */
