@@ -9,7 +9,7 @@
 struct decoder_pool {
     pthread_mutex_t lock;
     pthread_cond_t has_idle;
-    struct decoder **idle; /* [count] */
+    struct decoder **idle;   /* [count] */
     size_t count, made, max; /* max: 0 before the first call */
 };
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,24 @@ _Noreturn static void become(const char *program, char *const *variables, int so
     _exit(127);
 }
 
+/* vfork, not fork: copy-on-write breaks memory that MPI has registered with a network card
+ * (ibv_fork_init(3)), and a large process's page tables take long to copy. The child has this
+ * process's memory, so no signal handler may run in it before become() has reset them all. */
+static pid_t start(const char *program, char *const *variables, int socket, int window) {
+    sigset_t all, before;
+    pid_t parent = getpid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        become(program, variables, socket, window, parent);
+    }
+    int why = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return pid;
+}
+
 int decoder_process_start(struct decoder_process *process, const char *program, struct error *err) {
     AUTO(fd_closep) int ours = -1;
     AUTO(fd_closep) int theirs = -1;
@@ -78,10 +97,7 @@ int decoder_process_start(struct decoder_process *process, const char *program, 
         variables[count] = value ? x_printf("%s=%s", passed[i], value) : NULL;
         count += value != NULL;
     }
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        become(program, variables, theirs, process->window_fd, parent);
-    }
+    pid_t pid = start(program, variables, theirs, process->window_fd);
     int why = errno;
     for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
         free(variables[i]);

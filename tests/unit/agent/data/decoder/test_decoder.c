@@ -350,6 +350,21 @@ static void test_attacks(void) {
     decoder_free(decoder);
 }
 
+static int forks;
+
+static void count_fork(void) {
+    forks++;
+}
+
+/* A fork after MPI_Init can break memory that is registered with a network card. */
+static void test_no_fork(void) {
+    struct decoder *decoder = decoder_of_test();
+    CHECK_INT(pthread_atfork(count_fork, NULL, NULL), 0);
+    check_refused(decoder, "exit", "the decoder ended with exit code 3");
+    CHECK_INT(forks, 0);
+    decoder_free(decoder);
+}
+
 static void test_nothing_of_parent(void) {
     struct decoder *decoder = decoder_of_test();
     setenv("WINDLASS_TOKEN", "secret", 1);
@@ -538,6 +553,7 @@ int main(int argc, char **argv) {
     }
     setenv(DECODER_PROGRAM, "/proc/self/exe", 1);
     TEST(test_attacks);
+    TEST(test_no_fork);
     TEST(test_nothing_of_parent);
     TEST(test_lies);
     TEST(test_ends);
