@@ -48,7 +48,7 @@ static int open_place(const char *volume, const char *given, bool writes, struct
     return store_open(volume, writes, ret_store, err);
 }
 
-/* Why there is no result.json. */
+/* Why result.json is missing. */
 static int say_unfinished(const struct checking *checking, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *owner = NULL;
@@ -217,7 +217,7 @@ static void print_text(const struct checking *checking, const struct error *why)
     if (is_signature_wrong(checking)) {
         printf("%-22s%s\n", "signature",
                *checking->signature_why.text ? checking->signature_why.text
-                                             : "there is no " RESULT_ENVELOPE_NAME);
+                                             : RESULT_ENVELOPE_NAME " is missing");
     }
     print_unchecked(checking);
     const char *note = strcmp(checking->signature, "valid") == 0 ? ", and is signed with this key"

@@ -46,7 +46,7 @@ struct device_ops {
                 struct error *err);
     /* Sets bytes to 0. */
     int (*zero)(struct device *device, void *memory, size_t size, struct error *err);
-    /* Sets the kernel of every step (device/kernel.h). ERROR_UNSUPPORTED: there is no kernel for a
+    /* Sets the kernel of every step (device/kernel.h). ERROR_UNSUPPORTED: no kernel for a
      * step; the message names operator, type and device. */
     int (*prepare)(struct device *device, struct schedule *schedule, struct error *err);
     /* Starts one prepared step; it may still be running when the call returns. */

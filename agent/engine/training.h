@@ -15,8 +15,9 @@ enum optimizer_step_kind {
     OPTIMIZER_STEP_NESTEROV, /* v = first v + d;  w -= rate (d + first v) */
     OPTIMIZER_STEP_ADAM,     /* m = first m + rest_first d;  s = second s + rest_second d^2;
                                 w -= rate unbias_first m / (sqrt(s) unbias_second + epsilon) */
-    OPTIMIZER_STEP_LAMB,  /* m and s as Adam's, of g;  u = unbias_first m / (sqrt(s) unbias_second
-                             + epsilon) + decay w;  w -= rate ratio u */
+    OPTIMIZER_STEP_LAMB,     /* m = first m + rest_first g;  s = second s + rest_second g^2;
+                                u = unbias_first m / (sqrt(s) unbias_second + epsilon) + decay w;
+                                w -= rate ratio u (You et al., 2020, Algorithm 2) */
     OPTIMIZER_STEP_SQUARE /* s = second s + rest_second d^2;  w -= rate d / (sqrt(s) + epsilon) */
 };
 

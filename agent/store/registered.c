@@ -117,8 +117,7 @@ static int copy_all(const struct registered_request *request, json_t *files, str
         return -1;
     }
     if (all.count == 0) {
-        return error_set(err, ERROR_INVALID, "%s: there is no file to register",
-                         store_path(request->from));
+        return error_set(err, ERROR_INVALID, "%s: no files to register", store_path(request->from));
     }
     for (size_t i = 0; i < all.count; i++) {
         AUTO(text_freep) char *to = name_in_version(all.names[i]);

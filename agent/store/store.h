@@ -66,11 +66,11 @@ struct store_piece {
     size_t size;
     const char *token; /* the object's, as it was when it was listed; NULL: any */
 };
-/* Reads up to piece->size bytes; fewer only at the object's end. NOT_FOUND: there is no such
+/* Reads up to piece->size bytes; fewer only at the object's end. NOT_FOUND: no such
  * object; CONFLICT: it has another token now. */
 NODISCARD int store_read(struct store *store, const char *name, const struct store_piece *piece,
                          size_t *ret_size, struct error *err);
-/* Size, time and token. NOT_FOUND: there is no such object. */
+/* Size, time and token. NOT_FOUND: no such object. */
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
 /* The whole object, read piece by piece as it is at the beginning. each: gets the bytes before they

@@ -16,9 +16,10 @@
  *            being 1 (Kingma, Ba, 2015)
  *   AdamW    as Adam with decoupled decay (Loshchilov, Hutter, "Decoupled Weight Decay
  *            Regularization", 2019)
- *   LAMB     m, s as Adam's, of g;  u = m' / (sqrt(s') + epsilon) + decay w;  w -= rate |w| / |u|
- * u, the ratio being 1 where |w| or |u| is 0 (You et al., "Large Batch Optimization for Deep
- *            Learning", 2020)
+ *   LAMB     m, s, m', s' as Adam's, with d = g;  u = m' / (sqrt(s') + epsilon) + decay w;
+ *            w -= rate (|w| / |u|) u, |.| being the Euclidean norm of a tensor (You et al., "Large
+ *            Batch Optimization for Deep Learning", 2020, Algorithm 2, with its scaling function
+ *            the identity, and the ratio 1 where |w| or |u| is 0, which the paper leaves open)
  *   LARS     d = q (g + decay w), q = 0.001 |w| / (|g| + decay |w|), 1 where |w| or |g| is 0 (You,
  *            Gitman, Ginsburg, 2017); then as SGD without nesterov
  *   RMSprop  d = g + decay w;  s = beta2 s + (1 - beta2) d^2;  w -= rate d / (sqrt(s) + epsilon)

@@ -52,7 +52,7 @@ static double accuracy_of(const struct trainer *trainer) {
 }
 
 /* Reports figures of the epoch so far for the job's status (figures.h), and progress, to the gang
- * of this rank, if there is one. test_accuracy: NAN if there is no new value. */
+ * of this rank, if there is one. test_accuracy: NAN without a new value. */
 static void tell(const struct trainer *trainer, struct period *period, double speed,
                  double test_accuracy) {
     int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);

@@ -67,7 +67,7 @@ NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
  * functions do nothing. Only rank 0 keeps it; statistics are already the ranks' mean. */
 NODISCARD int trainer_best_offer(struct trainer *trainer,
                                  const double values[static BEST_METRIC_COUNT], struct error *err);
-/* The number of its tensors in checkpoints, in host memory; 0 if there is no best network yet. */
+/* The number of its tensors in checkpoints, in host memory; 0 without a best network yet. */
 size_t trainer_best_tensor_count(const struct trainer *trainer);
 void trainer_best_tensor(struct trainer *trainer, size_t i, struct trainer_tensor *part);
 /* Restores it from the checkpoint; there is none if the checkpoint has none, or one for another

@@ -41,7 +41,7 @@ struct preauth_source preauth_source_of(const struct sockaddr *address);
 bool preauth_admits(const struct preauth *preauth, const struct preauth_source *source,
                     int64_t now_ms, void **ret_evicted);
 
-/* Adds a connection. The caller has asked preauth_admits; false: there is no place. */
+/* Adds a connection. The caller has asked preauth_admits; false: the table is full. */
 bool preauth_add(struct preauth *preauth, const struct preauth_source *source, int64_t now_ms,
                  void *connection);
 

@@ -59,8 +59,8 @@ static void tell_dropped(const struct resource_file *file, const json_t *stored)
     }
 }
 
-/* What a server has added to an object that was read from it, and takes back from nobody: a file
- * may be such an answer. Owned. */
+/* The object without what only the server sets: the file may be the output of kubectl get -o yaml.
+ * Owned. */
 static json_t *as_written(const json_t *written) {
     static const char *const added[] = {"managedFields",     "resourceVersion", "uid",
                                         "creationTimestamp", "generation",      "selfLink"};

@@ -12,7 +12,7 @@
 #define ANNOTATION_ALONE "windlass.dev/alone"
 
 enum claim {
-    CLAIM_NONE,    /* there is no object */
+    CLAIM_NONE,    /* not found */
     CLAIM_OURS,    /* it is the wanted one */
     CLAIM_ADOPT,   /* it was made for this resource and has no controller any more: take it back */
     CLAIM_RELEASE, /* we are its controller, but somebody changed our labels: let it go */

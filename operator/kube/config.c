@@ -224,7 +224,7 @@ static int unknown_context(const json_t *merged, const char *name, const char *c
             break; /* cut */
         }
     }
-    return error_set(err, ERROR_INVALID, "%s: there is no context %s, expected one of: %s", name,
+    return error_set(err, ERROR_INVALID, "%s: no context named %s, expected one of: %s", name,
                      chosen, *known ? known : "(it has none)");
 }
 
@@ -245,12 +245,12 @@ int config_choose(const json_t *merged, const char *name, const char *context,
     const json_t *cluster = find_entry(merged, "clusters", cluster_name);
     const json_t *user = find_entry(merged, "users", user_name);
     if (!cluster) {
-        return error_set(err, ERROR_INVALID, "%s: context %s: there is no cluster '%s'", name,
+        return error_set(err, ERROR_INVALID, "%s: context %s: cluster '%s' is not defined", name,
                          chosen, cluster_name);
     }
     if (!user && *user_name) {
-        return error_set(err, ERROR_INVALID, "%s: context %s: there is no user '%s'", name, chosen,
-                         user_name);
+        return error_set(err, ERROR_INVALID, "%s: context %s: user '%s' is not defined", name,
+                         chosen, user_name);
     }
     if (take_cluster(config, cluster, err) < 0) {
         return error_context(err, "%s: cluster %s", name, cluster_name);

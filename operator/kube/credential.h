@@ -40,7 +40,7 @@ enum kube_credential_state kube_credential_get(struct kube_credential *credentia
                                                struct error *err);
 
 /* Call it when the server answered 401. number: of the credential that was sent. True: a new one
- * will be read. False: there is no other one (a fixed token). */
+ * will be read. False: no other one (a fixed token). */
 bool kube_credential_refused(struct kube_credential *credential, unsigned number);
 
 /* ---- without I/O ---- */

@@ -18,7 +18,7 @@ static uint64_t hash(const char *text) {
     return value;
 }
 
-/* False: it is known, or there is no room to remember it. */
+/* False: it is known, or the list is full. */
 static bool is_new(struct server_warnings *warnings, const char *text) {
     uint64_t value = hash(text);
     for (size_t i = 0; i < warnings->count; i++) {
@@ -33,7 +33,7 @@ static bool is_new(struct server_warnings *warnings, const char *text) {
     return true;
 }
 
-/* Reads what is between the quotes, with \" and \\; NULL: there is no end. */
+/* Reads what is between the quotes, with \" and \\; NULL: no closing quote. */
 static const char *read_quoted(const char *at, char text[static SERVER_WARNING_TEXT_MAX + 1]) {
     size_t used = 0;
     for (; *at && *at != '"'; at++) {

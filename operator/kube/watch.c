@@ -54,7 +54,7 @@ static void tell(struct watch *watch, enum cluster_event event, const json_t *ob
 static void next(void *context);
 
 /* A definition that was not upgraded serves the same objects under an older version, only. Asks for
- * the other version after a 404; false: that was asked for already, and there is no such kind. */
+ * the other version after a 404; false: that was tried already: the server lacks the kind. */
 static bool asks_other(struct watch *watch) {
     if (!watch->other_path || watch->is_other_asked) {
         watch->is_other_asked = false;

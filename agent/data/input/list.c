@@ -55,7 +55,7 @@ struct list {
     struct list_writer writer;
     struct list_merge *merge; /* of a rerun, while it lists */
     char *mark;               /* after the last page */
-    int64_t skips;            /* lines to skip that are listed again, since there is no mark */
+    int64_t skips;            /* lines to skip that are listed again, for want of a mark */
     int64_t page_started_ms;  /* when the page's first line came */
     bool is_overtaken;        /* another coordinator has stored a page: list again after it */
     bool cannot_store;        /* for this or another reason */

@@ -30,6 +30,6 @@ void list_reader_release(struct list_reader *reader);
  * run. */
 NODISCARD int list_reader_next(struct list_reader *reader, struct error *err);
 
-/* 1: read; 0: there is no such page. */
+/* 1: read; 0: no such page. */
 NODISCARD int list_reader_page(struct store *store, const char *run, const char *folder,
                                int64_t number, struct list_page *ret_page, struct error *err);

@@ -22,7 +22,7 @@ struct part_place {
     uint32_t crc;
     bool is_there;   /* committed, as an object */
     bool is_partial; /* some of its items have failed */
-    bool is_failed;  /* the mini-batch has failed, so there is no part */
+    bool is_failed;  /* the mini-batch has failed, so it has no part */
     bool is_broken;  /* set by the join: missing, or differs from the commit */
 };
 struct parts {

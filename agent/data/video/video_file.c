@@ -245,7 +245,7 @@ int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *
     const AVCodecParameters *parameters = file->stream->codecpar;
     const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
     if (!codec) {
-        return error_set(err, ERROR_UNSUPPORTED, "has the codec %s, for which there is no decoder",
+        return error_set(err, ERROR_UNSUPPORTED, "has the codec %s, which this build cannot decode",
                          avcodec_get_name(parameters->codec_id));
     }
     AVCodecContext *decoder = avcodec_alloc_context3(codec);

@@ -49,8 +49,8 @@ static int open_decoder(struct video_sound *sound, const AVStream *stream, struc
     const AVCodec *codec = avcodec_find_decoder(stream->codecpar->codec_id);
     if (!codec) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         "left out: no container takes this codec, and "
-                         "there is no decoder for it");
+                         "left out: no container supports this codec, and "
+                         "this build cannot decode it");
     }
     sound->decoder = avcodec_alloc_context3(codec);
     int result = avcodec_parameters_to_context(sound->decoder, stream->codecpar);

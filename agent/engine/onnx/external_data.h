@@ -30,7 +30,7 @@ void external_data_free(struct external_data *data); /* accepts NULL */
 /* Whether the elements of this TensorProto are in another file. */
 bool external_data_has(struct protobuf tensor);
 /* Reads them into memory of the arena. INVALID: the location, or where the elements are, is not
- * valid; NOT_FOUND: there is no such file; UNSUPPORTED: the model is not in a file. */
+ * valid; NOT_FOUND: no such file; UNSUPPORTED: the model is not in a file. */
 NODISCARD int external_data_read(struct external_data *data, struct protobuf tensor,
                                  struct arena *arena, struct tensor *ret_tensor,
                                  struct protobuf *ret_name, struct error *err);

@@ -142,7 +142,7 @@ bool gang_handle(struct gang *gang, const struct gang_event *event, int64_t now_
 bool gang_is_hello_early(const struct gang *gang, const struct gang_event *hello);
 /* Takes the next action. False: there is none now. */
 bool gang_next_action(struct gang *gang, int64_t now_ms, struct gang_action *ret_action);
-/* When to call gang_next_action again if there is no event; INT64_MAX: only an event can change
+/* When to call gang_next_action again if no event comes; INT64_MAX: only an event can change
  * anything. */
 int64_t gang_deadline_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);

@@ -122,7 +122,7 @@ static void poll_check(struct hub *hub, int64_t now_ms) {
     }
     hub->stored = end;
     if (!hub->result_path && end.err.kind) {
-        log_event(LOG_WARNING, "there is no result.json: %s", end.err.text);
+        log_event(LOG_WARNING, "result.json is not written: %s", end.err.text);
     }
     struct gang_event event = {.kind = GANG_EVENT_CHECKED,
                                .index = 0,

@@ -248,7 +248,8 @@ static int read_command(struct launch_job *job, struct error *err) {
                : read_words(job, "command", &job->command, err);
 }
 
-/* A trainer's logs are stored next to its output, unless spec.logs is set or there is no folder. */
+/* A trainer's logs are stored next to its output, unless spec.logs is set or the output is in a
+ * Blob container. */
 static int read_logs(struct launch_job *job, struct error *err) {
     const char *given = tree_text(job->spec, "logs.path", NULL);
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);

@@ -10,5 +10,5 @@
  *
  * Once: a file TO/.windlass-begun, made last, says that it is complete, and then nothing is done. A
  * copy that was cut off is made anew. Nothing else may write to `to` before; files of the same name
- * are replaced. Errors name the path; NOT_FOUND: there is no `from`. */
+ * are replaced. Errors name the path; NOT_FOUND: no such `from`. */
 NODISCARD int copy_folder_once(const char *from, const char *to, struct error *err);

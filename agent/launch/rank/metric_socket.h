@@ -16,7 +16,7 @@
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
 /* Sends a metric of this rank, whose number comes from the variables of MPI, torchrun or Windlass.
- * Never waits: if the socket is full or there is no agent, the metric is dropped. Any thread. */
+ * Never waits: if the socket is full or no agent listens, the metric is dropped. Any thread. */
 void metric_send(const char *name, double value, int64_t step);
 /* The same, but waits until the agent has it. Does nothing outside a pod of a DistTrain. INVALID:
  * not a valid name or step; UNAVAILABLE: the agent has ended. */

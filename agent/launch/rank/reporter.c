@@ -31,7 +31,7 @@ struct reporter {
     int rank;
     bool reads_output;       /* standard output has metrics */
     struct pattern *pattern; /* NULL: in the usual forms (metric_scan.h) */
-    const char *path;        /* NULL: there is no file */
+    const char *path;        /* NULL: no file */
     struct stat file;        /* at the last check; st_ino 0: it did not exist */
     off_t read;              /* bytes of the file that were read */
     char mark[MARK_MAX];     /* the last bytes that were read, since a new file may get the inode of

@@ -192,7 +192,7 @@ int kept_store_made(struct store *output, const struct generation *generation,
     return put_made(output, generation, tree, err);
 }
 
-/* *ret_tree: NULL: there is no such object. */
+/* *ret_tree: NULL: no such object. */
 static int load_made(struct store *output, const char *home, int64_t number, json_t **ret_tree,
                      struct error *err) {
     AUTO(text_freep) char *name = generation_name(home, number, "made", "");

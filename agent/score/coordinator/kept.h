@@ -37,7 +37,7 @@ NODISCARD int kept_parse_bits(const char *text, size_t size, struct kept_bits *r
  * NULL: there is none. */
 NODISCARD int kept_store_made(struct store *output, const struct generation *generation,
                               const json_t *outputs, const json_t *lines, struct error *err);
-/* Both owned; NULL: there is no such object. */
+/* Both owned; NULL: no such object. */
 NODISCARD int kept_load_made(struct store *output, const char *home, int64_t number,
                              json_t **ret_outputs, json_t **ret_lines, struct error *err);
 /* Stores the mark. bits: of the generation's items, if it has any. */

@@ -40,7 +40,7 @@ void commit_seen_free(struct commit_seen *seen) {
     }
 }
 
-/* False: there is no room. */
+/* False: out of room. */
 static bool make_room(struct commit_seen *seen, int64_t number, size_t size) {
     if (number < 0 || number > (int64_t)(seen->bytes_max / sizeof *seen->texts)) {
         return false;

@@ -52,7 +52,7 @@ typedef int failures_each(void *context, int64_t index, const char *cause, size_
                           struct error *err);
 
 /* Passes each failed item of a PARTIAL or FAILED record of this run's log to `each`, in constant
- * memory. output: not needed if there is no object. INVALID: the object's content is not what
+ * memory. output: not needed without an object. INVALID: the object's content is not what
  * workers write; see failures_check. */
 NODISCARD int failures_read(struct store *output, const char *run,
                             const struct commit_record *record, failures_each *each, void *context,

@@ -103,7 +103,7 @@ void facts_finish(struct facts *facts);
 
 /* ---- after facts_finish --------------------------------------------------------------------- */
 
-/* share 0.5 is the median. The error is about 4 %; share 1 is exact; 0 if there is no duration. */
+/* share 0.5 is the median. The error is about 4 %; share 1 is exact; 0 without durations. */
 int64_t facts_quantile_ms(const struct facts *facts, double share);
 /* The bucket of a duration, and the duration at which a bucket begins. */
 int facts_duration(int64_t ms);

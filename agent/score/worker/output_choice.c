@@ -33,7 +33,7 @@ bool output_choice_is_open(const struct output_choice *choice) {
     return choice->index < 0;
 }
 
-/* Appends a name to the list, or counts it where there is no room. */
+/* Appends a name to the list, or only counts it when the list is full. */
 static void add_name(char list[static LIST_BYTES], const char *name, int *left_out) {
     size_t used = strlen(list), length = strnlen(name, NAME_SHOWN);
     if (used + length + strlen("\"\", ") >= LIST_BYTES) {

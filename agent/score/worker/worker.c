@@ -227,7 +227,7 @@ static void start_leaving(struct worker *worker) {
     runners_leave(worker->runners);
 }
 
-/* True if nothing runs any more, the time is over, or there is no connection. */
+/* True if nothing runs any more, the time is over, or the connection is lost. */
 static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
     int64_t left_ms = worker->leaving_since_ms + RUNNERS_LAST_MS - clock_monotonic_ms();
     if (left_ms <= 0) {

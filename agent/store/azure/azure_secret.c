@@ -128,7 +128,7 @@ static int read_token(struct azure_secret *secret, struct azure_grant *grant, st
                              ? "no workload identity in this pod: AZURE_FEDERATED_TOKEN_FILE and "
                                "AZURE_TENANT_ID are not set"
                              : "%s holds neither azurestorageaccountkey nor "
-                               "azurestorageaccountsastoken, and there is no workload identity",
+                               "azurestorageaccountsastoken, and the pod has no workload identity",
                          place->secrets);
     }
     if (azure_token_fetch(place, secret->resolver, &grant->bytes, &lasts_ms, err) < 0) {

@@ -158,8 +158,9 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     }
     if (base->count == 0) {
         AUTO(text_freep) char *left = strays_text(&base->strays);
-        return error_set(err, ERROR_INVALID, "%s: there is no CLASS/x.jpg, .jpeg or .png%s%.600s",
-                         path, left ? "; " : "", left ? left : "");
+        return error_set(err, ERROR_INVALID,
+                         "%s: no file matches CLASS/*.jpg, .jpeg or .png%s%.600s", path,
+                         left ? "; " : "", left ? left : "");
     }
     if (number_classes(set, options->like, err) < 0) {
         return -1;

@@ -317,7 +317,7 @@ static int web_open(const json_t *fields, const struct dataset_options *options,
         AUTO(text_freep) char *left = strays_text(&base->strays);
         return error_set(
             err, ERROR_INVALID,
-            "%s: there is no sample, a KEY.jpg or .png with a KEY.cls beside it%s%.600s", path,
+            "%s: no samples found, expected KEY.jpg or KEY.png beside a KEY.cls%s%.600s", path,
             left ? "; " : "", left ? left : "");
     }
     base->classes = MAX(base->classes, 1);

@@ -33,7 +33,7 @@ int dataset_files(const char *path, const char *pattern, json_t **ret_files, str
         result = source_list(&source, pattern, NULL, add_file, &collecting, err);
     }
     if (result == 0 && json_array_size(collecting.files) == 0) {
-        result = error_set(err, ERROR_INVALID, "%s: there is no %s", path, pattern);
+        result = error_set(err, ERROR_INVALID, "%s: no file matches %s", path, pattern);
     }
     if (result < 0) {
         json_decref(collecting.files);

@@ -100,7 +100,7 @@ struct piece {
     bool is_bad_data;     /* bad samples have ended it */
 };
 
-/* Waits for work; false: there is no more. The lock is held. */
+/* Waits for work; false: no more pieces. The lock is held. */
 static bool next_piece(struct loader *loader, struct piece *ret_piece) {
     for (;;) {
         while (!loader->stops && !has_step(loader)) {

@@ -76,8 +76,9 @@ static int list(const char *path, json_t *paths, struct error *err) {
     if (source_list(&source, "*.tar", NULL, add_file, &collecting, err) < 0) {
         return -1;
     }
-    return json_array_size(paths) ? 0
-                                  : error_set(err, ERROR_NOT_FOUND, "%s: there is no *.tar", path);
+    return json_array_size(paths)
+               ? 0
+               : error_set(err, ERROR_NOT_FOUND, "%s: no file matches *.tar", path);
 }
 
 int shards_find(const char *path, json_t **ret_paths, struct error *err) {

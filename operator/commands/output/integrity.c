@@ -56,7 +56,7 @@ int integrity_command(int argc, char **argv) {
             "or az://ACCOUNT/CONTAINER/path. With --key it also checks who has signed the result\n"
             "(spec.signingKey).\n\n"
             "Exit codes: 0 the output holds what result.json says, 1 it does not, 2 usage, or\n"
-            "there is no result.json, 3 this machine or the storage, 130 interrupted.",
+            "no result.json, 3 this machine or the storage, 130 interrupted.",
         .examples = "  windlass verify data/painted\n"
                     "  windlass verify data/painted --key public.pem -o json\n"
                     "  windlass verify az://films/results/painted --stores secrets\n",

@@ -81,7 +81,7 @@ void disttrain_make_room(struct disttrain_plan *gang, struct gang_place *places)
     }
     int64_t due_ms = room_due_ms(hub, is_free, gang->job.now_ms);
     if (others < gang->spec.min_workers || is_leaving) {
-        return; /* there is no pod to spare, or one makes room already */
+        return; /* no pod to spare, or one makes room already */
     }
     job_plan_wake(&gang->job, due_ms);
     if (gang->job.now_ms < due_ms) {

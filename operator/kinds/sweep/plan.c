@@ -178,7 +178,7 @@ static bool may_begin(struct sweep_plan *plan) {
     }
     if (seen->warm_missing) {
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "WarmStartMissing",
-                       "spec.warmStart: there is no Sweep %.60s here; its trials went with it",
+                       "spec.warmStart: Sweep %.60s not found; its trials were deleted with it",
                        seen->warm_missing);
         conditions_stall(&plan->job.conditions, "WarmStartMissing", plan->job.conditions.message);
         job_plan_wake(&plan->job, plan->job.now_ms + MISSING_AGAIN_MS);

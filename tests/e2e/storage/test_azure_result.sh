@@ -91,7 +91,7 @@ files() {
     scores files PerFile
     run files
     check "files hold" eval 'is "$code $(verdict files)" "0 0 "'
-    check "without a signature a key does not hold" eval 'is "$(verdict files --key "$work/public.pem")" "1 signature there is no result.intoto.jsonl"'
+    check "without a signature a key does not hold" eval 'is "$(verdict files --key "$work/public.pem")" "1 signature result.intoto.jsonl is missing"'
     check "nothing else is there" eval 'is "$(names files)" "f0.json f1.json f2.json f3.json f4.json f5.json failed.jsonl mini_batches.csv outputs.jsonl report.html result.json summary.json workers.csv"'
     tampers files f3.json f1.json
     show files

@@ -186,7 +186,7 @@ check "and there is no result" [ ! -e "$work/out/early/result.json" ]
 
 command_job own None 'echo "{}" >"$1/result.json"; echo x >"$1/x"'
 check "a program's own result.json is kept" eval '[ $code -eq 0 ] && [ "$(cat "$work/out/own/result.json")" = "{}" ]'
-grep -hq "there is no result.json: out/own/result.json is a file of the program" "$work"/own.log "$work"/state-own/*
+grep -hq "result.json is not written: out/own/result.json is a file of the program" "$work"/own.log "$work"/state-own/*
 check "and the log says that there is no other" [ $? -eq 0 ]
 command_job own None 'echo x >"$1/x"'
 check "also by a later run" eval '[ $code -eq 0 ] && [ "$(cat "$work/out/own/result.json")" = "{}" ]'

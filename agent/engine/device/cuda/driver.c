@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-/* CUDA reports "insufficient driver" also if there is no driver. */
+/* CUDA reports "insufficient driver" also without a driver. */
 static int refuse_driver(struct error *err) {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {

@@ -243,7 +243,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
     }
     int64_t feature = source->features[place->row];
     if (feature < 0 || feature >= FEATURES_MAX) {
-        return fault(place, "there is no feature", feature, err);
+        return fault(place, "invalid feature id", feature, err);
     }
     to->feature = (int32_t)feature;
     build->trees->feature_count = MAX(build->trees->feature_count, feature + 1);

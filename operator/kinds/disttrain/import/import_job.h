@@ -16,6 +16,6 @@ void import_mounts(struct import *import);
 /* VOLUME/path for a path below Batch AI's mount roots; the volume is created when the cluster, and
  * not the job, had mounted it. Owned; NULL: the path is elsewhere. */
 char *import_path(struct import *import, const char *path);
-/* import_toolkit.c: sets launcher, command, slotsPerWorker. INVALID: there is no toolkit, or there
+/* import_toolkit.c: sets launcher, command, slotsPerWorker. INVALID: no toolkit, or there
  * are several. */
 NODISCARD int import_toolkit(struct import *import, struct error *err);

@@ -108,7 +108,7 @@ static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
     return false;
 }
 
-/* The hub's last answer, owned by the caller. NULL when there is no valid one: the hub may be
+/* The hub's last answer, owned by the caller. NULL without a valid one: the hub may be
  * starting, gone or unreachable, and plan then uses only the pods. */
 static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request,
                             const json_t *service, const json_t *pods) {

@@ -23,5 +23,5 @@ bool feasible_is_known(const struct bayes_trial *trial);
  * used, the newest of both sorts. NULL: none has failed, or none has succeeded. Owned. */
 struct gaussian *feasible_fit(const struct gaussian_shape *shape, const struct bayes_trial *trials,
                               size_t count);
-/* The probability of success at a point, from 0 to 1; 1 where there is no model. */
+/* The probability of success at a point, from 0 to 1; 1 without a model. */
 double feasible_at(const struct gaussian *model, const double *units);

@@ -215,7 +215,7 @@ static void what_is_refused(void) {
     struct error err = {0};
     CHECK(copy(none, to, version, &err) < 0);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK(strstr(err.text, "registrytest/nothing: there is no file to register") != NULL);
+    CHECK(strstr(err.text, "registrytest/nothing: no files to register") != NULL);
     check_latest(to, "");
     store_free(none);
     store_free(to);

@@ -53,7 +53,7 @@ static void test_what_is_refused(void) {
     } rows[] = {
         {"", "", NULL, "F: cluster k: server is '', expected an address that starts with https://"},
         {"server: 'h:6443'", "", NULL, "F: cluster k: server is 'h:6443'"},
-        {server, "", "other", "F: there is no context other, expected one of: c"},
+        {server, "", "other", "F: no context named other, expected one of: c"},
         {"server: 'https://h', certificate-authority-data: '*'", "", NULL,
          "F: cluster k: certificate-authority-data: not base64"},
         {"server: 'https://h', certificate-authority: none.crt", "", NULL,

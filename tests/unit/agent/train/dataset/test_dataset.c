@@ -440,7 +440,7 @@ static void test_fields_are_named(void) {
         {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
         {"{\"idx\": {\"images\": 3}}", "idx: images: a string is expected"},
         {"{\"cifar\": {\"path\": 1}}", "cifar: path: a string is expected"},
-        {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: there is no *.bin"},
+        {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: no file matches *.bin"},
         {"{\"cifar\": {\"path\": \"out/x\", \"classes\": 11}}", "cifar: classes: 10 or 100"},
         {"{\"folder\": {\"path\": \"out/nowhere\"}}", "folder: out/nowhere"},
         {"{\"tensors\": {}}", "tensors: samples: a string is expected"},

@@ -38,7 +38,7 @@ static json_t *parse(const char *text) {
 static void test_who_is_let_in(void) {
     AUTO(tree_freep) json_t *service = parse(service_text);
     AUTO(tree_freep) json_t *peers = parse("[{\"ipBlock\":{\"cidr\":\"10.0.0.0/8\"}}]");
-    AUTO(tree_freep) json_t *nobody = parse("[]");
+    AUTO(tree_freep) json_t *no_peers = parse("[]");
     const struct {
         const char *kind;
         const struct owned_hub *hub;
@@ -51,7 +51,7 @@ static void test_who_is_let_in(void) {
          "[{\"from\":[" OWN(SCORING) "," CONTROLLER "," SYSTEM "]," PORTS "}]"},
         {"BatchScore",
          &batchscore_words.hub,
-         {NULL, nobody},
+         {NULL, no_peers},
          "[{\"from\":[" OWN(SCORING) "," SYSTEM "]," PORTS "}]"},
         {"DistTrain",
          &disttrain_words.hub,
