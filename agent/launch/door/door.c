@@ -57,7 +57,8 @@ static bool is_host(const struct door_view *view, const char *source) {
 }
 
 /* Closes the oldest of those that have not shown the key, if there are too many: of all strangers,
- * or of one source. */
+ * or of one source. lib/net/preauth.h refuses a newcomer while the others are young, and has 64
+ * places in all: here the pods of a round come at once, and a launcher does not try again. */
 static void make_room(struct door *door, bool is_near, const char *source, size_t most) {
     struct door_stream *oldest = NULL; /* new ones are put at the front */
     size_t count = 0;
