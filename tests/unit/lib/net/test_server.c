@@ -312,19 +312,8 @@ static void test_pages_are_read_by_https(void) {
         int status;
     } rows[] = {{"/progress", 200}, {"/nothing", 404}, {"/", 404}, {"/work", 404}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct error err = {0};
-        AUTO(text_freep)
-        char *url = x_printf("https://127.0.0.1:%d%s", server_port(house.server), rows[i].path);
         const char *headers[] = {SERVER_READ_HEADER ": " READ_TOKEN, NULL};
-        struct http_request request = {.url = url,
-                                       .headers = headers,
-                                       .certificate_pem = certificate,
-                                       .timeout_ms = 60000,
-                                       .max_bytes = 4096};
-        AUTO(text_freep) char *body = NULL;
-        int status = 0;
-        CHECK_OK(http_get(&request, &status, &body, &err), &err);
-        CHECK_INT(status, rows[i].status);
+        CHECK_INT(read_with(&house, rows[i].path, headers), rows[i].status);
     }
     AUTO(text_freep)
     char *url = x_printf("https://127.0.0.1:%d/progress", server_port(house.server));

@@ -2,6 +2,7 @@
 /* Who owns an object, by what it says itself. */
 #include "operator/control/claim.h"
 
+#include "tests/parse_json.h"
 #include "tests/test.h"
 
 #include <string.h>
@@ -21,16 +22,6 @@ static const char wanted_text[] =
 #define MADE "'annotations': {'windlass.dev/uid': 'u-1'}"
 #define ALONE "'annotations': {'windlass.dev/alone': 'true'}"
 #define OWNED(BY) "'ownerReferences': [{" BY ", 'controller': true}]"
-
-static json_t *parse(const char *text) {
-    AUTO(text_freep) char *json = x_strdup(text);
-    for (char *at = json; *at; at++) {
-        *at = *at == '\'' ? '"' : *at;
-    }
-    json_t *tree = json_loads(json, 0, NULL);
-    CHECK(tree != NULL);
-    return tree;
-}
 
 static void test_table(void) {
     static const struct {

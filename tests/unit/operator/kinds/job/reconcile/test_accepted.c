@@ -3,21 +3,12 @@
 #include "operator/kinds/job/reconcile/accepted.h"
 
 #include "operator/kinds/job/spec.h"
+#include "tests/parse_json.h"
 #include "tests/test.h"
 
 #include <string.h>
 
 static const char *const mutable_fields[] = {"suspend", "workers.max", NULL};
-
-static json_t *parse(const char *text) {
-    AUTO(text_freep) char *json = x_strdup(text);
-    for (char *at = json; *at; at++) {
-        *at = *at == '\'' ? '"' : *at;
-    }
-    json_t *tree = json_loads(json, 0, NULL);
-    CHECK(tree != NULL);
-    return tree;
-}
 
 static json_t *job(const char *spec, const char *hash, int generation) {
     AUTO(text_freep)

@@ -4,6 +4,7 @@
 #include "operator/kinds/job/reconcile/ensured.h"
 
 #include "operator/kinds/job/reconcile/holders.h"
+#include "tests/parse_json.h"
 #include "tests/test.h"
 
 static const char owner_text[] = "{'apiVersion': 'windlass.dev/v1beta1', 'kind': 'DistTrain', "
@@ -17,16 +18,6 @@ static const char wanted_text[] =
     "{'kind': 'PodGroup', 'metadata': {'name': 'a-gang', 'uid': 'g-1', 'labels': "                 \
     "{'windlass.dev/job': 'a'}" OWNER "}, 'spec': {'minMember': " SPEC "}}"
 #define BY(UID) ", 'ownerReferences': [{'kind': 'Service', 'name': 'x-hub', 'uid': '" UID "'}]"
-
-static json_t *parse(const char *text) {
-    AUTO(text_freep) char *json = x_strdup(text);
-    for (char *at = json; *at; at++) {
-        *at = *at == '\'' ? '"' : *at;
-    }
-    json_t *tree = json_loads(json, 0, NULL);
-    CHECK(tree != NULL);
-    return tree;
-}
 
 /* The name exists already, and its holder is asked for. */
 static void find_holder(struct refusals *record, const json_t *wanted, const json_t *there) {
