@@ -164,7 +164,7 @@ start_beside() {
     TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1 &
     beside_pid=$!
     set +m
-    renice -n 19 -g $beside_pid >/dev/null
+    renice -n 10 -g $beside_pid >/dev/null
 }
 end_one() { # waits for one of the lanes
     local pid code

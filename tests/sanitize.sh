@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
-# Property tests draw a quarter, and test_asking has 20 jobs: minutes with more, and all are run without sanitizers.
+# Property tests draw a quarter, and test_asking a quarter of its states with 20 jobs: all are run without sanitizers.
 export ROUNDS_DIVISOR=4 ASKING_JOBS=20
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
