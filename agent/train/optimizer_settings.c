@@ -86,19 +86,21 @@ static int read_optional(const json_t *spec, struct optimizer_settings *settings
                : read_patterns(spec, settings, err);
 }
 
-/* The rules between fields are the operator's (operator/kinds/disttrain/rules.c), which names each;
- * this refuses only what no step here can do, for a rank that somebody starts by hand. */
+/* Fields that exclude each other. */
 static int check(const struct optimizer_settings *settings, struct error *err) {
     enum optimizer_kind kind = settings->kind;
-    bool has_ratio = kind == OPTIMIZER_LARS || kind == OPTIMIZER_LAMB;
-    if ((settings->nesterov && (kind != OPTIMIZER_SGD || settings->momentum == 0)) ||
-        (settings->is_decoupled && has_ratio) ||
-        (settings->clip_norm > 0 && isfinite(settings->clip_value))) {
-        return error_set(err, ERROR_INVALID,
-                         "optimizer: nesterov, decoupledWeightDecay or clipNorm with clipValue: a "
-                         "combination of fields that windlass check accepts is expected");
+    if (settings->nesterov && (kind != OPTIMIZER_SGD || settings->momentum == 0)) {
+        return error_set(err, ERROR_INVALID, "optimizer.nesterov: SGD with a momentum is expected");
     }
-    return 0;
+    if (settings->is_decoupled && (kind == OPTIMIZER_LARS || kind == OPTIMIZER_LAMB)) {
+        return error_set(err, ERROR_INVALID,
+                         "optimizer.decoupledWeightDecay: is not for LARS and LAMB, whose ratios "
+                         "have the decay in them");
+    }
+    return settings->clip_norm > 0 && isfinite(settings->clip_value)
+               ? error_set(err, ERROR_INVALID,
+                           "optimizer: one of clipNorm and clipValue is expected, not both")
+               : 0;
 }
 
 int optimizer_settings_read(const json_t *spec, const json_t *ema,
