@@ -112,8 +112,8 @@ static void an_answer_is_news_once(void) {
     run_until(&world.news, 1);
     CHECK_STR(ask("job", world.certificate), "{\"a\": 1}");
     run_until(&world.asked, world.asked + 2);
-    /* A second apart, and once more for each answer that was late; the same one is not reported. */
-    CHECK(world.asked <= 3 + (clock_monotonic_ms() - start_ms) / POLLER_EVERY_MS);
+    /* A second apart; the same answer is not reported. */
+    CHECK(world.asked <= 1 + (clock_monotonic_ms() - start_ms) / POLLER_EVERY_MS);
     CHECK_INT(world.news, 1);
     world.answer = "{\"a\": 2}";
     run_until(&world.news, 2);
@@ -125,13 +125,28 @@ static void an_answer_is_news_once(void) {
     close_world();
 }
 
-static void what_fails_is_asked_again_soon(void) {
+/* Three requests of a key that fails; true: within the time in which an answer is asked for twice.
+ */
+static bool is_asked_again_soon(void) {
     open_world();
+    int64_t start_ms = clock_monotonic_ms();
     CHECK(!ask("job", world.certificate)); /* 404 */
     run_until(&world.asked, 3);
+    bool is_soon = clock_monotonic_ms() - start_ms < POLLER_EVERY_MS;
     CHECK_INT(world.news, 0);
     CHECK(!ask("job", world.certificate));
     close_world();
+    return is_soon;
+}
+
+/* A busy machine may be slow at times, not always. */
+static void what_fails_is_asked_again_soon(void) {
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    bool is_soon = false;
+    while (!is_soon && clock_monotonic_ms() < end_ms) {
+        is_soon = is_asked_again_soon();
+    }
+    CHECK(is_soon);
 }
 
 static void another_certificate_gets_no_answer(void) {
