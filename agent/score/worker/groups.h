@@ -5,10 +5,10 @@
 
 #include "agent/data/input/sink.h"
 #include "agent/engine/session.h"
+#include "agent/score/feed/preprocess.h"
+#include "agent/score/feed/slices.h"
 #include "agent/score/worker/output_choice.h"
 #include "agent/score/worker/postprocess.h"
-#include "agent/score/worker/preprocess.h"
-#include "agent/score/worker/slices.h"
 
 enum {
     GROUPS_MOST = 256,         /* maximum of items in one run of the network ... */

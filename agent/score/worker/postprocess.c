@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/postprocess.h"
 
+#include "agent/data/image/pixels.h"
 #include "agent/engine/session.h"
-#include "agent/score/worker/pixels.h"
 #include "agent/store/local_file.h"
 #include "lib/digest.h"
 #include "lib/file.h"

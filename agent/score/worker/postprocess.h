@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/engine/tensor.h"
-#include "agent/score/worker/preprocess.h"
+#include "agent/score/feed/preprocess.h"
 
 enum postprocess_type { POSTPROCESS_IMAGE, POSTPROCESS_CLASSES, POSTPROCESS_VALUES };
 

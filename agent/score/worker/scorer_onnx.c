@@ -3,9 +3,9 @@
  * through the network together. The network stays loaded between leases. */
 #include "agent/score/worker/scorer.h"
 
-#include "agent/score/worker/columns.h"
+#include "agent/score/feed/columns.h"
+#include "agent/score/feed/slices.h"
 #include "agent/score/worker/groups.h"
-#include "agent/score/worker/slices.h"
 #include "agent/store/local_file.h"
 #include "lib/log.h"
 

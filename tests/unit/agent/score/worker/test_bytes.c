@@ -2,8 +2,8 @@
 /* Pictures that go to a device as bytes and come back as bytes equal those that go as floats. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
+#include "agent/score/feed/preprocess.h"
 #include "agent/score/worker/postprocess.h"
-#include "agent/score/worker/preprocess.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 /* scale, preprocess and postprocess: a picture is prepared for the network and its result turned
  * back. */
 #include "agent/data/image/scale.h"
+#include "agent/score/feed/preprocess.h"
 #include "agent/score/worker/postprocess.h"
-#include "agent/score/worker/preprocess.h"
 
 #include "tests/test.h"
 #include "tests/unit/agent/spec_defaults.h"

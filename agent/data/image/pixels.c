@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/pixels.h"
+#include "agent/data/image/pixels.h"
 
 #include <string.h>
 

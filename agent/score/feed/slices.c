@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/slices.h"
+#include "agent/score/feed/slices.h"
 
 #include <assert.h>
 #include <string.h>

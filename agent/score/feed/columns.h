@@ -9,7 +9,7 @@
  * encoders handle unknown strings. */
 #pragma once
 
-#include "agent/score/worker/slices.h"
+#include "agent/score/feed/slices.h"
 #include "lib/tree.h"
 
 struct columns;

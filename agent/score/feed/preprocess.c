@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/preprocess.h"
+#include "agent/score/feed/preprocess.h"
 
+#include "agent/data/image/pixels.h"
 #include "agent/data/image/scale.h"
-#include "agent/score/worker/pixels.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/columns.h"
+#include "agent/score/feed/columns.h"
 
 #include "agent/engine/graph/string_table.h"
 #include "lib/arena.h"
