@@ -68,7 +68,7 @@ CFLAGS_agent_engine_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
 # Plain loops over bytes, which only -O3 vectorizes.
-CFLAGS_agent_score_worker_pixels := -O3
+CFLAGS_agent_data_image_pixels := -O3
 CFLAGS_agent_data_video_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
 CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)

@@ -19,8 +19,8 @@ struct port {
 };
 
 struct group {
-    struct port *ports; /* of each input */
-    struct preprocess_size sizes[GROUPS_MOST];
+    struct port *ports;                    /* of each input */
+    struct post_place places[GROUPS_MOST]; /* of pictures */
     char *names[GROUPS_MOST];
     int count;
 };
@@ -98,46 +98,16 @@ void groups_free(struct groups *groups) {
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* Checks bytes like the floats that they were made from. */
-static int check_bytes(const struct groups *groups, const struct tensor *bytes, int64_t items,
-                       struct error *err) {
-    const int64_t *dims = bytes->shape.dims;
-    const struct tensor floats = {.type = TENSOR_FLOAT32,
-                                  .shape = {4, {dims[0], 3, dims[1], dims[2]}}};
-    return postprocess_check(groups->options.postprocess, &floats, items, err);
-}
-
-static int make_picture(const struct groups *groups, const struct tensor *output, int at,
-                        const struct preprocess_size *size, struct picture *ret_picture,
-                        struct error *err) {
-    const struct session *session = groups->options.session;
-    if (!session_returns_pixels(session)) {
-        return postprocess_picture(groups->options.postprocess, output, at, size, ret_picture, err);
-    }
-    const struct tensor *bad = &groups->outputs[session_output_count(session) - 1];
-    return postprocess_bytes(output, bad, at, size, ret_picture, err);
-}
-
-/* Writes item `at` of the run's output. */
-static int write_item(const struct groups *groups, const struct run *run,
-                      const struct tensor *output, int at, struct sink *sink, struct error *err) {
-    const struct postprocess *postprocess = groups->options.postprocess;
+/* Writes item `at` of the run. */
+static int write_item(const struct groups *groups, const struct run *run, int at, struct sink *sink,
+                      struct error *err) {
     const struct group *group = run->group;
     int index = run->first + at;
-    const char *name = group->names[index];
-    if (postprocess->type != POSTPROCESS_IMAGE) {
-        AUTO(tree_freep) json_t *record = postprocess_record(postprocess, output, at, name);
-        struct result numbers = {.name = name, .record = record};
-        return sink_add(sink, &numbers, err);
-    }
-    struct picture picture = {0};
-    if (make_picture(groups, output, at, &group->sizes[index], &picture, err) < 0) {
-        return -1;
-    }
-    struct result painted = {.name = name, .picture = &picture};
-    int result = sink_add(sink, &painted, err);
-    picture_release(&picture);
-    return result;
+    const struct post_item item = {.name = group->names[index], .place = group->places[index]};
+    AUTO(post_result_release) struct post_result result = {0};
+    return post_make(groups->options.post, at, &item, &result, err) < 0
+               ? -1
+               : sink_add(sink, &result.result, err);
 }
 
 /* A network with a fixed number n of items gets n; left-over items are computed and ignored. */
@@ -153,14 +123,9 @@ static int collect(struct groups *groups, struct sink *sink, struct error *err) 
     if (session_collect(session, groups->outputs, err) < 0) {
         return -1;
     }
-    const struct tensor *output = groups->outputs;
-    int64_t items = items_of(groups, run.count);
-    int result =
-        session_returns_pixels(session)
-            ? check_bytes(groups, output, items, err)
-            : output_choice_take(groups->options.choice, groups->outputs, items, &output, err);
+    int result = post_take(groups->options.post, groups->outputs, items_of(groups, run.count), err);
     for (int i = 0; i < run.count && result == 0; i++) {
-        result = write_item(groups, &run, output, i, sink, err);
+        result = write_item(groups, &run, i, sink, err);
     }
     return result;
 }
@@ -323,7 +288,12 @@ int groups_add_picture(struct groups *groups, struct sink *sink, const struct pi
     } else {
         preprocess_fill(preprocess, picture, &size, (float *)group->ports->memory + at);
     }
-    group->sizes[group->count] = size;
+    group->places[group->count] = (struct post_place){.picture_width = picture->width,
+                                                      .picture_height = picture->height,
+                                                      .width = size.width,
+                                                      .height = size.height,
+                                                      .input_width = size.padded_width,
+                                                      .input_height = size.padded_height};
     return add(groups, group, sink, name, err);
 }
 

@@ -7,8 +7,7 @@
 #include "agent/engine/session.h"
 #include "agent/score/feed/preprocess.h"
 #include "agent/score/feed/slices.h"
-#include "agent/score/worker/output_choice.h"
-#include "agent/score/worker/postprocess.h"
+#include "agent/score/post/post.h"
 
 enum {
     GROUPS_MOST = 256,         /* maximum of items in one run of the network ... */
@@ -22,8 +21,7 @@ struct groups;
 struct groups_options {
     struct session *session;
     const struct preprocess *preprocess;
-    const struct postprocess *postprocess;
-    struct output_choice *choice;
+    struct post *post;
     const struct slices_input *inputs; /* the session's; a network for pictures has one input */
     bool has_bytes;                    /* the session was opened with pixels_in */
 };

@@ -24,8 +24,7 @@ struct scorer {
     const json_t *spec;
     struct session *session;
     struct preprocess preprocess;
-    struct postprocess postprocess;
-    struct output_choice choice;
+    struct post *post;
     const struct media *media;
     struct reader *reader;      /* kept between leases, so that a decoder continues at its position
                                    ... */
@@ -50,7 +49,7 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
                          "spec.input.npy and rows of "
                          "spec.input.table reach the network unchanged: remove this field");
     }
-    if (scorer->postprocess.type == POSTPROCESS_IMAGE) {
+    if (post_wants_pictures(scorer->post)) {
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
                          "spec.input.npy and spec.input.table");
@@ -141,7 +140,7 @@ static void onnx_free(struct scorer *scorer) {
     groups_free(scorer->groups);
     drop_reader(scorer);
     columns_free(scorer->columns);
-    postprocess_release(&scorer->postprocess);
+    post_free(scorer->post);
     session_free(scorer->session);
     free(scorer->inputs);
     free(scorer->slices);
@@ -172,8 +171,6 @@ static void name_device(const struct scorer_options *options, char name[static D
 static int open_session(const struct scorer_options *options, const char *path,
                         struct scorer *scorer, struct error *err) {
     struct pixel_conversion in = preprocess_bytes(&scorer->preprocess);
-    struct pixel_conversion out = postprocess_to_bytes(&scorer->postprocess);
-    bool is_image = scorer->postprocess.type == POSTPROCESS_IMAGE;
     char device[DEVICE_NAME] = "";
     name_device(options, device);
     bool is_device = false;
@@ -181,7 +178,7 @@ static int open_session(const struct scorer_options *options, const char *path,
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
         engine.pixels_in = &in;
-        engine.pixels_out = is_image ? &out : NULL;
+        engine.pixels_out = post_pixels(scorer->post);
     }
     if (session_open(path, &engine, &scorer->session, err) == 0) {
         if (options->gpus > 0) {
@@ -206,7 +203,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     scorer->has_rows = item == ITEM_JSON;
     scorer->has_slices = item == ITEM_TENSOR || scorer->has_rows;
     if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
-        postprocess_read(spec, &scorer->postprocess, err) < 0) {
+        post_open(spec, &scorer->post, err) < 0) {
         return -1;
     }
     const char *path = tree_text(spec, "scorer.onnx.path", "");
@@ -219,11 +216,10 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (check_input(scorer, err) < 0) {
         return -1;
     }
-    output_choice_init(&scorer->choice, spec, scorer->session, &scorer->postprocess);
+    post_bind(scorer->post, scorer->session);
     const struct groups_options groups = {.session = scorer->session,
                                           .preprocess = &scorer->preprocess,
-                                          .postprocess = &scorer->postprocess,
-                                          .choice = &scorer->choice,
+                                          .post = scorer->post,
                                           .inputs = scorer->inputs,
                                           .has_bytes = scorer->has_bytes};
     scorer->groups = groups_new(&groups);
@@ -238,16 +234,13 @@ static int onnx_files(struct scorer *scorer, const struct scorer *first UNUSED, 
         return error_context(err, "spec.scorer.onnx.path");
     }
     json_object_set_new(files, "scorer.onnx.path", json_string(hex));
-    if (scorer->postprocess.label_digest[0]) {
-        json_object_set_new(files, "scorer.onnx.postprocess.labels",
-                            json_string(scorer->postprocess.label_digest));
-    }
+    post_files(scorer->post, files);
     return 0;
 }
 
 /* onnx_open has loaded the network. */
 static int onnx_start(struct scorer *scorer, struct error *err) {
-    return output_choice_check(&scorer->choice, err) < 0 ? -1 : session_enter(scorer->session, err);
+    return post_check(scorer->post, err) < 0 ? -1 : session_enter(scorer->session, err);
 }
 
 /* ---- trying --------------------------------------------------------------------------------- */
@@ -260,11 +253,9 @@ static int try_run(struct scorer *scorer, const struct tensor *inputs, struct er
         return 0;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    const struct tensor *taken;
-    int result =
-        session_run(scorer->session, inputs, output, &ignored) == 0
-            ? output_choice_take(&scorer->choice, output, inputs->shape.dims[0], &taken, err)
-            : output_choice_check(&scorer->choice, err);
+    int result = session_run(scorer->session, inputs, output, &ignored) == 0
+                     ? post_take(scorer->post, output, inputs->shape.dims[0], err)
+                     : post_check(scorer->post, err);
     free(output);
     return result;
 }
@@ -272,7 +263,7 @@ static int try_run(struct scorer *scorer, const struct tensor *inputs, struct er
 /* Whether inputs of this many values are tried: small ones, and any if the output can only be
  * chosen by a run. */
 static bool is_tried(const struct scorer *scorer, int64_t values) {
-    return values <= TRY_VALUES || output_choice_is_open(&scorer->choice);
+    return values <= TRY_VALUES || post_is_open(scorer->post);
 }
 
 static int64_t try_side(const struct scorer *scorer, int64_t fixed) {

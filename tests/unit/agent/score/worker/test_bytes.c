@@ -3,8 +3,7 @@
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
 #include "agent/score/feed/preprocess.h"
-#include "agent/score/worker/postprocess.h"
-#include "tests/test.h"
+#include "tests/unit/agent/score/post/post_tests.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,38 +89,41 @@ static const struct {
               {7 * 12, -1, false},      {6 * 12 + 10, -1, true},         {0, -1, true},
               {7 * 12 + 11, 11, false}, {3 * 12 + 11, 3 * 12 + 4, true}, {7 * 12 + 3, 12, true}};
 
-static void check_out(const struct postprocess *postprocess, size_t place) {
-    const struct preprocess_size size = {11, 7, 12, 8};
+static void check_out(const struct opened *opened, enum preprocess_range range, size_t place) {
+    const struct post_item item = {
+        .place = {.width = 11, .height = 7, .input_width = 12, .input_height = 8}};
     struct shape planes = {4, {2, 3, 8, 12}}, packed = {4, {2, 8, 12, 3}}, rows = {2, {2, 8}};
     struct tensor floats = {0}, bytes = {0}, bad = {0};
     struct error err = {0};
     CHECK_OK(tensor_init(&floats, TENSOR_FLOAT32, &planes, &err), &err);
     CHECK_OK(tensor_init(&bytes, TENSOR_UINT8, &packed, &err), &err);
     CHECK_OK(tensor_init(&bad, TENSOR_INT32, &rows, &err), &err);
-    fill(&floats, postprocess->range);
+    fill(&floats, range);
     const int at[] = {places[place].first, places[place].second};
     for (int i = 0; i < 2; i++) {
         if (at[i] >= 0) { /* in separate planes */
             ((float *)floats.data)[(3 + i) * 8 * 12 + at[i]] = NAN;
         }
     }
-    const struct pixel_conversion numbers = postprocess_to_bytes(postprocess);
-    apply(OP_TO_BYTES, &numbers, &floats, (struct tensor *[]){&bytes, &bad}, 2);
+    apply(OP_TO_BYTES, opened->kind->pixels(opened->state), &floats,
+          (struct tensor *[]){&bytes, &bad}, 2);
     for (int i = 0; i < 2; i++) {
-        struct picture wanted = {0}, seen = {0};
-        struct error one = {0}, other = {0};
-        int first = postprocess_picture(postprocess, &floats, i, &size, &wanted, &one);
-        int second = postprocess_bytes(&bytes, &bad, i, &size, &seen, &other);
+        struct post_result wanted = {0}, seen = {0};
+        const struct tensor *from[] = {&floats}, *packed_from[] = {&bytes, &bad};
+        const struct post_outputs plain = {.tensors = from, .count = 1, .items = 2};
+        const struct post_outputs given = {
+            .tensors = packed_from, .count = 1, .items = 2, .has_pixels = true};
+        int first = result_of(opened, &plain, i, &item, &wanted);
+        int second = result_of(opened, &given, i, &item, &seen);
         CHECK_INT(first, places[place].is_bad && i == 1 ? -1 : 0);
         CHECK_INT(second, first);
-        CHECK_STR(other.text, one.text);
         if (first == 0 && second == 0) {
-            CHECK_INT(seen.width, wanted.width);
-            CHECK_INT(seen.height, wanted.height);
-            CHECK(memcmp(seen.pixels, wanted.pixels, 3 * 11 * 7) == 0);
+            CHECK_INT(seen.picture.width, wanted.picture.width);
+            CHECK_INT(seen.picture.height, wanted.picture.height);
+            CHECK(memcmp(seen.picture.pixels, wanted.picture.pixels, 3 * 11 * 7) == 0);
         }
-        picture_release(&wanted);
-        picture_release(&seen);
+        post_result_release(&wanted);
+        post_result_release(&seen);
     }
     tensor_release(&floats);
     tensor_release(&bytes);
@@ -129,11 +131,16 @@ static void check_out(const struct postprocess *postprocess, size_t place) {
 }
 
 static void test_out_in_every_range_and_order(void) {
+    static const char *const names[] = {"Byte", "Unit", "Signed"};
     for (int range = 0; range < RANGE_IMAGENET; range++) {
         for (size_t place = 0; place < 2 * ARRAY_LEN(places); place++) {
-            const struct postprocess postprocess = {.range = (enum preprocess_range)range,
-                                                    .is_bgr = place & 1};
-            check_out(&postprocess, place / 2);
+            AUTO(text_freep)
+            char *onnx = x_printf("{\"preprocess\": {\"color\": \"%s\"}, "
+                                  "\"postprocess\": {\"range\": \"%s\"}}",
+                                  place & 1 ? "BGR" : "RGB", names[range]);
+            struct opened opened = open_post(onnx);
+            check_out(&opened, (enum preprocess_range)range, place / 2);
+            close_post(&opened);
         }
     }
 }

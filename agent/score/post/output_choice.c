@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/worker/output_choice.h"
+#include "agent/score/post/output_choice.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,11 +8,19 @@
 
 enum { LIST_BYTES = 320, NAME_SHOWN = 48 };
 
+static void tell(const struct output_choice *choice) {
+    if (choice->index >= 0 && choice->kind->chosen) {
+        choice->kind->chosen(choice->state, choice->session, (size_t)choice->index);
+    }
+}
+
 void output_choice_init(struct output_choice *choice, const json_t *spec,
-                        const struct session *session, struct postprocess *postprocess) {
+                        const struct session *session, const struct post_kind *kind,
+                        struct post_state *state) {
     *choice = (struct output_choice){.name = tree_text(spec, "scorer.onnx.output", NULL),
                                      .session = session,
-                                     .postprocess = postprocess,
+                                     .kind = kind,
+                                     .state = state,
                                      .count = session_output_count(session),
                                      .index = -1};
     if (session_returns_pixels(session)) {
@@ -24,13 +32,25 @@ void output_choice_init(struct output_choice *choice, const json_t *spec,
     if (!choice->name && choice->count == 1) {
         choice->index = 0;
     }
-    if (choice->index >= 0) {
-        postprocess_name(postprocess, session, (size_t)choice->index);
-    }
+    tell(choice);
 }
 
-bool output_choice_is_open(const struct output_choice *choice) {
-    return choice->index < 0;
+static bool fits(const struct output_choice *choice, const struct tensor *output, int64_t items) {
+    return choice->kind->fits(choice->state, output, items);
+}
+
+/* Says why an output does not fit. */
+static int check_fit(const struct output_choice *choice, const struct tensor *output, int64_t items,
+                     struct error *err) {
+    char text[128];
+    shape_format(&output->shape, text);
+    return fits(choice, output, items)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.path: the network's output is %s %s for %lld items, "
+                           "postprocess type %s needs %s",
+                           tensor_type_name(output->type), text, (long long)items,
+                           choice->kind->name, choice->kind->needs);
 }
 
 /* Appends a name to the list, or only counts it when the list is full. */
@@ -49,7 +69,7 @@ static int list_names(const struct output_choice *choice, const struct tensor *o
     int count = 0, left_out = 0;
     *ret_list = 0;
     for (size_t i = 0; i < choice->count; i++) {
-        if (!outputs || postprocess_fits(choice->postprocess, &outputs[i], items)) {
+        if (!outputs || fits(choice, &outputs[i], items)) {
             add_name(ret_list, session_output(choice->session, i), &left_out);
             count++;
         }
@@ -76,7 +96,7 @@ static int find_fitting(const struct output_choice *choice, const struct tensor 
                         int64_t items) {
     int found = -1;
     for (size_t i = 0; i < choice->count; i++) {
-        if (postprocess_fits(choice->postprocess, &outputs[i], items)) {
+        if (fits(choice, &outputs[i], items)) {
             found = found == -1 ? (int)i : -2;
         }
     }
@@ -86,7 +106,6 @@ static int find_fitting(const struct output_choice *choice, const struct tensor 
 static int refuse_name(const struct output_choice *choice, const struct tensor *outputs,
                        int64_t items, struct error *err) {
     char list[LIST_BYTES + 32];
-    const char *type = postprocess_type_name(choice->postprocess);
     if (list_names(choice, outputs, items, list) == 0) {
         snprintf(list, sizeof list, "none");
     }
@@ -94,18 +113,17 @@ static int refuse_name(const struct output_choice *choice, const struct tensor *
         return error_set(err, ERROR_INVALID,
                          FIELD ": the network has no output \"%.64s\"; these fit postprocess type "
                                "%s: %s",
-                         choice->name, type, list);
+                         choice->name, choice->kind->name, list);
     }
-    (void)!postprocess_check(choice->postprocess, &outputs[choice->index], items, err);
+    (void)!check_fit(choice, &outputs[choice->index], items, err);
     return error_context(err, FIELD ": \"%.64s\" does not fit, these do: %s", choice->name, list);
 }
 
 int output_choice_take(struct output_choice *choice, const struct tensor *outputs, int64_t items,
                        const struct tensor **ret_output, struct error *err) {
     char list[LIST_BYTES + 32];
-    bool fits =
-        choice->index >= 0 && postprocess_fits(choice->postprocess, &outputs[choice->index], items);
-    if (choice->name && !fits) {
+    bool does_fit = choice->index >= 0 && fits(choice, &outputs[choice->index], items);
+    if (choice->name && !does_fit) {
         return refuse_name(choice, outputs, items, err);
     }
     int index = choice->index >= 0 ? choice->index : find_fitting(choice, outputs, items);
@@ -114,14 +132,14 @@ int output_choice_take(struct output_choice *choice, const struct tensor *output
         return error_set(err, ERROR_INVALID,
                          FIELD ": %d outputs of the network fit postprocess type %s: name one of "
                                "%s",
-                         count, postprocess_type_name(choice->postprocess), list);
+                         count, choice->kind->name, list);
     }
-    if (!fits && postprocess_check(choice->postprocess, &outputs[MAX(index, 0)], items, err) < 0) {
+    if (!does_fit && check_fit(choice, &outputs[MAX(index, 0)], items, err) < 0) {
         return -1;
     }
     if (choice->index < 0) {
         choice->index = index;
-        postprocess_name(choice->postprocess, choice->session, (size_t)index);
+        tell(choice);
     }
     *ret_output = &outputs[index];
     return 0;

@@ -4,22 +4,21 @@
  * and kept. */
 #pragma once
 
-#include "agent/engine/session.h"
-#include "agent/score/worker/postprocess.h"
+#include "agent/score/post/post_kind.h"
 
 struct output_choice {
-    const char *name;                /* the spec's, borrowed; NULL: none */
-    const struct session *session;   /* borrowed */
-    struct postprocess *postprocess; /* borrowed; gets the class names of the chosen output */
-    size_t count;                    /* of the network's outputs */
-    int index;                       /* -1: not chosen yet */
+    const char *name;              /* the spec's, borrowed; NULL: none */
+    const struct session *session; /* borrowed */
+    const struct post_kind *kind;
+    struct post_state *state; /* the kind's, borrowed; receives the chosen output */
+    size_t count;             /* of the network's outputs */
+    int index;                /* -1: not chosen yet */
 };
 
-/* spec, session and postprocess must outlive the choice. */
+/* spec, session and state must outlive the choice. */
 void output_choice_init(struct output_choice *choice, const json_t *spec,
-                        const struct session *session, struct postprocess *postprocess);
-/* Whether only a run of the network can tell which output to take, or that none has the name. */
-bool output_choice_is_open(const struct output_choice *choice);
+                        const struct session *session, const struct post_kind *kind,
+                        struct post_state *state);
 /* Without a run. INVALID: the network has no output of the spec's name. */
 NODISCARD int output_choice_check(const struct output_choice *choice, struct error *err);
 /* The chosen one of a run's outputs, for `items` items; borrowed from them. INVALID, with the names

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/post/post.h"
+
+#include "agent/score/post/output_choice.h"
+
+#include <stdlib.h>
+
+#define FIELD "scorer.onnx.postprocess."
+
+struct post {
+    const json_t *spec;
+    const struct post_kind *kind;
+    struct post_state *state;
+    struct output_choice choice;
+    const struct tensor *taken[2]; /* of the last run */
+    struct post_outputs outputs;
+};
+
+void post_result_release(struct post_result *result) {
+    picture_release(&result->picture);
+    tree_freep(&result->record);
+}
+
+int post_open(const json_t *spec, struct post **ret_post, struct error *err) {
+    const char *name = tree_text(spec, FIELD "type", "");
+    const struct post_kind *kind = post_kind_find(name);
+    struct post_state *state = NULL;
+    if (!kind) {
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "type is '%.40s', expected Image, Classes or Values", name);
+    }
+    if (kind->open(spec, &state, err) < 0) {
+        return -1;
+    }
+    struct post *post = x_calloc(1, sizeof *post);
+    *post = (struct post){.spec = spec, .kind = kind, .state = state};
+    post->outputs = (struct post_outputs){.tensors = post->taken, .count = 1};
+    *ret_post = post;
+    return 0;
+}
+
+void post_free(struct post *post) {
+    if (post) {
+        post->kind->free(post->state);
+        free(post);
+    }
+}
+
+bool post_wants_pictures(const struct post *post) {
+    return post->kind->wants_pictures;
+}
+
+const struct pixel_conversion *post_pixels(const struct post *post) {
+    return post->kind->pixels ? post->kind->pixels(post->state) : NULL;
+}
+
+void post_files(const struct post *post, json_t *files) {
+    if (post->kind->files) {
+        post->kind->files(post->state, files);
+    }
+}
+
+void post_bind(struct post *post, const struct session *session) {
+    output_choice_init(&post->choice, post->spec, session, post->kind, post->state);
+    post->outputs.has_pixels = session_returns_pixels(session);
+}
+
+bool post_is_open(const struct post *post) {
+    return post->choice.index < 0;
+}
+
+int post_check(const struct post *post, struct error *err) {
+    return output_choice_check(&post->choice, err);
+}
+
+/* Bytes are checked like the floats that they were made from. */
+static int take_pixels(struct post *post, const struct tensor *outputs, int64_t items,
+                       struct error *err) {
+    const int64_t *dims = outputs[0].shape.dims;
+    const struct tensor *ignored,
+        floats = {.type = TENSOR_FLOAT32, .shape = {4, {dims[0], 3, dims[1], dims[2]}}};
+    post->taken[0] = &outputs[0];
+    post->taken[1] = &outputs[1];
+    return output_choice_take(&post->choice, &floats, items, &ignored, err);
+}
+
+int post_take(struct post *post, const struct tensor *outputs, int64_t items, struct error *err) {
+    post->outputs.items = items;
+    if (post->outputs.has_pixels) {
+        return take_pixels(post, outputs, items, err);
+    }
+    return output_choice_take(&post->choice, outputs, items, &post->taken[0], err);
+}
+
+int post_make(const struct post *post, int64_t index, const struct post_item *item,
+              struct post_result *ret_result, struct error *err) {
+    struct post_result result = {.result.name = item->name};
+    if (post->kind->result(post->state, &post->outputs, index, item, &result, err) < 0) {
+        return -1;
+    }
+    *ret_result = result;
+    ret_result->result.record = ret_result->record;
+    ret_result->result.picture = ret_result->picture.pixels ? &ret_result->picture : NULL;
+    return 0;
+}
