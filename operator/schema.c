@@ -13,6 +13,7 @@ struct schema {
     const json_t *root;
     char *api_version;
     const char *kind;
+    int more_owners;
 };
 
 static int check_value(const json_t *schema, const json_t *value, const char *field,
@@ -468,13 +469,21 @@ int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struc
     /* check_metadata checks the other fields of an object's metadata. */
     json_object_set_new(metadata, "x-kubernetes-preserve-unknown-fields", json_true());
     struct schema *schema = x_calloc(1, sizeof *schema);
-    *schema = (struct schema){json_incref(tree), root, x_printf("%s/%s", group, version), kind};
+    *schema = (struct schema){.crd = json_incref(tree),
+                              .root = root,
+                              .api_version = x_printf("%s/%s", group, version),
+                              .kind = kind};
     *ret_schema = schema;
     return 0;
 }
 
+struct schema *schema_share(struct schema *schema) {
+    schema->more_owners++;
+    return schema;
+}
+
 void schema_free(struct schema *schema) {
-    if (schema) {
+    if (schema && schema->more_owners-- == 0) {
         json_decref(schema->crd);
         free(schema->api_version);
         free(schema);

@@ -16,8 +16,9 @@ struct schema;
 /* crd: the text of a CustomResourceDefinition with one served version. */
 NODISCARD int schema_parse(const char *crd, size_t size, struct schema **ret_schema,
                            struct error *err);
-void schema_free(struct schema *schema);
-void schema_freep(struct schema **schema); /* for AUTO */
+struct schema *schema_share(struct schema *schema); /* one more owner; returns it */
+void schema_free(struct schema *schema);            /* each owner does; the last one frees it */
+void schema_freep(struct schema **schema);          /* for AUTO */
 
 const char *schema_api_version(const struct schema *schema); /* "windlass.dev/v1beta1" */
 /* Whether objects may have that apiVersion: all versions have the same schema. */

@@ -8,7 +8,7 @@ const struct kind_row *kinds_find(const char *kind);
 /* The row of a resource that is known to be of one of our kinds (it was checked, or read from a
  * cluster by its kind). */
 const struct kind_row *kinds_of(const json_t *object);
-/* The row's definition, parsed. */
+/* The row's definition, parsed once for all; the caller is one of its owners (schema_free). */
 NODISCARD int kinds_schema(const struct kind_row *row, struct schema **ret_schema,
                            struct error *err);
 /* The definition of the kind that the row's jobs make; *ret_schema is NULL where there is none. */

@@ -20,8 +20,30 @@ const struct kind_row *kinds_of(const json_t *object) {
     return row;
 }
 
+/* The definitions that were asked for. They are long, and every resource that is read asks for its
+ * own: each is parsed once, and kept until the program ends. */
+static struct parsed {
+    struct parsed *next;
+    const struct kind_row *row;
+    struct schema *schema;
+} * all_parsed;
+
 int kinds_schema(const struct kind_row *row, struct schema **ret_schema, struct error *err) {
-    return schema_parse(row->crd, strlen(row->crd), ret_schema, err);
+    struct parsed *parsed = all_parsed;
+    while (parsed && parsed->row != row) {
+        parsed = parsed->next;
+    }
+    if (!parsed) {
+        struct schema *schema = NULL;
+        if (schema_parse(row->crd, strlen(row->crd), &schema, err) < 0) {
+            return -1;
+        }
+        parsed = x_calloc(1, sizeof *parsed);
+        *parsed = (struct parsed){all_parsed, row, schema};
+        all_parsed = parsed;
+    }
+    *ret_schema = schema_share(parsed->schema);
+    return 0;
 }
 
 int kinds_made_schema(const struct kind_row *row, struct schema **ret_schema, struct error *err) {

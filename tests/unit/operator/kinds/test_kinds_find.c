@@ -20,7 +20,12 @@ static void test_definitions_are_read(void) {
         struct error err = {0};
         AUTO(schema_freep) struct schema *own = NULL;
         AUTO(schema_freep) struct schema *made = NULL;
+        /* One of its owners has gone. */
         CHECK_OK(kinds_schema(*row, &own, &err), &err);
+        const struct schema *first = own;
+        schema_freep(&own);
+        CHECK_OK(kinds_schema(*row, &own, &err), &err);
+        CHECK(own == first);
         CHECK_STR(schema_kind(own), (*row)->loop->name);
         CHECK_STR(schema_api_version(own), (*row)->loop->api_version);
         CHECK_OK(kinds_made_schema(*row, &made, &err), &err);
