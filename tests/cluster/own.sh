@@ -45,11 +45,4 @@ install_chart() {
 }
 # import ARCHIVE: makes an image available to pods.
 import() { "${ctr[@]}" images import --all-platforms=false "$1" >"$work/import" 2>&1 || { sed 's/^/# /' "$work/import"; return 1; }; }
-until_true() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@" 2>/dev/null; do
-        [ $SECONDS -lt $end ] || { echo "# not in time: $*"; return 1; }
-        sleep 0.5 # each look is one or more kubectl, each a tenth of a second of a processor
-    done
-}
+look_every=0.5 # until_true: each look is one or more kubectl, each a tenth of a second of a processor

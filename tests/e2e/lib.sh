@@ -27,13 +27,15 @@ side_by_side() {
     done
     rm -rf "$folder"
 }
-# until_true SECONDS COMMAND...: waits until it succeeds; 1: it does not within that time.
+# until_true SECONDS COMMAND...: waits until it succeeds, and looks every $look_every seconds; 1, and the log says so: it
+# does not within that time.
+look_every=0.05
 until_true() {
     local end=$((SECONDS + $1))
     shift
-    until "$@"; do
-        [ $SECONDS -lt $end ] || return 1
-        sleep 0.05
+    until "$@" 2>/dev/null; do
+        [ $SECONDS -lt $end ] || { echo "# not in time: $*" >&2; return 1; }
+        sleep "$look_every"
     done
 }
 # until_true_while PID SECONDS COMMAND...: the same; also 1 when that process ends before.
