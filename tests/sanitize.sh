@@ -5,8 +5,9 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
-# Property tests draw a quarter, and test_asking a quarter of its states with 20 jobs: all are run without sanitizers.
-export ROUNDS_DIVISOR=4 ASKING_JOBS=20
+# Of what is drawn or is a long list of cases an eighth (tests/seed.h), and of test_asking a quarter of its states with 20
+# jobs: all are run without sanitizers.
+export ROUNDS_DIVISOR=8 ASKING_JOBS=20
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//')

@@ -2,6 +2,7 @@
  * sets SOAK_SEED and SOAK_ROUNDS; a test prints the seed of its failure. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -11,13 +12,25 @@ static inline uint64_t test_seed(uint64_t usual) {
     return text ? strtoull(text, NULL, 10) : usual;
 }
 
-/* SOAK_ROUNDS (2,000 in a soak), otherwise the number for `make test`. tests/sanitize.sh sets
- * ROUNDS_DIVISOR: the builds without sanitizers run them all, and a round there takes a fraction.
- */
+/* tests/sanitize.sh sets ROUNDS_DIVISOR: the builds without sanitizers run all of `make test`, and
+ * a round there takes a fraction. */
+static inline int64_t test_divisor(void) {
+    const char *text = getenv("ROUNDS_DIVISOR");
+    return text && !getenv("SOAK_ROUNDS") ? strtoll(text, NULL, 10) : 1;
+}
+
+/* SOAK_ROUNDS (2,000 in a soak), otherwise the number for `make test`. */
 static inline int64_t test_rounds(int64_t usual) {
-    const char *text = getenv("SOAK_ROUNDS"), *divisor = getenv("ROUNDS_DIVISOR");
-    int64_t part = usual / (divisor ? strtoll(divisor, NULL, 10) : 1);
-    return text ? strtoll(text, NULL, 10) : part ? part : usual;
+    const char *text = getenv("SOAK_ROUNDS");
+    int64_t part = usual / test_divisor();
+    return text ? strtoll(text, NULL, 10) : part ? part : usual > 0;
+}
+
+/* Of `count` cases, whether this one is run: all are; under sanitizers one of so many (of all at
+ * least one), which the seed chooses. */
+static inline bool test_takes(uint64_t at, uint64_t count) {
+    uint64_t divisor = (uint64_t)test_divisor();
+    return (at + test_seed(1)) % (divisor < count ? divisor : count) == 0;
 }
 
 /* Every bit of x changes every bit of the result (splitmix64's finalizer; Steele, Lea, Flood,

@@ -5,6 +5,7 @@
 // SOAK_ROUNDS: other numbers, and how many draws (2).
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/training_step.h"
+#include "tests/seed.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,9 @@ static int check_all(void) {
     printf("# SOAK_SEED=%u SOAK_ROUNDS=%u\n", seed, rounds);
     for (uint32_t round = 0; round < rounds; round++) {
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-            check_row(&rows[i], seed + round);
+            if (test_takes(i + round, ARRAY_LEN(rows))) {
+                check_row(&rows[i], seed + round);
+            }
         }
     }
     return test_failures;

@@ -98,7 +98,7 @@ static void *talk(void *context) {
 
 static void nothing_is_lost_or_twice(void) {
     uint64_t first = test_seed(1);
-    int64_t rounds = test_rounds(60) / 10;
+    int64_t rounds = MAX(test_rounds(60) / 10, 1);
     for (int64_t round = 0; round < rounds && !test_failures; round++) {
         enum { SLOTS = 3 };
         int folder = folders++;

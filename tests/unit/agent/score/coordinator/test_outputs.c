@@ -354,6 +354,9 @@ static int64_t kill_at_each_call(const struct course *course) {
     edit("mv scored before && rm in/b && echo new >in/c && echo d >in/d");
     for (int64_t call = 1; call < CALLS_MAX; call++) {
         char command[200];
+        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+            continue;
+        }
         shell("rm -rf scored && cp -a before scored");
         int code = process(&course->second, call);
         if (code != BROKEN_STORE_KILLED) {
@@ -376,6 +379,9 @@ static void run_course(const struct course *course) {
     AUTO(text_freep) char *wanted = see_fresh(course->third.way);
     for (int64_t call = 1; call <= calls; call++) {
         char command[200];
+        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+            continue;
+        }
         snprintf(command, sizeof command, "rm -rf scored && mv killed/%lld scored",
                  (long long)call);
         shell(command);
@@ -402,6 +408,9 @@ static void test_killed_at_every_call(void) {
 static bool goes_on_after_each_call(const char *edits, const char *puts, const char *takes) {
     struct applied first = {&files, "u-1", ""}, second = {&files, "u-2", ""};
     for (int64_t call = 1; call < CALLS_MAX; call++) {
+        if (!test_takes((uint64_t)call, CALLS_MAX)) {
+            continue;
+        }
         edit("rm -rf scored; echo bad >in/a; echo b >in/b");
         if (process(&first, call) != BROKEN_STORE_KILLED) {
             return call > 20;

@@ -9,6 +9,7 @@
 #include "operator/kinds/job/spec_snapshot.h"
 #include "operator/resource.h"
 #include "tests/plan_result_json.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -217,6 +218,8 @@ static size_t resident_bytes(void) {
 /* The limit is 32 MiB for the whole controller: 10,000 finished jobs with the pod whose log is
  * kept, and 1,000 that run. */
 static void many_jobs_take_little(void) {
+    const int all_finished = FINISHED / (int)test_divisor(),
+              all_running = RUNNING * all_finished / FINISHED;
     AUTO(tree_freep) json_t *like = load_job();
     struct world world = {.cache = cache_new()};
     cache_watch(world.cache, "windlass.dev/v1alpha1", "BatchScore",
@@ -225,7 +228,7 @@ static void many_jobs_take_little(void) {
                 (struct cache_rules){.transform = batchscore_transform});
     cache_watch(world.cache, "v1", "Pod", (struct cache_rules){.transform = batchscore_transform});
     size_t before = resident_bytes();
-    for (int i = 0; i < FINISHED; i++) {
+    for (int i = 0; i < all_finished; i++) {
         make_job(&world, like, i, true);
         set_job_status(&world, true);
         CHECK(conditions_is_finished(world.job));
@@ -242,8 +245,8 @@ static void many_jobs_take_little(void) {
         AUTO(tree_freep) json_t *result = plan(&world, job, NULL, left);
         CHECK_INT(json_array_size(json_object_get(result, "delete")), 0);
     }
-    size_t finished = cache_bytes(world.cache);
-    for (int i = FINISHED; i < FINISHED + RUNNING; i++) {
+    size_t bytes = cache_bytes(world.cache), per_finished = bytes / (size_t)all_finished;
+    for (int i = all_finished; i < all_finished + all_running; i++) {
         make_job(&world, like, i, false);
         set_job_status(&world, true);
         cache_put(world.cache, world.job);
@@ -253,13 +256,13 @@ static void many_jobs_take_little(void) {
             cache_put(world.cache, world.workers[k]);
         }
     }
-    size_t running = cache_bytes(world.cache) - finished;
+    size_t per_running = (cache_bytes(world.cache) - bytes) / (size_t)all_running;
     size_t resident = resident_bytes() - before;
     printf("# %zu bytes for a finished job, %zu for a running one, %.1f MiB resident\n",
-           finished / FINISHED, running / RUNNING, (double)resident / MIB);
-    CHECK_INT(cache_count(world.cache), 2 * FINISHED + (3 + WORKERS) * RUNNING);
-    CHECK(finished / FINISHED < 900);
-    CHECK(running / RUNNING < 8000);
+           per_finished, per_running, (double)resident / MIB);
+    CHECK_INT(cache_count(world.cache), 2 * all_finished + (3 + WORKERS) * all_running);
+    CHECK(per_finished < 900);
+    CHECK(per_running < 8000);
     CHECK(cache_bytes(world.cache) < 14 * MIB);
     release(&world);
     cache_free(world.cache);

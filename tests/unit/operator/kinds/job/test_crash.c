@@ -9,6 +9,7 @@
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
+#include "tests/seed.h"
 #include "tests/unit/operator/kinds/job/local_world.h"
 
 static const char manifest[] =
@@ -324,6 +325,9 @@ static void killed_after_every_write(void) {
     for (int hears = 0; hears < 2; hears++) {
         int lives = 2;
         for (int writes = 1; lives > 1 && writes < WRITES_ENOUGH; writes++) {
+            if (!test_takes((uint64_t)writes, WRITES_ENOUGH)) {
+                continue;
+            }
             lives = run_lives(writes, hears);
             check_end();
             if (test_failures) {
