@@ -3,6 +3,12 @@ LINT := $(sort $(wildcard tests/lint/*.sh))
 E2E := $(sort $(wildcard tests/e2e/*/test_*.sh))
 
 ##### make test: a seeded sample of every proof; make test T=NAME: the tests of that name #########
+# What an earlier build compiled, in another clone too, is taken from a cache (ccache, which deps-test installs).
+test check sanitize soak fuzz mutants: export PATH := /usr/lib/ccache:$(PATH)
+test check sanitize soak fuzz mutants: export CCACHE_DIR ?= $(HOME)/.cache/windlass/ccache
+test check sanitize soak fuzz mutants: export CCACHE_MAXSIZE ?= 5G
+# Debug information may name the folder of the clone that compiled.
+test check sanitize soak fuzz mutants: export CCACHE_NOHASHDIR := 1
 .PHONY: test check servers unit lint format sanitize demo help
 ifdef T
 test: deps-test
