@@ -3,6 +3,7 @@
 
 #include "lib/file.h"
 #include "lib/time/clock.h"
+#include "operator/kinds/job/spec.h"
 #include "tests/load_json.h"
 #include "tests/plan_result_json.h"
 #include "tests/test.h"
@@ -235,8 +236,10 @@ static void check_row(const struct plan_rows *rows, const char *file) {
     struct write_failures failures = write_failures_from(troubles, failures_at);
     struct ensured_object ensured_at[ENSURED_MAX];
     struct ensured_objects ensured = read_ensured(json_object_get(base, "ensured"), ensured_at);
+    const struct job_options options = {.policy = json_object_get(base, "policy")};
     struct job_observed observed = {
         .object = json_object_get(base, "object"),
+        .options = options.policy ? &options : NULL,
         .service = json_object_get(base, "service"),
         .pods = json_object_get(base, "pods"),
         .progress = json_object_get(base, "progress"),

@@ -4,6 +4,7 @@
  *   object    merged into base.json's object (null deletes); service: the same, null: none
  *   pods, runs (the objects that the kind makes), progress, credentials, troubles, ensured, mounts,
  *   dropped, ended, now   what was observed
+ *   policy    the administrator's (guard/job_policy.h); absent: none
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status
  *   settles   false: asked again, it has more to do

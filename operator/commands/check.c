@@ -3,6 +3,7 @@
 
 #include "operator/commands/check_server.h"
 #include "operator/commands/cli_command.h"
+#include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/kinds.h"
 #include "operator/resource_files.h"
 
@@ -61,6 +62,7 @@ static void print_list(json_t *items) {
 struct request {
     struct option_list files;
     bool show, pods, server;
+    const char *policy;          /* --job-policy */
     struct remote_options where; /* of --server */
 };
 
@@ -114,11 +116,29 @@ static int check_request(const struct request *request, struct error *err) {
     return 0;
 }
 
+/* What an administrator's policy says to the manifests that are right otherwise. */
+static int check_policy(const struct request *request, struct resource_files *files,
+                        struct error *err) {
+    AUTO(tree_freep) json_t *policy = NULL;
+    if (request->policy && job_policy_read(request->policy, &policy, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        struct resource_file *file = &files->at[i];
+        if (file->object && !file->why.kind &&
+            job_policy_check(policy, file->object, &file->why) < 0) {
+            (void)error_context(&file->why, "%s", file->path);
+        }
+    }
+    return 0;
+}
+
 static int check(const struct request *request, struct error *err) {
     AUTO(resource_files_release) struct resource_files files = {0};
     bool prints = request->show || request->pods;
     if (check_request(request, err) < 0 ||
         resource_files_read(&request->files, /* today= */ !prints, &files, err) < 0 ||
+        check_policy(request, &files, err) < 0 ||
         (request->server && check_server_ask(&request->where, &files, err) < 0)) {
         return -1;
     }
@@ -167,6 +187,8 @@ int check_command(int argc, char **argv) {
          &request.show},
         {"pods", 0, OPTION_FLAG, NULL, pods_help, &request.pods},
         {"server", 0, OPTION_FLAG, NULL, "Ask the API server, too, by a dry run.", &request.server},
+        {"job-policy", 0, OPTION_TEXT, "JSON|FILE",
+         "Check what the controller's --job-policy refuses, too.", &request.policy},
         REMOTE_ROWS(&request.where),
         {0},
     };

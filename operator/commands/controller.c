@@ -6,6 +6,7 @@
 #include "lib/time/clock.h"
 #include "operator/commands/health_server.h"
 #include "operator/control/controller.h"
+#include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/kinds.h"
@@ -46,6 +47,8 @@ struct replica {
     bool no_election, no_policy;
     const char *peers_text;
     json_t *peers;
+    const char *job_policy_text;
+    json_t *job_policy;
     struct network_policy_options policy;
     bool is_usage; /* the error is a wrong command line */
     struct job_options jobs;
@@ -90,6 +93,16 @@ static int read_peers(struct replica *replica, struct error *err) {
     return 0;
 }
 
+static int read_job_policy(struct replica *replica, struct error *err) {
+    if (replica->job_policy_text &&
+        job_policy_read(replica->job_policy_text, &replica->job_policy, err) < 0) {
+        err->kind = ERROR_INVALID; /* a file that is not there, too, is a wrong argument */
+        return -1;
+    }
+    replica->jobs.policy = replica->job_policy;
+    return 0;
+}
+
 static int check_sandbox(const char *policy, struct error *err) {
     return !policy || strcmp(policy, "auto") == 0 || strcmp(policy, "required") == 0 ||
                    strcmp(policy, "off") == 0
@@ -127,6 +140,10 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"network-policy-peers", 0, OPTION_TEXT, "JSON",
          "Who else may connect to jobs' pods, at every port: a list of NetworkPolicyPeers.",
          &replica->peers_text},
+        {"job-policy", 0, OPTION_TEXT, "JSON|FILE",
+         "What jobs must not ask for: hostPath, hostNamespaces, privileged, images, "
+         "serviceAccounts, secrets (docs/operate/security.md).",
+         &replica->job_policy_text},
         {"lease-namespace", 0, OPTION_TEXT, "NS",
          "Namespace of the Lease (default: the pod's, or the context's).",
          &replica->lease_namespace},
@@ -159,7 +176,8 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         return result;
     }
     replica->jobs.logs_json = strcmp(format_name, "json") == 0;
-    return read_peers(replica, err) < 0 || check_sandbox(replica->jobs.sandbox, err) < 0
+    return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
+                   check_sandbox(replica->jobs.sandbox, err) < 0
                ? -1
                : set_log(level_name, format_name, err);
 }
@@ -383,6 +401,7 @@ static void release(struct replica *replica) {
     health_server_free(replica->health);
     json_decref(replica->logged);
     json_decref(replica->peers);
+    json_decref(replica->job_policy);
     kind_set_free(replica->kinds);
     fd_closep(&replica->signal_fd);
 }

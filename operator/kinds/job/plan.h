@@ -44,8 +44,7 @@ struct job_observed {
      * definition does not have it; NULL: none. */
     const char *dropped;
     /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
-     * For pods that are not in it, the time in the pod's status is used, which is by the node's
-     * clock. NULL: that time is used for all pods. */
+     * For pods that are not in it (NULL: for all) the time in their status, by the node's clock. */
     const json_t *ended;
     const json_t *mounts; /* the kubelet's message why a pod's volumes are not: {POD NAME: text} */
 };
@@ -69,6 +68,7 @@ struct job_plan {
     const struct job_observed *observed; /* points to `seen`, for reading */
     struct job_spec *spec; /* NULL: it cannot be read, or the kind has a struct of its own */
     struct error problem;  /* why it cannot be read */
+    bool is_refused;       /* it can be read, but the administrator forbids it: problem */
     bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
     int64_t now_ms;  /* wall clock, since 1970 */

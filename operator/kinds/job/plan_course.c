@@ -148,16 +148,13 @@ static bool is_changed(const struct job_plan *plan) {
                tree_integer(object, "status.observedGeneration", -1);
 }
 
-static void keep_going(struct job_plan *plan) {
+static void keep_going(struct job_plan *plan, const char *why, const char *text) {
     const json_t *before = conditions_find(plan->observed->object, "Succeeded");
     const char *reason = tree_text(before, "reason", "Pending");
     reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
     conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, reason, "%.600s",
                    tree_text(before, "message", ""));
-    conditions_stall(
-        &plan->conditions, "SpecChanged",
-        "spec was changed while the job ran; put it back, or delete the job and apply it "
-        "again");
+    conditions_stall(&plan->conditions, why, text);
 }
 
 /* A job keeps the run and image that it began with: another controller's default image, or its rule
@@ -214,7 +211,13 @@ static enum course choose(struct job_plan *plan, const char *how_far) {
         return COURSE_HOLD;
     }
     if (plan->is_changed) {
-        keep_going(plan);
+        keep_going(plan, "SpecChanged",
+                   "spec was changed while the job ran; put it back, or delete the job and apply "
+                   "it again");
+        return COURSE_HOLD;
+    }
+    if (plan->is_refused) { /* a policy of after its beginning: what runs ends, nothing is made */
+        keep_going(plan, "SpecInvalid", plan->problem.text);
         return COURSE_HOLD;
     }
     bool ready = credentials(plan);
@@ -235,7 +238,8 @@ void job_plan_follow_course(struct job_plan *plan, const struct job_plan_course_
     }
     AUTO(text_freep) char *how_far = ops->how_far(plan);
     enum course course = choose(plan, how_far);
-    plan->conditions.progresses = !plan->is_changed && ops->has_hub(plan) && ops->is_running(plan);
+    plan->conditions.progresses =
+        !plan->is_changed && !plan->is_refused && ops->has_hub(plan) && ops->is_running(plan);
     switch (course) {
     case COURSE_SUSPEND:
         ops->suspend(plan);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan_decide.h"
 
+#include "operator/kinds/job/guard/job_policy.h"
+#include "operator/kinds/job/spec.h"
+
 #include <string.h>
 
 /* A job that has ended keeps, for a while, the logs that explain its end. */
@@ -23,15 +26,26 @@ static void tell_change(struct job_plan *job) {
     }
 }
 
+/* Whether nothing speaks against the spec: job->problem otherwise. */
+static bool read_spec(struct job_plan *job, const struct job_plan_ops *ops) {
+    const struct job_options *options = job->observed->options;
+    if (ops->read_spec(job, &job->problem) < 0) {
+        return false;
+    }
+    job->is_refused = job_policy_check(options ? options->policy : NULL, job->observed->object,
+                                       &job->problem) < 0;
+    return !job->is_refused;
+}
+
 static int decide_unfinished(struct job_plan *job, const struct job_plan_ops *ops,
                              struct plan_result *ret_result, struct error *err) {
     const json_t *object = job->observed->object;
-    bool is_readable = ops->read_spec(job, &job->problem) == 0;
-    if (!is_readable && job->problem.kind != ERROR_INVALID) {
+    bool is_right = read_spec(job, ops);
+    if (!is_right && job->problem.kind != ERROR_INVALID) {
         *err = job->problem;
         return -1;
     }
-    if (is_readable || tree_get(object, ops->begun)) {
+    if (is_right || tree_get(object, ops->begun)) {
         ops->go_on(job);
     } else {
         conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", job->problem.text);

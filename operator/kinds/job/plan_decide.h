@@ -14,11 +14,12 @@
 struct job_plan_ops {
     const struct job_words *words; /* NULL: the kind uses none of plan_steps.c */
     /* The field of a job that is under way: one that has it goes on even when its spec can no
-     * longer be read. */
+     * longer be read, or is not allowed any more. */
     const char *begun;
     /* Reads the pods: their phases, and what the kind itself needs of them. */
     void (*read)(struct job_plan *job);
-    /* Reads the spec of job->observed->object. INVALID: it is kept as job->problem. */
+    /* Reads the spec of job->observed->object. INVALID: it is kept as job->problem, as is what the
+     * administrator's policy forbids of a spec that can be read (job->is_refused). */
     int (*read_spec)(struct job_plan *job, struct error *err);
     /* The next step of a job whose spec can be read, or that has begun: sets the conditions. */
     void (*go_on)(struct job_plan *job);

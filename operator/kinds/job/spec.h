@@ -42,6 +42,7 @@ struct job_options {
     const char *trainer_gpu_image;                       /* the same, for a trainer with gpus */
     bool logs_json;      /* the agents log JSON, as the controller does (lib/log.h) */
     const char *sandbox; /* WINDLASS_SANDBOX of the agents (docs/operate/decoding.md); NULL: auto */
+    const json_t *policy;  /* what the administrator forbids (guard/job_policy.h); NULL: nothing */
     const json_t *folders; /* {volume: its folder} where jobs run on this machine; otherwise NULL */
 };
 struct schema;

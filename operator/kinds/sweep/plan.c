@@ -231,7 +231,7 @@ static int read_spec(struct job_plan *job, struct error *err) {
 static void go_on(struct job_plan *job) {
     struct sweep_plan *plan = plan_of(job);
     const char *hash = tree_text(job->observed->object, "status.specHash", NULL);
-    if (!plan->is_readable) {
+    if (!plan->is_readable || job->is_refused) {
         stay(plan, "SpecInvalid", job->problem.text);
     } else if (hash && is_changed(plan, hash)) {
         stay(plan, "SpecChanged",

@@ -28,6 +28,7 @@ everything=(--api-versions monitoring.coreos.com/v1 --set networkPolicy.limitEgr
     --set commonLabels.team=blue --set nodeSelector.pool=cpu --set 'tolerations[0].operator=Exists'
     --set agent.image=registry.test/agent:2 --set trainer.image=registry.test/trainer:3 --set trainer.gpuImage=registry.test/trainer-cuda:4 --set 'imagePullSecrets[0].name=key'
     --set 'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus'
+    --set-json 'jobPolicy={"hostPath":false,"images":["registry.test/team/*"],"secrets":[]}'
     --set-json 'affinity={"nodeAffinity":{}}' --set serviceAccount.annotations.e=f
     --set-json 'topologySpreadConstraints=[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"}]')
 render "${everything[@]}" --kube-version 1.20 | objects >"$folder/everything.json"
@@ -64,6 +65,10 @@ check "every option is rendered" says everything.json '
      .topologySpreadConstraints[0].topologyKey == "zone" and (.affinity | has("nodeAffinity")) and
      .tolerations[0].operator == "Exists" and .imagePullSecrets[0].name == "key" and
      (.containers[0].args | contains(["--agent-image=registry.test/agent:2", "--trainer-image=registry.test/trainer:3", "--trainer-gpu-image=registry.test/trainer-cuda:4", "--no-leader-election"])))'
+# A list that is empty allows nothing: it must not be left out.
+given_policy() { jq -r '.[] | select(.kind == "Deployment") | .spec.template.spec.containers[0].args[] | select(startswith("--job-policy=")) | ltrimstr("--job-policy=")' "$folder/$1"; }
+check "jobPolicy goes to the controller whole" [ "$(given_policy everything.json | jq -cS .)" = '{"hostPath":false,"images":["registry.test/team/*"],"secrets":[]}' ]
+check "and none by default" [ -z "$(given_policy 1.36.json)" ]
 check "a PodDisruptionBudget of the server's version" says 1.20.json \
     'any(.[]; .kind == "PodDisruptionBudget" and .apiVersion == "policy/v1beta1")'
 check "a PodDisruptionBudget of policy/v1" says 1.36.json \

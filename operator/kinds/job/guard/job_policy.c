@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/guard/job_policy.h"
+
+#include "operator/manifest.h"
+
+#include <string.h>
+
+/* What a field must be that a part of the policy is about. */
+enum want {
+    WANT_ABSENT,
+    WANT_FALSE,    /* or absent; false and 0 are what Kubernetes takes for absent */
+    WANT_EMPTY,    /* a list, or absent */
+    WANT_CONFINED, /* anything but Unconfined and Unmasked */
+    WANT_LISTED,   /* a name on the policy's list, or absent */
+};
+
+struct row {
+    const char *part; /* of the policy */
+    enum want want;
+    const char *path; /* name[]: each of a list; *: each field */
+};
+
+/* Of the spec of a BatchScore or DistTrain. */
+static const struct row spec_rows[] = {
+    {"hostPath", WANT_ABSENT, "volumes[].hostPath"},
+    {"images", WANT_LISTED, "image"},
+    {"images", WANT_LISTED, "scorer.command.image"},
+    {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
+    {"secrets", WANT_LISTED, "volumes[].blobfuse.secretName"},
+    {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
+    {"secrets", WANT_LISTED, "stores[].secretName"},
+    {"secrets", WANT_LISTED, "secrets[].secretName"},
+    {"secrets", WANT_LISTED, "signingKey.secretName"},
+    {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
+};
+
+/* Of a pod's spec, as a template has it. */
+static const struct row pod_rows[] = {
+    {"hostPath", WANT_ABSENT, "volumes[].hostPath"},
+    {"hostPath", WANT_ABSENT, "volumes[].flexVolume"}, /* a program on the node, of any kind */
+    {"hostNamespaces", WANT_FALSE, "hostNetwork"},
+    {"hostNamespaces", WANT_FALSE, "hostPID"},
+    {"hostNamespaces", WANT_FALSE, "hostIPC"},
+    {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
+    {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
+    {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
+    {"serviceAccounts", WANT_LISTED, "serviceAccountName"},
+    {"serviceAccounts", WANT_LISTED, "serviceAccount"}, /* its older name, still taken */
+    {"images", WANT_LISTED, "volumes[].image.reference"},
+    {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
+    {"secrets", WANT_LISTED, "volumes[].secret.secretName"},
+    {"secrets", WANT_LISTED, "volumes[].projected.sources[].secret.name"},
+    {"secrets", WANT_LISTED, "volumes[].csi.nodePublishSecretRef.name"},
+    {"secrets", WANT_LISTED, "volumes[].csi.volumeAttributes.secretName"},
+    {"secrets", WANT_LISTED, "volumes[].azureFile.secretName"},
+    {"secrets", WANT_LISTED, "volumes[].*.secretRef.name"}, /* cephfs, iscsi, rbd and others */
+};
+
+/* Of a container. */
+static const struct row container_rows[] = {
+    {"hostNamespaces", WANT_FALSE, "ports[].hostPort"},
+    {"privileged", WANT_FALSE, "securityContext.privileged"},
+    {"privileged", WANT_EMPTY, "securityContext.capabilities.add"},
+    {"privileged", WANT_CONFINED, "securityContext.procMount"},
+    {"privileged", WANT_FALSE, "securityContext.windowsOptions.hostProcess"},
+    {"privileged", WANT_CONFINED, "securityContext.seccompProfile.type"},
+    {"privileged", WANT_CONFINED, "securityContext.appArmorProfile.type"},
+    {"images", WANT_LISTED, "image"},
+    {"secrets", WANT_LISTED, "envFrom[].secretRef.name"},
+    {"secrets", WANT_LISTED, "env[].valueFrom.secretKeyRef.name"},
+};
+
+static const char *const switches[] = {"hostPath", "hostNamespaces", "privileged", NULL};
+static const char *const name_lists[] = {"images", "serviceAccounts", "secrets", NULL};
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0) {
+        names++;
+    }
+    return *names;
+}
+
+/* ---- the policy itself ---- */
+
+static int check_names(const char *part, const json_t *list, struct error *err) {
+    if (!json_is_array(list)) {
+        return error_set(err, ERROR_INVALID, "--job-policy: %s: expected a list of names", part);
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        const char *star = name ? strchr(name, '*') : NULL;
+        if (!name || !*name || (star && star[1])) {
+            return error_set(err, ERROR_INVALID,
+                             "--job-policy: %s[%zu]: expected a name, or how names begin and * at "
+                             "the end",
+                             part, i);
+        }
+        /* registry.example* would allow registry.example.somebody.else/x. */
+        if (star && strcmp(part, "images") == 0 && !strchr(name, '/')) {
+            return error_set(err, ERROR_INVALID,
+                             "--job-policy: images[%zu]: %.100s allows registries of others, too; "
+                             "expected a / before *",
+                             i, name);
+        }
+    }
+    return 0;
+}
+
+static int check_policy(const json_t *policy, struct error *err) {
+    const char *part;
+    json_t *value;
+    if (!json_is_object(policy)) {
+        return error_set(err, ERROR_INVALID, "--job-policy: expected fields, as {hostPath: false}");
+    }
+    json_object_foreach((json_t *)policy, part, value) {
+        if (is_one_of(part, switches)) {
+            if (!json_is_boolean(value)) {
+                return error_set(err, ERROR_INVALID, "--job-policy: %s: expected true or false",
+                                 part);
+            }
+        } else if (!is_one_of(part, name_lists)) {
+            return error_set(err, ERROR_INVALID,
+                             "--job-policy: %.60s: is unknown, expected hostPath, hostNamespaces, "
+                             "privileged, images, serviceAccounts or secrets",
+                             part);
+        } else if (check_names(part, value, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int job_policy_read(const char *given, json_t **ret_policy, struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = NULL;
+    int result = *given == '{'
+                     ? manifest_parse("--job-policy", given, strlen(given), &manifest, err)
+                     : manifest_load(given, &manifest, err);
+    if (result < 0) {
+        return -1;
+    }
+    if (manifest->count != 1) {
+        return error_set(err, ERROR_INVALID, "--job-policy: %s: expected one policy",
+                         manifest->name);
+    }
+    if (check_policy(manifest->documents[0].tree, err) < 0) {
+        return -1;
+    }
+    *ret_policy = json_incref(manifest->documents[0].tree);
+    return 0;
+}
+
+/* ---- a field ---- */
+
+struct check {
+    const json_t *part; /* of the policy: true or false, or a list */
+    const struct row *row;
+};
+
+static bool is_listed(const json_t *list, const char *name) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *entry = json_string_value(json_array_get(list, i));
+        size_t length = strcspn(entry, "*");
+        if (strncmp(entry, name, length) == 0 && (entry[length] == '*' || !name[length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_confined(const json_t *value) {
+    const char *text = json_string_value(value);
+    return text && strcmp(text, "Unconfined") != 0 && strcmp(text, "Unmasked") != 0;
+}
+
+static bool is_allowed(const struct check *check, const json_t *value) {
+    switch (check->row->want) {
+    case WANT_FALSE:
+        return json_is_false(value) || (json_is_integer(value) && json_integer_value(value) == 0);
+    case WANT_EMPTY:
+        return json_is_array(value) && json_array_size(value) == 0;
+    case WANT_CONFINED:
+        return is_confined(value);
+    case WANT_LISTED:
+        return json_is_string(value) && is_listed(check->part, json_string_value(value));
+    case WANT_ABSENT:
+    default:
+        return false;
+    }
+}
+
+static int check_value(const struct check *check, const json_t *value, const char *field,
+                       struct error *err) {
+    if (!value || json_is_null(value) || is_allowed(check, value)) {
+        return 0;
+    }
+    if (check->row->want == WANT_LISTED) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: %.100s is not among the %s that this cluster's administrator allows",
+                         field, json_is_string(value) ? json_string_value(value) : "(no text)",
+                         check->row->part);
+    }
+    return error_set(err, ERROR_INVALID, "%s: is refused by this cluster's administrator (%s)",
+                     field, check->row->part);
+}
+
+/* ---- the fields of a path ---- */
+
+static int check_path(const struct check *check, const json_t *tree, const char *path,
+                      const char *field, struct error *err);
+
+static int check_each(const struct check *check, const json_t *list, const char *rest,
+                      const char *field, struct error *err) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        AUTO(text_freep) char *inner = x_printf("%s[%zu]", field, i);
+        if (check_path(check, json_array_get(list, i), rest, inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_any(const struct check *check, const json_t *tree, const char *rest,
+                     const char *field, struct error *err) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)tree, name, value) {
+        AUTO(text_freep) char *inner = x_printf("%s.%s", field, name);
+        if (check_path(check, value, rest, inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* path: NULL: the tree is what it leads to. */
+static int check_path(const struct check *check, const json_t *tree, const char *path,
+                      const char *field, struct error *err) {
+    if (!path) {
+        return check_value(check, tree, field, err);
+    }
+    size_t length = strcspn(path, ".");
+    const char *rest = path[length] ? path + length + 1 : NULL;
+    if (*path == '*') {
+        return check_any(check, tree, rest, field, err);
+    }
+    bool is_list = length > 2 && path[length - 1] == ']';
+    AUTO(text_freep) char *name = x_printf("%.*s", (int)length - (is_list ? 2 : 0), path);
+    AUTO(text_freep) char *inner = x_printf("%s.%s", field, name);
+    const json_t *value = json_object_get(tree, name);
+    return is_list ? check_each(check, value, rest, inner, err)
+                   : check_path(check, value, rest, inner, err);
+}
+
+static int check_rows(const json_t *policy, const struct row *rows, size_t count,
+                      const json_t *tree, const char *field, struct error *err) {
+    for (size_t i = 0; i < count; i++) {
+        struct check check = {json_object_get(policy, rows[i].part), &rows[i]};
+        bool is_asked = json_is_false(check.part) || json_is_array(check.part);
+        if (is_asked && check_path(&check, tree, rows[i].path, field, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- a job ---- */
+
+static int check_pod_spec(const json_t *policy, const json_t *pod, const char *field,
+                          struct error *err) {
+    static const char *const groups[] = {"containers", "initContainers", "ephemeralContainers"};
+    if (check_rows(policy, pod_rows, ARRAY_LEN(pod_rows), pod, field, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+        const json_t *list = json_object_get(pod, groups[i]);
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            AUTO(text_freep) char *inner = x_printf("%s.%s[%zu]", field, groups[i], k);
+            if (check_rows(policy, container_rows, ARRAY_LEN(container_rows),
+                           json_array_get(list, k), inner, err) < 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_spec(const json_t *policy, const json_t *spec, const char *field,
+                      struct error *err) {
+    static const char *const templates[] = {"template", "workers.template", "coordinator.template"};
+    if (check_rows(policy, spec_rows, ARRAY_LEN(spec_rows), spec, field, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
+        AUTO(text_freep) char *inner = x_printf("%s.%s.spec", field, templates[i]);
+        const json_t *pod = json_object_get(tree_get(spec, templates[i]), "spec");
+        if (check_pod_spec(policy, pod, inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int job_policy_check(const json_t *policy, const json_t *object, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    return policy && (check_spec(policy, spec, "spec", err) < 0 ||
+                      check_spec(policy, json_object_get(spec, "trial"), "spec.trial", err) < 0)
+               ? -1
+               : 0;
+}

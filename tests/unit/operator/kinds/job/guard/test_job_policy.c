@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an administrator's policy refuses in a job, and by which field it says so. Each case passes
+ * without the policy. The same cases at the ValidatingAdmissionPolicy of the chart:
+ * tests/e2e/security/test_job_policy.sh. */
+#include "operator/kinds/job/guard/job_policy.h"
+
+#include "tests/load_json.h"
+
+/* A member of the patch replaces the base's; fields within fields are merged. */
+static json_t *object_of(const json_t *data, const json_t *one) {
+    const char *kind = tree_text(one, "kind", "");
+    json_t *spec = json_deep_copy(json_object_get(json_object_get(data, "base"), kind));
+    json_object_update_recursive(spec, json_object_get(one, "spec"));
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:o}", "apiVersion",
+                     "windlass.dev/v1beta1", "kind", kind, "metadata", "name", "a", "namespace",
+                     "lab", "uid", "u1", "generation", 1, "spec", spec);
+}
+
+static void test_each_attack(void) {
+    AUTO(tree_freep) json_t *data = load_json("tests/data/job-policy", "cases.json");
+    const json_t *cases = json_object_get(data, "cases"), *policy = json_object_get(data, "policy");
+    CHECK(json_array_size(cases) > 50);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *one = json_array_get(cases, i);
+        AUTO(tree_freep) json_t *object = object_of(data, one);
+        const char *field = tree_text(one, "field", NULL), *part = tree_text(one, "part", NULL);
+        struct error err = {0};
+        CHECK_OK(job_policy_check(NULL, object, &err), &err);
+        if (!field) {
+            CHECK_OK(job_policy_check(policy, object, &err), &err);
+            continue;
+        }
+        CHECK(job_policy_check(policy, object, &err) < 0);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        AUTO(text_freep) char *said = x_printf("%.*s", (int)strcspn(err.text, ":"), err.text);
+        CHECK_STR(said, field);
+        CHECK(strstr(err.text, part) != NULL);
+        /* Only that part of the policy refuses it. */
+        AUTO(tree_freep) json_t *others = json_deep_copy(policy);
+        json_object_del(others, part);
+        struct error none = {0};
+        CHECK_OK(job_policy_check(others, object, &none), &none);
+    }
+}
+
+static void test_what_is_no_policy(void) {
+    static const struct {
+        const char *text, *error;
+    } rows[] = {
+        {"{\"hostpath\": false}", "--job-policy: hostpath: is unknown, expected hostPath, "
+                                  "hostNamespaces, privileged, images, serviceAccounts or secrets"},
+        {"{hostPath: \"no\"}", "--job-policy: hostPath: expected true or false"},
+        {"{images: good.example}", "--job-policy: images: expected a list of names"},
+        {"{secrets: [a*b]}",
+         "--job-policy: secrets[0]: expected a name, or how names begin and * at the end"},
+        {"{secrets: [\"\"]}",
+         "--job-policy: secrets[0]: expected a name, or how names begin and * at the end"},
+        {"{images: [good.example*]}",
+         "--job-policy: images[0]: good.example* allows registries of others, too; expected a / "
+         "before *"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        json_t *policy = NULL;
+        CHECK(job_policy_read(rows[i].text, &policy, &err) < 0);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        CHECK_STR(err.text, rows[i].error);
+    }
+}
+
+static void test_an_empty_list_allows_nothing_and_no_list_everything(void) {
+    static const char secret[] = "{\"spec\": {\"secrets\": [{\"secretName\": \"x\"}]}}";
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = json_loads(secret, 0, NULL);
+    AUTO(tree_freep) json_t *none = NULL;
+    AUTO(tree_freep) json_t *all = NULL;
+    CHECK_OK(job_policy_read("{secrets: [], hostPath: true}", &none, &err), &err);
+    CHECK_OK(job_policy_read("{hostPath: true}", &all, &err), &err);
+    CHECK(job_policy_check(none, object, &err) < 0);
+    struct error other = {0};
+    CHECK_OK(job_policy_check(all, object, &other), &other);
+}
+
+int main(void) {
+    TEST(test_each_attack);
+    TEST(test_what_is_no_policy);
+    TEST(test_an_empty_list_allows_nothing_and_no_list_everything);
+    return TEST_END();
+}
