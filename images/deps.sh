@@ -6,7 +6,7 @@ set -euo pipefail
 
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
     libwebsockets-dev libc-ares-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswresample-dev libswscale-dev
-    libturbojpeg0-dev libpng-dev libnghttp2-dev libidn2-dev libunistring-dev libzstd-dev libbrotli-dev zlib1g-dev
+    libturbojpeg0-dev libpng-dev libnghttp2-dev libidn2-dev libunistring-dev libzstd-dev libbrotli-dev zlib1g-dev libutf8proc-dev
     libcap-dev libopenmpi-dev"
 demo="$build ca-certificates tzdata"
 tests="$demo python3-numpy clang clang-format clang-tidy libclang-rt-14-dev git ffmpeg python3 procps bsdutils

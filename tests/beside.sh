@@ -11,7 +11,7 @@ fuzzers() {
         echo "not ok the fuzzers are built"
         return 1
     fi
-    FUZZ_SHORT=yes bash tests/fuzz/run.sh
+    FUZZ_SHORT=yes bash tests/fuzz.sh
 }
 {
     fuzzers || bad=1

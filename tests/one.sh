@@ -57,7 +57,7 @@ done
 if [ ${#fuzzers[@]} -gt 0 ]; then
     "$make" -s --no-print-directory fuzzers-build FUZZ_ONLY="${fuzzers[*]}" || exit
     export FUZZ_ONLY=${fuzzers[*]}
-    programs+=(tests/fuzz/run.sh)
+    programs+=(tests/fuzz.sh)
 fi
 [ ${#targets[@]} -eq 0 ] || "$make" -s --no-print-directory "${targets[@]}" || exit
 tests/run.sh --show "${programs[@]}"

@@ -33,7 +33,7 @@ for at in "${!proofs[@]}"; do
 done
 fuzz=()
 if [[ $SOAK_PARTS == *fuzz* ]]; then
-    proofs+=(tests/fuzz/run.sh)
+    proofs+=(tests/fuzz.sh)
     fuzz=(--fuzz build/fuzz/results.txt)
     rm -f build/fuzz/results.txt
 fi

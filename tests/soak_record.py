@@ -4,7 +4,7 @@
 usage: soak_record.py PAGE --log LOG [--fuzz RESULTS] --draws FILE --seed N --rounds N --date TIME
        --commit COMMIT --command TEXT
 
-LOG is what tests/run.sh printed, RESULTS the lines of tests/fuzz/run.sh. FILE has one proof a line, as
+LOG is what tests/run.sh printed, RESULTS the lines of tests/fuzz.sh. FILE has one proof a line, as
 LOG names it: those that draw by the seed get a row of their own; a proof that has a row keeps it. A
 proof that failed keeps the row of its last passing run, and is named on stderr. Cells of "Full count"
 are written by people and stay. The page is replaced as a whole, or not at all (exit code 1).
@@ -93,7 +93,7 @@ def main():
     known = {cells_of(line)[0].strip("`") for line in lines[first:end]}
     proofs, fuzzers, failed = {}, {}, []
     for name, (passed, bad, seconds) in read_log(told.log).items():
-        if name.endswith("fuzz/run.sh") or name not in draws | known:
+        if name.endswith("fuzz.sh") or name not in draws | known:
             continue
         if bad or not passed:
             failed.append(name)

@@ -74,7 +74,7 @@ FUZZERS := $(if $(FUZZ_ONLY),$(FUZZ_ONLY:%=$(BUILD)/fuzz_%),$(FUZZ_SOURCES:tests
 fuzzers-build:
 	+@$(FUZZ_MAKE) fuzzers
 fuzz: deps-test fuzzers-build
-	@tests/run.sh tests/fuzz/run.sh
+	@tests/run.sh tests/fuzz.sh
 fuzzers: $(FUZZERS)
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	@echo "  LINK $@"

@@ -25,10 +25,12 @@ static const struct {
     {"gradients", model_gradients_command,
      "computes the loss on some samples and its gradient for every weight"},
     {"new", model_new_command, "makes an untrained network"},
+    {"tokenize", model_tokenize_command, "shows what a tokenizer.json makes of texts"},
 };
 
 static void print_usage(FILE *to) {
-    fprintf(to, "Usage: windlass-agent model check|run|test|bench|profile|gradients|new ...\n\n");
+    fprintf(to, "Usage: windlass-agent model "
+                "check|run|test|bench|profile|gradients|new|tokenize ...\n\n");
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         fprintf(to, "  %-10s %s\n", words[i].name, words[i].about);
     }
@@ -54,7 +56,7 @@ int model_command(int argc, char **argv) {
     if (argc > 1) {
         fprintf(stderr,
                 "windlass-agent model: %s: unknown, expected check, run, test, bench, profile, "
-                "gradients or new\n",
+                "gradients, new or tokenize\n",
                 argv[1]);
     } else {
         print_usage(stderr);

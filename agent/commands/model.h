@@ -1,5 +1,5 @@
-/* model.h: windlass-agent model check|run|test|bench|profile|gradients|new: inspects, runs, times
- * and makes ONNX files. */
+/* model.h: windlass-agent model check|run|test|bench|profile|gradients|new|tokenize: inspects,
+ * runs, times and makes ONNX files, and shows what a tokenizer makes of texts. */
 #pragma once
 
 #include "lib/error.h"
@@ -15,3 +15,4 @@ int model_bench_command(int argc, char **argv, struct error *err);
 int model_profile_command(int argc, char **argv, struct error *err);
 int model_gradients_command(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
+int model_tokenize_command(int argc, char **argv, struct error *err);

@@ -36,6 +36,7 @@ agent/data/array        agent/data/array/ agent/store/ lib/
 agent/data/image agent/data/image/ lib/
 agent/data/decoder agent/data/decoder/ agent/data/image/ agent/data/video/ agent/data/input/media.h lib/
 agent/data/source agent/data/source/ agent/store/ lib/
+agent/data/text agent/data/text/ lib/
 agent/data/input agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
 agent/data/kinds/video        agent/data/video/ agent/data/decoder/decoder.h agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
@@ -56,7 +57,7 @@ agent/score/worker      agent/score/worker/ agent/score/feed/ agent/score/post/p
 agent/score/coordinator agent/score/coordinator/ agent/result/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/* agent/comm/ agent/launch/rank/metric_socket.h lib/
 agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/* lib/
-agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
+agent/commands          agent/engine/* agent/commands/ agent/data/decoder/decoder.h agent/data/text/tokenizer.h agent/result/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent/trainer           agent/trainer/ agent/train/ agent/commands/ agent/score/ agent/data/ agent/store/ agent/comm/ agent/launch/ agent/engine/* agent/job.h lib/
 agent                   agent/ lib/
 '
@@ -100,6 +101,7 @@ out=$(
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image/image_png\.c'
     owner 'zlib\.h' 'agent/data/source/gzip\.c'
+    owner 'utf8proc' 'agent/data/text/unicode\.c'
     owner 'mpi\.h' 'agent/comm/mpi\.c'
     owner 'nvjpeg' 'agent/data/image/nvjpeg_library\.h'
     owner 'cuda|cudnn|cublas' 'agent/engine/device/cuda/.*'

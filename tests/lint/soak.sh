@@ -31,7 +31,7 @@ skip something: why
 tests/e2e/test_c.sh                                                 6 ok   1 failed   3 s
 # failed: x
 tests/unit/lib/test_quiet                                           9 ok   0 failed   1 s
-tests/fuzz/run.sh                                                   1 ok   1 failed 600 s
+tests/fuzz.sh                                                   1 ok   1 failed 600 s
 1261 passed, 2 failed
 LOG
     printf 'ok fuzz onnx 600s (Done 123456 runs)\nnot ok fuzz rows (build/fuzz/rows.log)\n' >"$folder/fuzz"

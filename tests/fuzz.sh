@@ -3,7 +3,7 @@
 # parsers of foreign data (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a third of that (make
 # test). Findings are kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
 set -u
-cd "$(dirname "$0")/../.." || exit 3
+cd "$(dirname "$0")/.." || exit 3
 mkdir -p build/fuzz/findings
 one() {
     name=$1 program=build/fuzz/fuzz_$1 seconds=${FUZZ_SECONDS:-10}

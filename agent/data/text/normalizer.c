@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/text/normalizer.h"
+
+#include "agent/data/text/setting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_MAX = 64, DEPTH_MAX = 8 /* sequences within sequences */ };
+
+struct step;
+/* One step on its way through a text. */
+struct stage {
+    const struct step *step;
+    const struct unicode *unicode;
+    struct normalizer_memory *memory;
+    const char *data, *end;
+    struct passage_text *into;
+    bool is_cut;
+};
+typedef int step_run(struct stage *stage, struct error *err);
+
+struct step {
+    step_run *run;
+    char *from, *to; /* owned; what is replaced, and by what */
+    size_t from_size, to_size;
+    bool is_compatible, is_composed; /* the form of normalization */
+    bool is_left, is_right;          /* which side is stripped */
+    unsigned flags;                  /* of the characters that are left out */
+};
+struct normalizer {
+    const struct unicode *unicode;
+    struct step *steps;
+    size_t count;
+};
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int put(struct stage *stage, unsigned code, struct error *err) {
+    struct passage_text *into = stage->into;
+    if (into->capacity - into->size < 4 && passage_text_room(into, 4, err) < 0) {
+        return -1;
+    }
+    into->size += unicode_write(into->data + into->size, code);
+    return 0;
+}
+
+/* A character that is left out. */
+static void skip(struct stage *stage) {
+    stage->is_cut = stage->is_cut || stage->into->size == 0;
+}
+
+static int run_clean(struct stage *stage, struct error *err) {
+    for (const char *at = stage->data; at < stage->end;) {
+        unsigned code = unicode_read(&at);
+        bool is_blank = code == '\t' || code == '\n' || code == '\r';
+        if (!is_blank && (code == 0xfffd || unicode_is(stage->unicode, code, UNICODE_OTHER))) {
+            skip(stage);
+        } else if (put(stage, unicode_is(stage->unicode, code, UNICODE_SPACE) ? ' ' : code, err) <
+                   0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The blocks that BERT's own tokenizer names; the gap before 0x2b920 is its mistake. */
+static bool is_ideograph(unsigned code) {
+    return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf) ||
+           (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b73f) ||
+           (code >= 0x2b740 && code <= 0x2b81f) || (code >= 0x2b920 && code <= 0x2ceaf) ||
+           (code >= 0xf900 && code <= 0xfaff) || (code >= 0x2f800 && code <= 0x2fa1f);
+}
+
+static int run_ideographs(struct stage *stage, struct error *err) {
+    for (const char *at = stage->data; at < stage->end;) {
+        unsigned code = unicode_read(&at);
+        bool is_apart = is_ideograph(code);
+        if ((is_apart && put(stage, ' ', err) < 0) || put(stage, code, err) < 0 ||
+            (is_apart && put(stage, ' ', err) < 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int run_lowercase(struct stage *stage, struct error *err) {
+    for (const char *at = stage->data; at < stage->end;) {
+        unsigned lower[UNICODE_LOWER_MAX], code = unicode_read(&at);
+        size_t count = 1;
+        if (code < 0x80) {
+            lower[0] = code >= 'A' && code <= 'Z' ? code + 32 : code;
+        } else {
+            count = unicode_lower(code, lower);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (put(stage, lower[i], err) < 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int run_leave_out(struct stage *stage, struct error *err) {
+    for (const char *at = stage->data; at < stage->end;) {
+        unsigned code = unicode_read(&at);
+        if (unicode_is(stage->unicode, code, stage->step->flags)) {
+            skip(stage);
+        } else if (put(stage, code, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Writes the characters that were collected, in their form. */
+static int put_codes(struct stage *stage, struct error *err) {
+    struct normalizer_memory *memory = stage->memory;
+    size_t count = unicode_arrange(memory->codes, memory->code_count, stage->step->is_composed);
+    memory->code_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (put(stage, (unsigned)memory->codes[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void collect(struct stage *stage, unsigned code) {
+    struct normalizer_memory *memory = stage->memory;
+    if (memory->code_capacity - memory->code_count < UNICODE_DECOMPOSED_MAX) {
+        memory->code_capacity = 2 * memory->code_capacity + 256;
+        memory->codes =
+            x_realloc_array(memory->codes, memory->code_capacity, sizeof *memory->codes);
+    }
+    memory->code_count +=
+        unicode_decompose(code, stage->step->is_compatible, memory->codes + memory->code_count);
+}
+
+/* A run of characters that the form may change or join is decomposed, ordered and composed at once;
+ * the others end it. The first of two ASCII characters is one of those. */
+static int run_form(struct stage *stage, struct error *err) {
+    for (const char *at = stage->data; at < stage->end;) {
+        bool is_plain =
+            (unsigned char)*at < 0x80 && (at + 1 == stage->end || (unsigned char)at[1] < 0x80);
+        unsigned code = unicode_read(&at);
+        if (!is_plain && !unicode_is(stage->unicode, code, UNICODE_INERT)) {
+            collect(stage, code);
+        } else if (put_codes(stage, err) < 0 || put(stage, code, err) < 0) {
+            return -1;
+        }
+    }
+    return put_codes(stage, err);
+}
+
+static bool is_space_at(const struct stage *stage, const char *at) {
+    return unicode_is(stage->unicode, unicode_read(&at), UNICODE_SPACE);
+}
+
+static int run_strip(struct stage *stage, struct error *err) {
+    const char *start = stage->data, *end = stage->end;
+    while (stage->step->is_left && start < end && is_space_at(stage, start)) {
+        start += unicode_size(*start);
+        skip(stage);
+    }
+    while (stage->step->is_right && end > start) {
+        const char *last = end - 1;
+        while (last > start && ((unsigned char)*last & 0xc0) == 0x80) {
+            last--;
+        }
+        if (!is_space_at(stage, last)) {
+            break;
+        }
+        end = last;
+    }
+    return passage_text_append(stage->into, start, (size_t)(end - start), err);
+}
+
+static int run_replace(struct stage *stage, struct error *err) {
+    const struct step *step = stage->step;
+    const char *at = stage->data;
+    for (;;) {
+        const char *found = memmem(at, (size_t)(stage->end - at), step->from, step->from_size);
+        const char *plain = found ? found : stage->end;
+        if (passage_text_append(stage->into, at, (size_t)(plain - at), err) < 0) {
+            return -1;
+        }
+        if (!found) {
+            return 0;
+        }
+        if (passage_text_append(stage->into, step->to, step->to_size, err) < 0) {
+            return -1;
+        }
+        at = found + step->from_size;
+    }
+}
+
+static int run_prepend(struct stage *stage, struct error *err) {
+    size_t size = (size_t)(stage->end - stage->data);
+    if (size > 0 &&
+        passage_text_append(stage->into, stage->step->to, stage->step->to_size, err) < 0) {
+        return -1;
+    }
+    return passage_text_append(stage->into, stage->data, size, err);
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+static int add(struct normalizer *normalizer, struct step step, struct error *err) {
+    if (normalizer->count == STEPS_MAX) {
+        free(step.from);
+        free(step.to);
+        return error_set(err, ERROR_INVALID, "more than %d steps", STEPS_MAX);
+    }
+    normalizer->steps =
+        x_realloc_array(normalizer->steps, normalizer->count + 1, sizeof *normalizer->steps);
+    normalizer->steps[normalizer->count++] = step;
+    return 0;
+}
+
+static int add_bert(struct normalizer *normalizer, const json_t *tree, struct error *err) {
+    bool is_cleaned, has_ideographs, is_lower, is_bare;
+    if (setting_bool(tree, "clean_text", true, &is_cleaned, err) < 0 ||
+        setting_bool(tree, "handle_chinese_chars", true, &has_ideographs, err) < 0 ||
+        setting_bool(tree, "lowercase", true, &is_lower, err) < 0 ||
+        setting_bool(tree, "strip_accents", is_lower, &is_bare, err) < 0) {
+        return -1;
+    }
+    const struct step steps[] = {
+        {.run = is_cleaned ? run_clean : NULL},
+        {.run = has_ideographs ? run_ideographs : NULL},
+        {.run = is_bare ? run_form : NULL},
+        {.run = is_bare ? run_leave_out : NULL, .flags = UNICODE_NONSPACING},
+        {.run = is_lower ? run_lowercase : NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        if (steps[i].run && add(normalizer, steps[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_strip(struct normalizer *normalizer, const json_t *tree, struct error *err) {
+    struct step step = {.run = run_strip};
+    if (setting_bool(tree, "strip_left", true, &step.is_left, err) < 0 ||
+        setting_bool(tree, "strip_right", true, &step.is_right, err) < 0) {
+        return -1;
+    }
+    return add(normalizer, step, err);
+}
+
+static char *copy(struct setting_text text) {
+    char *bytes = x_malloc(text.size + 1);
+    memcpy(bytes, text.data, text.size);
+    bytes[text.size] = 0;
+    return bytes;
+}
+
+static int add_replace(struct normalizer *normalizer, const json_t *tree, struct error *err) {
+    struct setting_text from, to;
+    if (setting_pattern(tree, &from, err) < 0 || setting_needed(tree, "content", &to, err) < 0) {
+        return -1;
+    }
+    struct step step = {.run = run_replace, .from_size = from.size, .to_size = to.size};
+    step.from = copy(from);
+    step.to = copy(to);
+    return add(normalizer, step, err);
+}
+
+static int add_prepend(struct normalizer *normalizer, const json_t *tree, struct error *err) {
+    struct setting_text text;
+    if (setting_needed(tree, "prepend", &text, err) < 0) {
+        return -1;
+    }
+    struct step step = {.run = run_prepend, .to_size = text.size};
+    step.to = copy(text);
+    return add(normalizer, step, err);
+}
+
+static const struct {
+    const char *type;
+    int (*add)(struct normalizer *normalizer, const json_t *tree, struct error *err);
+    struct step step; /* that of a type without settings */
+} kinds[] = {
+    {"BertNormalizer", add_bert, {0}},
+    {"NFC", NULL, {.run = run_form, .is_composed = true}},
+    {"NFD", NULL, {.run = run_form}},
+    {"NFKC", NULL, {.run = run_form, .is_compatible = true, .is_composed = true}},
+    {"NFKD", NULL, {.run = run_form, .is_compatible = true}},
+    {"Lowercase", NULL, {.run = run_lowercase}},
+    {"StripAccents", NULL, {.run = run_leave_out, .flags = UNICODE_MARK}},
+    {"Strip", add_strip, {0}},
+    {"Replace", add_replace, {0}},
+    {"Prepend", add_prepend, {0}},
+};
+
+static int add_steps(struct normalizer *normalizer, const json_t *tree, int depth,
+                     struct error *err);
+
+static int add_sequence(struct normalizer *normalizer, const json_t *tree, int depth,
+                        struct error *err) {
+    const json_t *list = json_object_get(tree, "normalizers");
+    if (!json_is_array(list) || depth == DEPTH_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "normalizers: expected a list, within at most %d others", DEPTH_MAX);
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (add_steps(normalizer, json_array_get(list, i), depth + 1, err) < 0) {
+            return error_context(err, "normalizers[%zu]", i);
+        }
+    }
+    return 0;
+}
+
+static int add_steps(struct normalizer *normalizer, const json_t *tree, int depth,
+                     struct error *err) {
+    const char *names[ARRAY_LEN(kinds) + 2] = {"Sequence"}, *type = setting_type(tree);
+    if (strcmp(type, names[0]) == 0) {
+        return add_sequence(normalizer, tree, depth, err);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        names[i + 1] = kinds[i].type;
+        if (strcmp(type, kinds[i].type) == 0) {
+            return kinds[i].add ? kinds[i].add(normalizer, tree, err)
+                                : add(normalizer, kinds[i].step, err);
+        }
+    }
+    return setting_unknown(tree, names, err);
+}
+
+int normalizer_new(const json_t *tree, const struct unicode *unicode,
+                   struct normalizer **ret_normalizer, struct error *err) {
+    struct normalizer *normalizer = x_calloc(1, sizeof *normalizer);
+    normalizer->unicode = unicode;
+    if (tree && !json_is_null(tree) && add_steps(normalizer, tree, 0, err) < 0) {
+        normalizer_free(normalizer);
+        return error_context(err, "normalizer");
+    }
+    *ret_normalizer = normalizer;
+    return 0;
+}
+
+void normalizer_free(struct normalizer *normalizer) {
+    if (normalizer) {
+        for (size_t i = 0; i < normalizer->count; i++) {
+            free(normalizer->steps[i].from);
+            free(normalizer->steps[i].to);
+        }
+        free(normalizer->steps);
+        free(normalizer);
+    }
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+void normalizer_memory_release(struct normalizer_memory *memory) {
+    passage_text_release(&memory->texts[0]);
+    passage_text_release(&memory->texts[1]);
+    free(memory->codes);
+    *memory = (struct normalizer_memory){0};
+}
+
+int normalizer_run(const struct normalizer *normalizer, struct normalizer_memory *memory,
+                   const char *data, size_t size, struct normalized *ret_text, struct error *err) {
+    struct normalized text = {.data = data, .size = size};
+    for (size_t i = 0; i < normalizer->count; i++) {
+        struct passage_text *into = &memory->texts[i % 2];
+        into->size = 0;
+        struct stage stage = {.step = &normalizer->steps[i],
+                              .unicode = normalizer->unicode,
+                              .memory = memory,
+                              .data = text.data,
+                              .end = text.data + text.size,
+                              .into = into,
+                              .is_cut = text.is_cut};
+        if (stage.step->run(&stage, err) < 0) {
+            return error_context(err, "normalizing");
+        }
+        text = (struct normalized){into->data ? into->data : "", into->size, stage.is_cut};
+    }
+    *ret_text = text;
+    return 0;
+}

@@ -1,0 +1,86 @@
+/* unicode.h: characters and their classes as Hugging Face's tokenizers 0.23 see them. Its parts
+ * follow different versions of Unicode; where one differs from utf8proc's, unicode_versions.h lists
+ * the characters. Owns utf8proc. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { UNICODE_CODES = 0x110000, UNICODE_LOWER_MAX = 2, UNICODE_DECOMPOSED_MAX = 18 };
+
+enum unicode_flag {
+    UNICODE_SPACE = 1,       /* White_Space */
+    UNICODE_WORD = 2,        /* \w of Rust's regex */
+    UNICODE_PUNCTUATION = 4, /* category P, and all of ASCII's */
+    UNICODE_OTHER = 8,       /* categories Cc, Cf, Co */
+    UNICODE_NONSPACING = 16, /* category Mn */
+    UNICODE_MARK = 32,       /* categories Mn, Mc, Me */
+    UNICODE_NUMERIC = 64,    /* categories Nd, Nl, No */
+    UNICODE_INERT = 128,     /* no form of normalization changes or joins it */
+};
+
+struct unicode {
+    uint8_t flags[UNICODE_CODES];
+};
+/* The only one, which is made at the first call. Any thread. */
+const struct unicode *unicode_table(void);
+
+static inline bool unicode_is(const struct unicode *unicode, unsigned code, unsigned flags) {
+    return unicode->flags[code] & flags;
+}
+
+/* The character at *at, which is moved behind it; the text must be valid UTF-8. */
+static inline unsigned unicode_read(const char **at) {
+    const unsigned char *byte = (const unsigned char *)*at;
+    if (byte[0] < 0x80) {
+        *at += 1;
+        return byte[0];
+    }
+    if (byte[0] < 0xe0) {
+        *at += 2;
+        return (byte[0] & 0x1fu) << 6 | (byte[1] & 0x3fu);
+    }
+    if (byte[0] < 0xf0) {
+        *at += 3;
+        return (byte[0] & 0xfu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu);
+    }
+    *at += 4;
+    return (byte[0] & 7u) << 18 | (byte[1] & 0x3fu) << 12 | (byte[2] & 0x3fu) << 6 |
+           (byte[3] & 0x3fu);
+}
+
+/* The bytes of the character whose first byte this is, in valid UTF-8. */
+static inline size_t unicode_size(char first) {
+    unsigned char byte = (unsigned char)first;
+    return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+/* Writes the character; returns its bytes, 1 to 4. */
+static inline size_t unicode_write(char *to, unsigned code) {
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        to[0] = (char)(0xe0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | code >> 18);
+    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* The character in lower case: 1 or 2 characters. */
+size_t unicode_lower(unsigned code, unsigned ret_lower[UNICODE_LOWER_MAX]);
+/* Its decomposition, canonical or with compatibility: 1 to UNICODE_DECOMPOSED_MAX characters. */
+size_t unicode_decompose(unsigned code, bool is_compatible, int32_t *ret_codes);
+/* Canonical order, and with is_composed composition, in place. Returns the new count. */
+size_t unicode_arrange(int32_t *codes, size_t count, bool is_composed);
