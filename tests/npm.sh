@@ -6,10 +6,11 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/cluster/lib.sh"
 package=${1:?a package} version=${2:?a version}
-folder=$cache/$package-$version
+name=${package//\//-} # "@scope/name"
+folder=$cache/$name-$version
 
 mkdir -p "$cache"
-exec 9>"$cache/npm-$package.lock"
+exec 9>"$cache/npm-$name.lock"
 flock 9
 if [ -e "$folder/complete" ]; then echo "$folder"; exit 0; fi
 command -v node >/dev/null || need_packages nodejs

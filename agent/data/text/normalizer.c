@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/normalizer.h"
 
+#include "agent/data/text/byte_level.h"
 #include "agent/data/text/setting.h"
 
 #include <stdlib.h>
@@ -205,6 +206,10 @@ static int run_prepend(struct stage *stage, struct error *err) {
     return passage_text_append(stage->into, stage->data, size, err);
 }
 
+static int run_bytes(struct stage *stage, struct error *err) {
+    return byte_level_write(stage->into, stage->data, (size_t)(stage->end - stage->data), err);
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
 static int add(struct normalizer *normalizer, struct step step, struct error *err) {
@@ -294,6 +299,7 @@ static const struct {
     {"Strip", add_strip, {0}},
     {"Replace", add_replace, {0}},
     {"Prepend", add_prepend, {0}},
+    {"ByteLevel", NULL, {.run = run_bytes}},
 };
 
 static int add_steps(struct normalizer *normalizer, const json_t *tree, int depth,

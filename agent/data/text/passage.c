@@ -54,6 +54,7 @@ void passage_add(struct passage_pieces *pieces, struct passage_piece piece) {
 void passage_release(struct passage *passage) {
     passage_text_release(&passage->text);
     passage_text_release(&passage->other_text);
+    passage_text_release(&passage->plain);
     passage_pieces_release(&passage->pieces);
     passage_pieces_release(&passage->other_pieces);
 }

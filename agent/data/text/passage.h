@@ -33,6 +33,7 @@ void passage_add(struct passage_pieces *pieces, struct passage_piece piece);
 /* A text and where it is cut, before a step and after it. {0} is empty. */
 struct passage {
     struct passage_text text, other_text;
+    struct passage_text plain; /* one piece, on its way */
     struct passage_pieces pieces, other_pieces;
 };
 void passage_release(struct passage *passage);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/text/pre_tokenizer.h"
 
+#include "agent/data/text/byte_level.h"
 #include "agent/data/text/setting.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct cut {
     const char *data; /* the text that the piece is of */
     struct passage_piece piece;
     struct passage_text *into;     /* of a step that changes the text */
+    struct passage_text *plain;    /* memory for one piece */
     struct passage_pieces *pieces; /* the result */
 };
 typedef int step_cut(struct cut *cut, struct error *err);
@@ -35,7 +37,7 @@ struct step {
     bool is_change; /* writes another text */
     unsigned flags; /* of the characters where it cuts */
     int behavior, scheme;
-    bool is_inverted, is_split;
+    bool is_inverted, is_split, is_prefixed;
     char *pattern; /* owned */
     size_t pattern_size;
 };
@@ -246,6 +248,33 @@ static int cut_metaspace(struct cut *cut, struct error *err) {
     return cut_pattern(&written, err);
 }
 
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static int cut_bytes(struct cut *cut, struct error *err) {
+    const char *at = cut->data + cut->piece.start, *end = cut->data + cut->piece.end;
+    const struct step *step = cut->step;
+    const char *prefix = step->is_prefixed && *at != ' ' ? " " : "";
+    struct passage_text *plain = cut->plain;
+    plain->size = 0;
+    if (passage_text_append(plain, prefix, strlen(prefix), err) < 0 ||
+        passage_text_append(plain, at, (size_t)(end - at), err) < 0) {
+        return -1;
+    }
+    struct passage_piece piece = cut->piece;
+    end = plain->data + plain->size;
+    for (at = plain->data; at < end; piece.is_first = false) {
+        size_t size = step->is_split ? byte_level_word(cut->unicode, at, end) : (size_t)(end - at);
+        piece.start = (uint32_t)cut->into->size;
+        if (byte_level_write(cut->into, at, size, err) < 0) {
+            return -1;
+        }
+        piece.end = (uint32_t)cut->into->size;
+        passage_add(cut->pieces, piece);
+        at += size;
+    }
+    return 0;
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
 static int add(struct pre_tokenizer *pre_tokenizer, struct step step, struct error *err) {
@@ -334,6 +363,16 @@ static int add_metaspace(struct pre_tokenizer *pre_tokenizer, const json_t *tree
     return add(pre_tokenizer, step, err);
 }
 
+static int add_byte_level(struct pre_tokenizer *pre_tokenizer, const json_t *tree,
+                          struct error *err) {
+    struct step step = {.cut = cut_bytes, .is_change = true};
+    if (setting_bool(tree, "add_prefix_space", true, &step.is_prefixed, err) < 0 ||
+        setting_bool(tree, "use_regex", true, &step.is_split, err) < 0) {
+        return -1;
+    }
+    return add(pre_tokenizer, step, err);
+}
+
 static const struct {
     const char *type;
     int (*add)(struct pre_tokenizer *pre_tokenizer, const json_t *tree, struct error *err);
@@ -347,6 +386,7 @@ static const struct {
     {"Digits", add_digits, {0}},
     {"Split", add_split, {0}},
     {"Metaspace", add_metaspace, {0}},
+    {"ByteLevel", add_byte_level, {0}},
 };
 
 static int add_steps(struct pre_tokenizer *pre_tokenizer, const json_t *tree, int depth,
@@ -415,6 +455,7 @@ static int run_step(const struct step *step, const struct unicode *unicode, stru
                       .unicode = unicode,
                       .data = passage->text.data,
                       .into = &passage->other_text,
+                      .plain = &passage->plain,
                       .pieces = &passage->other_pieces};
     for (size_t i = 0; i < passage->pieces.count; i++) {
         cut.piece = passage->pieces.items[i];

@@ -28,7 +28,7 @@ static int read_truncation(const json_t *tree, struct token_lengths *lengths, st
 }
 
 /* "BatchLongest", or {"Fixed": N} */
-static int read_strategy(const json_t *tree, size_t *ret_fixed, struct error *err) {
+static int read_strategy(const json_t *tree, struct token_lengths *lengths, struct error *err) {
     static const char *const names[] = {"BatchLongest", NULL};
     const json_t *strategy = json_object_get(tree, "strategy");
     int ignored;
@@ -39,7 +39,8 @@ static int read_strategy(const json_t *tree, size_t *ret_fixed, struct error *er
     if (setting_whole(strategy, "Fixed", TOKEN_LENGTH_MAX, &fixed, err) < 0) {
         return error_context(err, "strategy");
     }
-    *ret_fixed = (size_t)fixed;
+    lengths->is_fixed = true;
+    lengths->fixed = (size_t)fixed;
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int read_padding(const json_t *tree, struct token_lengths *lengths, struc
         return 0;
     }
     const json_t *given = json_object_get(tree, "pad_to_multiple_of");
-    if (read_strategy(tree, &lengths->fixed, err) < 0 ||
+    if (read_strategy(tree, lengths, err) < 0 ||
         setting_choice(tree, "direction", direction_names, 0, &direction, err) < 0 ||
         (given && !json_is_null(given) &&
          setting_whole(tree, "pad_to_multiple_of", TOKEN_LENGTH_MAX, &multiple, err) < 0) ||
@@ -116,7 +117,7 @@ size_t token_lengths_padded(const struct token_lengths *lengths, size_t count) {
     if (!lengths->is_padded) {
         return count;
     }
-    size_t wanted = lengths->fixed ? lengths->fixed : count;
+    size_t wanted = lengths->is_fixed ? lengths->fixed : count;
     size_t over = lengths->multiple ? wanted % lengths->multiple : 0;
     return MAX(count, over ? wanted + lengths->multiple - over : wanted);
 }

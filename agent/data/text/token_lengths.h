@@ -13,7 +13,8 @@ struct token_lengths {
     int strategy;
     bool is_cut_left;
     bool is_padded, is_padded_left;
-    size_t fixed;    /* filled up to this many; 0: not */
+    bool is_fixed;
+    size_t fixed;    /* filled up to this many, if is_fixed */
     size_t multiple; /* filled up to a multiple of it; 0: not */
     int32_t pad_id;
     uint8_t pad_type;

@@ -17,7 +17,7 @@ static unsigned category_flags(utf8proc_category_t category) {
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
-        return UNICODE_WORD;
+        return UNICODE_WORD | UNICODE_LETTER;
     case UTF8PROC_CATEGORY_MN:
         return UNICODE_WORD | UNICODE_MARK | UNICODE_NONSPACING;
     case UTF8PROC_CATEGORY_MC:
@@ -25,9 +25,9 @@ static unsigned category_flags(utf8proc_category_t category) {
         return UNICODE_WORD | UNICODE_MARK;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-        return UNICODE_WORD | UNICODE_NUMERIC;
+        return UNICODE_WORD | UNICODE_NUMERIC | UNICODE_NUMBER;
     case UTF8PROC_CATEGORY_NO:
-        return UNICODE_NUMERIC;
+        return UNICODE_NUMERIC | UNICODE_NUMBER;
     case UTF8PROC_CATEGORY_PC:
         return UNICODE_WORD | UNICODE_PUNCTUATION;
     case UTF8PROC_CATEGORY_PD:
@@ -73,12 +73,12 @@ static void make_table(void) {
         flags |= is_space(code) ? UNICODE_SPACE : 0;
         flags |= is_ascii_punctuation(code) ? UNICODE_PUNCTUATION : 0;
         flags |= is_inert(code) ? UNICODE_INERT : 0;
-        table.flags[code] = (uint8_t)flags;
+        table.flags[code] = (uint16_t)flags;
     }
     for (size_t i = 0; i < unicode_other_versions_count; i++) {
         const struct unicode_version *row = &unicode_other_versions[i];
         for (unsigned code = row->first; code <= row->last; code++) {
-            table.flags[code] = (uint8_t)((table.flags[code] & ~row->clear) | row->set);
+            table.flags[code] = (uint16_t)((table.flags[code] & ~row->clear) | row->set);
         }
     }
 }

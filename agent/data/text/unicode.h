@@ -16,10 +16,12 @@ enum unicode_flag {
     UNICODE_MARK = 32,       /* categories Mn, Mc, Me */
     UNICODE_NUMERIC = 64,    /* categories Nd, Nl, No */
     UNICODE_INERT = 128,     /* no form of normalization changes or joins it */
+    UNICODE_LETTER = 256,    /* category L, as Oniguruma has it */
+    UNICODE_NUMBER = 512,    /* category N, as Oniguruma has it */
 };
 
 struct unicode {
-    uint8_t flags[UNICODE_CODES];
+    uint16_t flags[UNICODE_CODES];
 };
 /* The only one, which is made at the first call. Any thread. */
 const struct unicode *unicode_table(void);

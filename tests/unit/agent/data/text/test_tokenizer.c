@@ -92,6 +92,63 @@ static void a_long_word_is_unknown(void) {
     CHECK_STR(ids(&five, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"), "2 0 3");
 }
 
+#define PAIRS(more)                                                                                \
+    "{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"aba\":3,\"ba\":4,\"?\":5,\"<0xC3>\":" \
+    "6,"                                                                                           \
+    "\"<0xA9>\":7,\"b/\":8,\"\u0120\":9,\"abab\":10}," more "}"
+
+static void pairs_are_merged_by_rank(void) {
+    static const struct {
+        const char *model, *text, *wanted;
+    } rows[] = {
+        {PAIRS("\"merges\":[[\"a\",\"b\"],\"ab a\"]"), "aba", "3"},
+        {PAIRS("\"merges\":[[\"b\",\"a\"],[\"a\",\"b\"]]"), "aba", "0 4"},
+        {PAIRS("\"merges\":[[\"a\",\"b\"]]"), "ababa", "2 2 0"},
+        {PAIRS("\"merges\":[[\"a\",\"b\"]],\"ignore_merges\":true"), "abab", "10"},
+        {PAIRS("\"merges\":[]"), "a\u00e9b", "0 1"}, /* unknown, and no token for that */
+        {PAIRS("\"merges\":[],\"unk_token\":\"?\""), "\u00e9\u00e8b", "5 5 1"},
+        {PAIRS("\"merges\":[],\"unk_token\":\"?\",\"fuse_unk\":true"), "\u00e9\u00e8b", "5 1"},
+        {PAIRS("\"merges\":[],\"byte_fallback\":true"), "\u00e9b\u00e8", "6 7 1"},
+        {PAIRS("\"merges\":[],\"end_of_word_suffix\":\"/\""), "bb", "1 8"},
+        {PAIRS("\"merges\":[[\"a\",\"c\"]]"), "a",
+         "model: merges[0]: it, or what it makes, is not in the vocabulary"},
+        {PAIRS("\"merges\":[\"a b a\"]"), "a",
+         "model: merges[0]: expected [\"A\", \"B\"] or \"A B\""},
+        {PAIRS("\"merges\":[],\"dropout\":0.1"), "a",
+         "model: dropout is not supported: tokens would be drawn"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct file file = {.model = rows[i].model,
+                                  .words = "null",
+                                  .ends = "null",
+                                  .normalizer = "null",
+                                  .added = "null"};
+        CHECK_STR(ids(&file, rows[i].text), rows[i].wanted);
+    }
+}
+
+static void words_of_bytes_are_gpt2s(void) {
+    static const struct {
+        const char *words, *text, *wanted;
+    } rows[] = {
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "a  b", "0 9 9 1"},
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "ab a", "9 2 9 0"},
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "a1b", "0 5 1"},
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", "1!", "5"},
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "1!", "5 5"},
+        {"{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "\u00e9", "5"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct file file = {
+            .model = PAIRS("\"merges\":[\"a b\"],\"unk_token\":\"?\",\"fuse_unk\":true"),
+            .words = rows[i].words,
+            .ends = "null",
+            .normalizer = "null",
+            .added = "null"};
+        CHECK_STR(ids(&file, rows[i].text), rows[i].wanted);
+    }
+}
+
 static void two_texts_have_two_types(void) {
     static const struct file bert = {0}, bare = {.ends = "null"},
                              roberta = {.ends =
@@ -206,8 +263,8 @@ static void what_is_not_read_is_named(void) {
         const char *wanted;
     } rows[] = {
         {{.model = "{\"type\":\"Magic\"}"},
-         "model: type \"Magic\" is not supported; supported: WordPiece"},
-        {{.model = "{}"}, "model: type: missing; supported: WordPiece"},
+         "model: type \"Magic\" is not supported; supported: BPE, WordPiece"},
+        {{.model = "{}"}, "model: type: missing; supported: BPE, WordPiece"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}"},
          "model: vocab: the id of token 0: expected a whole number of 0 to 16777215"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}"},
@@ -220,7 +277,8 @@ static void what_is_not_read_is_named(void) {
         {{.normalizer =
               "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},{\"type\":\"Nmt\"}]}"},
          "normalizer: normalizers[1]: type \"Nmt\" is not supported; supported: Sequence, "
-         "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend"},
+         "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, "
+         "ByteLevel"},
         {{.ends = "{\"type\":\"TemplateProcessing\",\"single\":[],\"pair\":[]}"},
          "post_processor: single: expected the sequence A, once"},
         {{.more = ",\"truncation\":{\"max_length\":0}"},
@@ -236,6 +294,8 @@ static void what_is_not_read_is_named(void) {
 int main(void) {
     TEST(words_become_their_longest_tokens);
     TEST(a_long_word_is_unknown);
+    TEST(pairs_are_merged_by_rank);
+    TEST(words_of_bytes_are_gpt2s);
     TEST(two_texts_have_two_types);
     TEST(added_tokens_take_their_spaces);
     TEST(rows_are_cut_and_filled);
