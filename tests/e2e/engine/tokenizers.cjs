@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of mixed scripts and tokenizer files, drawn by a seed, and what Hugging Face's own library makes of them.
 //   node tokenizers.cjs FOLDER-OF-NPM VOCABULARY.json FOLDER FILES LINES SEED [TOKENIZER.json ...]
-// VOCABULARY: that of WordPiece; TOKENIZER: files of BPE, of which every third drawn file is made.
+// VOCABULARY: that of WordPiece; TOKENIZER: files of BPE and Unigram, of which every third drawn
+// file is made.
 // Writes FOLDER/N.json, the tokenizer, N.lines (JSON: a text or two) and N.wanted (what `model tokenize` prints for them).
 'use strict';
 const fs = require('fs');
@@ -145,15 +146,15 @@ function draft(ids, first) {
     };
 }
 
-// BPE over bytes, or over characters with a token for each byte that has none.
-function draftPairs(base) {
+// BPE over bytes; or over characters, or Unigram, with tokens for the bytes of characters that have none.
+function draftOf(base) {
     const words = base.model.byte_fallback ? pick([null, null, ...preTokenizers.map((make) => make())])
         : pick([byteLevel(), {type: 'Sequence', pretokenizers: [{type: 'Digits', individual_digits: flag()}, byteLevel()]}]);
     return {
         ...base,
         normalizer: maybe(50) ? base.normalizer : some(normalizers, 'normalizers', 2),
         pre_tokenizer: words,
-        model: {...base.model, fuse_unk: flag(), ignore_merges: flag(), byte_fallback: base.model.byte_fallback && maybe(70),
+        model: base.model.type === 'Unigram' ? {...base.model, byte_fallback: flag()} : {...base.model, fuse_unk: flag(), ignore_merges: flag(), byte_fallback: base.model.byte_fallback && maybe(70),
             end_of_word_suffix: maybe(15) ? '</w>' : null},
     };
 }
@@ -163,7 +164,7 @@ function draftPairs(base) {
     const ids = JSON.parse(fs.readFileSync(vocabularyFile, 'utf8'));
     const vocabulary = Object.keys(ids);
     for (let file = 0; file < Number(files); file++) {
-        const made = pairs.length && file % 3 === 2 ? draftPairs(pick(pairs)) : draft(ids, file === 0);
+        const made = pairs.length && file % 3 === 2 ? draftOf(pick(pairs)) : draft(ids, file === 0);
         const json = JSON.stringify(made);
         const tokenizer = Tokenizer.fromString(json);
         const addedTexts = made.added_tokens.map((one) => one.content);

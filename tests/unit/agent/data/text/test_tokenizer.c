@@ -149,6 +149,36 @@ static void words_of_bytes_are_gpt2s(void) {
     }
 }
 
+#define SCORES                                                                                     \
+    "{\"type\":\"Unigram\",\"vocab\":[[\"?\",0],[\"a\",-2],[\"b\",-2],[\"ab\",-3],[\"ba\",-2.5],"  \
+    "[\"<0xC3>\",-9],[\"<0xA9>\",-9]],"
+
+static void scores_are_summed(void) {
+    static const struct {
+        const char *model, *text, *wanted;
+    } rows[] = {
+        {SCORES "\"unk_id\":0}", "aba", "1 4"}, /* -4.5, where ab and a have -5 */
+        {SCORES "\"unk_id\":0}", "ab", "3"},
+        {SCORES "\"unk_id\":0}", "a\u00e9\u00e8b", "1 0 2"}, /* unknown ones are one */
+        {SCORES "\"unk_id\":0,\"byte_fallback\":true}", "a\u00e9b", "1 5 6 2"},
+        {SCORES "\"unk_id\":0,\"byte_fallback\":true}", "a\u00e8b", "1 0 2"},
+        {SCORES "\"unk_id\":null}", "b", "2"},
+        {SCORES "\"unk_id\":null}", "\u00e9",
+         "a character is in no token, and the model's unk_id is null"},
+        {SCORES "\"unk_id\":7}", "b", "model: unk_id: expected a whole number of 0 to 6"},
+        {"{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}", "a",
+         "model: vocab[0]: expected [TOKEN, SCORE]"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct file file = {.model = rows[i].model,
+                                  .words = "null",
+                                  .ends = "null",
+                                  .normalizer = "null",
+                                  .added = "null"};
+        CHECK_STR(ids(&file, rows[i].text), rows[i].wanted);
+    }
+}
+
 static void two_texts_have_two_types(void) {
     static const struct file bert = {0}, bare = {.ends = "null"},
                              roberta = {.ends =
@@ -263,8 +293,8 @@ static void what_is_not_read_is_named(void) {
         const char *wanted;
     } rows[] = {
         {{.model = "{\"type\":\"Magic\"}"},
-         "model: type \"Magic\" is not supported; supported: BPE, WordPiece"},
-        {{.model = "{}"}, "model: type: missing; supported: BPE, WordPiece"},
+         "model: type \"Magic\" is not supported; supported: BPE, Unigram, WordPiece"},
+        {{.model = "{}"}, "model: type: missing; supported: BPE, Unigram, WordPiece"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}"},
          "model: vocab: the id of token 0: expected a whole number of 0 to 16777215"},
         {{.model = "{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}"},
@@ -296,6 +326,7 @@ int main(void) {
     TEST(a_long_word_is_unknown);
     TEST(pairs_are_merged_by_rank);
     TEST(words_of_bytes_are_gpt2s);
+    TEST(scores_are_summed);
     TEST(two_texts_have_two_types);
     TEST(added_tokens_take_their_spaces);
     TEST(rows_are_cut_and_filled);
