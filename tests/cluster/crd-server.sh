@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Starts a real API server for custom resources (build-crd-server.sh) on etcd, on free ports of
 # 127.0.0.1, everything in one folder:
-#   crd-server.sh start FOLDER     then FOLDER/curl PATH [curl's options] sends a request as an administrator
+#   crd-server.sh start FOLDER [POLICIES]     then FOLDER/curl PATH [curl's options] sends a request as an administrator
+#     POLICIES: a file with a list of ValidatingAdmissionPolicies and Bindings that hold there, as JSON (core_api.py)
 #   crd-server.sh stop FOLDER
 # It has schemas, defaults, CEL, status and watches, but no Pods, Secrets or Namespaces.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-what=${1:?start or stop} folder=${2:?the folder}
+what=${1:?start or stop} folder=${2:?the folder} policies=${3:-}
 
 stop() {
     local name pid
-    for name in server etcd; do
+    for name in server etcd core; do
         pid=$(cat "$folder/$name.pid" 2>/dev/null) || continue
         kill "$pid" 2>/dev/null || true
         for _ in $(seq 50); do
@@ -62,12 +63,19 @@ etcd --data-dir "$folder/etcd" --unsafe-no-fsync --log-level warn --logger zap \
     --listen-peer-urls "http://127.0.0.1:$peer_port" --initial-advertise-peer-urls "http://127.0.0.1:$peer_port" \
     --initial-cluster "default=http://127.0.0.1:$peer_port" >"$folder/etcd.log" 2>&1 &
 echo $! >"$folder/etcd.pid"
+core=$folder/kubeconfig off=,ValidatingAdmissionPolicy
+if [ -n "$policies" ]; then
+    core=$folder/core.kubeconfig off='' core_port=$(free_port)
+    sed "s|server: .*}}|server: \"http://127.0.0.1:$core_port\"}}|" "$folder/kubeconfig" >"$core"
+    python3 "$here/core_api.py" "$core_port" "$policies" >"$folder/core.log" 2>&1 &
+    echo $! >"$folder/core.pid"
+fi
 "$program" --etcd-servers="http://127.0.0.1:$etcd_port" --secure-port="$port" --bind-address=127.0.0.1 \
     --tls-cert-file="$folder/server.crt" --tls-private-key-file="$folder/server.key" \
     --client-ca-file="$folder/ca.crt" --authentication-skip-lookup \
     --authentication-kubeconfig="$folder/kubeconfig" --authorization-kubeconfig="$folder/kubeconfig" \
-    --kubeconfig="$folder/kubeconfig" --enable-priority-and-fairness=false \
-    --disable-admission-plugins=NamespaceLifecycle,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ValidatingAdmissionPolicy,MutatingAdmissionPolicy \
+    --kubeconfig="$core" --enable-priority-and-fairness=false \
+    --disable-admission-plugins="NamespaceLifecycle,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,MutatingAdmissionPolicy$off" \
     >"$folder/server.log" 2>&1 &
 echo $! >"$folder/server.pid"
 cat >"$folder/curl" <<SCRIPT

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What an administrator's policy refuses in a job, and by which field it says so. Each case passes
  * without the policy. The same cases at the ValidatingAdmissionPolicy of the chart:
- * tests/e2e/security/test_job_policy.sh. */
+ * tests/e2e/security/test_admission.sh; at a controller: test_job_policy.sh. */
 #include "operator/kinds/job/guard/job_policy.h"
 
 #include "tests/load_json.h"
