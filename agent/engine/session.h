@@ -13,7 +13,7 @@ struct session_options {
     const char *device; /* as for device_open (device.h); NULL: "cpu" */
     /* (struct pixel_conversion: tensor.h.) For models whose input 0 is images, [n, 3, height,
      * width] float32. pixels_in: the caller gives uint8 [n, height, width, 3] instead, and the
-     * device converts it. NULL: none. */
+     * device converts it; ignored for other models: see session_takes_pixels. NULL: none. */
     const struct pixel_conversion *pixels_in;
     /* With pixels_in, for models whose only output is such images: the device converts it to
      * uint8 [n, height, width, 3], and the session has two outputs: see session_returns_pixels.
@@ -24,8 +24,8 @@ struct session_options {
     bool *ret_is_device;
 };
 
-/* Reads the model, opens the device, and prepares the network for it. options NULL: all defaults.
- * The caller owns *ret_session (session_free). ERROR_INVALID: not a valid ONNX file;
+/* Reads the model, opens the device, prepares the network for it. options NULL: all defaults. The
+ * caller owns *ret_session (session_free). ERROR_INVALID: not a valid ONNX file;
  * ERROR_UNSUPPORTED: the message names all missing operators; other errors are those of
  * device_open. Messages contain the path. */
 NODISCARD int session_open(const char *model_path, const struct session_options *options,
@@ -58,6 +58,8 @@ const char *session_input(const struct session *session, size_t index, enum tens
  * the tensors that session_run or session_collect fills in have them. */
 const char *session_output(const struct session *session, size_t index);
 
+/* True if opened with pixels_in, for a model whose only input is such images. */
+bool session_takes_pixels(const struct session *session);
 /* True if the session was opened with pixels_out and the model has one output. Then output 0 is
  * uint8 [n, height, width, 3]. Output 1 is int32 [n, height]: for each row, the number of pixels
  * from the first one with a NaN to the end of the row, 0 if the row has no NaN. The bytes of a NaN
@@ -106,15 +108,13 @@ int session_depth(const struct session *session);
 NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
                              struct error *err);
 NODISCARD int session_collect(struct session *session, struct tensor *outputs, struct error *err);
-/* Optional: host memory of `size` bytes for inputs, from which session_submit copies faster (pinned
- * memory for a GPU). Other memory works, too. The caller frees it with session_host_free before the
- * session. */
+/* Optional: host memory for inputs, from which session_submit copies faster (pinned, for a GPU).
+ * The caller frees it with session_host_free before the session. */
 NODISCARD int session_host_memory(struct session *session, size_t size, void **ret_memory,
                                   struct error *err);
 void session_host_free(struct session *session, void *memory);
 
-/* The floating-point operations of the last run's convolutions and matrix products; a multiply-add
- * is two. 0 before the first run. */
+/* Operations of the last run's convolutions and matrix products; a multiply-add is two. */
 double session_flops(const struct session *session);
 
 /* ---- profile: how long each step takes ------------------------------------------------------ */

@@ -14,6 +14,15 @@
 
 enum { FREE_SIDE = 64 /* assumed for a free dimension */ };
 
+static bool has_pictures(const struct graph *graph) {
+    const struct value *input = &graph->values[graph->inputs[0]];
+    const struct shape *shape = &input->shape;
+    return graph->input_count == 1 && input->type == TENSOR_FLOAT32 && !input->is_string &&
+           input->has_shape && shape->rank == 4 &&
+           (shape->dims[1] == 3 ||
+            (shape->dims[1] == -1 && shape->dims[3] != 3 && shape->dims[3] != 1));
+}
+
 /* Replaces the graph by one with bytes at its ends, which borrows from it. */
 static int add_ends(struct session *session, const struct session_options *options,
                     struct error *err) {
@@ -21,6 +30,7 @@ static int add_ends(struct session *session, const struct session_options *optio
     const struct pixel_conversion *out = floats.output_count == 1 ? options->pixels_out : NULL;
     session->graph = (struct graph){0};
     session->returns_pixels = out != NULL;
+    session->takes_pixels = true;
     if (rewrite_bytes(&floats, options->pixels_in, out, &session->graph, err) < 0) {
         graph_release(&floats);
         return -1;
@@ -46,7 +56,8 @@ int session_open(const char *model_path, const struct session_options *options,
         return -1;
     }
     if (rewrite(&session->model->graph, &session->graph, err) < 0 ||
-        (options && options->pixels_in && add_ends(session, options, err) < 0)) {
+        (options && options->pixels_in && has_pictures(&session->graph) &&
+         add_ends(session, options, err) < 0)) {
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, device_evaluate);
@@ -160,6 +171,10 @@ void session_classes_free(char **classes, size_t count) {
 
 const char *session_note(const struct session *session) {
     return session->model->note;
+}
+
+bool session_takes_pixels(const struct session *session) {
+    return session->takes_pixels;
 }
 
 bool session_returns_pixels(const struct session *session) {

@@ -12,7 +12,7 @@ enum { SESSION_PLANS = 4 }; /* plans that are kept, one per combination of input
 struct session {
     struct model *model;
     struct graph graph; /* the model's graph after all rewriting */
-    bool returns_pixels;
+    bool returns_pixels, takes_pixels;
     struct device *device;
     struct execution_plan *plans[SESSION_PLANS]; /* used by session_run */
     struct execution_plan *current;

@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_BYTES_MAX = 64 << 20 };
-
 struct columns {
-    const struct slices_input *inputs;
+    const struct feed_input *inputs;
     size_t input_count, count; /* count: columns of all inputs */
     const char **names;        /* borrowed, of each column */
-    const char *model;         /* the spec's path, borrowed */
-    bool is_listed;            /* the names are the spec's list */
+    struct columns_options options;
     uint64_t *values; /* eight bytes per column; they hold packed values of the input's type */
     struct npy_slice *slices; /* one per input */
 };
@@ -39,7 +36,7 @@ static bool find_type(enum tensor_type type, enum npy_type *ret_type) {
     return false;
 }
 
-static int check_input(const struct slices_input *input, struct error *err) {
+static int check_input(const struct feed_input *input, struct error *err) {
     const struct shape *shape = &input->shape;
     char text[128];
     enum npy_type type;
@@ -55,8 +52,9 @@ static int check_input(const struct slices_input *input, struct error *err) {
 
 /* Counts the columns of all inputs; a single input with a free dimension takes as many as are
  * named. */
-static int count_columns(const json_t *names, const struct slices_input *inputs, size_t count,
-                         size_t *ret_columns, struct error *err) {
+static int count_columns(const struct columns_options *options, const struct feed_input *inputs,
+                         size_t count, size_t *ret_columns, struct error *err) {
+    const json_t *names = options->names;
     size_t listed = json_array_size(names), columns = 0;
     for (size_t i = 0; i < count; i++) {
         char shape[128];
@@ -66,9 +64,9 @@ static int count_columns(const json_t *names, const struct slices_input *inputs,
         }
         if (!names && slices_width(&inputs[i]) != 1) {
             return error_set(err, ERROR_INVALID,
-                             "spec.scorer.onnx.columns: the network's input %.64s is %s: name its "
-                             "columns, in their order",
-                             inputs[i].name, shape);
+                             "%s: the network's input %.64s is %s: name its columns, in their "
+                             "order",
+                             options->field, inputs[i].name, shape);
         }
         bool is_free = count == 1 && inputs[i].shape.rank == 2 && inputs[i].shape.dims[1] < 0;
         columns += is_free && names ? listed : (size_t)slices_width(&inputs[i]);
@@ -77,14 +75,13 @@ static int count_columns(const json_t *names, const struct slices_input *inputs,
         char shape[128];
         shape_format(&inputs[0].shape, shape);
         return count == 1 ? error_set(err, ERROR_INVALID,
-                                      "spec.scorer.onnx.columns: names %zu columns, the network's "
-                                      "input %.64s is %s",
-                                      listed, inputs[0].name, shape)
+                                      "%s: names %zu columns, the network's input %.64s is %s",
+                                      options->field, listed, inputs[0].name, shape)
                           : error_set(err, ERROR_INVALID,
-                                      "spec.scorer.onnx.columns: names %zu columns, the network's "
-                                      "%zu inputs take %zu (without the list each input takes the "
-                                      "column of its name)",
-                                      listed, count, columns);
+                                      "%s: names %zu columns, the network's %zu inputs take "
+                                      "%zu (without the list each input takes the column of its "
+                                      "name)",
+                                      options->field, listed, count, columns);
     }
     *ret_columns = columns;
     return 0;
@@ -94,7 +91,7 @@ static int count_columns(const json_t *names, const struct slices_input *inputs,
 static void deal(struct columns *columns, const json_t *names) {
     size_t at = 0;
     for (size_t i = 0; i < columns->input_count; i++) {
-        const struct slices_input *input = &columns->inputs[i];
+        const struct feed_input *input = &columns->inputs[i];
         size_t width = columns->input_count == 1 ? columns->count : (size_t)slices_width(input);
         enum npy_type type = NPY_FLOAT64;
         (void)find_type(input->type, &type);
@@ -108,11 +105,10 @@ static void deal(struct columns *columns, const json_t *names) {
     }
 }
 
-int columns_new(const json_t *spec, const struct slices_input *inputs, size_t count,
-                struct columns **ret_columns, struct error *err) {
-    const json_t *names = tree_get(spec, "scorer.onnx.columns");
+int columns_new(const struct columns_options *options, const struct feed_input *inputs,
+                size_t count, struct columns **ret_columns, struct error *err) {
     size_t total = 0;
-    if (count_columns(names, inputs, count, &total, err) < 0) {
+    if (count_columns(options, inputs, count, &total, err) < 0) {
         return -1;
     }
     struct columns *columns = x_calloc(1, sizeof *columns);
@@ -120,11 +116,10 @@ int columns_new(const json_t *spec, const struct slices_input *inputs, size_t co
                                 .input_count = count,
                                 .count = total,
                                 .names = x_calloc(total, sizeof *columns->names),
-                                .model = tree_text(spec, "scorer.onnx.path", ""),
-                                .is_listed = names != NULL,
+                                .options = *options,
                                 .values = x_calloc(total, sizeof *columns->values),
                                 .slices = x_calloc(count, sizeof *columns->slices)};
-    deal(columns, names);
+    deal(columns, options->names);
     *ret_columns = columns;
     return 0;
 }
@@ -219,7 +214,7 @@ static bool find_text(const struct string_table *strings, const json_t *value,
 /* Writes column k of the input into its slice; *ret_wanted says what type is expected. */
 static bool read_value(struct columns *columns, size_t input, size_t k, const json_t *value,
                        const char **ret_wanted) {
-    const struct slices_input *takes = &columns->inputs[input];
+    const struct feed_input *takes = &columns->inputs[input];
     char *values = (char *)(uintptr_t)columns->slices[input].values;
     int64_t whole = 0;
     bool boolean = false, fits;
@@ -248,27 +243,25 @@ static bool read_value(struct columns *columns, size_t input, size_t k, const js
 
 static int refuse_missing(const struct columns *columns, size_t input, const char *name,
                           struct error *err) {
-    return columns->is_listed ? error_set(err, ERROR_INVALID, "it has no column \"%.64s\"", name)
-                              : error_set(err, ERROR_INVALID,
-                                          "it has no column \"%.64s\", which is an input of %.200s "
-                                          "(spec.scorer.onnx.columns can name others)",
-                                          columns->inputs[input].name, columns->model);
+    if (columns->options.names) {
+        return error_set(err, ERROR_INVALID, "it has no column \"%.64s\"", name);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "it has no column \"%.64s\", which is an input of %.200s "
+                     "(spec.scorer.onnx.columns can name others)",
+                     columns->inputs[input].name, columns->options.model);
 }
 
-int columns_read(struct columns *columns, const char *row, size_t size,
-                 const struct npy_slice **ret_slices, struct error *err) {
-    AUTO(tree_freep) json_t *json = NULL;
+int columns_read(struct columns *columns, const json_t *row, const struct npy_slice **ret_slices,
+                 struct error *err) {
     size_t at = 0;
-    if (tree_parse(row, size, ROW_BYTES_MAX, &json, err) < 0) {
-        return -1;
-    }
-    if (!json_is_object(json)) {
+    if (!row) {
         return error_set(err, ERROR_INVALID, "not an object, so its columns have no names");
     }
     for (size_t i = 0; i < columns->input_count; i++) {
         int64_t width = columns->slices[i].dims[0];
         for (int64_t k = 0; k < width; k++, at++) {
-            const json_t *value = json_object_get(json, columns->names[at]);
+            const json_t *value = json_object_get(row, columns->names[at]);
             const char *wanted = "";
             if (!value) {
                 return refuse_missing(columns, i, columns->names[at], err);

@@ -1,8 +1,8 @@
 /* columns.h: rows of a table (row_parser.h's JSON objects) -> slices (npy.h) for the network's
- * inputs. For scorer_onnx. Pure.
+ * inputs. Pure.
  *
- * spec.scorer.onnx.columns lists the columns of the first input, then those of the second, and so
- * on; without the list each input takes the one column of the same name. Floats: a JSON number, or
+ * A list names the columns of the first input, then those of the second, and so on; without it each
+ * input takes the one column of the same name. Floats: a JSON number, or
  * a text that is exactly one number; true is 1, false 0; an empty text or null is a missing value,
  * NaN. Integers: the same, but whole; none may be missing. Booleans: true, false, 1 and 0, also as
  * strings. Strings: unchanged; a missing one is ""; JSON integers as they are spelled. The model's
@@ -14,14 +14,21 @@
 
 struct columns;
 
-/* For a network with these inputs; they and spec must outlive the columns. INVALID: an input is not
+/* All pointers are borrowed and must outlive the columns. */
+struct columns_options {
+    const json_t *names; /* the list; NULL: none */
+    const char *field;   /* the list's, for messages: "spec.scorer.onnx.columns" */
+    const char *model;   /* the network's path, for messages */
+};
+
+/* For these inputs of a network; they must outlive the columns. INVALID: an input is not
  * [n, columns] of floats, int64, int32, booleans or strings; the list has another number of
  * columns; there is no list, and an input takes several columns. */
-NODISCARD int columns_new(const json_t *spec, const struct slices_input *inputs, size_t count,
-                          struct columns **ret_columns, struct error *err);
+NODISCARD int columns_new(const struct columns_options *options, const struct feed_input *inputs,
+                          size_t count, struct columns **ret_columns, struct error *err);
 void columns_free(struct columns *columns);
 
-/* Reads a row into one slice per input, borrowed until the next call. INVALID, naming column and
- * input: the item has failed. */
-NODISCARD int columns_read(struct columns *columns, const char *row, size_t size,
+/* Reads a row, an object, into one slice per input, borrowed until the next call. row NULL: it is
+ * none, and has failed. INVALID, naming column and input: the item has failed. */
+NODISCARD int columns_read(struct columns *columns, const json_t *row,
                            const struct npy_slice **ret_slices, struct error *err);

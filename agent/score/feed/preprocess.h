@@ -1,6 +1,6 @@
-/* preprocess.h: converts a decoded image to the network's input [3, h, w], as
- * spec.scorer.onnx.preprocess says. Pure. The picture is first resized, then padded to a multiple
- * (edge pixels are repeated right and below). */
+/* preprocess.h: what a decoded picture becomes before the network, as spec.scorer.onnx.preprocess
+ * says: its size, its place in the network's input, and the factors of its values. Pure.
+ * picture_rows.h fills the input. */
 #pragma once
 
 #include "agent/data/input/media.h"
@@ -8,19 +8,31 @@
 
 enum preprocess_range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
 
-/* "Byte", "Unit", "Signed", "ImageNet"; -1 for other names. */
-int preprocess_range_find(const char *name);
+enum preprocess_fit {
+    FIT_STRETCH, /* to width and height */
+    FIT_PAD,     /* in proportion, as large as it fits, centred; the margins have one value */
+    FIT_CROP,    /* in proportion, as small as it covers all, centred; what sticks out is cut off */
+    FIT_COUNT
+};
+
+enum preprocess_layout { LAYOUT_AUTO, LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_COUNT };
 
 struct preprocess {
     int width, height; /* 0: the item's, or computed from the other by the aspect ratio */
     int multiple_of;   /* >= 1 */
     bool is_bgr;       /* channel order of the network's input, and of its output for Image */
     enum preprocess_range range;
+    enum preprocess_fit fit; /* PAD, CROP: width and height are given */
+    enum preprocess_layout layout;
+    uint8_t pad_value;           /* PAD: of the margins, in every channel */
+    bool has_mean;               /* mean and deviation replace those of `range`; in its units */
+    float mean[3], deviation[3]; /* red, green, blue */
 };
 
 struct preprocess_size {
-    int width, height;               /* resized */
-    int padded_width, padded_height; /* the network's input */
+    int width, height;               /* of the picture, resized */
+    int padded_width, padded_height; /* of the network's input */
+    int left, top; /* where the resized picture begins in the input; below 0: so much is cut off */
 };
 
 /* INVALID names the field. */
@@ -31,11 +43,8 @@ NODISCARD int preprocess_read(const json_t *spec, struct preprocess *ret_preproc
 NODISCARD int preprocess_measure(const struct preprocess *preprocess, int width, int height,
                                  struct preprocess_size *ret_size, struct error *err);
 
-/* Fills tensor [3, padded_height, padded_width]. */
-void preprocess_fill(const struct preprocess *preprocess, const struct picture *picture,
-                     const struct preprocess_size *size, float *tensor);
-/* The same in two steps, the second of which a device does: bytes [padded_height, padded_width, 3],
- * RGB; and the factors that turn bytes into the network's input. */
-void preprocess_fill_bytes(const struct picture *picture, const struct preprocess_size *size,
-                           uint8_t *bytes);
+/* A byte of this channel (0 red, 1 green, 2 blue) becomes byte * scale + shift. */
+void preprocess_scale(const struct preprocess *preprocess, int channel, float *ret_scale,
+                      float *ret_shift);
+/* The same factors by the network's channels, for a device that converts bytes. */
 struct pixel_conversion preprocess_bytes(const struct preprocess *preprocess);

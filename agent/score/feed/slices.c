@@ -35,11 +35,11 @@ int64_t slices_count(const struct npy_slice *slice) {
     return count;
 }
 
-int64_t slices_width(const struct slices_input *input) {
+int64_t slices_width(const struct feed_input *input) {
     return input->shape.rank == 2 ? MIN(MAX(input->shape.dims[1], 1), WIDTH_MAX) : 1;
 }
 
-int slices_part(const struct npy_slice *slice, const struct slices_input *inputs, size_t count,
+int slices_part(const struct npy_slice *slice, const struct feed_input *inputs, size_t count,
                 struct npy_slice *ret_slices, struct error *err) {
     int64_t total = 0;
     if (count == 1 && !inputs->strings) {
@@ -71,7 +71,7 @@ int slices_part(const struct npy_slice *slice, const struct slices_input *inputs
     return 0;
 }
 
-int slices_check(const struct npy_slice *slice, const struct slices_input *input, int64_t items,
+int slices_check(const struct npy_slice *slice, const struct feed_input *input, int64_t items,
                  struct shape *ret_shape, struct error *err) {
     struct shape shape = {.rank = slice->rank + 1, .dims = {items}};
     enum tensor_type type = input->type;

@@ -1,33 +1,24 @@
 /* slices.h: converts slices of arrays (npy.h) to the network's inputs [n, ...]: values are
- * unchanged, in the network's type. For scorer_onnx. Pure. */
+ * unchanged, in the network's type. Pure. */
 #pragma once
 
 #include "agent/data/array/npy.h"
-#include "agent/engine/tensor.h"
-
-/* An input of the network; all pointers are borrowed. */
-struct slices_input {
-    const char *name;
-    enum tensor_type type;
-    struct shape shape;                 /* [n, ...], -1: any */
-    const struct string_table *strings; /* of a string input, whose values are indices into these,
-                                  from 0; else NULL */
-};
+#include "agent/score/feed/feed.h"
 
 /* Splits a slice that has the columns of several inputs in order into one slice per input, without
  * copying values. With one input the result is the slice itself. ret_slices: room for `count`; they
  * borrow from `slice`. INVALID: several inputs, and the slice is not one-dimensional or its length
  * differs from the sum of the inputs' columns. */
-NODISCARD int slices_part(const struct npy_slice *slice, const struct slices_input *inputs,
+NODISCARD int slices_part(const struct npy_slice *slice, const struct feed_input *inputs,
                           size_t count, struct npy_slice *ret_slices, struct error *err);
 /* The columns that an input takes: 1 for [n], `columns` for [n, columns], 1 if the network leaves
  * that dimension free. */
-int64_t slices_width(const struct slices_input *input);
+int64_t slices_width(const struct feed_input *input);
 
 /* Checks that a slice can be an item of this input. *ret_shape: [items, dimensions of the
  * slice]. INVALID: other dimensions, or a type that cannot hold every value (integers for floats,
  * smaller integers). */
-NODISCARD int slices_check(const struct npy_slice *slice, const struct slices_input *input,
+NODISCARD int slices_check(const struct npy_slice *slice, const struct feed_input *input,
                            int64_t items, struct shape *ret_shape, struct error *err);
 int64_t slices_count(const struct npy_slice *slice); /* values */
 /* Only for a pair that slices_check has accepted. ret_values: room for slices_count values of

@@ -14,15 +14,16 @@ enum {
 /* The items that are collected for an input. */
 struct port {
     struct tensor items; /* [capacity, ...]; its data is in memory */
+    bool is_shared;      /* without an axis for items: the same values for all of them */
     void *memory;        /* of the session */
     size_t room;         /* size of the memory, bytes */
 };
 
 struct group {
-    struct port *ports;                    /* of each input */
-    struct post_place places[GROUPS_MOST]; /* of pictures */
-    char *names[GROUPS_MOST];
-    int count;
+    struct port *ports;                   /* of each input */
+    struct post_place places[FEEDS_MOST]; /* of pictures */
+    char *names[FEEDS_MOST];
+    int count, capacity;
 };
 
 /* Items [first, first + count) of a group, which are one run of the network. */
@@ -39,7 +40,7 @@ struct groups {
     int run_count;
     int most;                        /* limit of items per run, since more did not fit; 0: none */
     struct tensor *inputs, *outputs; /* for session_submit and session_collect */
-    struct tensor *wanted;           /* type and shape of the added item, for each input */
+    struct port *wanted;             /* of the added item, for each input; without memory */
 };
 
 static size_t input_count(const struct groups *groups) {
@@ -48,7 +49,7 @@ static size_t input_count(const struct groups *groups) {
 
 /* The network's fixed number of items; -1: any number. */
 static int64_t fixed_items(const struct groups *groups) {
-    return groups->options.inputs[0].shape.dims[0];
+    return feeds_fixed(groups->options.feeds);
 }
 
 struct groups *groups_new(const struct groups_options *options) {
@@ -146,6 +147,9 @@ static int submit(struct groups *groups, struct group *group, int first, int cou
     for (size_t i = 0; i < input_count(groups); i++) {
         struct tensor *input = &groups->inputs[i];
         *input = group->ports[i].items;
+        if (group->ports[i].is_shared) {
+            continue;
+        }
         int64_t capacity = MAX(input->shape.dims[0], 1);
         size_t item_bytes =
             (size_t)(shape_count(&input->shape) / capacity) * tensor_type_size(input->type);
@@ -211,15 +215,16 @@ int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* The number of items of this many pixels that go through the network together. */
-static int64_t capacity_of(const struct groups *groups, int64_t pixels, int64_t most) {
-    int64_t fixed = fixed_items(groups);
-    return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(pixels, 1)));
+/* The number of items of so many values that go through the network together. */
+static int64_t capacity_of(const struct groups *groups, int64_t values) {
+    int64_t fixed = fixed_items(groups), most = feeds_most(groups->options.feeds);
+    return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(values / 3, 1)));
 }
 
-static int grow(struct groups *groups, struct port *port, const struct tensor *wanted,
+static int grow(struct groups *groups, struct port *port, const struct port *wanted,
                 struct error *err) {
-    size_t size = (size_t)shape_count(&wanted->shape) * tensor_type_size(wanted->type);
+    const struct tensor *items = &wanted->items;
+    size_t size = (size_t)shape_count(&items->shape) * tensor_type_size(items->type);
     if (port->room < size) {
         session_host_free(groups->options.session, TAKE(port->memory));
         port->room = 0;
@@ -229,19 +234,19 @@ static int grow(struct groups *groups, struct port *port, const struct tensor *w
         port->room = size;
         memset(port->memory, 0, size);
     }
-    port->items = *wanted;
+    port->items = *items;
     port->items.data = port->memory;
+    port->is_shared = wanted->is_shared;
     return 0;
 }
 
-/* The group for an item whose inputs have these types and shapes ([capacity, ...]); submits
- * collected items of another type or shape. */
-static struct group *make_room(struct groups *groups, struct sink *sink,
-                               const struct tensor *wanted, struct error *err) {
+/* The group for an item with groups->wanted; submits collected items of another type or shape. */
+static struct group *make_room(struct groups *groups, struct sink *sink, struct error *err) {
+    const struct port *wanted = groups->wanted;
     struct group *group = &groups->all[groups->filling];
     bool fits = true;
     for (size_t i = 0; i < input_count(groups); i++) {
-        fits = fits && shape_equal(&group->ports[i].items.shape, &wanted[i].shape);
+        fits = fits && shape_equal(&group->ports[i].items.shape, &wanted[i].items.shape);
     }
     if (group->count > 0 && !fits) {
         if (flush(groups, sink, err) < 0) {
@@ -257,69 +262,63 @@ static struct group *make_room(struct groups *groups, struct sink *sink,
     return group;
 }
 
-/* Counts the item, whose values are in the group; runs the group if it is full. */
-static int add(struct groups *groups, struct group *group, struct sink *sink, const char *name,
-               struct error *err) {
-    group->names[group->count++] = x_strdup(name);
-    return group->count == group->ports->items.shape.dims[0] ? flush(groups, sink, err) : 0;
-}
-
-int groups_add_picture(struct groups *groups, struct sink *sink, const struct picture *picture,
-                       const char *name, struct error *err) {
-    const struct preprocess *preprocess = groups->options.preprocess;
-    struct preprocess_size size = {0};
-    if (preprocess_measure(preprocess, picture->width, picture->height, &size, err) < 0) {
-        return -1;
-    }
-    int64_t height = size.padded_height, width = size.padded_width, pixels = height * width;
-    int64_t capacity = capacity_of(groups, pixels, GROUPS_MOST_PICTURES);
-    bool has_bytes = groups->options.has_bytes;
-    const struct tensor wanted = {.type = has_bytes ? TENSOR_UINT8 : TENSOR_FLOAT32,
-                                  .shape = has_bytes
-                                               ? (struct shape){4, {capacity, height, width, 3}}
-                                               : (struct shape){4, {capacity, 3, height, width}}};
-    struct group *group = make_room(groups, sink, &wanted, err);
-    if (!group) {
-        return -1;
-    }
-    int64_t at = group->count * 3 * pixels;
-    if (has_bytes) {
-        preprocess_fill_bytes(picture, &size, (uint8_t *)group->ports->memory + at);
-    } else {
-        preprocess_fill(preprocess, picture, &size, (float *)group->ports->memory + at);
-    }
-    group->places[group->count] = (struct post_place){.picture_width = picture->width,
-                                                      .picture_height = picture->height,
-                                                      .width = size.width,
-                                                      .height = size.height,
-                                                      .input_width = size.padded_width,
-                                                      .input_height = size.padded_height};
-    return add(groups, group, sink, name, err);
-}
-
-int groups_add_slices(struct groups *groups, struct sink *sink, const struct npy_slice *slices,
-                      const char *name, struct error *err) {
-    const struct slices_input *inputs = groups->options.inputs;
-    struct tensor *wanted = groups->wanted;
-    int64_t most = GROUPS_MOST, values = 0;
+/* Type and shape of each input for the taken item, with the group's capacity; -1: it does not
+ * fit. */
+static int measure(struct groups *groups, int64_t *ret_capacity, struct error *err) {
+    int64_t values = 0;
     for (size_t i = 0; i < input_count(groups); i++) {
-        values += slices_count(&slices[i]);
-    }
-    for (size_t i = 0; i < input_count(groups); i++) {
-        wanted[i] = (struct tensor){.type = inputs[i].type};
-        if (slices_check(&slices[i], &inputs[i], capacity_of(groups, values / 3, most),
-                         &wanted[i].shape, err) < 0) {
+        struct port *wanted = &groups->wanted[i];
+        wanted->items = (struct tensor){0};
+        if (feeds_measure(groups->options.feeds, i, &wanted->items, &wanted->is_shared, err) < 0) {
             return -1;
         }
+        values += wanted->is_shared ? 0 : shape_count(&wanted->items.shape);
     }
-    struct group *group = make_room(groups, sink, wanted, err);
+    *ret_capacity = capacity_of(groups, values);
+    for (size_t i = 0; i < input_count(groups); i++) {
+        if (!groups->wanted[i].is_shared) {
+            groups->wanted[i].items.shape.dims[0] = *ret_capacity;
+        }
+    }
+    return 0;
+}
+
+static void fill(const struct groups *groups, const struct group *group) {
+    for (size_t i = 0; i < input_count(groups); i++) {
+        const struct port *port = &group->ports[i];
+        size_t all = (size_t)shape_count(&port->items.shape) * tensor_type_size(port->items.type);
+        size_t at = port->is_shared ? 0 : all / (size_t)group->capacity * (size_t)group->count;
+        if (!port->is_shared || group->count == 0) {
+            feeds_fill(groups->options.feeds, i, (char *)port->memory + at);
+        }
+    }
+}
+
+static struct post_place place_of(const struct groups *groups, const struct item *item) {
+    const struct preprocess_size size = feeds_size(groups->options.feeds);
+    return (struct post_place){.picture_width = item->picture.width,
+                               .picture_height = item->picture.height,
+                               .left = size.left,
+                               .top = size.top,
+                               .width = size.width,
+                               .height = size.height,
+                               .input_width = size.padded_width,
+                               .input_height = size.padded_height};
+}
+
+int groups_add(struct groups *groups, struct sink *sink, const struct item *item,
+               struct error *err) {
+    int64_t capacity = 1;
+    if (measure(groups, &capacity, err) < 0) {
+        return -1;
+    }
+    struct group *group = make_room(groups, sink, err);
     if (!group) {
         return -1;
     }
-    for (size_t i = 0; i < input_count(groups); i++) {
-        size_t size = (size_t)slices_count(&slices[i]) * tensor_type_size(inputs[i].type);
-        slices_fill(&slices[i], inputs[i].type,
-                    (char *)group->ports[i].memory + (size_t)group->count * size);
-    }
-    return add(groups, group, sink, name, err);
+    group->capacity = (int)capacity;
+    fill(groups, group);
+    group->places[group->count] = place_of(groups, item);
+    group->names[group->count++] = x_strdup(item->name);
+    return group->count == group->capacity ? flush(groups, sink, err) : 0;
 }

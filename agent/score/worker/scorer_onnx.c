@@ -3,8 +3,7 @@
  * through the network together. The network stays loaded between leases. */
 #include "agent/score/worker/scorer.h"
 
-#include "agent/score/feed/columns.h"
-#include "agent/score/feed/slices.h"
+#include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
 #include "agent/store/local_file.h"
 #include "lib/log.h"
@@ -29,99 +28,31 @@ struct scorer {
     struct reader *reader;      /* kept between leases, so that a decoder continues at its position
                                    ... */
     struct input_reader *lines; /* ... or a reader of lines */
-    bool has_slices;            /* the items are slices, not pictures, or ... */
-    bool has_rows;              /* ... rows, which are converted to slices */
-    struct columns *columns;    /* for has_rows */
-    size_t input_count;
-    struct slices_input *inputs; /* the model's, for example [n, 3, h, w]; -1: free */
-    struct npy_slice *slices;    /* for has_slices: an item's slices, one per input */
-    bool has_bytes;              /* a device converts bytes to the network's input */
+    enum item_type item;        /* of the items */
+    bool has_bytes;             /* a device converts bytes to the network's input */
+    struct feeds *feeds;
     struct groups *groups;
 };
 
-/* Only the first slice tells whether slices fit: see onnx_try. */
-static int check_slices(const struct scorer *scorer, struct error *err) {
+/* Fields for pictures beside items that are none. */
+static int check_fields(const struct scorer *scorer, struct error *err) {
     const struct preprocess *given = &scorer->preprocess;
-    if (given->width || given->height || given->multiple_of != 1 || given->is_bgr ||
-        given->range != RANGE_BYTE) {
+    bool is_given = given->width || given->height || given->multiple_of != 1 || given->is_bgr ||
+                    given->range != RANGE_BYTE || given->fit != FIT_STRETCH || given->has_mean;
+    if (scorer->item == ITEM_PICTURE) {
+        return 0;
+    }
+    if (is_given) {
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.preprocess: applies to pictures only; slices of "
                          "spec.input.npy and rows of "
                          "spec.input.table reach the network unchanged: remove this field");
     }
-    if (post_wants_pictures(scorer->post)) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
-                         "spec.input.npy and spec.input.table");
-    }
-    for (size_t i = 0; i < scorer->input_count; i++) {
-        const struct shape *shape = &scorer->inputs[i].shape;
-        if (shape->rank < 1 || shape->dims[0] > GROUPS_MOST ||
-            shape->dims[0] != scorer->inputs->shape.dims[0]) {
-            return error_set(
-                err, ERROR_INVALID,
-                "spec.scorer.onnx.path: the network's input %.64s has no axis for the "
-                "items, a fixed one above %d, or another size of it than the other inputs",
-                scorer->inputs[i].name, GROUPS_MOST);
-        }
-    }
-    return 0;
-}
-
-static void name_inputs(struct scorer *scorer) {
-    size_t count = scorer->input_count = session_input_count(scorer->session);
-    scorer->inputs = x_calloc(count, sizeof *scorer->inputs);
-    scorer->slices = x_calloc(count, sizeof *scorer->slices);
-    for (size_t i = 0; i < count; i++) {
-        struct slices_input *input = &scorer->inputs[i];
-        input->name = session_input(scorer->session, i, &input->type, &input->shape);
-        input->strings = session_input_strings(scorer->session, i);
-    }
-}
-
-static int check_input(struct scorer *scorer, struct error *err) {
-    static const char field[] = "spec.scorer.onnx.path";
-    name_inputs(scorer);
-    size_t inputs = scorer->input_count, outputs = session_output_count(scorer->session);
-    if (inputs < 1 || (inputs > 1 && !scorer->has_slices) || outputs < 1) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: the network has %zu inputs and %zu outputs, expected one input (for "
-                         "a table several) and an output",
-                         field, inputs, outputs);
-    }
-    if (scorer->has_rows &&
-        columns_new(scorer->spec, scorer->inputs, inputs, &scorer->columns, err) < 0) {
-        return -1;
-    }
-    if (scorer->has_slices) {
-        return check_slices(scorer, err);
-    }
-    const char *name = scorer->inputs->name;
-    const struct shape *shape = &scorer->inputs->shape;
-    const int64_t *dims = shape->dims;
-    char text[128];
-    shape_format(shape, text);
-    if (scorer->inputs->type != TENSOR_FLOAT32 || scorer->inputs->strings || shape->rank != 4 ||
-        (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUPS_MOST_PICTURES) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: the network's input %s is %s %s, expected pictures: float32 "
-                         "[n, 3, h, w]",
-                         field, name, tensor_type_name(scorer->inputs->type), text);
-    }
-    const struct preprocess *preprocess = &scorer->preprocess;
-    struct preprocess_size size = {0};
-    bool is_known = preprocess->width && preprocess->height;
-    if (is_known && preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
-        return -1;
-    }
-    if ((dims[2] > 0 && size.padded_height != dims[2]) ||
-        (dims[3] > 0 && size.padded_width != dims[3])) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.scorer.onnx.preprocess: the network's input %s is %s, so width and "
-                         "height must be given and make that size",
-                         name, text);
-    }
-    return 0;
+    return post_wants_pictures(scorer->post)
+               ? error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
+                           "spec.input.npy and spec.input.table")
+               : 0;
 }
 
 static void drop_reader(struct scorer *scorer) {
@@ -139,11 +70,9 @@ static void onnx_free(struct scorer *scorer) {
     }
     groups_free(scorer->groups);
     drop_reader(scorer);
-    columns_free(scorer->columns);
+    feeds_free(scorer->feeds);
     post_free(scorer->post);
     session_free(scorer->session);
-    free(scorer->inputs);
-    free(scorer->slices);
     free(scorer);
 }
 
@@ -175,12 +104,14 @@ static int open_session(const struct scorer_options *options, const char *path,
     name_device(options, device);
     bool is_device = false;
     struct session_options engine = {.device = device, .ret_is_device = &is_device};
-    scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
+    scorer->has_bytes = options->gpus > 0 && scorer->item == ITEM_PICTURE &&
+                        scorer->preprocess.layout != LAYOUT_NHWC;
     if (scorer->has_bytes) {
         engine.pixels_in = &in;
         engine.pixels_out = post_pixels(scorer->post);
     }
     if (session_open(path, &engine, &scorer->session, err) == 0) {
+        scorer->has_bytes = scorer->has_bytes && session_takes_pixels(scorer->session);
         if (options->gpus > 0) {
             const char *visible = getenv("CUDA_VISIBLE_DEVICES");
             log_event(LOG_INFO, "slot %d scores on device %s%s%s", options->slot, device,
@@ -199,9 +130,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
                                       loaded */
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
-    enum item_type item = scorer->media->lines ? scorer->media->lines->item(spec) : ITEM_PICTURE;
-    scorer->has_rows = item == ITEM_JSON;
-    scorer->has_slices = item == ITEM_TENSOR || scorer->has_rows;
+    scorer->item = scorer->media->lines ? scorer->media->lines->item(spec) : ITEM_PICTURE;
     if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
         post_open(spec, &scorer->post, err) < 0) {
         return -1;
@@ -213,15 +142,16 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (open_session(options, options->network ? options->network : model.path, scorer, err) < 0) {
         return -1;
     }
-    if (check_input(scorer, err) < 0) {
+    const struct feeds_options feeds = {.spec = spec,
+                                        .session = scorer->session,
+                                        .item = scorer->item,
+                                        .has_bytes = scorer->has_bytes};
+    if (check_fields(scorer, err) < 0 || feeds_new(&feeds, &scorer->feeds, err) < 0) {
         return -1;
     }
     post_bind(scorer->post, scorer->session);
-    const struct groups_options groups = {.session = scorer->session,
-                                          .preprocess = &scorer->preprocess,
-                                          .post = scorer->post,
-                                          .inputs = scorer->inputs,
-                                          .has_bytes = scorer->has_bytes};
+    const struct groups_options groups = {
+        .session = scorer->session, .feeds = scorer->feeds, .post = scorer->post};
     scorer->groups = groups_new(&groups);
     *ret_scorer = TAKE(scorer);
     return 0;
@@ -253,8 +183,9 @@ static int try_run(struct scorer *scorer, const struct tensor *inputs, struct er
         return 0;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
+    int64_t items = MAX(feeds_fixed(scorer->feeds), 1);
     int result = session_run(scorer->session, inputs, output, &ignored) == 0
-                     ? post_take(scorer->post, output, inputs->shape.dims[0], err)
+                     ? post_take(scorer->post, output, items, err)
                      : post_check(scorer->post, err);
     free(output);
     return result;
@@ -266,53 +197,47 @@ static bool is_tried(const struct scorer *scorer, int64_t values) {
     return values <= TRY_VALUES || post_is_open(scorer->post);
 }
 
-static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
-    int64_t multiple = scorer->preprocess.multiple_of;
-    return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
-}
-
-/* A small black picture. Inputs that are expensive to try (a large fixed size) are accepted
- * untested, unless the output must be chosen. */
-static int try_picture(struct scorer *scorer, struct error *err) {
-    const int64_t *dims = scorer->inputs->shape.dims;
-    struct shape shape = {
-        4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
-    struct tensor input = {0};
-    if (!is_tried(scorer, 3 * shape.dims[2] * shape.dims[3])) {
-        return 0;
-    }
-    if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
-        return -1;
-    }
-    int result = try_run(scorer, &input, err);
-    tensor_release(&input);
-    return result;
-}
-
-/* Tries one item of all inputs; it is the first of the run, the others are zeros. */
-static int try_slices(struct scorer *scorer, const struct npy_slice *slices, struct error *err) {
-    int64_t items = MAX(scorer->inputs->shape.dims[0], 1), values = 0;
-    struct tensor *inputs = x_calloc(scorer->input_count, sizeof *inputs);
-    int result = 0;
-    for (size_t i = 0; i < scorer->input_count && result == 0; i++) {
-        struct shape shape;
-        const struct slices_input *input = &scorer->inputs[i];
-        result = slices_check(&slices[i], input, items, &shape, err);
-        values += result == 0 ? items * slices_count(&slices[i]) : 0;
+/* Tries one item, which is the first of the run; the others are zeros. */
+static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
+    size_t count = feeds_count(scorer->feeds);
+    int64_t items = MAX(feeds_fixed(scorer->feeds), 1), values = 0;
+    struct tensor *inputs = x_calloc(count, sizeof *inputs);
+    int result = feeds_take(scorer->feeds, item, err);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        struct tensor wanted = {0};
+        bool is_shared = false;
+        result = feeds_measure(scorer->feeds, i, &wanted, &is_shared, err);
+        if (result == 0 && !is_shared) {
+            wanted.shape.dims[0] = items;
+        }
+        values += result == 0 ? shape_count(&wanted.shape) : 0;
         if (result == 0 && is_tried(scorer, values)) {
-            result = tensor_init(&inputs[i], input->type, &shape, err);
+            result = tensor_init(&inputs[i], wanted.type, &wanted.shape, err);
         }
         if (result == 0 && is_tried(scorer, values)) {
-            slices_fill(&slices[i], input->type, inputs[i].data);
+            feeds_fill(scorer->feeds, i, inputs[i].data);
         }
     }
     if (result == 0 && is_tried(scorer, values)) {
         result = try_run(scorer, inputs, err);
     }
-    for (size_t i = 0; i < scorer->input_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         tensor_release(&inputs[i]);
     }
     free(inputs);
+    return result;
+}
+
+/* A small black picture. Inputs that are expensive to try (a large fixed size) are accepted
+ * untested, unless the output must be chosen. */
+static int try_picture(struct scorer *scorer, struct error *err) {
+    int multiple = scorer->preprocess.multiple_of;
+    int side = (TRY_SIDE + multiple - 1) / multiple * multiple;
+    struct item item = {.type = ITEM_PICTURE, .name = "a black picture"};
+    picture_init(&item.picture, side, side);
+    memset(item.picture.pixels, 0, 3 * (size_t)side * (size_t)side);
+    int result = try_item(scorer, &item, err);
+    picture_release(&item.picture);
     return result;
 }
 
@@ -325,25 +250,15 @@ static int take_line(void *context, const char *line, size_t size, const char *m
                : error_set(err, ERROR_CANCELLED, "one is enough");
 }
 
-/* A slice for each input, borrowed until the next item. */
-static int read_slices(struct scorer *scorer, const struct item *item,
-                       const struct npy_slice **ret_slices, struct error *err) {
-    if (scorer->has_rows) {
-        return columns_read(scorer->columns, item->text, item->text_size, ret_slices, err);
-    }
-    *ret_slices = scorer->slices;
-    return slices_part(&item->slice, scorer->inputs, scorer->input_count, scorer->slices, err);
-}
-
 /* A missing column, or a text in a numeric one, is reported before any worker starts, since all
  * rows are alike. */
-static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
-    const struct npy_slice *slices;
-    if (read_slices(scorer, item, &slices, err) < 0) {
-        return scorer->has_rows ? error_context(err, "spec.input.table.path: %.300s", item->name)
-                                : -1;
+static int try_row(struct scorer *scorer, const struct item *item, struct error *err) {
+    struct error why = {0};
+    if (item->type == ITEM_JSON && feeds_take(scorer->feeds, item, &why) < 0) {
+        *err = why;
+        return error_context(err, "spec.input.table.path: %.300s", item->name);
     }
-    return try_slices(scorer, slices, err);
+    return try_item(scorer, item, err);
 }
 
 /* The first item of the input. If it cannot be read, its mini-batch reports that later. */
@@ -363,7 +278,7 @@ static int try_first(struct scorer *scorer, struct error *err) {
         return 0;
     }
     bool is_there = kind->reader_next(reader, &item, &ignored) > 0 && !item.fault;
-    int result = is_there ? try_item(scorer, &item, err) : 0;
+    int result = is_there ? try_row(scorer, &item, err) : 0;
     kind->reader_free(reader);
     return result;
 }
@@ -374,7 +289,7 @@ static int onnx_try(struct scorer *scorer, struct error *err) {
     if (*note) {
         log_event(LOG_INFO, "%s: %s", tree_text(scorer->spec, "scorer.onnx.path", ""), note);
     }
-    return scorer->has_slices ? try_first(scorer, err) : try_picture(scorer, err);
+    return scorer->item == ITEM_PICTURE ? try_picture(scorer, err) : try_first(scorer, err);
 }
 
 /* ---- a lease -------------------------------------------------------------------------------- */
@@ -402,10 +317,9 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
 static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                     struct item *item, struct scorer_count *count, struct error *err) {
     struct error why = {0};
-    const struct npy_slice *slices = NULL;
-    if (!item->fault && item->type != ITEM_PICTURE &&
-        read_slices(scorer, item, &slices, &why) < 0) {
-        if (item->type == ITEM_TENSOR) { /* all slices are alike */
+    if (!item->fault && feeds_take(scorer->feeds, item, &why) < 0) {
+        if (item->type != ITEM_JSON) { /* all slices are alike, and so are sizes of pictures */
+            picture_release(&item->picture);
             *err = why;
             return error_context(err, "%s", item->name);
         }
@@ -419,8 +333,7 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         return scorer_count_failure(task, count, item->fault, err);
     }
     AUTO(text_freep) char *name = x_strdup(item->name);
-    int result = slices ? groups_add_slices(scorer->groups, sink, slices, name, err)
-                        : groups_add_picture(scorer->groups, sink, &item->picture, name, err);
+    int result = groups_add(scorer->groups, sink, item, err);
     picture_release(&item->picture);
     if (result < 0) {
         return error_context(err, "%s", name);

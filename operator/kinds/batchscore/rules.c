@@ -4,6 +4,7 @@
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/template.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +80,14 @@ static int check_command(const json_t *spec, struct error *err) {
 
 /* Refuses the fields for images. A spec with its defaults has preprocess with no effect. */
 static int check_no_pictures(const json_t *onnx, struct error *err) {
+    static const char *const fields[] = {"width",  "height", "fit", "padValue",
+                                         "layout", "mean",   "std"};
     const json_t *given = json_object_get(onnx, "preprocess");
-    if (json_object_get(given, "width") || json_object_get(given, "height") ||
-        tree_integer(given, "multipleOf", -1) != 1 ||
+    bool has_field = false;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        has_field = has_field || json_object_get(given, fields[i]);
+    }
+    if (has_field || tree_integer(given, "multipleOf", -1) != 1 ||
         strcmp(tree_text(given, "color", ""), "RGB") != 0 ||
         strcmp(tree_text(given, "range", ""), "Byte") != 0) {
         return job_refuse(
@@ -111,6 +117,21 @@ static int check_columns(const json_t *spec, struct error *err) {
                             "format: JSONLines");
 }
 
+static int check_network_inputs(const json_t *spec, struct error *err) {
+    static const char *const kinds[] = {"picture", "columns", "array", "constant"};
+    const json_t *inputs = tree_get(spec, "scorer.onnx.inputs"), *entry;
+    size_t i;
+    json_array_foreach(inputs, i, entry) {
+        char field[64];
+        snprintf(field, sizeof field, "scorer.onnx.inputs[%zu]", i);
+        if (!job_only_one(entry, kinds, ARRAY_LEN(kinds))) {
+            return job_refuse(err, field,
+                              "exactly one of picture, columns, array and constant must be given");
+        }
+    }
+    return 0;
+}
+
 static int check_scorer(const json_t *spec, struct error *err) {
     static const char *const kinds[] = {"onnx", "command"};
     const json_t *scorer = json_object_get(spec, "scorer");
@@ -126,7 +147,7 @@ static int check_scorer(const json_t *spec, struct error *err) {
         check_no_pictures(json_object_get(scorer, "onnx"), err) < 0) {
         return -1;
     }
-    if (check_columns(spec, err) < 0) {
+    if (check_columns(spec, err) < 0 || check_network_inputs(spec, err) < 0) {
         return -1;
     }
     if (json_object_get(postprocess, "labels") &&

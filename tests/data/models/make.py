@@ -4,6 +4,9 @@
     make.py FOLDER      writes FOLDER/invert.onnx  255 - x, any size
                                FOLDER/fixed.onnx   255 - x, only 1x3x32x48
                                FOLDER/classes.onnx mean of each colour -> scores [N, 3]
+                               FOLDER/nhwc.onnx    its [N, H, W, 3] -> means of each colour [N, 3]
+                               FOLDER/scaled.onnx  the means, times an input k of 1 value -> [N, 3]
+                               FOLDER/joined.onnx  inputs a [N, 1] and b [N, 2] -> [N, 3]
                                FOLDER/missing.onnx two operators nobody has
                                FOLDER/slow.onnx    255 - x after a heavy 9x9 convolution chain
 """
@@ -70,6 +73,13 @@ def main(folder):
         "fixed": model(invert, [value("x", [1, 3, 32, 48])], [value("y", [1, 3, 32, 48])], constants),
         "classes": model([node("GlobalAveragePool", ["x"], ["p"]), node("Flatten", ["p"], ["y"], axis=1)],
                          [value("x", anything)], [value("y", ["N", 3])]),
+        "nhwc": model([node("ReduceMean", ["x"], ["y"], axes=[1, 2], keepdims=0)],
+                      [value("x", ["N", "H", "W", 3])], [value("y", ["N", 3])]),
+        "scaled": model([node("GlobalAveragePool", ["x"], ["p"]), node("Flatten", ["p"], ["f"], axis=1),
+                         node("Mul", ["f", "k"], ["y"])],
+                        [value("x", anything), value("k", [1])], [value("y", ["N", 3])]),
+        "joined": model([node("Concat", ["a", "b"], ["y"], axis=1)],
+                        [value("a", ["N", 1]), value("b", ["N", 2])], [value("y", ["N", 3])]),
         "missing": model([node("Frobnicate", ["x"], ["a"]), node("Quux", ["a"], ["y"])],
                          [value("x", anything)], [value("y", anything)]),
         "slow": model(slow, [value("x", anything)], [value("y", anything)], constants + [weights]),

@@ -94,7 +94,7 @@ for kind in none zero noise hostile; do
 done
 manifest "$clip" data/model/missing.onnx data/out >"$work/job.yaml"
 expect "operators that are missing are all named" 2 'spec\.scorer\.onnx' 'Frobnicate' 'Quux'
-manifest "$clip" data/model/fixed.onnx data/out >"$work/job.yaml"
+manifest "$clip" 'data/model/fixed.onnx, preprocess: {width: 64, height: 64}' data/out >"$work/job.yaml"
 expect "a network of another size" 2 'spec\.scorer\.onnx' '48|32'
 manifest "$clip" $net data/media/clip.mp4/out >"$work/job.yaml"
 expect "an output folder that can't be made" 2 'spec\.output\.path' 'data/media/clip\.mp4/out'

@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-static const struct slices_input input = {
-    .name = "x", .type = TENSOR_FLOAT32, .shape = {2, {-1, 2}}};
+static const struct feed_input input = {.name = "x", .type = TENSOR_FLOAT32, .shape = {2, {-1, 2}}};
 
 static json_t *spec_of(const char *columns) { /* NULL: none */
     char text[128];
@@ -18,6 +17,23 @@ static json_t *spec_of(const char *columns) { /* NULL: none */
              columns ? ",\"columns\":" : "", columns ? columns : "");
     CHECK_OK(tree_parse(text, strlen(text), sizeof text, &spec, &err), &err);
     return spec;
+}
+
+static int make(const json_t *spec, const struct feed_input *inputs, size_t count,
+                struct columns **ret_columns, struct error *err) {
+    const struct columns_options options = {.names = tree_get(spec, "scorer.onnx.columns"),
+                                            .field = "spec.scorer.onnx.columns",
+                                            .model = "m/a.onnx"};
+    return columns_new(&options, inputs, count, ret_columns, err);
+}
+
+/* A row that is not an object is NULL. The caller frees *ret_row. */
+static int read_row(struct columns *columns, const char *text, json_t **ret_row,
+                    const struct npy_slice **ret_slices, struct error *err) {
+    if (tree_parse(text, strlen(text), strlen(text), ret_row, err) < 0) {
+        return -1;
+    }
+    return columns_read(columns, json_is_object(*ret_row) ? *ret_row : NULL, ret_slices, err);
 }
 
 static void test_rows_become_numbers_by_their_names(void) {
@@ -43,11 +59,12 @@ static void test_rows_become_numbers_by_their_names(void) {
     AUTO(tree_freep) json_t *spec = spec_of("[\"b\",\"a\"]");
     struct columns *columns = NULL;
     struct error err = {0};
-    CHECK_OK(columns_new(spec, &input, 1, &columns, &err), &err);
+    CHECK_OK(make(spec, &input, 1, &columns, &err), &err);
     for (size_t i = 0; columns && i < ARRAY_LEN(rows); i++) {
         const struct npy_slice *slice = NULL;
         struct error why = {0};
-        int read = columns_read(columns, rows[i].row, strlen(rows[i].row), &slice, &why);
+        AUTO(tree_freep) json_t *row = NULL;
+        int read = read_row(columns, rows[i].row, &row, &slice, &why);
         CHECK_INT(read, rows[i].fault ? -1 : 0);
         if (read < 0) {
             CHECK(rows[i].fault && strstr(why.text, rows[i].fault));
@@ -82,8 +99,8 @@ static void test_the_network_must_take_rows_of_so_many_columns(void) {
         AUTO(tree_freep) json_t *spec = spec_of(rows[i].columns);
         struct columns *columns = NULL;
         struct error err = {0};
-        const struct slices_input of = {"x", rows[i].type, rows[i].shape, NULL};
-        CHECK_INT(columns_new(spec, &of, 1, &columns, &err), -1);
+        const struct feed_input of = {"x", rows[i].type, rows[i].shape, NULL};
+        CHECK_INT(make(spec, &of, 1, &columns, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         CHECK(strstr(err.text, rows[i].said));
     }
@@ -125,7 +142,7 @@ static void test_inputs_of_several_types_take_a_column_each(void) {
         CHECK_INT(string_table_add(strings, known[i], strlen(known[i])), (int64_t)i);
     }
     CHECK_INT(string_table_add(strings, "17", 2), 3);
-    const struct slices_input inputs[] = {
+    const struct feed_input inputs[] = {
         {"age", TENSOR_FLOAT32, {2, {-1, 1}}, NULL}, {"sex", TENSOR_INT64, {2, {-1, 1}}, strings},
         {"visits", TENSOR_INT64, {1, {-1}}, NULL},   {"count", TENSOR_INT32, {2, {-1, -1}}, NULL},
         {"wild", TENSOR_BOOL, {2, {-1, 1}}, NULL},
@@ -136,7 +153,7 @@ static void test_inputs_of_several_types_take_a_column_each(void) {
             spec_of(is_listed ? "[\"age\",\"sex\",\"visits\",\"count\",\"wild\"]" : NULL);
         struct columns *columns = NULL;
         struct error err = {0};
-        CHECK_OK(columns_new(spec, inputs, ARRAY_LEN(inputs), &columns, &err), &err);
+        CHECK_OK(make(spec, inputs, ARRAY_LEN(inputs), &columns, &err), &err);
         for (size_t i = 0; columns && i < ARRAY_LEN(mixed) - (size_t)is_listed; i++) {
             const struct npy_slice *slices = NULL;
             struct error why = {0};
@@ -144,7 +161,8 @@ static void test_inputs_of_several_types_take_a_column_each(void) {
             for (char *at = row; *at; at++) {
                 *at = *at == '\'' ? '"' : *at;
             }
-            int read = columns_read(columns, row, strlen(row), &slices, &why);
+            AUTO(tree_freep) json_t *json = NULL;
+            int read = read_row(columns, row, &json, &slices, &why);
             CHECK_INT(read, mixed[i].fault ? -1 : 0);
             CHECK(read == 0 || strstr(why.text, mixed[i].fault));
             if (read == 0) {
@@ -161,7 +179,7 @@ static void test_inputs_of_several_types_take_a_column_each(void) {
     AUTO(tree_freep) json_t *few = spec_of("[\"age\",\"sex\"]");
     struct columns *columns = NULL;
     struct error err = {0};
-    CHECK_INT(columns_new(few, inputs, ARRAY_LEN(inputs), &columns, &err), -1);
+    CHECK_INT(make(few, inputs, ARRAY_LEN(inputs), &columns, &err), -1);
     CHECK(strstr(err.text, "names 2 columns, the network's 5 inputs take 5"));
     arena_release(&arena);
 }
@@ -169,9 +187,9 @@ static void test_inputs_of_several_types_take_a_column_each(void) {
 /* An array's columns, in the order of the inputs. */
 static void test_a_slice_is_parted_among_the_inputs(void) {
     static const float values[] = {1, 2, 3, 4};
-    struct slices_input inputs[] = {{"a", TENSOR_FLOAT32, {2, {-1, 1}}, NULL},
-                                    {"b", TENSOR_FLOAT32, {2, {-1, 2}}, NULL},
-                                    {"c", TENSOR_FLOAT64, {1, {-1}}, NULL}};
+    struct feed_input inputs[] = {{"a", TENSOR_FLOAT32, {2, {-1, 1}}, NULL},
+                                  {"b", TENSOR_FLOAT32, {2, {-1, 2}}, NULL},
+                                  {"c", TENSOR_FLOAT64, {1, {-1}}, NULL}};
     struct npy_slice slice = {NPY_FLOAT32, 1, {4}, values}, parts[3];
     struct error err = {0};
     CHECK_OK(slices_part(&slice, inputs, 3, parts, &err), &err);

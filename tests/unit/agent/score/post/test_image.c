@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Image: a network's output becomes a picture, without the padding of its input. */
-#include "agent/score/feed/preprocess.h"
+#include "agent/score/feed/picture_rows.h"
 #include "tests/unit/agent/score/post/post_tests.h"
 
 #include <math.h>
+
+static const struct picture_form planes_form = {.type = TENSOR_FLOAT32, .channels = 3};
 
 static struct picture noise(int width, int height, unsigned seed) {
     struct picture picture;
@@ -52,7 +54,8 @@ static void test_there_and_back_changes_nothing(void) {
         struct shape shape = {4, {2, 3, 16, 16}};
         struct tensor tensor = {0};
         CHECK_OK(tensor_init(&tensor, TENSOR_FLOAT32, &shape, &err), &err);
-        preprocess_fill(&preprocess, &picture, &size, (float *)tensor.data + 3 * 16 * 16);
+        float *second = (float *)tensor.data + 3 * 16 * 16;
+        picture_rows_fill(&preprocess, &picture, &size, &planes_form, second);
         CHECK_INT(picture_of(&opened, &tensor, 1, &result), 0);
         CHECK_INT(result.picture.width, 13);
         CHECK_INT(result.picture.height, 9);

@@ -2,11 +2,13 @@
 /* Pictures that go to a device as bytes and come back as bytes equal those that go as floats. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
-#include "agent/score/feed/preprocess.h"
+#include "agent/score/feed/picture_rows.h"
 #include "tests/unit/agent/score/post/post_tests.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+static const struct picture_form planes_form = {.type = TENSOR_FLOAT32, .channels = 3};
 
 static void draw(struct picture *picture, int width, int height) {
     picture_init(picture, width, height);
@@ -44,8 +46,8 @@ static void check_in(const struct preprocess *preprocess, int width, int height)
     CHECK_OK(tensor_init(&wanted, TENSOR_FLOAT32, &planes, &err), &err);
     CHECK_OK(tensor_init(&seen, TENSOR_FLOAT32, &planes, &err), &err);
     CHECK_OK(tensor_init(&bytes, TENSOR_UINT8, &packed, &err), &err);
-    preprocess_fill(preprocess, &picture, &size, wanted.data);
-    preprocess_fill_bytes(&picture, &size, bytes.data);
+    picture_rows_fill(preprocess, &picture, &size, &planes_form, wanted.data);
+    picture_rows_fill_bytes(preprocess, &picture, &size, bytes.data);
     const struct pixel_conversion numbers = preprocess_bytes(preprocess);
     apply(OP_FROM_BYTES, &numbers, &bytes, (struct tensor *[]){&seen}, 1);
     for (int64_t i = 0; i < shape_count(&planes); i++) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* scale and preprocess: a picture is prepared for the network. */
 #include "agent/data/image/scale.h"
-#include "agent/score/feed/preprocess.h"
+#include "agent/score/feed/picture_rows.h"
 
 #include "tests/test.h"
 #include "tests/unit/agent/spec_defaults.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+static const struct picture_form planes_form = {.type = TENSOR_FLOAT32, .channels = 3};
 
 static struct picture noise(int width, int height, unsigned seed) {
     struct picture picture;
@@ -146,9 +148,9 @@ static void test_ranges_are_what_networks_expect(void) {
     memcpy(picture.pixels, (const uint8_t[]){255, 0, 51}, 3);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct preprocess preprocess = read_preprocess(rows[i].fields);
-        struct preprocess_size size = {1, 1, 1, 1};
+        struct preprocess_size size = {1, 1, .padded_width = 1, .padded_height = 1};
         float tensor[3];
-        preprocess_fill(&preprocess, &picture, &size, tensor);
+        picture_rows_fill(&preprocess, &picture, &size, &planes_form, tensor);
         for (int plane = 0; plane < 3; plane++) {
             CHECK(fabsf(tensor[plane] - rows[i].values[plane]) < 1e-4f);
         }

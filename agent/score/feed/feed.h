@@ -1,0 +1,58 @@
+/* feed.h: a source of values for inputs of a network: the item's picture, columns of its row, its
+ * array, or a constant. One row of functions for each (feeds.c has the table). */
+#pragma once
+
+#include "agent/data/input/input.h"
+#include "agent/engine/tensor.h"
+#include "agent/score/feed/preprocess.h"
+
+struct string_table;
+
+/* An input of the network; all pointers are borrowed. */
+struct feed_input {
+    const char *name;
+    enum tensor_type type;
+    struct shape shape;                 /* [n, ...], -1: any */
+    const struct string_table *strings; /* of a string input, whose values are indices into these,
+                                           from 0; else NULL */
+};
+
+/* All pointers are borrowed and must outlive the feed. */
+struct feed_options {
+    const json_t *spec;
+    const json_t *entry;             /* of spec.scorer.onnx.inputs; NULL: by default */
+    const char *field;               /* the entry's, for messages: "spec.scorer.onnx.inputs[2]" */
+    const struct feed_input *inputs; /* those that it feeds */
+    size_t count;
+    bool has_bytes; /* a device converts bytes to the network's input (session.h: pixels_in) */
+};
+
+struct feed_item {
+    const struct item *item;
+    const json_t *row; /* the object of an ITEM_JSON; NULL: it is none, or another type of item */
+};
+
+struct feed; /* defined by each kind */
+
+struct feed_kind {
+    const char *name; /* the field of an entry */
+    /* INVALID names the field and what the network's input is. */
+    int (*open)(const struct feed_options *options, struct feed **ret_feed, struct error *err);
+    /* Takes one item, which stays borrowed until the next call. INVALID: the item does not fit. */
+    int (*take)(struct feed *feed, const struct feed_item *item, struct error *err);
+    /* Type and shape of the taken item's values for its input `index`, with 1 as dims[0]; data is
+     * not set. *ret_is_shared: they are the same for every item, and the shape is the input's,
+     * without an axis for items. */
+    int (*measure)(const struct feed *feed, size_t index, struct tensor *ret_values,
+                   bool *ret_is_shared, struct error *err);
+    /* Writes them. */
+    void (*fill)(const struct feed *feed, size_t index, void *values);
+    /* Where the taken picture is in the input; NULL: not a picture. */
+    const struct preprocess_size *(*size)(const struct feed *feed);
+    void (*free)(struct feed *feed); /* accepts NULL */
+};
+
+extern const struct feed_kind feed_picture;  /* a picture or frame, by preprocess.h */
+extern const struct feed_kind feed_columns;  /* columns of a row, by columns.h */
+extern const struct feed_kind feed_array;    /* a slice, by slices.h */
+extern const struct feed_kind feed_constant; /* the same for every item */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Columns of a row of spec.input.table. */
+#include "agent/score/feed/feed.h"
+
+#include "agent/score/feed/columns.h"
+
+#include <stdlib.h>
+
+struct feed {
+    const struct feed_input *inputs;
+    struct columns *columns;
+    const struct npy_slice *slices; /* of the taken row, one per input */
+};
+
+static int columns_open(const struct feed_options *options, struct feed **ret_feed,
+                        struct error *err) {
+    const json_t *names = json_object_get(options->entry, "columns");
+    const struct columns_options given = {
+        .names = options->entry ? names : tree_get(options->spec, "scorer.onnx.columns"),
+        .field = options->entry ? options->field : "spec.scorer.onnx.columns",
+        .model = tree_text(options->spec, "scorer.onnx.path", ""),
+    };
+    struct columns *columns = NULL;
+    if (columns_new(&given, options->inputs, options->count, &columns, err) < 0) {
+        return -1;
+    }
+    struct feed *feed = x_calloc(1, sizeof *feed);
+    *feed = (struct feed){.inputs = options->inputs, .columns = columns};
+    *ret_feed = feed;
+    return 0;
+}
+
+static int columns_take(struct feed *feed, const struct feed_item *item, struct error *err) {
+    return columns_read(feed->columns, item->row, &feed->slices, err);
+}
+
+static int columns_measure(const struct feed *feed, size_t index, struct tensor *ret_values,
+                           bool *ret_is_shared, struct error *err) {
+    *ret_is_shared = false;
+    ret_values->type = feed->inputs[index].type;
+    return slices_check(&feed->slices[index], &feed->inputs[index], 1, &ret_values->shape, err);
+}
+
+static void columns_fill(const struct feed *feed, size_t index, void *values) {
+    slices_fill(&feed->slices[index], feed->inputs[index].type, values);
+}
+
+static void columns_close(struct feed *feed) {
+    if (feed) {
+        columns_free(feed->columns);
+        free(feed);
+    }
+}
+
+const struct feed_kind feed_columns = {
+    .name = "columns",
+    .open = columns_open,
+    .take = columns_take,
+    .measure = columns_measure,
+    .fill = columns_fill,
+    .free = columns_close,
+};

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/feed/feeds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD "spec.scorer.onnx.inputs"
+
+enum {
+    ROW_BYTES_MAX = 64 << 20,
+    FIELD_BYTES = sizeof FIELD + 24,
+};
+
+static const struct feed_kind *const feed_kinds[] = {&feed_picture, &feed_columns, &feed_array,
+                                                     &feed_constant};
+
+/* A feed and the inputs of the network that it has. */
+struct source {
+    const struct feed_kind *kind;
+    struct feed *feed;
+    struct feed_input *inputs; /* owned, copies */
+    char field[FIELD_BYTES];
+    size_t count;
+};
+
+struct port {
+    size_t source, index; /* the input's, in the source */
+};
+
+struct feeds {
+    struct feeds_options options;
+    size_t count; /* of the network's inputs */
+    struct feed_input *inputs;
+    struct port *ports;     /* of each input */
+    struct source *sources; /* at most one for each input */
+    size_t source_count;
+    int64_t fixed; /* items of a run; -1: any number */
+    json_t *row;   /* the taken one */
+};
+
+/* ---- which source feeds an input ------------------------------------------------------------- */
+
+static const struct feed_kind *default_kind(const struct feeds *feeds) {
+    switch (feeds->options.item) {
+    case ITEM_PICTURE:
+        return &feed_picture;
+    case ITEM_TENSOR:
+        return &feed_array;
+    default:
+        return &feed_columns;
+    }
+}
+
+static bool fits_items(const struct feed_kind *kind, enum item_type item) {
+    return kind == &feed_constant || (kind == &feed_picture && item == ITEM_PICTURE) ||
+           (kind == &feed_columns && item == ITEM_JSON) ||
+           (kind == &feed_array && item == ITEM_TENSOR);
+}
+
+/* The entry's source. INVALID: it has none or several, or one that is not for these items. */
+static int find_kind(const struct feeds *feeds, const json_t *entry, size_t at,
+                     const struct feed_kind **ret_kind, struct error *err) {
+    const struct feed_kind *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(feed_kinds); i++) {
+        if (json_object_get(entry, feed_kinds[i]->name)) {
+            found = feed_kinds[i];
+            count++;
+        }
+    }
+    if (count != 1) {
+        return error_set(err, ERROR_INVALID,
+                         FIELD "[%zu]: exactly one of picture, columns, array and constant is "
+                               "expected",
+                         at);
+    }
+    *ret_kind = found;
+    return fits_items(found, feeds->options.item)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           FIELD "[%zu].%s: the items of this input are not of that kind: %s or "
+                                 "constant is expected",
+                           at, found->name, default_kind(feeds)->name);
+}
+
+static const json_t *find_entry(const json_t *entries, const char *name, size_t *ret_at) {
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        const char *named = json_string_value(json_object_get(entry, "name"));
+        if (named && strcmp(named, name) == 0) {
+            *ret_at = i;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Every entry is an input's. */
+static int check_names(const struct feeds *feeds, const json_t *entries, struct error *err) {
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(entries, i), "name"));
+        bool is_there = false;
+        for (size_t k = 0; k < feeds->count && name; k++) {
+            is_there = is_there || strcmp(feeds->inputs[k].name, name) == 0;
+        }
+        if (!is_there) {
+            return error_set(err, ERROR_INVALID,
+                             FIELD "[%zu].name: the network has no input \"%.64s\" "
+                                   "(`windlass-agent model check` lists them)",
+                             i, name ? name : "");
+        }
+    }
+    return 0;
+}
+
+/* Adds an input to the source at `at`, which may be a new one. */
+static void add_input(struct feeds *feeds, size_t at, const struct feed_kind *kind, size_t input) {
+    struct source *source = &feeds->sources[at];
+    if (at == feeds->source_count) {
+        feeds->source_count++;
+        source->kind = kind;
+        source->inputs = x_calloc(feeds->count, sizeof *source->inputs);
+    }
+    feeds->ports[input] = (struct port){.source = at, .index = source->count};
+    source->inputs[source->count++] = feeds->inputs[input];
+}
+
+/* Inputs without an entry share a source; each entry has one of its own. */
+static int assign(struct feeds *feeds, const json_t *entries, struct error *err) {
+    size_t shared = feeds->count; /* none yet */
+    for (size_t i = 0; i < feeds->count; i++) {
+        const struct feed_kind *kind = default_kind(feeds);
+        size_t at = 0;
+        const json_t *entry = find_entry(entries, feeds->inputs[i].name, &at);
+        if (!entry && shared < feeds->count) {
+            add_input(feeds, shared, kind, i);
+            continue;
+        }
+        if (entry && find_kind(feeds, entry, at, &kind, err) < 0) {
+            return -1;
+        }
+        shared = entry ? shared : feeds->source_count;
+        struct source *source = &feeds->sources[feeds->source_count];
+        snprintf(source->field, sizeof source->field, entry ? FIELD "[%zu]" : FIELD, at);
+        add_input(feeds, feeds->source_count, kind, i);
+    }
+    return 0;
+}
+
+static int open_sources(struct feeds *feeds, const json_t *entries, struct error *err) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        struct source *source = &feeds->sources[i];
+        size_t at = 0;
+        const struct feed_options options = {
+            .spec = feeds->options.spec,
+            .entry = find_entry(entries, source->inputs->name, &at),
+            .field = source->field,
+            .inputs = source->inputs,
+            .count = source->count,
+            .has_bytes = feeds->options.has_bytes,
+        };
+        if (source->kind == &feed_picture && source->count > 1) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.path: the network has %zu inputs; a picture feeds "
+                             "one of them, what feeds %.64s? Name it in " FIELD " (`windlass "
+                             "explain batchscore.spec.scorer.onnx.inputs`)",
+                             feeds->count, source->inputs[1].name);
+        }
+        if (source->kind->open(&options, &source->feed, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Inputs with an axis for the items must have the same number of them. */
+static int find_items(struct feeds *feeds, struct error *err) {
+    bool is_found = false;
+    feeds->fixed = -1;
+    for (size_t i = 0; i < feeds->count; i++) {
+        const struct feed_input *input = &feeds->inputs[i];
+        const struct source *source = &feeds->sources[feeds->ports[i].source];
+        int64_t items = input->shape.rank > 0 ? input->shape.dims[0] : 0;
+        int64_t most = source->kind == &feed_picture ? FEEDS_MOST_PICTURES : FEEDS_MOST;
+        if (source->kind == &feed_constant && items >= 0) {
+            continue; /* it is the same for all items */
+        }
+        if (items == 0 || items > most || (is_found && items != feeds->fixed)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.path: the network's input %.64s has no axis for "
+                             "the items, a fixed one above %lld, or another size of it than the "
+                             "other inputs",
+                             input->name, (long long)most);
+        }
+        feeds->fixed = items;
+        is_found = true;
+    }
+    return is_found ? 0
+                    : error_set(err, ERROR_INVALID,
+                                FIELD ": no input of the network gets anything of the items");
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void name_inputs(struct feeds *feeds) {
+    for (size_t i = 0; i < feeds->count; i++) {
+        struct feed_input *input = &feeds->inputs[i];
+        input->name = session_input(feeds->options.session, i, &input->type, &input->shape);
+        input->strings = session_input_strings(feeds->options.session, i);
+    }
+}
+
+static void feeds_freep(struct feeds **feeds) {
+    feeds_free(*feeds);
+}
+
+int feeds_new(const struct feeds_options *options, struct feeds **ret_feeds, struct error *err) {
+    AUTO(feeds_freep) struct feeds *feeds = x_calloc(1, sizeof *feeds);
+    const json_t *entries = tree_get(options->spec, "scorer.onnx.inputs");
+    size_t count = session_input_count(options->session);
+    *feeds = (struct feeds){.options = *options,
+                            .count = count,
+                            .inputs = x_calloc(count, sizeof *feeds->inputs),
+                            .ports = x_calloc(count, sizeof *feeds->ports),
+                            .sources = x_calloc(count, sizeof *feeds->sources)};
+    if (count == 0 || session_output_count(options->session) == 0) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.path: the network has %zu inputs and %zu outputs, at "
+                         "least one of each is expected",
+                         count, session_output_count(options->session));
+    }
+    name_inputs(feeds);
+    if (check_names(feeds, entries, err) < 0 || assign(feeds, entries, err) < 0 ||
+        open_sources(feeds, entries, err) < 0 || find_items(feeds, err) < 0) {
+        return -1;
+    }
+    *ret_feeds = TAKE(feeds);
+    return 0;
+}
+
+void feeds_free(struct feeds *feeds) {
+    if (feeds) {
+        for (size_t i = 0; i < feeds->source_count; i++) {
+            if (feeds->sources[i].feed) {
+                feeds->sources[i].kind->free(feeds->sources[i].feed);
+            }
+            free(feeds->sources[i].inputs);
+        }
+        free(feeds->sources);
+        free(feeds->ports);
+        free(feeds->inputs);
+        json_decref(feeds->row);
+        free(feeds);
+    }
+}
+
+size_t feeds_count(const struct feeds *feeds) {
+    return feeds->count;
+}
+
+int64_t feeds_fixed(const struct feeds *feeds) {
+    return feeds->fixed;
+}
+
+int64_t feeds_most(const struct feeds *feeds) {
+    return feeds->options.item == ITEM_PICTURE ? FEEDS_MOST_PICTURES : FEEDS_MOST;
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) {
+    struct feed_item taken = {.item = item};
+    json_decref(TAKE(feeds->row));
+    if (item->type == ITEM_JSON) {
+        if (tree_parse(item->text, item->text_size, ROW_BYTES_MAX, &feeds->row, err) < 0) {
+            return -1;
+        }
+        taken.row = json_is_object(feeds->row) ? feeds->row : NULL;
+    }
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        if (feeds->sources[i].kind->take(feeds->sources[i].feed, &taken, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,
+                  bool *ret_is_shared, struct error *err) {
+    const struct port *port = &feeds->ports[index];
+    const struct source *source = &feeds->sources[port->source];
+    return source->kind->measure(source->feed, port->index, ret_values, ret_is_shared, err);
+}
+
+void feeds_fill(const struct feeds *feeds, size_t index, void *values) {
+    const struct port *port = &feeds->ports[index];
+    const struct source *source = &feeds->sources[port->source];
+    source->kind->fill(source->feed, port->index, values);
+}
+
+struct preprocess_size feeds_size(const struct feeds *feeds) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        if (feeds->sources[i].kind->size) {
+            return *feeds->sources[i].kind->size(feeds->sources[i].feed);
+        }
+    }
+    return (struct preprocess_size){0};
+}

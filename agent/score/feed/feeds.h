@@ -1,0 +1,44 @@
+/* feeds.h: what gives each input of a network its values, by spec.scorer.onnx.inputs; an input
+ * without an entry is fed by default: the first that takes pictures by the item's picture, of a
+ * table by columns, of arrays by the slice. For scorer_onnx; one thread. */
+#pragma once
+
+#include "agent/engine/session.h"
+#include "agent/score/feed/feed.h"
+
+enum {
+    FEEDS_MOST = 256,         /* maximum of items in one run of the network ... */
+    FEEDS_MOST_PICTURES = 16, /* ... and of pictures */
+};
+
+struct feeds;
+
+struct feeds_options {
+    const json_t *spec;
+    const struct session *session; /* both outlive the feeds */
+    enum item_type item;           /* of the items that will be taken */
+    bool has_bytes;                /* the session was opened with pixels_in */
+};
+
+/* INVALID, naming field and input: an entry for an input that the network does not have, an input
+ * that nothing feeds, a source that does not fit its input, or items that have no axis in the
+ * network. */
+NODISCARD int feeds_new(const struct feeds_options *options, struct feeds **ret_feeds,
+                        struct error *err);
+void feeds_free(struct feeds *feeds); /* accepts NULL */
+
+size_t feeds_count(const struct feeds *feeds); /* of the network's inputs */
+/* The network's fixed number of items; -1: any number. */
+int64_t feeds_fixed(const struct feeds *feeds);
+/* The maximum of items of this size in one run. */
+int64_t feeds_most(const struct feeds *feeds);
+
+/* Takes an item, for which the following functions are then called; it is borrowed until the next
+ * call. INVALID: it does not fit the network. */
+NODISCARD int feeds_take(struct feeds *feeds, const struct item *item, struct error *err);
+/* feed_kind.measure and fill of input `index`. */
+NODISCARD int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,
+                            bool *ret_is_shared, struct error *err);
+void feeds_fill(const struct feeds *feeds, size_t index, void *values);
+/* Of the taken picture; zeros: there is none. */
+struct preprocess_size feeds_size(const struct feeds *feeds);
