@@ -161,7 +161,11 @@ run_again() {
 start_beside() {
     beside_start=$SECONDS
     set -m # a separate process group, so that it ends with us
-    TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1 &
+    # Its exit code goes to a file: when it ends long before the lanes, bash may have forgotten it (`wait`: 127).
+    (
+        TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1
+        echo "$? $SECONDS" >"$logs/beside.code"
+    ) &
     beside_pid=$!
     set +m
     renice -n 10 -g $beside_pid >/dev/null
@@ -203,10 +207,11 @@ done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 [ -z "$again" ] || [ ${#failed_programs[@]} -eq 0 ] || run_again
 if [ -n "$beside" ]; then
-    wait "$beside_pid"
-    code=$?
+    wait "$beside_pid" 2>/dev/null
+    code=137 beside_end=$SECONDS # (unless it was killed)
+    [ ! -s "$logs/beside.code" ] || read -r code beside_end <"$logs/beside.code"
     beside_pid=
-    count "$beside" "$logs/beside" $code $((SECONDS - beside_start))
+    count "$beside" "$logs/beside" "$code" $((beside_end - beside_start))
 fi
 stop_shared
 
