@@ -79,6 +79,9 @@ static int on_file(void *context, const char *name, const struct store_info *inf
     if (is_left_out(listing, name)) {
         return 0;
     }
+    if (info && info->is_folder) { /* its files are not of this folder */
+        return 0;
+    }
     if (info && info->fault) {
         json_t *text = ++listing->links <= RESULT_FOLDER_LINKS_MAX ? json_string(name) : NULL;
         return text && json_array_append_new(listing->apart, text) == 0

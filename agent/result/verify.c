@@ -144,9 +144,10 @@ static bool is_apart(const struct verification *verification, const char *name) 
            result_file_is_apart(json_object_get(verification->options->result, "apart"), name);
 }
 
-static int on_there(void *context, const char *name, const struct store_info *info UNUSED,
+static int on_there(void *context, const char *name, const struct store_info *info,
                     struct error *err) {
-    return is_apart(context, name) ? 0 : add_key(context, name, IS_THERE, err);
+    bool is_folder = info && info->is_folder; /* a link, whose files are not of this folder */
+    return is_folder || is_apart(context, name) ? 0 : add_key(context, name, IS_THERE, err);
 }
 
 /* Keys of one name come together, those of named files first. */

@@ -21,6 +21,9 @@ char *finished_write(const struct finished *finished) {
                   (json_int_t)finished->epochs, "settings", finished->settings, "objective",
                   finished->objective, "at", finished->at, "objects");
     json_t *objects = json_object_get(tree, "objects");
+    if (*finished->data) {
+        json_object_set_new(tree, "data", json_string(finished->data));
+    }
     for (size_t i = 0; i < finished->count; i++) {
         const struct finished_object *object = &finished->objects[i];
         json_array_append_new(objects,
@@ -96,6 +99,8 @@ int finished_read(const char *text, size_t size, struct finished *ret_finished, 
         read_number(tree, "step", 0, NUMBER_MAX, &finished.step, err) < 0 ||
         read_number(tree, "epochs", 0, NUMBER_MAX, &finished.epochs, err) < 0 ||
         read_text(tree, "settings", 64, finished.settings, sizeof finished.settings, err) < 0 ||
+        (json_object_get(tree, "data") && /* earlier releases have none */
+         read_text(tree, "data", 0, finished.data, sizeof finished.data, err) < 0) ||
         read_text(tree, "objective", 0, finished.objective, sizeof finished.objective, err) < 0 ||
         read_text(tree, "at", 0, finished.at, sizeof finished.at, err) < 0 ||
         read_objects(tree, &finished, err) < 0) {

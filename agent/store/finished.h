@@ -30,6 +30,8 @@ struct finished {
     int64_t round;      /* of the gang (WINDLASS_ROUND); 0: started by hand */
     int64_t step, epochs;
     char settings[65];                     /* SHA-256 of settings and data, as in checkpoints */
+    char data[33];                         /* what is not in `settings`: test data, and sizes and
+                                              times of change of files; "": not known */
     char objective[FINISHED_NAME_MAX + 1]; /* by which the network was chosen; "": the last one */
     char at[21];                           /* clock_format */
     size_t count;                          /* at least 1 */

@@ -143,16 +143,37 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
     return 0;
 }
 
+/* A link to a folder is not followed, and nothing is missed if that folder is listed, too. */
+static int tell_folder_link(const struct listing *listing, const char *name, const char *spec_path,
+                            struct error *err) {
+    AUTO(text_freep) char *top = NULL;
+    AUTO(text_freep) char *folder = NULL;
+    struct error why = {0};
+    if (path_resolve(listing->store->path, &top, &why) == 0 &&
+        path_resolve(spec_path, &folder, &why) == 0 && text_starts(folder, top) &&
+        strchr("/", folder[strlen(top)]) && !strstr(folder + strlen(top), "/.")) {
+        return 0;
+    }
+    error_clear(&why);
+    (void)!error_set(&why, ERROR_INVALID,
+                     "%s: it is a link to a folder, and such links are not followed", spec_path);
+    const struct store_info link = {.fault = why.text, .is_folder = true};
+    return listing->each(listing->context, name, &link, err);
+}
+
 /* A link counts if it points to a file of the volume; one that cannot be followed is passed on with
  * its fault. Like store_each. */
 static int tell_link(const struct listing *listing, const char *name, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
-    struct stat status;
+    struct stat status = {0};
     struct store_info info = {0};
     if (path_open(spec_path, &fd, &why) == 0) {
-        if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+            return tell_folder_link(listing, name, spec_path, err);
+        }
+        if (!S_ISREG(status.st_mode)) {
             return 0;
         }
         path_folder_info(listing->store, &status, &info);

@@ -27,6 +27,7 @@ struct store_info {
     /* Of a link that leads to nothing in the volume, or a blob with a name that is none here: why;
      * all else is 0. Else NULL. Borrowed. */
     const char *fault;
+    bool is_folder; /* ... of a link to a folder */
 };
 struct store_can {
     bool creates; /* STORE_CREATE: one of several writers succeeds; false: two may, it only looks */
@@ -105,8 +106,9 @@ typedef int store_each(void *context, const char *name, const struct store_info 
  * can be a minute old. 0: also when `each` stopped it. */
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
-/* Like store_list, and with links that leave the volume or are broken, and blobs whose names
- * store_get refuses, cut to STORE_NAME_MAX: they have an info with a fault. */
+/* Like store_list, and with links that leave the volume, are broken, or lead to a folder that is
+ * not listed itself (links to folders are not followed), and blobs whose names store_get refuses,
+ * cut to STORE_NAME_MAX: they have an info with a fault. */
 NODISCARD int store_list_links(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 /* Like store_list_links, with info for all: volumes stat each file, which takes a microsecond or,

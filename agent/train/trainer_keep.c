@@ -119,7 +119,7 @@ static int load(struct trainer *trainer, struct error *err) {
     bool found = false;
     gethostname(host, sizeof host - 1);
     struct checkpoint_place place = {trainer->store, trainer->prefix};
-    if (trainer_own(trainer, err) < 0 ||
+    if (trainer_own(trainer, err) < 0 || trainer_check_data(trainer, err) < 0 ||
         checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
         trainer_forget_result(trainer, err) < 0) {
         return -1;

@@ -49,6 +49,13 @@ NODISCARD int trainer_find_paths(struct trainer *trainer, struct error *err);
  * one, or takes it from another one with job->restart, whose results it removes. INVALID: it is
  * another job's, or was begun with other settings, which the error names. */
 NODISCARD int trainer_own(const struct trainer *trainer, struct error *err);
+/* trainer_paths.c. Rank 0 only: what the data is, as far as trainer->digest does not say it
+ * (finished.data). */
+enum { TRAINER_DATA_MAX = 33 };
+void trainer_describe_data(const struct trainer *trainer, char ret_text[static TRAINER_DATA_MAX]);
+/* Rank 0 only, after trainer_own and before the claim. INVALID: another job has brought this
+ * training to its end, with other data. */
+NODISCARD int trainer_check_data(const struct trainer *trainer, struct error *err);
 /* After the claim: removes result.json of an earlier start. */
 NODISCARD int trainer_forget_result(const struct trainer *trainer, struct error *err);
 /* trainer_keep.c. Claims the generation, loads the newest checkpoint, and copies rank 0's state to

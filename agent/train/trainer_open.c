@@ -228,6 +228,7 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
                                       .shape = json_object_get(model, "shape"),
                                       .has_ignored = true,
                                       .ignored = ignored_usual,
+                                      .sees_files = trainer->comm->rank == 0,
                                       .is_stopped = trainer->job->is_stopped,
                                       .say = say_progress,
                                       .context = trainer};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the paths of the spec lead to (moving_paths.h): found once for all ranks and all starts of a
- * training, in OUT/.windlass/RUN/paths.json, and once for all trainings of a Sweep. */
+ * training, in OUT/.windlass/RUN/paths.json, and once for all trainings of a Sweep. And whether the
+ * files there are still those of a training that has come to its end. */
 #include "agent/store/finished.h"
 #include "agent/store/moving_paths.h"
 #include "agent/train/trainer_kept.h"
 #include "agent/train/trainer_state.h"
 #include "lib/tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,16 +59,15 @@ static int read_begun(const struct trainer *trainer, struct store *output, const
 
 /* Whether another job has brought this training to its end: rounds of one job only grow. */
 static int was_finished(const struct trainer *trainer, struct store *output, bool *ret_was,
-                        struct error *err) {
+                        struct finished *ret_finished, struct error *err) {
     AUTO(text_freep) char *prefix = x_printf(".windlass/%s/", trainer->job->run);
-    struct finished finished = {0};
     struct error cause = {0};
     *ret_was = false;
-    if (finished_newest(output, prefix, ret_was, &finished, &cause) < 0) {
+    if (finished_newest(output, prefix, ret_was, ret_finished, &cause) < 0) {
         *ret_was = false;
         return store_error_is_machine(&cause) ? error_set(err, cause.kind, "%s", cause.text) : 0;
     }
-    *ret_was = *ret_was && (trainer->job->round == 0 || finished.round >= trainer->job->round);
+    *ret_was = *ret_was && (trainer->job->round == 0 || ret_finished->round >= trainer->job->round);
     return 0;
 }
 
@@ -75,10 +76,11 @@ static int was_finished(const struct trainer *trainer, struct store *output, boo
 static int go_on(const struct trainer *trainer, struct store *output, const json_t *then,
                  json_t *now, struct error *err) {
     AUTO(tree_freep) json_t *found = json_deep_copy(now);
+    struct finished finished;
     bool is_over = false;
     const char *path;
     json_t *led;
-    if (was_finished(trainer, output, &is_over, err) < 0) {
+    if (was_finished(trainer, output, &is_over, &finished, err) < 0) {
         return -1;
     }
     json_object_foreach((json_t *)then, path, led) {
@@ -183,4 +185,35 @@ int trainer_find_paths(struct trainer *trainer, struct error *err) {
     trainer->job = &trainer->own_job;
     moving_paths_apply(trainer->spec, fields, paths);
     return 0;
+}
+
+/* ---- the files behind the paths ------------------------------------------------------------- */
+
+void trainer_describe_data(const struct trainer *trainer, char ret_text[static TRAINER_DATA_MAX]) {
+    const struct dataset *test = trainer->test;
+    int size = snprintf(ret_text, TRAINER_DATA_MAX, "%08x", trainer->train->state);
+    if (test) {
+        snprintf(ret_text + size, (size_t)(TRAINER_DATA_MAX - size), " %08x%08x", test->digest,
+                 test->state);
+    }
+}
+
+int trainer_check_data(const struct trainer *trainer, struct error *err) {
+    struct finished finished;
+    char now[TRAINER_DATA_MAX];
+    bool is_over = false;
+    if (was_finished(trainer, trainer->store, &is_over, &finished, err) < 0) {
+        return error_context(err, "output.path");
+    }
+    trainer_describe_data(trainer, now);
+    if (!is_over || !*finished.data || strcmp(finished.settings, trainer->digest) != 0 ||
+        strcmp(finished.data, now) == 0) {
+        return 0;
+    }
+    bool is_train = strncmp(finished.data, now, strcspn(now, " ")) != 0;
+    return error_set(err, ERROR_INVALID,
+                     "data.%s: files have changed since this training came to its end at %s (their "
+                     "names are the same, and sizes, times of change or bytes are others): rerun "
+                     "with --restart (annotation windlass.dev/restart), or choose another output",
+                     is_train ? "train" : "test", finished.at);
 }

@@ -175,7 +175,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
                    struct error *err) {
     struct walk *walk = context;
     if ((walk->left_out && text_starts(name, walk->left_out)) ||
-        !name_pattern_matches(walk->pattern, name)) {
+        (!name_pattern_matches(walk->pattern, name) && !(info && info->is_folder))) {
         return 0;
     }
     if (walk->sorter) {

@@ -60,7 +60,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
                    struct error *err) {
     struct listing *listing = context;
     size_t length = strlen(name);
-    if (!name_pattern_matches(listing->pattern, name)) {
+    if (!name_pattern_matches(listing->pattern, name) && !(info && info->is_folder)) {
         return 0;
     }
     if (info && info->fault) {

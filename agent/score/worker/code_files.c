@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 256 << 10, END_BYTES = 32 << 20 };
+enum { PIECE_BYTES = 256 << 10, END_BYTES = 32 << 20, FOLDERS_MAX = 64 };
 
 static const char *const extensions[] = {
     "py",  "pyx", "pxd", "ipynb", "sh", "bash", "zsh", "pl",   "pm",  "rb", "r",
@@ -29,7 +29,15 @@ struct search {
     size_t before; /* length of found without this folder's files */
     int64_t bytes, names;
     bool is_full;
+    json_t *listed; /* the folders' own paths, and for each the spec path through which it was
+                       found: a program follows links to folders */
+    char *unseen;   /* the first link of which nothing is known; NULL: none */
 };
+
+static void search_release(struct search *search) {
+    json_decref(search->listed);
+    free(search->unseen);
+}
 
 /* ---- which files ---------------------------------------------------------------------------- */
 
@@ -52,6 +60,28 @@ static void add_found(json_t *found, const char *path, const struct store_info *
                           json_pack("[s,I,s]", path, (json_int_t)info->size_bytes, info->token));
 }
 
+/* Each folder once, so that links in a circle end. */
+static void add_folder(struct search *search, const char *path) {
+    AUTO(text_freep) char *own = NULL;
+    struct error ignored = {0};
+    if (path_resolve(path, &own, &ignored) < 0) { /* elsewhere than on this machine: no links */
+        own = x_strdup(path);
+    }
+    if (!json_object_get(search->listed, own)) {
+        json_object_set_new(search->listed, own, json_string(path));
+    }
+}
+
+/* What is behind a link that leaves the volume is not compared. It may be a folder of code. */
+static void note_link(struct search *search, const char *name, const struct store_info *info) {
+    if (info->is_folder) {
+        AUTO(text_freep) char *path = x_printf("%s/%s", search->folder, name);
+        add_folder(search, path);
+    } else if (!search->unseen && (is_code(name) || !strchr(file_basename(name), '.'))) {
+        search->unseen = x_strdup(info->fault);
+    }
+}
+
 /* 1 ends the listing: there are too many. */
 static int on_file(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
@@ -60,7 +90,11 @@ static int on_file(void *context, const char *name, const struct store_info *inf
         search->is_full = true;
         return 1;
     }
-    if (info->fault || is_generated(name) || !is_code(name)) {
+    if (info->fault) {
+        note_link(search, name, info);
+        return 0;
+    }
+    if (is_generated(name) || !is_code(name)) {
         return 0;
     }
     search->bytes += info->size_bytes;
@@ -97,23 +131,44 @@ static int find_file(const char *path, json_t *found, struct error *err) {
     return -1;
 }
 
-/* 1: all its files were found; 0: there are too many. */
-static int find_folder(const char *folder, json_t *found, struct error *err) {
-    struct search search = {.folder = folder, .found = found, .before = json_array_size(found)};
+static int list_one(struct search *search, const char *folder, struct error *err) {
     AUTO(store_freep) struct store *store = NULL;
     struct error why = {0};
-    if (store_open(folder, /* writes= */ false, &store, &why) == 0 &&
-        store_list_infos(store, "", NULL, on_file, &search, &why) == 0) {
-        while (search.is_full && json_array_size(found) > search.before) {
-            json_array_remove(found, json_array_size(found) - 1);
-        }
-        return !search.is_full;
-    }
-    if (is_passing_by(&why)) {
-        return 1;
+    search->folder = folder;
+    if ((store_open(folder, /* writes= */ false, &store, &why) == 0 &&
+         store_list_infos(store, "", NULL, on_file, search, &why) == 0) ||
+        is_passing_by(&why)) {
+        return 0;
     }
     *err = why;
     return -1;
+}
+
+/* 1: all its files were found; 0: there are too many. */
+static int find_folder(const char *folder, json_t *found, struct error *err) {
+    AUTO(search_release)
+    struct search search = {
+        .found = found, .before = json_array_size(found), .listed = json_object()};
+    const char *own;
+    json_t *path;
+    size_t count = 0;
+    int result = 0;
+    add_folder(&search, folder);
+    json_object_foreach(search.listed, own, path) { /* links that it finds are added behind */
+        search.is_full = search.is_full || ++count > FOLDERS_MAX;
+        result =
+            result < 0 || search.is_full ? result : list_one(&search, json_string_value(path), err);
+    }
+    while (search.is_full && json_array_size(found) > search.before) {
+        json_array_remove(found, json_array_size(found) - 1);
+    }
+    if (search.unseen) {
+        log_event(LOG_WARNING,
+                  "spec.scorer.command: %s: what is behind it is not compared; put the files "
+                  "themselves there",
+                  search.unseen);
+    }
+    return result < 0 ? -1 : !search.is_full;
 }
 
 /* 0: neither file nor folder. */

@@ -40,8 +40,8 @@ static void cifar_close(struct dataset *dataset) {
     free(set);
 }
 
-static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes,
-                      struct error *err) {
+static int open_shard(struct cifar_set *set, size_t index, const struct dataset_options *options,
+                      int64_t *memory_bytes, struct error *err) {
     struct shard *shard = &set->shards[index];
     struct store_info *info = &shard->info;
     int64_t record = (int64_t)set->label_bytes + PIXELS;
@@ -59,6 +59,7 @@ static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes
     set->base.count += shard->count;
     set->base.digest = digest_crc32c(set->base.digest, shard->path, strlen(shard->path));
     set->base.digest = digest_crc32c(set->base.digest, &info->size_bytes, sizeof info->size_bytes);
+    dataset_see(&set->base, options, shard->file.store, info);
     if (set->base.count > DATASET_COUNT_MAX) {
         return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
     }
@@ -122,7 +123,7 @@ static int cifar_open(const json_t *fields, const struct dataset_options *option
     base->shape = (struct shape){3, {3, SIDE, SIDE}};
     set->shards = x_calloc(json_array_size(set->paths), sizeof *set->shards);
     while (set->shard_count < json_array_size(set->paths)) {
-        if (open_shard(set, set->shard_count++, &memory_bytes, err) < 0) {
+        if (open_shard(set, set->shard_count++, options, &memory_bytes, err) < 0) {
             return -1;
         }
     }

@@ -27,6 +27,7 @@ struct folder_set {
     struct buffer names; /* each with its NUL */
     struct item *items;
     size_t room, class_room;
+    const struct dataset_options *options; /* while it is listed */
     struct kept_bytes *kept;
 };
 
@@ -63,10 +64,25 @@ static int add_class(struct folder_set *set, const char *name, size_t size, stru
     return 0;
 }
 
-static int add_item(void *context, const char *name, const struct store_info *info UNUSED,
+/* A class that is not there would change the numbers of the others. */
+static int leave_link(struct folder_set *set, const char *name, const char *fault,
+                      struct error *err) {
+    if (!set->options->skips_bad) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: remove it, or put the files themselves there under plain names",
+                         fault);
+    }
+    strays_add(&set->base.strays, "links that lead to no file of the volume", name);
+    return 0;
+}
+
+static int add_item(void *context, const char *name, const struct store_info *info,
                     struct error *err) {
     struct folder_set *set = context;
     const char *slash = strchr(name, '/');
+    if (info && info->fault && (info->is_folder || strays_is_picture(name))) {
+        return leave_link(set, name, info->fault, err);
+    }
     if (!strays_is_picture(name)) {
         strays_add_ending(&set->base.strays, name);
         return 0;
@@ -81,6 +97,9 @@ static int add_item(void *context, const char *name, const struct store_info *in
     }
     if (add_class(set, name, (size_t)(slash - name), err) < 0) {
         return -1;
+    }
+    if (info) {
+        dataset_see(&set->base, set->options, set->store, info);
     }
     if ((size_t)set->base.count == set->room) {
         set->room = 2 * set->room + 1024;
@@ -148,12 +167,14 @@ static int folder_open(const json_t *fields, const struct dataset_options *optio
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct folder_set));
     struct folder_set *set = (struct folder_set *)base;
     const char *path;
+    set->options = options;
     base->ops = &dataset_folder;
     set->decoders = decoder_pool_new();
     buffer_init(&set->names, names_bytes_max);
     if (fields_text(fields, "path", &path, err) < 0 ||
         store_open(path, /* writes= */ false, &set->store, err) < 0 ||
-        store_list(set->store, "", NULL, add_item, set, err) < 0) {
+        (options->sees_files ? store_list_infos : store_list_links)(set->store, "", NULL, add_item,
+                                                                    set, err) < 0) {
         return -1;
     }
     if (base->count == 0) {

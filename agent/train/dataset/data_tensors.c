@@ -209,7 +209,7 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
 }
 
 static int open_shards(struct tensors_set *set, const json_t *samples, const json_t *targets,
-                       struct error *err) {
+                       const struct dataset_options *options, struct error *err) {
     size_t count = json_array_size(samples);
     if (count != json_array_size(targets)) {
         return error_set(err, ERROR_INVALID, "%zu files of samples, but %zu of labels", count,
@@ -223,6 +223,8 @@ static int open_shards(struct tensors_set *set, const json_t *samples, const jso
             measure(set, shard, err) < 0 || hold_if_small(set, &shard->samples, err) < 0) {
             return -1;
         }
+        dataset_see(&set->base, options, shard->samples.file.store, &shard->samples.info);
+        dataset_see(&set->base, options, shard->targets.file.store, &shard->targets.info);
     }
     return 0;
 }
@@ -243,7 +245,7 @@ static int tensors_open(const json_t *fields, const struct dataset_options *opti
     }
     int result = dataset_files(samples, "*.npy", &sample_files, err) < 0 ||
                          dataset_files(labels, "*.npy", &label_files, err) < 0 ||
-                         open_shards(set, sample_files, label_files, err) < 0
+                         open_shards(set, sample_files, label_files, options, err) < 0
                      ? -1
                      : 0;
     json_decref(sample_files);

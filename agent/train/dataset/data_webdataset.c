@@ -259,6 +259,7 @@ static int index_shard(struct web_set *set, size_t index, const struct dataset_o
         store_stat(shard->store, shard->name, &shard->info, err) < 0) {
         return -1;
     }
+    dataset_see(&set->base, options, shard->store, &shard->info);
     AUTO(tar_release)
     struct tar tar = {.size_bytes = shard->info.size_bytes,
                       .window_max = store_can(shard->store).is_local ? window_local : window_far,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/dataset/dataset.h"
 
+#include "agent/data/input/fingerprint.h"
 #include "agent/data/source/source.h"
+#include "lib/digest.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct collecting {
     const struct source *source;
@@ -41,6 +44,15 @@ int dataset_files(const char *path, const char *pattern, json_t **ret_files, str
     }
     *ret_files = collecting.files;
     return 0;
+}
+
+void dataset_see(struct dataset *dataset, const struct dataset_options *options,
+                 const struct store *store, const struct store_info *info) {
+    char core[FINGERPRINT_CORE_MAX];
+    if (options->sees_files) {
+        fingerprint_make_core(info, store_can(store).is_local, core);
+        dataset->state = digest_crc32c(dataset->state, core, strlen(core) + 1);
+    }
 }
 
 void dataset_close(struct dataset *dataset) {

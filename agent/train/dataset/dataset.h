@@ -28,6 +28,7 @@
  * it. */
 #pragma once
 
+#include "agent/store/store.h"
 #include "agent/train/dataset/sample.h"
 #include "agent/train/dataset/strays.h"
 
@@ -48,7 +49,8 @@ struct dataset_options {
     /* For test data: the training data. Samples must have the same type, shape and number of
      * targets; its classes are used (for a folder by name). NULL: none. */
     const struct dataset *like;
-    bool skips_bad; /* onBadSample: Skip: the rest of a damaged archive is left out */
+    bool skips_bad;  /* onBadSample: Skip: the rest of a damaged archive is left out */
+    bool sees_files; /* fills in `state`, for which each picture of a folder is looked at */
     /* Of tensors: places with this label do not count. */
     bool has_ignored;
     int64_t ignored;
@@ -78,6 +80,9 @@ struct dataset {
     int64_t damaged;       /* archives whose rest was left out: each counts as a bad sample */
     struct strays strays;  /* what was found beside the samples */
     uint32_t digest;       /* of names, sizes and, if held in memory, bytes; ranks compare it */
+    /* Of sizes and times of change of the files whose bytes are not in `digest`; 0: there are none,
+     * or not options.sees_files. Machines may see copies of one file differently. */
+    uint32_t state;
 };
 
 struct dataset_ops {
@@ -110,6 +115,9 @@ NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample
 int64_t dataset_places(const struct dataset *dataset);
 int64_t dataset_counted(const struct dataset *dataset, int64_t index);
 
+/* For kinds: adds a file to `state`, if options.sees_files. */
+void dataset_see(struct dataset *dataset, const struct dataset_options *options,
+                 const struct store *store, const struct store_info *info);
 /* For kinds: the file that a path names, or all files of that folder that match the pattern, sorted
  * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. */
 NODISCARD int dataset_files(const char *path, const char *pattern, json_t **ret_files,

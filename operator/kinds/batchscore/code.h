@@ -1,7 +1,7 @@
 /* code.h: where the code of a user's program is, as far as the words of scorer.command.command and
- * the texts of its arguments name files of volumes: "$(code)/score.py", also inside a word. The
- * agents of all pods see these volumes, so that coordinator and workers can compare what they read.
- * Pure. */
+ * the texts of its arguments and environment name files of volumes: "$(code)/score.py", also inside
+ * a word. The agents of all pods see these volumes, so that coordinator and workers can compare
+ * what they read. Pure. */
 #pragma once
 
 #include "lib/tree.h"

@@ -44,6 +44,10 @@ done
 ln -s /etc/hostname "$in/leaves"
 ln -s nowhere "$in/broken"
 ln -s fine "$in/linked"
+mkdir -p "$work/data/other/.hidden"
+echo other >"$work/data/other/missed"
+ln -s ../other "$in/folder"
+ln -s deep "$in/same" # its files are listed under their own names
 
 run out '{path: data/in}'
 out=$work/data/out
@@ -51,7 +55,7 @@ check "a job within its threshold succeeds" [ $code -eq 0 ]
 made() { (cd "$out" && find . -path ./.windlass -prune -o -type f -name '*.json*' -print | sort | tr '\n' ' '); }
 # 251 bytes and ".json" are 256.
 check "what can be written is there" [ "$(made)" = "./a.json ./deep/summary.json ./failed.jsonl ./fine.json ./linked.json ./outputs.jsonl ./result.json ./summary.json " ]
-check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 7" ]
+check "and the run's summary is its own" [ "$(jq -r '.state, .items.done, .items.failed' "$out/summary.json" | xargs)" = "Succeeded 4 8" ]
 fault() { jq -r --arg name "$1" 'to_entries | map(.value) | select(index($name)) | map(tostring) | join(" ")' "$out/failed.jsonl"; }
 failed() { fault "$1" | grep -qF -- "$2" || { sed 's/^/# /' "$out/failed.jsonl"; false; }; }
 check "a name that is the summary's has failed" failed summary 'its output would be summary.json, which is a file of the run'
@@ -59,15 +63,22 @@ check "a name that is not UTF-8" failed 'caf\xe9' 'its name is not UTF-8'
 check "a name that is too long with .json" failed "$long" "is longer than 255 bytes"
 check "one that is too long already" failed "${long}1234" "is longer than 255 bytes"
 check "a link that leaves the volume" failed leaves 'a symbolic link in the path leaves the volume'
+check "a link to a folder that is not listed itself" failed folder 'it is a link to a folder, and such links are not followed'
 check "a broken link" failed broken 'no such file'
 check "a file below a folder with the name of an output" failed a.json/b 'its folder has the name of the output of a: rename one of them'
 
 run strict '{path: data/in}' "errorThreshold: 0" "" 1
 check "without a threshold the job fails" [ $code -eq 1 ]
 run modified '{path: data/in, order: Modified}'
-check "order Modified finds the same" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/modified/summary.json" | xargs)" = "0 4 7" ]
+check "order Modified finds the same" [ "$code $(jq -r '.items.done, .items.failed' "$work/data/modified/summary.json" | xargs)" = "0 4 8" ]
 run again '{path: data/in, pattern: "caf*"}'
-check "an input of such names alone is not empty" [ "$code $(jq -r '.items.failed' "$work/data/again/summary.json")" = "0 1" ]
+check "an input of such names alone is not empty" [ "$code $(jq -r '.items.failed' "$work/data/again/summary.json")" = "0 2" ]
+out=$work/data/again
+check "files of a folder behind a link may match any pattern" failed folder 'such links are not followed'
+ln -s ../other/.hidden "$work/data/other/behind"
+run hidden '{path: data/other}'
+out=$work/data/hidden
+check "nor is a hidden folder listed" failed behind 'such links are not followed'
 
 ##### a list of names, and pictures ################################################################
 mkdir "$in/.windlassx"
@@ -111,4 +122,9 @@ sed -i 's/files: .*/table: {path: data\/rows}}/; s/path: data\/painted/path: dat
 timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
 code=$?
 check "rows behind a link that leaves the volume are missed, by name" [ "$code $(grep -c 'data/rows/y.csv: a symbolic link in the path leaves the volume: remove it' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
+rm "$work/data/rows/y.csv"
+ln -s ../other "$work/data/rows/z"
+timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state-table" >"$work/log" 2>&1 </dev/null
+code=$?
+check "and so are those in a folder behind a link" [ "$code $(grep -c 'data/rows/z: it is a link to a folder, and such links are not followed: remove it' "$work/log" | sed 's/[1-9]/some/')" = "1 some" ]
 exit $((failures > 0))

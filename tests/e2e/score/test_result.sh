@@ -73,6 +73,31 @@ check "and says which file" grep -q "spec.scorer.command: code/lib/value.py chan
 starts now would read a file with SHA-256 $(sha "$work/two.py" | cut -c1-12)" "$work/swapped.log"
 check "no row is of the other code" [ "$(sort -u "$work/data/swapped/rows.txt" | xargs)" = one ]
 
+# What variables name, and what links in the code's folder lead to, is the program's, too.
+mkdir -p "$work/code/app" "$work/code/shared" "$work/data/models"
+echo 'VALUE = "three"' >"$work/code/shared/value.py"
+echo net >"$work/data/models/net.pt"
+sed 's/^swap = /open(os.environ["NET"])\n&/' "$work/code/score.py" >"$work/code/app/score.py"
+ln -s ../shared "$work/code/app/lib"
+variables() { # NAME: `job`, with variables
+    sed -i 's|scorer: .*|scorer: {command: {command: [python3, $(code)/app/score.py], environment: {NET: $(data)/models/net.pt}}}|' "$work/$1.yaml"
+    timeout 120 "$windlass" run -f "$work/$1.yaml" --state "$work/state-$1" "${@:2}" >"$work/$1.log" 2>&1 </dev/null
+    code=$?
+}
+sed 's/plain/around/' "$work/plain.yaml" >"$work/around.yaml"
+variables around
+check "files that variables name, and those behind links, are named" [ "$code $(jq -r '.files | keys | map(ltrimstr("scorer.command: ")) | join(" ")' "$work/data/around/summary.json")" = \
+    "0 code/app/lib/value.py code/app/score.py data/models/net.pt" ]
+echo other >"$work/data/models/net.pt"
+variables around
+check "a rerun says that one is another" eval '[ $code -eq 2 ] && grep -q "data/models/net.pt: the file.s SHA-256 was " "$work/around.log"'
+echo net >"$work/data/models/net.pt"
+echo 'VALUE = "four"' >"$work/code/shared/value.py"
+variables around
+check "and the same of one behind a link" eval '[ $code -eq 2 ] && grep -q "code/app/lib/value.py: the file.s SHA-256 was " "$work/around.log"'
+variables around --restart
+check "--restart scores with it" [ "$code $(sort -u "$work/data/around/rows.txt")" = "0 four" ]
+
 ##### result.json and windlass verify ############################################################
 verify() { "$windlass" verify "$work/data/$1" "${@:2}" >"$work/said" 2>&1 </dev/null; }
 verdict() { verify "$1" "${@:2}"; echo "$?$(sed -n '$p' "$work/said" | sed -E 's/.*(holds|does not hold) what.*/ \1/')"; }

@@ -92,6 +92,39 @@ check "a row that lacks a number ends it, by number" bad_row
 fewer() { rows fewer '{"table": {"path": "data/bad.csv", "label": "kind"}}, "onBadSample": "Skip"' && [ "$(grep -c '^2 of 200 samples are bad' "$work/fewer.log")" -eq 8 ]; }
 check "or is left out" fewer
 
+# Applied again, a training that has come to its end is not taken for one of other data under the old names.
+again() { # WHAT NAME FUNCTION DATA: the same training once more is refused, and its model stays
+    local before
+    before=$(sha256sum <"$out/$2/model.onnx")
+    ! "$3" "$2" "$4" >/dev/null && [ "$(sha256sum <"$out/$2/model.onnx")" = "$before" ] &&
+        grep -qF "data.$1: files have changed since this training came to its end at 20" "$work/$2.log"
+}
+ended() { grep -q '^this training came to its end at 20' "$work/$1.log"; }
+folder_data='{"folder": {"path": "data/photos"}}' tars_data='{"webdataset": {"path": "data/shards/t-{000..002}.tar"}}'
+arrays_data='{"tensors": {"samples": "data/x.npy", "labels": "data/y.npy"}}'
+check "the same training again is not trained" train folder "$folder_data"
+check "and says so" ended folder
+cp "$data/good.csv" "$data/tested.csv"
+tested_data=$arrays_data', "test": {"table": {"path": "data/tested.csv", "label": "kind"}}'
+check "one with test data" rows tested "$tested_data"
+picture=$data/photos/1/00.png
+cp "$data/photos/2/00.png" "$picture"
+check "another picture under an old name: refused by name" again train folder train "$folder_data"
+touch "$data/shards/t-001.tar"
+check "another shard" again train tars train "$tars_data"
+sed -i 2d "$data/tested.csv"
+check "other test data" again test tested rows "$tested_data"
+touch "$data/x.npy"
+check "another array" again train arrays rows "$arrays_data"
+check "--restart trains anew" eval 'WINDLASS_RESTART=2 rows arrays "$arrays_data" && ! ended arrays'
+mkdir "$data/more" && cp "$picture" "$data/more/"
+ln -s ../more "$data/photos/more"
+linked() { ! train linked "$folder_data" >/dev/null && grep -qF 'data/photos/more: it is a link to a folder, and such links are not followed: remove it' "$work/linked.log"; }
+check "a class that is a link to a folder is refused by name" linked
+counted() { train counted "$folder_data, \"onBadSample\": \"Skip\"" && grep -q '1 links that lead to no file of the volume' "$work/counted.log"; }
+check "or is left out, and counted" counted
+rm "$data/photos/more"
+
 cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: DistTrain

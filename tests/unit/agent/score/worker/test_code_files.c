@@ -20,6 +20,11 @@ static void put(const char *name, const char *text) {
     CHECK_OK(file_write(path, text, strlen(text), &err), &err);
 }
 
+static void link_to(const char *name, const char *target) {
+    AUTO(text_freep) char *path = file_join(root, name);
+    CHECK_INT(symlink(target, path), 0);
+}
+
 static json_t *spec_of(const char *kind, const char *path) {
     return json_pack("{s:{s:[s]}}", "code", kind, path);
 }
@@ -62,11 +67,20 @@ static void test_the_named_file_and_the_code_around_it_count(void) {
          "code/app/lib/util.py code/app/main.py code/app/net.onnx code/app/run.SH"},
         {"folders", "code/none.py", ""},
         {"folders", "none/none.py", ""},
+        {"folders", "code/linked/main.py",
+         "code/linked/again/deep/b.py code/linked/again/util.py code/linked/main.py"},
         {"files", "code/app/main.py", "code/app/main.py"},
         {"files", "code/app/settings.json", "code/app/settings.json"},
         {"files", "code/app", ""},
         {"files", "code/pipe", ""},
     };
+    put("linked/main.py", "import more.util, away.util");
+    put("more/util.py", "9");
+    put("more/deep/b.py", "10");
+    link_to("linked/more", "../more");
+    link_to("linked/again", "more");
+    link_to("linked/away", "/tmp");
+    link_to("more/back", "../linked");
     put("app/main.py", "import lib.util");
     put("app/lib/util.py", "1");
     put("app/run.SH", "2");

@@ -338,6 +338,9 @@ static void test_code_of_a_command(void) {
         {"[$(in)/tool, $(out), $(out)/log]", "{\"files\":[\"in/tool\",\"out/log\"]}"},
         {"[score, $$(code)/a, $(none)/b, $(codes/c, $(scratch)/d, $(code)d, $(code)/../e]", NULL},
         {"[score, $$$(code)/a]", "{\"folders\":[\"code/a\"]}"},
+        {"[score], environment: {PYTHONPATH: '$(code)/a:$(code)/b:/usr', MODEL: $(in)/net.pt,"
+         "TMPDIR: $(scratch)/t}",
+         "{\"files\":[\"in/net.pt\"],\"folders\":[\"code/a\",\"code/b\"]}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
