@@ -97,3 +97,10 @@ bool usage_error_is(int code, const char *output) {
         return false;
     }
 }
+
+bool usage_error_may_be(const char *line) {
+    return usage_error_is_help(line) || is_about_code(line) ||
+           text_starts(line, "Traceback (most recent call last)") ||
+           has_one(line, about_arguments, ARRAY_LEN(about_arguments)) ||
+           has_one(line, about_commands, ARRAY_LEN(about_commands));
+}

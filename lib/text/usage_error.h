@@ -16,5 +16,8 @@ enum { USAGE_ERROR_EXIT = 64 };
  * the last line of a traceback of Python's that says that the code is wrong (SyntaxError,
  * NameError, ModuleNotFoundError). */
 bool usage_error_is(int code, const char *output);
+/* Whether a program that ends so may print this line: help, a traceback, or words as above. Other
+ * programs may print it, too. */
+bool usage_error_may_be(const char *line);
 /* Whether the line begins as a program's help does: "usage: ", "Usage of ". */
 bool usage_error_is_help(const char *line);

@@ -4,6 +4,7 @@
 #include "agent/launch/pod/output_tail.h"
 #include "agent/launch/pod/process.h"
 #include "lib/buffer.h"
+#include "lib/text/usage_error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,9 @@ enum {
     READ_MAX = 16 << 10,
     LOOK_MAX = 1 << 20, /* of a stream at once, and size of its pipe, since polls are some ms
                            apart */
+    FIRST_LINES = 200,  /* of a program, in which words about a wrong command line are looked for */
+    LINE_SEEN_BYTES = 200, /* of each */
+    QUIET_MS = 10000,
 };
 
 struct stream {
@@ -32,6 +36,7 @@ struct child {
     struct process process;
     struct stream out, errors;
     struct output_tail tail;
+    int64_t lines, quiet_until_ms;
     int64_t killed_before;
     struct child *next;
 };
@@ -40,7 +45,7 @@ struct process_group {
     struct child *children;
     size_t count;
     int64_t kill_ms; /* -1: no SIGKILL is due */
-    int64_t lines;
+    int64_t lines, now_ms;
     int64_t killed_before; /* the number of OOM kills when the oldest running process started */
 };
 
@@ -81,15 +86,34 @@ static void write_all(int fd, const char *data, size_t size) {
     }
 }
 
+/* A program that says that its command line is wrong, and mpirun behind it, take seconds for that
+ * on a busy machine: such lines are no work. */
+static void count_line(struct process_group *group, struct child *child, const char *line,
+                       size_t size) {
+    char text[LINE_SEEN_BYTES];
+    if (child->lines++ < FIRST_LINES) {
+        snprintf(text, sizeof text, "%.*s", (int)MIN(size, sizeof text), line);
+        child->quiet_until_ms =
+            usage_error_may_be(text) ? group->now_ms + QUIET_MS : child->quiet_until_ms;
+    }
+    group->lines += group->now_ms >= child->quiet_until_ms;
+}
+
 /* Passes on complete lines, so that lines of several processes do not mix. */
-static void pass_on(struct process_group *group, struct stream *stream, bool is_end) {
+static void pass_on(struct process_group *group, struct child *child, struct stream *stream,
+                    bool is_end) {
     char *newline = stream->line.size ? memrchr(stream->line.data, '\n', stream->line.size) : NULL;
     size_t size = newline ? (size_t)(newline - stream->line.data) + 1 : 0;
     if (is_end || stream->line.size >= LINE_MAX_BYTES) {
         size = stream->line.size;
     }
-    for (size_t i = 0; i < size; i++) {
-        group->lines += stream->line.data[i] == '\n';
+    for (size_t at = 0; at < size;) {
+        const char *line = stream->line.data + at, *end = memchr(line, '\n', size - at);
+        if (!end) {
+            break;
+        }
+        count_line(group, child, line, (size_t)(end - line));
+        at += (size_t)(end - line) + 1;
     }
     if (size) {
         write_all(stream->to, stream->line.data, size);
@@ -116,7 +140,7 @@ static void read_stream(struct process_group *group, struct child *child, struct
         }
         output_tail_add(&child->tail, data, (size_t)got);
         if (buffer_append(&stream->line, data, (size_t)got, &err) == 0) {
-            pass_on(group, stream, false);
+            pass_on(group, child, stream, false);
         }
         total += (size_t)got;
     }
@@ -156,8 +180,8 @@ static void read_both(struct process_group *group, struct child *child) {
 }
 
 static void free_child(struct process_group *group, struct child *child) {
-    pass_on(group, &child->out, true);
-    pass_on(group, &child->errors, true);
+    pass_on(group, child, &child->out, true);
+    pass_on(group, child, &child->errors, true);
     buffer_release(&child->out.line);
     buffer_release(&child->errors.line);
     free(child);
@@ -195,6 +219,7 @@ static void reap_orphans(const struct process_group *group) {
 
 bool process_group_poll(struct process_group *group, int64_t now_ms,
                         struct process_group_end *ret_end) {
+    group->now_ms = now_ms;
     if (group->kill_ms >= 0 && now_ms >= group->kill_ms) {
         process_group_kill(group);
     }

@@ -46,5 +46,7 @@ void process_group_kill_one(struct process_group *group, int id);
 /* Sends SIGKILL to all. */
 void process_group_kill(struct process_group *group);
 size_t process_group_count(const struct process_group *group); /* processes that have not ended */
-/* The number of output lines passed on so far. */
+/* The number of output lines passed on so far, as a sign of work: without those that a program
+ * begins with to say that its command line is wrong (lib/text/usage_error.h), and what follows
+ * within 10 s. */
 int64_t process_group_lines(const struct process_group *group);

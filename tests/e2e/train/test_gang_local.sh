@@ -140,10 +140,19 @@ a.add_argument("--data", required=True)
 a.parse_args()
 P
     manifest usage-mpi 2 <<<"command: [mpirun, -np, \"2\", python3, $work/words.py, --dat]"
+    # As on a busy machine: its words come over some seconds.
+    cat >"$work/slow_words.py" <<'P'
+import sys, time
+for line in "usage: slow_words.py", "  [-h]", "  --data DATA", "slow_words.py: error: the following arguments are required: --data":
+    print(line, file=sys.stderr, flush=True)
+    time.sleep(2.5)
+sys.exit(2)
+P
+    manifest usage-slow 1 <<<"{launcher: None, command: [python3, $work/slow_words.py]}"
     manifest usage-one 2 <<<"{launcher: None, command: [python3, $work/words.py]}"
     manifest usage-lost 1 <<<"{launcher: None, command: [python3, $work/wrods.py]}"
     sed -i 's/^  {launcher: None, \(.*\)}$/  launcher: None\n  \1/' "$work"/usage-*/job.yaml
-    for each in mpi one lost; do
+    for each in mpi one lost slow; do
         run usage-$each
         [ $code -eq 1 ] && says usage-$each 'ended with exit code 2, and would again: ' || ok=1
         [ "$(log usage-$each 0 | grep -c 'prepare to start')" -eq 1 ] || ok=1
@@ -457,7 +466,7 @@ badly() {
     check "a rank's exit code and the end of its output" rank_code; show code
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
-    check "wrong arguments end the job at once" wrong_words; show usage-mpi; show usage-one; show usage-lost
+    check "wrong arguments end the job at once" wrong_words; show usage-mpi; show usage-one; show usage-lost; show usage-slow
     check "another exit 2 does not" other_twos; show two-quiet; show two-late
     check "secrets, of files" secret; show secret
     check "--restart of a command: it runs" restarted_command; show restart

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that prints much between two polls is not blocked. */
+/* A program that prints much between two polls is not blocked; which lines are a sign of work. */
 #include "agent/launch/pod/process_group.h"
+#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
 
@@ -60,7 +61,52 @@ static void a_megabyte_waits_for_the_next_look(void) {
     close(none);
 }
 
+/* Help, and what comes soon after it, is no work, however slowly it comes. */
+static void words_about_a_wrong_command_line_do_not_count(void) {
+    static const char script[] = "echo epoch 1; echo 'usage: a FILE'; echo more; : >$0/a;"
+                                 "until [ -e $0/b ]; do sleep 0.01; done;"
+                                 "echo 'a: error: unrecognized arguments: -x'; echo more; : >$0/c;"
+                                 "until [ -e $0/d ]; do sleep 0.01; done; echo epoch 2";
+    static const int64_t times_ms[] = {1000, 10000, 20000};
+    char folder[] = "/tmp/windlass-group-XXXXXX";
+    struct error err = {0};
+    struct process_group_end end;
+    CHECK(mkdtemp(folder));
+    const char *words[] = {"sh", "-c", script, folder, NULL};
+    int kept[] = {dup(1), dup(2)}, none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct process_group *group = process_group_new();
+    CHECK_OK(process_group_start(group, 1, words, environ, &err), &err);
+    fflush(stdout);
+    dup2(none, 1);
+    dup2(none, 2);
+    bool has_ended = false;
+    for (size_t i = 0; i < ARRAY_LEN(times_ms); i++) {
+        AUTO(text_freep) char *said = x_printf("%s/%c", folder, (int)("ac"[i & 1]));
+        AUTO(text_freep) char *go = x_printf("%s/%c", folder, (int)("bd"[i & 1]));
+        for (int look = 0; !has_ended && look < 6000; look++) {
+            bool is_said = i < 2 && access(said, F_OK) == 0;
+            has_ended = process_group_poll(group, times_ms[i], &end);
+            if (is_said) {
+                break;
+            }
+            poll(NULL, 0, 10);
+        }
+        int fd = i < 2 ? open(go, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) : -1;
+        fd_closep(&fd);
+    }
+    dup2(kept[0], 1);
+    dup2(kept[1], 2);
+    CHECK(has_ended);
+    CHECK_INT(process_group_lines(group), 2); /* the epochs */
+    process_group_free(group);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    close(kept[0]);
+    close(kept[1]);
+    close(none);
+}
+
 int main(void) {
     TEST(a_megabyte_waits_for_the_next_look);
+    TEST(words_about_a_wrong_command_line_do_not_count);
     return TEST_END();
 }
