@@ -87,7 +87,7 @@ static void write_all(int fd, const char *data, size_t size) {
 }
 
 /* A program that says that its command line is wrong, and mpirun behind it, take seconds for that
- * on a busy machine: such lines are no work. */
+ * on a busy machine: such lines do not count as work. */
 static void count_line(struct process_group *group, struct child *child, const char *line,
                        size_t size) {
     char text[LINE_SEEN_BYTES];

@@ -77,7 +77,8 @@ void batchscore_print_success(const struct ending *ending) {
     int64_t done = tree_integer(ending->status, "items.done", 0) - kept;
     const char *message = tree_text(object_succeeded(ending->status), "message", "");
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
-    if (strtod(tree_text(ending->status, "itemsPerSecond", "1"), NULL) > 0) {
+    /* (Of a run of some milliseconds the rate is 0.) */
+    if (!text_starts(message, "nothing to do")) {
         printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
                ending->unit, seconds, (double)done / seconds, ending->unit);
         if (kept > 0) {

@@ -92,7 +92,29 @@ static json_t *environment_of(const struct disttrain_spec *spec, const struct en
     return environment;
 }
 
-static json_t *container(const struct disttrain_spec *spec, json_t *environment_new) {
+/* A pod that only stores what others have computed needs no devices, and must not wait for them;
+ * but with a gang scheduler all pods keep the shape of their group. */
+static json_t *resources_of(const struct disttrain_spec *spec, const struct restarts *restarts) {
+    static const char *const lists[] = {"requests", "limits"};
+    if (restarts->finishes == 0 || spec->gang != GANG_NONE) {
+        return pod_resources(spec->resources, spec->gpus);
+    }
+    json_t *resources = pod_resources(spec->resources, 0);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        json_t *list = json_object_get(resources, lists[i]), *amount;
+        const char *name;
+        void *next;
+        json_object_foreach_safe(list, next, name, amount) {
+            if (strchr(name, '/')) { /* "rdma/hca", unlike "cpu" and "memory" */
+                json_object_del(list, name);
+            }
+        }
+    }
+    return resources;
+}
+
+static json_t *container(const struct disttrain_spec *spec, const struct restarts *restarts,
+                         json_t *environment_new) {
     const char *program = spec->command ? POD_FOLDER "/windlass-shim" : "windlass-trainer";
     const char *image = spec->command ? spec->program_image : spec->job.image;
     json_t *probe = json_pack("{s:{s:[s, s]}, s:i, s:i, s:i}", "exec", "command", program, "alive",
@@ -100,7 +122,7 @@ static json_t *container(const struct disttrain_spec *spec, json_t *environment_
                               "failureThreshold", ALIVE_FAILURES);
     return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o, s:o}", "name", "agent",
                      "image", image, "command", program, "args", "launch", "env", environment_new,
-                     "resources", pod_resources(spec->resources, spec->gpus), "volumeMounts",
+                     "resources", resources_of(spec, restarts), "volumeMounts",
                      pod_mounts(&spec->job), "terminationMessagePolicy", "FallbackToLogsOnError",
                      "securityContext", pod_secure(), "livenessProbe", probe);
 }
@@ -173,7 +195,8 @@ json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct end
     char *name = attempt > 1 ? x_printf("%s-%d-%d", prefix, index, attempt)
                              : x_printf("%s-%d", prefix, index);
     json_t *environment = environment_of(spec, endpoint, name, index, attempt, restarts);
-    json_t *pod = pod_make(&spec->job, name, ROLE_MEMBER, attempt, container(spec, environment));
+    json_t *pod =
+        pod_make(&spec->job, name, ROLE_MEMBER, attempt, container(spec, restarts, environment));
     json_t *metadata = json_object_get(pod, "metadata");
     char text[16];
     snprintf(text, sizeof text, "%d", index);

@@ -249,6 +249,40 @@ check "--restart does it" [ "$code $(ls "$work/data/out" | grep -cE '^[0-9].json
 order=
 show
 
+# A table, of which nothing can be kept: rows of another name, and the coordinator dies before it has removed the old
+# ones. Its log ends with success, and the mark says that it did not come to it.
+mkdir -p "$work/data/rows"
+printf 'a\n1\n2\n' >"$work/data/rows/t.csv"
+table() { # FILE
+    manifest AppendRow 10KB "" data/table
+    sed -i "s|^  input: .*|  input: {table: {path: data/rows}}|; s|mode: AppendRow|mode: AppendRow, appendRowFileName: $1|; s|command: \[.*|command: [python3, \$(code)/rows.py]}}|" "$work/job.yaml"
+}
+cat >"$work/code/rows.py" <<'P'
+import json, sys
+for text in sys.stdin:
+    asked = json.loads(text)
+    print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [row["a"] for row in asked["items"]]}), flush=True)
+P
+home() { echo "$work"/data/table/.windlass/*/; }
+table old.txt
+runs
+check "rows of a table (code $code)" [ "$code $(cat "$work/data/table/old.txt" | xargs)" = "0 1 2" ]
+made=$(basename "$(home)"made*)
+cp "$work/data/table/old.txt" "$work/old.txt"
+cp "$(home)$made" "$work/made"
+table new.txt
+runs --restart
+check "under another name: the old ones are gone (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 new.txt" ]
+cp "$work/old.txt" "$work/data/table/" && cp "$work/made" "$(home)$made"
+newest=$(cd "$(home)" && ls made* | grep -vx "$made")
+jq -c '.unswept = true' "$(home)$newest" >"$work/unswept" && cp "$work/unswept" "$(home)$newest"
+rm "$work/data/table/summary.json" "$work/data/table/result.json"
+runs
+check "not swept: the next job removes them (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 new.txt" ]
+check "and says so in its mark" [ "$(jq .unswept "$(home)$newest")" = null ]
+check "and the output is whole" "$windlass" verify "$work/data/table"
+show
+
 # Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
 rm -rf "$work/data/in" "$work/data/out"
 mkdir -p "$work/data/in"

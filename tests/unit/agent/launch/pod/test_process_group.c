@@ -61,7 +61,7 @@ static void a_megabyte_waits_for_the_next_look(void) {
     close(none);
 }
 
-/* Help, and what comes soon after it, is no work, however slowly it comes. */
+/* Help, and what comes soon after it, does not count as work, however slowly it comes. */
 static void words_about_a_wrong_command_line_do_not_count(void) {
     static const char script[] = "echo epoch 1; echo 'usage: a FILE'; echo more; : >$0/a;"
                                  "until [ -e $0/b ]; do sleep 0.01; done;"

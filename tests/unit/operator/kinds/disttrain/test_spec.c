@@ -220,6 +220,45 @@ static void test_passwd(void) {
     }
 }
 
+/* NAME-0's successor that only stores the result waits for no device. */
+static void test_who_finishes_asks_for_no_devices(void) {
+    static const struct {
+        const char *gang;
+        int finishes;
+        bool has_devices;
+    } rows[] = {
+        {"\"None\"", 0, true},
+        {"\"None\"", 1, false},
+        {"\"Volcano\"", 1, true}, /* with its group */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
+        AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
+        set(object, "", "gpus", "4");
+        set(object, "", "gang", rows[i].gang);
+        set(object, "", "resources",
+            "{\"requests\": {\"cpu\": \"2\"}, \"limits\": {\"rdma/hca\": \"1\", \"memory\": "
+            "\"2Gi\"}}");
+        CHECK_OK(disttrain_spec_read(object, NULL, &spec, &err), &err);
+        const struct endpoint endpoint = {.address = "a", .port = 1};
+        const struct restarts restarts = {.finishes = rows[i].finishes};
+        AUTO(tree_freep)
+        json_t *pod = disttrain_member_pod(&spec, &endpoint, 0, 2, &restarts, NULL);
+        const json_t *agent = json_array_get(tree_get(pod, "spec.containers"), 0);
+        AUTO(text_freep) char *resources = tree_canonical(json_object_get(agent, "resources"));
+        CHECK_STR(
+            resources,
+            rows[i].has_devices
+                ? "{\"limits\":{\"memory\":\"2Gi\",\"nvidia.com/gpu\":\"4\",\"rdma/hca\":\"1\"},"
+                  "\"requests\":{\"cpu\":\"2\"}}"
+                : "{\"limits\":{\"memory\":\"2Gi\"},\"requests\":{\"cpu\":\"2\"}}");
+        /* It may run where the others ran. */
+        AUTO(text_freep) char *tolerations = tree_canonical(tree_get(pod, "spec.tolerations"));
+        CHECK(strstr(tolerations, "nvidia.com/gpu"));
+    }
+}
+
 int main(void) {
     TEST(test_defaults);
     TEST(test_trainer_image);
@@ -228,5 +267,6 @@ int main(void) {
     TEST(test_run);
     TEST(test_rule_about_changes);
     TEST(test_passwd);
+    TEST(test_who_finishes_asks_for_no_devices);
     return TEST_END();
 }
