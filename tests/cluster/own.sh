@@ -13,6 +13,8 @@ flock 8
 shared=${WINDLASS_SHARED:+$WINDLASS_SHARED/cluster} # this file exists while the run's cluster does
 if running apiserver && [ ! -e "$shared" ]; then echo "skip ${script%.sh}: a cluster runs already (make cluster-down)"; exit 0; fi
 work=$(mktemp -d)
+volumes=$folder/volumes # of all scripts; this one's are newer than the file `began` (tests/e2e/lib.sh)
+touch "$work/began"
 : "${namespace:=default}"
 leave_cluster() {
     if [ -z "$shared" ]; then

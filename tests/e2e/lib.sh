@@ -62,7 +62,7 @@ make_certificate() {
     # shellcheck disable=SC2034 # scripts use it
     sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
 }
-# Every output that a script has made below $work or in its Azurite, and that has a result.json, must hold what it says:
+# Every output that a script has made below $work, in its cluster or its Azurite, and that has a result.json, must hold what it says:
 # when the script ends by `exit`, before its folders are removed. A script that changes an output on purpose removes it.
 e2e_windlass=$(realpath "${BUILD:-build}/windlass" 2>/dev/null)
 verified=0
@@ -76,6 +76,21 @@ verify_outputs() { # FOLDER
     while IFS= read -r result; do
         verify_output "$(dirname "$result")" "$(dirname "${result#"$1"/}")"
     done < <(find "$1" -name result.json -not -path '*/.windlass/*' 2>/dev/null)
+}
+# discard PATH...: removes them, and before that looks whether the outputs in them hold what they say.
+discard() {
+    local each
+    for each in "$@"; do
+        [ -L "$each" ] || [ ! -d "$each" ] || verify_outputs "$each"
+    done
+    rm -rf "$@"
+}
+# Those of a cluster's pods (tests/cluster/own.sh).
+verify_volumes() {
+    local volume
+    while IFS= read -r volume; do
+        verify_outputs "$volume"
+    done < <(find "$volumes" -mindepth 1 -maxdepth 1 -type d -newer "$work/began" 2>/dev/null)
 }
 # Those in Azurite (tests/azurite), of both accounts. The script's proxy makes no more faults.
 verify_blobs() {
@@ -92,6 +107,7 @@ exit() {
     if [ "$BASH_SUBSHELL" -eq 0 ] && [ -d "${work:-}" ] && [ -x "$e2e_windlass" ]; then
         local before=$failures
         verify_outputs "$work"
+        [ -z "${volumes:-}" ] || verify_volumes
         [ -z "${azurite:-}" ] || verify_blobs
         [ $verified -eq 0 ] || echo "# $verified outputs were verified"
         [ "$failures" -eq "$before" ] || builtin exit 1

@@ -26,7 +26,7 @@ open(sys.argv[2], 'wb').write(data)
 P
 
 run() { # film, errorThreshold
-    rm -rf "$work/data/out"
+    discard "$work/data/out"
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore

@@ -173,7 +173,7 @@ windlass_of() { pgrep -P "$1" -x windlass; } # timeout's child
 has() { compgen -G "$1"; }
 no_pods() { [ -z "$(pods)" ]; }
 ends_with() { wait "$1"; [ $? -eq "$2" ]; }
-rm -rf "$work"/data/*
+discard "$work"/data/*
 film=$work/data/film.mp4
 ffmpeg -v error -y -f lavfi -i testsrc2=size=320x180:rate=25:duration=3 -c:v libx264 -pix_fmt yuv420p "$film" </dev/null
 

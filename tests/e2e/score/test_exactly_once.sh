@@ -32,7 +32,7 @@ if [ "$ONCE_KIND" = 3 ]; then
 fi
 seed=${SOAK_SEED:-1}
 in=data out=data/out
-reset_output() { rm -rf "$work/data/out" "$work/out"; }
+reset_output() { discard "$work/data/out" "$work/out"; }
 collect_output() { ln -sfn data/out "$work/out"; }
 # Three deaths before the first known mini-batch end a job, which happened on a busy machine.
 may_hurt() { grep -qE ' [1-9][0-9]* of [0-9]' "$work/log"; }

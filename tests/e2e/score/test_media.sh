@@ -20,7 +20,7 @@ ff -f lavfi -i testsrc2=size=160x120:rate=25:duration=2 $tone -shortest -c:v mpe
 ff -f lavfi -i testsrc2=size=160x120:rate=24:duration=2 $tone -shortest -c:v libvpx -c:a libopus "$m/web.webm"
 
 run() { # clip, mini-batch size
-    rm -rf "$work/data/out"
+    discard "$work/data/out"
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore

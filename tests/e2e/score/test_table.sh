@@ -48,7 +48,7 @@ run() {
     code=$?
 }
 job() { # runs a new job; its exit code is in $code
-    rm -rf "$work/data/out"
+    discard "$work/data/out"
     manifest "$1" "$2" "${3:-miniBatchSize: 4KB}"
     run
 }

@@ -29,7 +29,12 @@ seed=${SOAK_SEED:-1}
 in=az://films/tests/in out=az://results/tests/out
 stores='stores: [{account: films, secretName: films, readOnly: true}, {account: results, secretName: results}]'
 az() { python3 tests/azurite/az.py "$azurite" "$@" || exit 3; }
-reset_output() { more_than=0; az clear results tests/out; }
+reset_output() {
+    more_than=0
+    [ ! -e "$work/out/result.json" ] || verify_output az://results/tests/out out
+    rm -rf "$work/out"
+    az clear results tests/out
+}
 collect_output() {
     rm -rf "$work/out"
     mkdir -p "$work/out"

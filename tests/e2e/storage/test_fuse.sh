@@ -118,7 +118,7 @@ launch "$work/data"
 wait $run
 output >"$work/quiet"
 check "a quiet run on the disk: 300 pictures" [ "$(wc -l <"$work/quiet")" = 300 ]
-rm -rf "$work/data/out"
+discard "$work/data/out"
 
 ##### while a job runs #############################################################################
 waited() {
