@@ -27,12 +27,29 @@ static void add_input(json_t *run, const struct media *media, const struct listi
     json_object_set_new(run, "input", json_string(hex));
 }
 
-/* Fields of the scorer that change no result. */
+/* People put secrets into variables, and others read outputs and status: a value that has changed
+ * is known by its digest. */
+static void hide_values(json_t *scorer) {
+    static const char mark[] = "SHA-256 ";
+    json_t *variables = tree_get(scorer, "command.environment"), *value;
+    const char *name;
+    json_object_foreach(variables, name, value) {
+        const char *text = json_string_value(value);
+        char hex[65];
+        if (text && !text_starts(text, mark)) {
+            digest_sha256(text, strlen(text), hex);
+            json_object_set_new(variables, name, json_sprintf("%s%.12s", mark, hex));
+        }
+    }
+}
+
+/* Without fields that change no result. */
 static json_t *scorer_of(const json_t *spec) {
     json_t *scorer = json_deep_copy(json_object_get(spec, "scorer"));
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");
     json_object_del(command, "initTimeoutSeconds");
+    hide_values(scorer);
     return scorer;
 }
 
@@ -193,6 +210,7 @@ int run_file_read(struct store *output, const char *home, int64_t number, json_t
                          "%d): choose another output",
                          store_path(output), name, (long long)format, RUN_FORMAT);
     }
+    hide_values(tree_get(then, "spec.scorer")); /* earlier releases stored them */
     *ret_run = TAKE(then);
     return 0;
 }

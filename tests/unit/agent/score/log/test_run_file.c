@@ -61,6 +61,33 @@ static void test_changed_fields_are_named(void) {
     CHECK_INT(run_file_changes(before, other, text), 0);
 }
 
+/* Values of variables are neither stored nor told, also not those that an earlier release stored.
+ */
+static void test_values_of_variables_are_hidden(void) {
+    struct error err = {0};
+    char text[RUN_FILE_CHANGES_BYTES];
+    AUTO(store_freep) struct store *output = open_output("out/run_file_values");
+    AUTO(tree_freep) json_t *files = json_object();
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:{s:{s:s,s:s}}}}", "scorer", "command", "environment", "KEY",
+                             "old-secret", "SEED", "7");
+    AUTO(tree_freep) json_t *run = run_file_make(spec, &media, NULL, files);
+    AUTO(tree_freep) json_t *plain = json_deep_copy(run);
+    json_object_set(tree_get(plain, "spec"), "scorer", json_object_get(spec, "scorer"));
+    CHECK_OK(run_file_store(output, RUN, 0, plain, &err), &err);
+    AUTO(tree_freep) json_t *then = NULL;
+    CHECK_OK(run_file_read(output, RUN, 0, &then, &err), &err);
+    CHECK_INT(run_file_changes(then, run, text), 0);
+    json_object_set_new(tree_get(spec, "scorer.command.environment"), "KEY",
+                        json_string("new-secret"));
+    AUTO(tree_freep) json_t *now = run_file_make(spec, &media, NULL, files);
+    AUTO(text_freep) char *stored = tree_canonical(now);
+    CHECK(!strstr(stored, "secret"));
+    CHECK_INT(run_file_changes(then, now, text), 1);
+    CHECK(text_starts(text, "spec.scorer.command.environment.KEY: was \"SHA-256 "));
+    CHECK(!strstr(text, "secret"));
+}
+
 /* However many changes there are, the text has room, and says how many it leaves out. */
 static void test_many_changes_are_counted(void) {
     char text[RUN_FILE_CHANGES_BYTES];
@@ -120,6 +147,7 @@ int main(void) {
     fixtures_start("run_file");
     TEST(test_changed_files_are_named);
     TEST(test_changed_fields_are_named);
+    TEST(test_values_of_variables_are_hidden);
     TEST(test_many_changes_are_counted);
     TEST(test_changes_are_found_from_both_sides);
     TEST(test_what_is_stored_stays);
