@@ -423,6 +423,7 @@ void prepared_release(struct prepared_job *prepared) {
     kept_bits_release(&prepared->base_bits);
     kept_bits_release(&prepared->dropped);
     name_set_free(TAKE(prepared->made));
+    name_set_free(TAKE(prepared->sizes));
     free(TAKE(prepared->base_folder));
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);

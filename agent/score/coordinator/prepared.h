@@ -48,6 +48,8 @@ struct prepared_job {
     /* The files in the output, and whether these are all: where each alone would be a request. */
     struct name_set *made;
     bool knows_made;
+    struct name_set *sizes; /* of files that earlier generations have made */
+    bool knows_sizes;
 };
 
 /* Fails with one line that names the spec's field. BUSY: another job is writing to the output;

@@ -3,6 +3,7 @@
 
 #include "agent/data/kinds/name_set.h"
 #include "agent/data/kinds/output_name.h"
+#include "agent/result/output_lines.h"
 #include "agent/score/coordinator/kept.h"
 #include "agent/score/coordinator/stale.h"
 #include "agent/score/coordinator/summary.h"
@@ -211,9 +212,47 @@ int rerun_open(struct prepared_job *prepared, const struct job *job,
 
 /* ---- a finished run ------------------------------------------------------------------------- */
 
-static int on_made(void *context, const char *name, const struct store_info *info UNUSED,
+/* The files' sizes as outputs.jsonl has them; without it, or with more names than have room, only
+ * their names count. */
+static char *sized_name(const char *name, int64_t size_bytes) {
+    return x_printf("%s\n%lld", name, (long long)size_bytes);
+}
+
+static int on_line(void *context, const struct output_line *line, struct error *err) {
+    struct prepared_job *prepared = context;
+    AUTO(text_freep) char *sized = sized_name(line->name, line->size_bytes);
+    return name_set_add(prepared->sizes, 's', sized, strlen(sized))
+               ? 0
+               : error_set(err, ERROR_EXHAUSTED, "more files than have room");
+}
+
+static int read_sizes(struct prepared_job *prepared, struct error *err) {
+    struct output_lines_sum sum;
+    struct error cause = {0};
+    prepared->sizes = name_set_new(/* folds= */ false);
+    prepared->knows_sizes = output_lines_read(prepared->output, OUTPUT_LINES_NAME, on_line,
+                                              prepared, &sum, &cause) == 0;
+    if (store_error_is_machine(&cause)) {
+        name_set_free(TAKE(prepared->sizes));
+        *err = cause;
+        return -1;
+    }
+    return 0;
+}
+
+/* One that was cut or edited since is made again. */
+static bool has_its_size(const struct prepared_job *prepared, const char *name,
+                         int64_t size_bytes) {
+    AUTO(text_freep) char *sized = sized_name(name, size_bytes);
+    return !prepared->knows_sizes || name_set_has(prepared->sizes, 's', sized, strlen(sized));
+}
+
+static int on_made(void *context, const char *name, const struct store_info *info,
                    struct error *err UNUSED) {
     struct prepared_job *prepared = context;
+    if (info && !has_its_size(prepared, name, info->size_bytes)) {
+        return 0;
+    }
     prepared->knows_made = name_set_add(prepared->made, 'm', name, strlen(name));
     return !prepared->knows_made; /* 1: no more have room */
 }
@@ -236,6 +275,9 @@ static int is_there(void *context, const char *name, bool *ret_is_there, struct 
     AUTO(text_freep) char *file = x_printf("%s%s", name, prepared->added);
     struct store_info info;
     struct error cause = {0};
+    if (!prepared->sizes && read_sizes(prepared, err) < 0) {
+        return -1;
+    }
     if (!store_can(prepared->output).is_local) {
         if (!prepared->made && list_made(prepared, err) < 0) {
             return -1;
@@ -245,7 +287,8 @@ static int is_there(void *context, const char *name, bool *ret_is_there, struct 
             return 0;
         }
     }
-    *ret_is_there = store_stat(prepared->output, file, &info, &cause) == 0;
+    *ret_is_there = store_stat(prepared->output, file, &info, &cause) == 0 &&
+                    has_its_size(prepared, file, info.size_bytes);
     if (cause.kind && cause.kind != ERROR_NOT_FOUND) {
         *err = cause;
         return -1;
@@ -257,6 +300,7 @@ static struct list_base base_of(struct prepared_job *prepared, const struct job 
                                 const struct kept_bits *bits) {
     bool looks = prepared->form == SINK_PACKS;
     name_set_free(TAKE(prepared->made));
+    name_set_free(TAKE(prepared->sizes));
     prepared->added = output_name_added(job->spec);
     return (struct list_base){.results = kept_bits_results(bits),
                               .is_there = looks ? is_there : NULL,

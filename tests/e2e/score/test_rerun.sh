@@ -161,6 +161,10 @@ for mode in PerFile AppendRow; do
         rm "$work/data/out/f01.json"
         runs
         check "a result that the user has removed is made again" [ "$code $(asked)" = "0 f01 " ]
+        truncate -s -1 "$work/data/out/f04.json"
+        runs
+        check "and so is one that was cut" [ "$code $(asked)" = "0 f04 " ]
+        check "and the output holds" verifies
     else
         sed -i s/file/FILE/ "$work/data/out/rows.txt"
         runs
