@@ -94,6 +94,25 @@ int tokenizer_open(const char *path, struct tokenizer **ret_tokenizer, struct er
     return 0;
 }
 
+size_t tokenizer_length_max(const struct tokenizer *tokenizer) {
+    return tokenizer->lengths.max;
+}
+
+struct tokenizer_padding tokenizer_padding(const struct tokenizer *tokenizer) {
+    static const char *const names[] = {"[PAD]", "<pad>"};
+    const struct token_lengths *lengths = &tokenizer->lengths;
+    struct tokenizer_padding padding = {lengths->pad_id, lengths->pad_type,
+                                        lengths->is_padded_left};
+    for (size_t i = 0; i < ARRAY_LEN(names) && !lengths->is_padded; i++) {
+        int32_t id = tokenizer->model->kind->find(tokenizer->model, names[i], strlen(names[i]));
+        if (id >= 0) {
+            padding.id = id;
+            break;
+        }
+    }
+    return padding;
+}
+
 struct tokenizer_memory *tokenizer_memory_new(void) {
     return x_calloc(1, sizeof(struct tokenizer_memory));
 }

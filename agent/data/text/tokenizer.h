@@ -14,6 +14,16 @@ NODISCARD int tokenizer_parse(const char *json, size_t size, struct tokenizer **
                               struct error *err);
 void tokenizer_freep(struct tokenizer **tokenizer);
 
+/* The file's truncation: tokens of a row at most; 0: any number. */
+size_t tokenizer_length_max(const struct tokenizer *tokenizer);
+/* What rows are filled up with, as the file says, else with its [PAD] or <pad>, behind the row. */
+struct tokenizer_padding {
+    int32_t id;
+    uint8_t type;
+    bool is_left; /* in front of the row */
+};
+struct tokenizer_padding tokenizer_padding(const struct tokenizer *tokenizer);
+
 /* What a thread encodes with. */
 struct tokenizer_memory;
 struct tokenizer_memory *tokenizer_memory_new(void);

@@ -38,11 +38,11 @@ static void add_input(const struct run_result *result, json_t *tree) {
 /* Files of the job below its output that it does not make, such as logs, which grow while processes
  * still run, or the list of the input. */
 static void add_apart(const struct job *job, json_t *tree) {
-    static const char *const fields[] = {"logs.path",        "input.video.path",
-                                         "input.files.path", "input.files.manifest",
-                                         "input.table.path", "input.npy.path",
-                                         "scorer.onnx.path", "scorer.onnx.postprocess.labels",
-                                         "trigger.path"};
+    static const char *const fields[] = {"input.video.path",     "input.files.path",
+                                         "input.files.manifest", "input.table.path",
+                                         "input.npy.path",       "scorer.onnx.tokenizer.path",
+                                         "scorer.onnx.path",     "scorer.onnx.postprocess.labels",
+                                         "trigger.path",         "logs.path"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         result_origin_add_apart(tree, job->output, tree_text(job->spec, fields[i], ""));
     }

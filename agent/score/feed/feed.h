@@ -1,5 +1,6 @@
-/* feed.h: a source of values for inputs of a network: the item's picture, columns of its row, its
- * array, or a constant. One row of functions for each (feeds.c has the table). */
+/* feed.h: a source of values for inputs of a network: the item's picture, columns of its row, the
+ * tokens of its text, its array, or a constant. One row of functions for each (feeds.c has the
+ * table). */
 #pragma once
 
 #include "agent/data/input/input.h"
@@ -20,7 +21,8 @@ struct feed_input {
 /* All pointers are borrowed and must outlive the feed. */
 struct feed_options {
     const json_t *spec;
-    const json_t *entry;             /* of spec.scorer.onnx.inputs; NULL: by default */
+    const json_t *entry;             /* of spec.scorer.onnx.inputs, if it feeds one of them; NULL:
+                                        by default */
     const char *field;               /* the entry's, for messages: "spec.scorer.onnx.inputs[2]" */
     const struct feed_input *inputs; /* those that it feeds */
     size_t count;
@@ -30,6 +32,13 @@ struct feed_options {
 struct feed_item {
     const struct item *item;
     const json_t *row; /* the object of an ITEM_JSON; NULL: it is none, or another type of item */
+};
+
+/* Where the tokens of an item's text are in the network's inputs. */
+struct feed_span {
+    int64_t count; /* without padding; 0: the item has none */
+    int64_t all;   /* with the padding that it has by itself */
+    bool is_last;  /* padding is before them */
 };
 
 struct feed; /* defined by each kind */
@@ -45,8 +54,16 @@ struct feed_kind {
      * without an axis for items. */
     int (*measure)(const struct feed *feed, size_t index, struct tensor *ret_values,
                    bool *ret_is_shared, struct error *err);
-    /* Writes them. */
-    void (*fill)(const struct feed *feed, size_t index, void *values);
+    /* Writes them. shape: of the item's values, as measured; with `pads` the second axis may be
+     * longer, and what is behind (or before) the item's own values is filled up. */
+    void (*fill)(const struct feed *feed, size_t index, const struct shape *shape, void *values);
+    /* Whether values can be filled up to a longer second axis, because the network leaves out of
+     * account what is added. NULL: never. */
+    bool (*pads)(const struct feed *feed, size_t index);
+    /* Adds the files that the values depend on (scorer.h). NULL: none. */
+    void (*files)(const struct feed *feed, json_t *files);
+    /* Of the taken text. NULL: not a text. */
+    struct feed_span (*span)(const struct feed *feed);
     /* Where the taken picture is in the input; NULL: not a picture. */
     const struct preprocess_size *(*size)(const struct feed *feed);
     void (*free)(struct feed *feed); /* accepts NULL */
@@ -54,5 +71,6 @@ struct feed_kind {
 
 extern const struct feed_kind feed_picture;  /* a picture or frame, by preprocess.h */
 extern const struct feed_kind feed_columns;  /* columns of a row, by columns.h */
+extern const struct feed_kind feed_tokens;   /* ids, mask, ... of a text, by texts.h */
 extern const struct feed_kind feed_array;    /* a slice, by slices.h */
 extern const struct feed_kind feed_constant; /* the same for every item */

@@ -33,7 +33,8 @@ static int array_measure(const struct feed *feed, size_t index, struct tensor *r
     return slices_check(&feed->slices[index], &feed->inputs[index], 1, &ret_values->shape, err);
 }
 
-static void array_fill(const struct feed *feed, size_t index, void *values) {
+static void array_fill(const struct feed *feed, size_t index, const struct shape *shape UNUSED,
+                       void *values) {
     slices_fill(&feed->slices[index], feed->inputs[index].type, values);
 }
 

@@ -41,7 +41,8 @@ static int columns_measure(const struct feed *feed, size_t index, struct tensor 
     return slices_check(&feed->slices[index], &feed->inputs[index], 1, &ret_values->shape, err);
 }
 
-static void columns_fill(const struct feed *feed, size_t index, void *values) {
+static void columns_fill(const struct feed *feed, size_t index, const struct shape *shape UNUSED,
+                         void *values) {
     slices_fill(&feed->slices[index], feed->inputs[index].type, values);
 }
 

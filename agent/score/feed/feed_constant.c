@@ -130,7 +130,8 @@ static int constant_measure(const struct feed *feed, size_t index UNUSED, struct
     return 0;
 }
 
-static void constant_fill(const struct feed *feed, size_t index UNUSED, void *values) {
+static void constant_fill(const struct feed *feed, size_t index UNUSED,
+                          const struct shape *shape UNUSED, void *values) {
     memcpy(values, feed->tensor.data, feed->size);
 }
 

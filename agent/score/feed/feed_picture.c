@@ -118,7 +118,8 @@ static int picture_measure_input(const struct feed *feed, size_t index UNUSED,
     return 0;
 }
 
-static void picture_fill(const struct feed *feed, size_t index UNUSED, void *values) {
+static void picture_fill(const struct feed *feed, size_t index UNUSED,
+                         const struct shape *shape UNUSED, void *values) {
     if (feed->has_bytes) {
         picture_rows_fill_bytes(&feed->preprocess, feed->picture, &feed->size, values);
     } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/feed/feeds.h"
 
+#include "agent/score/feed/token_roles.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,8 @@ enum {
     FIELD_BYTES = sizeof FIELD + 24,
 };
 
-static const struct feed_kind *const feed_kinds[] = {&feed_picture, &feed_columns, &feed_array,
-                                                     &feed_constant};
+static const struct feed_kind *const feed_kinds[] = {&feed_picture, &feed_columns, &feed_tokens,
+                                                     &feed_array, &feed_constant};
 
 /* A feed and the inputs of the network that it has. */
 struct source {
@@ -21,6 +23,7 @@ struct source {
     struct feed *feed;
     struct feed_input *inputs; /* owned, copies */
     char field[FIELD_BYTES];
+    bool is_default; /* of inputs without an entry */
     size_t count;
 };
 
@@ -47,6 +50,8 @@ static const struct feed_kind *default_kind(const struct feeds *feeds) {
         return &feed_picture;
     case ITEM_TENSOR:
         return &feed_array;
+    case ITEM_PATH:
+        return &feed_tokens;
     default:
         return &feed_columns;
     }
@@ -55,6 +60,7 @@ static const struct feed_kind *default_kind(const struct feeds *feeds) {
 static bool fits_items(const struct feed_kind *kind, enum item_type item) {
     return kind == &feed_constant || (kind == &feed_picture && item == ITEM_PICTURE) ||
            (kind == &feed_columns && item == ITEM_JSON) ||
+           (kind == &feed_tokens && (item == ITEM_JSON || item == ITEM_PATH)) ||
            (kind == &feed_array && item == ITEM_TENSOR);
 }
 
@@ -71,8 +77,8 @@ static int find_kind(const struct feeds *feeds, const json_t *entry, size_t at,
     }
     if (count != 1) {
         return error_set(err, ERROR_INVALID,
-                         FIELD "[%zu]: exactly one of picture, columns, array and constant is "
-                               "expected",
+                         FIELD "[%zu]: exactly one of picture, columns, tokens, array and "
+                               "constant is expected",
                          at);
     }
     *ret_kind = found;
@@ -126,24 +132,56 @@ static void add_input(struct feeds *feeds, size_t at, const struct feed_kind *ki
     source->inputs[source->count++] = feeds->inputs[input];
 }
 
-/* Inputs without an entry share a source; each entry has one of its own. */
+/* The kind of an input without an entry. With a tokenizer only columns that are named are meant. */
+static int find_default(const struct feeds *feeds, const struct feed_input *input,
+                        const struct feed_kind **ret_kind, struct error *err) {
+    enum token_role ignored;
+    const json_t *spec = feeds->options.spec;
+    bool has_tokenizer = tree_get(spec, "scorer.onnx.tokenizer");
+    *ret_kind = default_kind(feeds);
+    if (has_tokenizer && token_role_find(NULL, input->name, &ignored)) {
+        *ret_kind = &feed_tokens;
+        return 0;
+    }
+    return !has_tokenizer || (*ret_kind == &feed_columns && tree_get(spec, "scorer.onnx.columns"))
+               ? 0
+               : error_set(
+                     err, ERROR_INVALID,
+                     FIELD
+                     ": what feeds the network's input %.64s? By their names only " TOKEN_ROLE_NAMES
+                     " are known; name it here ({name: %.64s, tokens: "
+                     "IDs}, Mask, TypeIDs or Positions; columns or constant)",
+                     input->name, input->name);
+}
+
+/* The source for one more input: that of the other tokens, or of the other inputs without an entry;
+ * each other entry has one of its own. */
+static size_t find_source(const struct feeds *feeds, const struct feed_kind *kind,
+                          const json_t *entry) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        const struct source *source = &feeds->sources[i];
+        if (source->kind == kind && (kind == &feed_tokens || (!entry && source->is_default))) {
+            return i;
+        }
+    }
+    return feeds->source_count;
+}
+
 static int assign(struct feeds *feeds, const json_t *entries, struct error *err) {
-    size_t shared = feeds->count; /* none yet */
     for (size_t i = 0; i < feeds->count; i++) {
-        const struct feed_kind *kind = default_kind(feeds);
+        const struct feed_kind *kind = NULL;
         size_t at = 0;
         const json_t *entry = find_entry(entries, feeds->inputs[i].name, &at);
-        if (!entry && shared < feeds->count) {
-            add_input(feeds, shared, kind, i);
-            continue;
-        }
-        if (entry && find_kind(feeds, entry, at, &kind, err) < 0) {
+        if ((entry ? find_kind(feeds, entry, at, &kind, err)
+                   : find_default(feeds, &feeds->inputs[i], &kind, err)) < 0) {
             return -1;
         }
-        shared = entry ? shared : feeds->source_count;
-        struct source *source = &feeds->sources[feeds->source_count];
-        snprintf(source->field, sizeof source->field, entry ? FIELD "[%zu]" : FIELD, at);
-        add_input(feeds, feeds->source_count, kind, i);
+        size_t source = find_source(feeds, kind, entry);
+        if (source == feeds->source_count) {
+            snprintf(feeds->sources[source].field, FIELD_BYTES, entry ? FIELD "[%zu]" : FIELD, at);
+            feeds->sources[source].is_default = !entry;
+        }
+        add_input(feeds, source, kind, i);
     }
     return 0;
 }
@@ -263,8 +301,12 @@ int64_t feeds_fixed(const struct feeds *feeds) {
     return feeds->fixed;
 }
 
-int64_t feeds_most(const struct feeds *feeds) {
-    return feeds->options.item == ITEM_PICTURE ? FEEDS_MOST_PICTURES : FEEDS_MOST;
+void feeds_files(const struct feeds *feeds, json_t *files) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        if (feeds->sources[i].kind->files) {
+            feeds->sources[i].kind->files(feeds->sources[i].feed, files);
+        }
+    }
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -293,10 +335,32 @@ int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_va
     return source->kind->measure(source->feed, port->index, ret_values, ret_is_shared, err);
 }
 
-void feeds_fill(const struct feeds *feeds, size_t index, void *values) {
+void feeds_fill(const struct feeds *feeds, size_t index, const struct shape *shape, void *values) {
     const struct port *port = &feeds->ports[index];
     const struct source *source = &feeds->sources[port->source];
-    source->kind->fill(source->feed, port->index, values);
+    source->kind->fill(source->feed, port->index, shape, values);
+}
+
+bool feeds_pads(const struct feeds *feeds, size_t index) {
+    const struct port *port = &feeds->ports[index];
+    const struct source *source = &feeds->sources[port->source];
+    return source->kind->pads && source->kind->pads(source->feed, port->index);
+}
+
+struct feed_span feeds_span(const struct feeds *feeds) {
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        if (feeds->sources[i].kind->span) {
+            return feeds->sources[i].kind->span(feeds->sources[i].feed);
+        }
+    }
+    return (struct feed_span){0};
+}
+
+int64_t feeds_most(const struct feeds *feeds) {
+    int64_t tokens = feeds_span(feeds).all;
+    return feeds->options.item == ITEM_PICTURE ? FEEDS_MOST_PICTURES
+           : tokens > 0                        ? MAX(1, MIN(FEEDS_MOST, FEEDS_MOST_TOKENS / tokens))
+                                               : FEEDS_MOST;
 }
 
 struct preprocess_size feeds_size(const struct feeds *feeds) {

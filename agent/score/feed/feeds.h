@@ -1,6 +1,7 @@
 /* feeds.h: what gives each input of a network its values, by spec.scorer.onnx.inputs; an input
- * without an entry is fed by default: the first that takes pictures by the item's picture, of a
- * table by columns, of arrays by the slice. For scorer_onnx; one thread. */
+ * without an entry is fed by default: with a tokenizer those with the names of its inputs by the
+ * tokens of the text (token_roles.h), else the first that takes pictures by the item's picture, of
+ * a table by columns, of arrays by the slice. For scorer_onnx; one thread. */
 #pragma once
 
 #include "agent/engine/session.h"
@@ -9,6 +10,7 @@
 enum {
     FEEDS_MOST = 256,         /* maximum of items in one run of the network ... */
     FEEDS_MOST_PICTURES = 16, /* ... and of pictures */
+    FEEDS_MOST_TOKENS = 8192, /* of all texts of a run; one text may have more */
 };
 
 struct feeds;
@@ -30,15 +32,20 @@ void feeds_free(struct feeds *feeds); /* accepts NULL */
 size_t feeds_count(const struct feeds *feeds); /* of the network's inputs */
 /* The network's fixed number of items; -1: any number. */
 int64_t feeds_fixed(const struct feeds *feeds);
-/* The maximum of items of this size in one run. */
-int64_t feeds_most(const struct feeds *feeds);
+/* Adds the files that the values depend on (scorer.h). */
+void feeds_files(const struct feeds *feeds, json_t *files);
 
 /* Takes an item, for which the following functions are then called; it is borrowed until the next
  * call. INVALID: it does not fit the network. */
 NODISCARD int feeds_take(struct feeds *feeds, const struct item *item, struct error *err);
-/* feed_kind.measure and fill of input `index`. */
+/* The maximum of items in one run, if none has more tokens than the taken one. */
+int64_t feeds_most(const struct feeds *feeds);
+/* feed_kind.measure, fill and pads of input `index`. */
 NODISCARD int feeds_measure(const struct feeds *feeds, size_t index, struct tensor *ret_values,
                             bool *ret_is_shared, struct error *err);
-void feeds_fill(const struct feeds *feeds, size_t index, void *values);
+void feeds_fill(const struct feeds *feeds, size_t index, const struct shape *shape, void *values);
+bool feeds_pads(const struct feeds *feeds, size_t index);
+/* Of the taken text; zeros: there is none. */
+struct feed_span feeds_span(const struct feeds *feeds);
 /* Of the taken picture; zeros: there is none. */
 struct preprocess_size feeds_size(const struct feeds *feeds);

@@ -17,6 +17,7 @@ struct post_item {
     const char *name;
     struct post_place place; /* of a picture; all zeros: the item is none */
     int64_t tokens;          /* of a text, without padding; 0: the item is none */
+    bool tokens_are_last;    /* padding is before them */
 };
 
 /* Owns what `result` refers to, except for its name. */

@@ -3,10 +3,15 @@
 
 #include "agent/store/moving_paths.h"
 
-static const char *const fields[] = {"scorer.onnx.path",     "scorer.onnx.postprocess.labels",
-                                     "input.video.path",     "input.files.path",
-                                     "input.files.manifest", "input.table.path",
-                                     "input.npy.path",       NULL};
+static const char *const fields[] = {"scorer.onnx.path",
+                                     "scorer.onnx.postprocess.labels",
+                                     "scorer.onnx.tokenizer.path",
+                                     "input.video.path",
+                                     "input.files.path",
+                                     "input.files.manifest",
+                                     "input.table.path",
+                                     "input.npy.path",
+                                     NULL};
 
 int run_paths_find(const json_t *spec, json_t **ret_paths, struct error *err) {
     return moving_paths_find(spec, fields, NULL, ret_paths, err);

@@ -43,7 +43,8 @@ static void add(struct volumes *volumes, const char *spec_path) {
 
 static void collect(const json_t *spec, struct volumes *volumes) {
     static const char *const fields[] = {"output.path", "logs.path", "scorer.onnx.path",
-                                         "scorer.onnx.postprocess.labels"};
+                                         "scorer.onnx.postprocess.labels",
+                                         "scorer.onnx.tokenizer.path"};
     const char *kind;
     json_t *input;
     *volumes = (struct volumes){0};

@@ -22,6 +22,7 @@ struct port {
 struct group {
     struct port *ports;                   /* of each input */
     struct post_place places[FEEDS_MOST]; /* of pictures */
+    struct feed_span tokens[FEEDS_MOST];
     char *names[FEEDS_MOST];
     int count, capacity;
 };
@@ -104,7 +105,10 @@ static int write_item(const struct groups *groups, const struct run *run, int at
                       struct error *err) {
     const struct group *group = run->group;
     int index = run->first + at;
-    const struct post_item item = {.name = group->names[index], .place = group->places[index]};
+    const struct post_item item = {.name = group->names[index],
+                                   .place = group->places[index],
+                                   .tokens = group->tokens[index].count,
+                                   .tokens_are_last = group->tokens[index].is_last};
     AUTO(post_result_release) struct post_result result = {0};
     return post_make(groups->options.post, at, &item, &result, err) < 0
                ? -1
@@ -215,7 +219,8 @@ int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* The number of items of so many values that go through the network together. */
+/* The number of items like the taken one, of so many values, that go through the network
+ * together. */
 static int64_t capacity_of(const struct groups *groups, int64_t values) {
     int64_t fixed = fixed_items(groups), most = feeds_most(groups->options.feeds);
     return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(values / 3, 1)));
@@ -240,25 +245,44 @@ static int grow(struct groups *groups, struct port *port, const struct port *wan
     return 0;
 }
 
-/* The group for an item with groups->wanted; submits collected items of another type or shape. */
-static struct group *make_room(struct groups *groups, struct sink *sink, struct error *err) {
-    const struct port *wanted = groups->wanted;
-    struct group *group = &groups->all[groups->filling];
-    bool fits = true;
+/* Whether the wanted values have a place in the group: its axes but the first, which is the number
+ * of items, are as long, or values can be filled up. */
+static bool fits(const struct groups *groups, const struct group *group) {
     for (size_t i = 0; i < input_count(groups); i++) {
-        fits = fits && shape_equal(&group->ports[i].items.shape, &wanted[i].items.shape);
+        struct shape has = group->ports[i].items.shape, wanted = groups->wanted[i].items.shape;
+        bool pads = feeds_pads(groups->options.feeds, i);
+        if (has.rank > 0 && has.rank == wanted.rank && !groups->wanted[i].is_shared) {
+            has.dims[0] = wanted.dims[0];
+        }
+        if (pads && has.rank > 1 && wanted.rank == has.rank && wanted.dims[1] < has.dims[1]) {
+            wanted.dims[1] = has.dims[1];
+        }
+        if (!shape_equal(&has, &wanted)) {
+            return false;
+        }
     }
-    if (group->count > 0 && !fits) {
+    return true;
+}
+
+/* The group for an item with groups->wanted; submits collected items that it does not fit. */
+static struct group *make_room(struct groups *groups, int64_t capacity, struct sink *sink,
+                               struct error *err) {
+    struct group *group = &groups->all[groups->filling];
+    if (group->count > 0 && fits(groups, group)) {
+        return group;
+    }
+    if (group->count > 0) {
         if (flush(groups, sink, err) < 0) {
             return NULL;
         }
         group = &groups->all[groups->filling];
     }
     for (size_t i = 0; i < input_count(groups); i++) {
-        if (grow(groups, &group->ports[i], &wanted[i], err) < 0) {
+        if (grow(groups, &group->ports[i], &groups->wanted[i], err) < 0) {
             return NULL;
         }
     }
+    group->capacity = (int)capacity;
     return group;
 }
 
@@ -289,7 +313,7 @@ static void fill(const struct groups *groups, const struct group *group) {
         size_t all = (size_t)shape_count(&port->items.shape) * tensor_type_size(port->items.type);
         size_t at = port->is_shared ? 0 : all / (size_t)group->capacity * (size_t)group->count;
         if (!port->is_shared || group->count == 0) {
-            feeds_fill(groups->options.feeds, i, (char *)port->memory + at);
+            feeds_fill(groups->options.feeds, i, &port->items.shape, (char *)port->memory + at);
         }
     }
 }
@@ -312,13 +336,13 @@ int groups_add(struct groups *groups, struct sink *sink, const struct item *item
     if (measure(groups, &capacity, err) < 0) {
         return -1;
     }
-    struct group *group = make_room(groups, sink, err);
+    struct group *group = make_room(groups, capacity, sink, err);
     if (!group) {
         return -1;
     }
-    group->capacity = (int)capacity;
     fill(groups, group);
     group->places[group->count] = place_of(groups, item);
+    group->tokens[group->count] = feeds_span(groups->options.feeds);
     group->names[group->count++] = x_strdup(item->name);
     return group->count == group->capacity ? flush(groups, sink, err) : 0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scores with our engine: small pictures of one size, slices of arrays, or rows of a table go
- * through the network together. The network stays loaded between leases. */
+/* Scores with our engine: small pictures of one size, slices of arrays, rows of a table, or texts
+ * go through the network together. The network stays loaded between leases. */
 #include "agent/score/worker/scorer.h"
 
+#include "agent/data/input/fingerprint.h"
 #include "agent/score/feed/feeds.h"
 #include "agent/score/worker/groups.h"
 #include "agent/store/local_file.h"
@@ -44,14 +45,14 @@ static int check_fields(const struct scorer *scorer, struct error *err) {
     }
     if (is_given) {
         return error_set(err, ERROR_INVALID,
-                         "spec.scorer.onnx.preprocess: applies to pictures only; slices of "
-                         "spec.input.npy and rows of "
-                         "spec.input.table reach the network unchanged: remove this field");
+                         "spec.scorer.onnx.preprocess: applies to pictures only; texts, slices of "
+                         "spec.input.npy and rows of spec.input.table reach the network without "
+                         "it: remove this field");
     }
     return post_wants_pictures(scorer->post)
                ? error_set(err, ERROR_INVALID,
                            "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
-                           "spec.input.npy and spec.input.table")
+                           "spec.input.npy, spec.input.table and texts")
                : 0;
 }
 
@@ -164,6 +165,7 @@ static int onnx_files(struct scorer *scorer, const struct scorer *first UNUSED, 
         return error_context(err, "spec.scorer.onnx.path");
     }
     json_object_set_new(files, "scorer.onnx.path", json_string(hex));
+    feeds_files(scorer->feeds, files);
     post_files(scorer->post, files);
     return 0;
 }
@@ -215,7 +217,7 @@ static int try_item(struct scorer *scorer, const struct item *item, struct error
             result = tensor_init(&inputs[i], wanted.type, &wanted.shape, err);
         }
         if (result == 0 && is_tried(scorer, values)) {
-            feeds_fill(scorer->feeds, i, inputs[i].data);
+            feeds_fill(scorer->feeds, i, &wanted.shape, inputs[i].data);
         }
     }
     if (result == 0 && is_tried(scorer, values)) {
@@ -251,14 +253,18 @@ static int take_line(void *context, const char *line, size_t size, const char *m
 }
 
 /* A missing column, or a text in a numeric one, is reported before any worker starts, since all
- * rows are alike. */
+ * rows are alike. Files of text are not: one that cannot be read is a failed item later. */
 static int try_row(struct scorer *scorer, const struct item *item, struct error *err) {
     struct error why = {0};
-    if (item->type == ITEM_JSON && feeds_take(scorer->feeds, item, &why) < 0) {
-        *err = why;
-        return error_context(err, "spec.input.table.path: %.300s", item->name);
+    if (item->type == ITEM_TENSOR || feeds_take(scorer->feeds, item, &why) == 0) {
+        return try_item(scorer, item, err);
     }
-    return try_item(scorer, item, err);
+    if (item->type == ITEM_PATH) {
+        error_clear(&why);
+        return 0;
+    }
+    *err = why;
+    return error_context(err, "spec.input.table.path: %.300s", item->name);
 }
 
 /* The first item of the input. If it cannot be read, its mini-batch reports that later. */
@@ -279,6 +285,7 @@ static int try_first(struct scorer *scorer, struct error *err) {
     }
     bool is_there = kind->reader_next(reader, &item, &ignored) > 0 && !item.fault;
     int result = is_there ? try_row(scorer, &item, err) : 0;
+    local_file_release(&item.file);
     kind->reader_free(reader);
     return result;
 }
@@ -313,19 +320,38 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     return MIN(got, READER_ITEM);
 }
 
+/* Takes an item. Rows and texts that do not fit have failed; all slices are alike, and so are sizes
+ * of pictures. */
+static int take_item(struct scorer *scorer, struct item *item, struct error *why,
+                     struct error *err) {
+    int result = feeds_take(scorer->feeds, item, why);
+    bool is_changed = item->type == ITEM_PATH && !fingerprint_holds_file(&item->file, item->core);
+    local_file_release(&item->file);
+    if (is_changed) {
+        error_clear(why);
+        result = error_set(why, ERROR_CONFLICT, FINGERPRINT_CHANGED);
+    }
+    if (result == 0) {
+        return 0;
+    }
+    bool is_text = item->type == ITEM_PATH && !store_error_is_machine(why);
+    if (item->type != ITEM_JSON && !is_text) {
+        *err = *why;
+        return error_context(err, "%s", item->name);
+    }
+    (void)!error_context(why, "%.200s", item->name);
+    item->fault = why->text;
+    item->is_final = true;
+    return 0;
+}
+
 /* Adds an item; a row with unexpected columns and an item that could not be read have failed. */
 static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                     struct item *item, struct scorer_count *count, struct error *err) {
     struct error why = {0};
-    if (!item->fault && feeds_take(scorer->feeds, item, &why) < 0) {
-        if (item->type != ITEM_JSON) { /* all slices are alike, and so are sizes of pictures */
-            picture_release(&item->picture);
-            *err = why;
-            return error_context(err, "%s", item->name);
-        }
-        (void)!error_context(&why, "%.200s", item->name);
-        item->fault = why.text;
-        item->is_final = true;
+    if (!item->fault && take_item(scorer, item, &why, err) < 0) {
+        picture_release(&item->picture);
+        return -1;
     }
     if (item->fault) {
         sink_skip(sink);

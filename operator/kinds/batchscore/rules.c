@@ -92,13 +92,13 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
         strcmp(tree_text(given, "range", ""), "Byte") != 0) {
         return job_refuse(
             err, "scorer.onnx.preprocess",
-            "is for pictures, but slices and rows go to the network unchanged; remove it");
+            "is for pictures, but texts, slices and rows go to the network without it; remove it");
     }
     return strcmp(tree_text(onnx, "postprocess.type", ""), "Image") != 0
                ? 0
                : job_refuse(err, "scorer.onnx.postprocess.type",
-                            "Image writes pictures, but slices and rows are not pictures; use "
-                            "type: Classes or Values");
+                            "Image writes pictures, but texts, slices and rows are not pictures; "
+                            "use type: Classes or Values");
 }
 
 /* Columns are identified by their names. */
@@ -117,16 +117,36 @@ static int check_columns(const json_t *spec, struct error *err) {
                             "format: JSONLines");
 }
 
+static int check_tokenizer(const json_t *spec, struct error *err) {
+    if (!has(spec, "scorer.onnx.tokenizer")) {
+        return 0;
+    }
+    if (!has(spec, "input.table") && !has(spec, "input.files")) {
+        return job_refuse(err, "scorer.onnx.tokenizer",
+                          "is for texts, which are in a table or in files; take it out");
+    }
+    return has(spec, "scorer.onnx.tokenizer.columns") == has(spec, "input.table")
+               ? 0
+               : job_refuse(err, "scorer.onnx.tokenizer.columns",
+                            "names a table's column of texts, or two for pairs of texts; files "
+                            "have none");
+}
+
 static int check_network_inputs(const json_t *spec, struct error *err) {
-    static const char *const kinds[] = {"picture", "columns", "array", "constant"};
+    static const char *const kinds[] = {"picture", "columns", "tokens", "array", "constant"};
     const json_t *inputs = tree_get(spec, "scorer.onnx.inputs"), *entry;
     size_t i;
     json_array_foreach(inputs, i, entry) {
         char field[64];
         snprintf(field, sizeof field, "scorer.onnx.inputs[%zu]", i);
         if (!job_only_one(entry, kinds, ARRAY_LEN(kinds))) {
-            return job_refuse(err, field,
-                              "exactly one of picture, columns, array and constant must be given");
+            return job_refuse(
+                err, field,
+                "exactly one of picture, columns, tokens, array and constant must be given");
+        }
+        if (json_object_get(entry, "tokens") && !has(spec, "scorer.onnx.tokenizer")) {
+            return job_refuse(err, "scorer.onnx.inputs",
+                              "tokens need scorer.onnx.tokenizer, which makes them of texts");
         }
     }
     return 0;
@@ -143,11 +163,13 @@ static int check_scorer(const json_t *spec, struct error *err) {
         return check_command(spec, err);
     }
     const json_t *postprocess = tree_get(spec, "scorer.onnx.postprocess");
-    if ((has(spec, "input.npy") || has(spec, "input.table")) &&
-        check_no_pictures(json_object_get(scorer, "onnx"), err) < 0) {
+    bool has_pictures =
+        !has(spec, "input.npy") && !has(spec, "input.table") && !has(spec, "scorer.onnx.tokenizer");
+    if (!has_pictures && check_no_pictures(json_object_get(scorer, "onnx"), err) < 0) {
         return -1;
     }
-    if (check_columns(spec, err) < 0 || check_network_inputs(spec, err) < 0) {
+    if (check_columns(spec, err) < 0 || check_tokenizer(spec, err) < 0 ||
+        check_network_inputs(spec, err) < 0) {
         return -1;
     }
     if (json_object_get(postprocess, "labels") &&

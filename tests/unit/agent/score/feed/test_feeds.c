@@ -3,6 +3,7 @@
  * constants. (columns and slices have tests of their own; whole jobs: tests/e2e/score.) */
 #include "agent/score/feed/feed.h"
 
+#include "agent/score/feed/token_roles.h"
 #include "lib/number/half.h"
 #include "lib/tree.h"
 #include "tests/test.h"
@@ -125,7 +126,7 @@ static void test_a_picture_has_the_form_of_the_input(void) {
         CHECK(!is_shared && values.type == pictures[i].input.type && values.shape.rank == 4);
         CHECK(memcmp(values.shape.dims, pictures[i].dims, sizeof pictures[i].dims) == 0);
         values.data = values.type == TENSOR_FLOAT32 ? (void *)room : (void *)memory;
-        feed_picture.fill(feed, 0, values.data);
+        feed_picture.fill(feed, 0, &values.shape, values.data);
         for (int64_t k = 0; k < shape_count(&values.shape); k++) {
             double found = value_of(&values, (size_t)k), wanted = pictures[i].values[k];
             if (!(fabs(found - wanted) < 1e-3 * MAX(1, fabs(wanted)))) {
@@ -233,7 +234,7 @@ static void test_a_constant_fills_its_input(void) {
         CHECK_INT(is_shared, rows[i].is_shared);
         CHECK(shape_equal(&values.shape, &rows[i].shape));
         values.data = room;
-        feed_constant.fill(feed, 0, room);
+        feed_constant.fill(feed, 0, &values.shape, room);
         double last = value_of(&values, (size_t)shape_count(&values.shape) - 1);
         CHECK(fabs(last - rows[i].last) < 1e-6);
         feed_constant.free(feed);
@@ -267,11 +268,37 @@ static void test_constants_that_do_not_fit_are_refused(void) {
     }
 }
 
+/* ---- tokens --------------------------------------------------------------------------------- */
+
+static void test_names_say_which_tokens_an_input_takes(void) {
+    static const struct {
+        const char *name;
+        int role; /* -1: none */
+    } rows[] = {
+        {"input_ids", TOKEN_IDS},
+        {"INPUT_MASK", TOKEN_MASK},
+        {"segment_ids", TOKEN_TYPE_IDS},
+        {"serving_default_input_ids:0", TOKEN_IDS},
+        {"bert/position_ids", TOKEN_POSITIONS},
+        {"myinput_ids", -1},
+        {"input_ids_b", -1},
+        {"x", -1},
+    };
+    AUTO(tree_freep) json_t *entry = parse("", "{\"name\":\"input_ids\",\"tokens\":\"Mask\"}", "");
+    enum token_role role;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_known = token_role_find(NULL, rows[i].name, &role);
+        CHECK_INT(is_known ? (int)role : -1, rows[i].role);
+    }
+    CHECK(token_role_find(entry, "input_ids", &role) && role == TOKEN_MASK);
+}
+
 int main(void) {
     TEST(test_a_picture_has_the_form_of_the_input);
     TEST(test_a_cropped_picture_begins_outside);
     TEST(test_inputs_that_are_not_pictures_are_refused);
     TEST(test_a_constant_fills_its_input);
     TEST(test_constants_that_do_not_fit_are_refused);
+    TEST(test_names_say_which_tokens_an_input_takes);
     return TEST_END();
 }

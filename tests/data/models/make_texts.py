@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Makes small networks of texts, and a tokenizer (Python's standard library only).
+
+    make_texts.py FOLDER   writes FOLDER/mean.onnx       ids, mask, types [N, T] -> masked mean of vectors [N, 4]
+                                  FOLDER/unmasked.onnx   ids [N, T] -> mean of vectors [N, 4]
+                                  FOLDER/tokenizer.json  WordPiece of letters, digits and a few words
+"""
+import json
+import struct
+import sys
+
+from make import field, model, node, tensor
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "dog", "ran", ".", ","]
+VOCABULARY = WORDS + [chr(97 + i) for i in range(26)] + ["##" + chr(97 + i) for i in range(26)]
+
+
+def whole(name, dims):
+    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, 7) + field(2, shape)))
+
+
+def floats(name, dims):
+    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
+def axis(name, number):
+    return field(1, 1) + field(2, 7) + field(8, name) + field(9, struct.pack("<q", number))
+
+
+def vector(token):
+    return [((token * 7 + k * 13) % 29) / 8 - 1.5 for k in range(4)]
+
+
+def main(folder):
+    table = tensor("table", [len(VOCABULARY), 4], [v for t in range(len(VOCABULARY)) for v in vector(t)])
+    second = tensor("second", [2, 4], [0.0] * 4 + [1.0, 0.5, 0.25, -1.0])
+    one, last = axis("one", 1), axis("last", 2)
+    mean = [node("Gather", ["table", "input_ids"], ["words"]), node("Gather", ["second", "token_type_ids"], ["sides"]),
+            node("Add", ["words", "sides"], ["both"]), node("Cast", ["attention_mask"], ["mask"], to=1),
+            node("Unsqueeze", ["mask", "last"], ["wide"]), node("Mul", ["both", "wide"], ["own"]),
+            node("ReduceSum", ["own", "one"], ["sum"], keepdims=0), node("ReduceSum", ["mask", "one"], ["count"], keepdims=1),
+            node("Div", ["sum", "count"], ["y"])]
+    ids = [whole(n, ["N", "T"]) for n in ("input_ids", "attention_mask", "token_type_ids")]
+    made = {
+        "mean": model(mean, ids, [floats("y", ["N", 4])], [table, second, one, last]),
+        "unmasked": model([node("Gather", ["table", "x"], ["words"]), node("ReduceMean", ["words"], ["y"], axes=[1], keepdims=0)],
+                          [whole("x", ["N", "T"])], [floats("y", ["N", 4])], [table]),
+    }
+    for name, bytes_of in made.items():
+        with open(f"{folder}/{name}.onnx", "wb") as file:
+            file.write(bytes_of)
+    special = [{"id": i, "content": w, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+                "special": True} for i, w in enumerate(WORDS[:4])]
+    tokenizer = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": special,
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                       "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, "decoder": None,
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": {w: i for i, w in enumerate(VOCABULARY)}},
+    }
+    with open(f"{folder}/tokenizer.json", "w") as file:
+        json.dump(tokenizer, file)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
+    main(sys.argv[1])
