@@ -37,6 +37,7 @@ agent/data/image agent/data/image/ lib/
 agent/data/decoder agent/data/decoder/ agent/data/image/ agent/data/video/ agent/data/input/media.h lib/
 agent/data/source agent/data/source/ agent/store/ lib/
 agent/data/text agent/data/text/ lib/
+agent/data/parquet agent/data/parquet/ lib/
 agent/data/input agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
 agent/data/kinds/video        agent/data/video/ agent/data/decoder/decoder.h agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
