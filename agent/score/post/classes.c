@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Classes and Values: the output [n, c, ...1] holds scores or other numbers, as the network gave
  * them. Classes: {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]},
- * the `top` highest scores. Values, and an output with one column and without a class name (a
- * regression): {"file": name, "values": [12.7, ...]}, all columns in order. What is not a finite
- * number is null. */
+ * the `top` highest scores, made probabilities if the spec says so. Values, and an output with one
+ * column and without a class name (a regression): {"file": name, "values": [12.7, ...]}, all
+ * columns in order. What is not a finite number is null. Several outputs, the heads of a network,
+ * have the same lists under their names instead of "classes" or "values". */
 #include "agent/score/post/labels.h"
 #include "agent/score/post/post_kind.h"
+#include "agent/score/post/row_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define FIELD "scorer.onnx.postprocess."
 
+enum scores { SCORES_RAW, SCORES_SOFTMAX, SCORES_SIGMOID, SCORES_COUNT };
+static const char *const score_names[] = {"Raw", "Softmax", "Sigmoid"};
+_Static_assert(ARRAY_LEN(score_names) == SCORES_COUNT, "a name for each");
+
 struct post_state {
     bool has_classes;
+    bool is_several; /* the spec names the outputs */
+    enum scores scores;
     int top; /* the number of classes that are written */
     struct labels labels;
     char **names; /* without labels: the session's, owned; NULL: none */
@@ -28,14 +36,19 @@ static int classes_open(const json_t *spec, struct post_state **ret_state, struc
     }
     struct post_state *state = x_calloc(1, sizeof *state);
     *state = (struct post_state){
-        .has_classes = true, .top = (int)MIN(MAX(top, 1), LABELS_MAX), .labels = labels};
+        .has_classes = true,
+        .is_several = tree_get(spec, "scorer.onnx.outputs") != NULL,
+        .scores = (enum scores)tree_choice(spec, FIELD "scores", score_names, SCORES_COUNT),
+        .top = (int)MIN(MAX(top, 1), LABELS_MAX),
+        .labels = labels};
     *ret_state = state;
     return 0;
 }
 
-static int values_open(const json_t *spec UNUSED, struct post_state **ret_state,
+static int values_open(const json_t *spec, struct post_state **ret_state,
                        struct error *err UNUSED) {
     *ret_state = x_calloc(1, sizeof **ret_state);
+    (*ret_state)->is_several = tree_get(spec, "scorer.onnx.outputs") != NULL;
     return 0;
 }
 
@@ -79,6 +92,25 @@ static bool values_fits(const struct post_state *state UNUSED, const struct tens
     return has_columns(output, items, 1);
 }
 
+static int classes_take(struct post_state *state, const struct post_outputs *outputs,
+                        struct error *err) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        char text[128];
+        shape_format(&output->shape, text);
+        if (!has_columns(output, outputs->items, state->has_classes ? 2 : 1)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.outputs: the network's output \"%.64s\" is %s %s "
+                             "for %lld items, float32 [n, c] is expected",
+                             outputs->names[i], tensor_type_name(output->type), text,
+                             (long long)outputs->items);
+        }
+    }
+    return row_text_check_keys(outputs, err);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
 struct score {
     int64_t index;
     float value;
@@ -110,10 +142,29 @@ static const char *name_of(const struct post_state *state, int64_t index) {
                                              : labels_name(&state->labels, index);
 }
 
+/* Makes scores probabilities: of one class of all, or of each class by itself. */
+static void weigh(enum scores how, struct score *scores, int64_t count) {
+    double highest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        highest = MAX(highest, (double)scores[i].value);
+    }
+    for (int64_t i = 0; i < count && how == SCORES_SOFTMAX; i++) {
+        sum += exp((double)scores[i].value - highest);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double value = (double)scores[i].value;
+        scores[i].value = how == SCORES_SOFTMAX ? (float)(exp(value - highest) / sum)
+                                                : (float)(1 / (1 + exp(-value)));
+    }
+}
+
 static json_t *list_classes(const struct post_state *state, const float *values, int64_t count) {
     struct score *scores = x_calloc((size_t)count, sizeof *scores);
     for (int64_t i = 0; i < count; i++) {
         scores[i] = (struct score){i, isnan(values[i]) ? -INFINITY : values[i]};
+    }
+    if (state->scores != SCORES_RAW) {
+        weigh(state->scores, scores, count);
     }
     qsort(scores, (size_t)count, sizeof *scores, by_score);
     json_t *classes = json_array();
@@ -133,13 +184,19 @@ static json_t *list_classes(const struct post_state *state, const float *values,
 static int classes_result(const struct post_state *state, const struct post_outputs *outputs,
                           int64_t index, const struct post_item *item,
                           struct post_result *ret_result, struct error *err UNUSED) {
-    const struct tensor *output = outputs->tensors[0];
-    int64_t count = output->shape.rank == 1 ? 1 : output->shape.dims[1];
-    const float *values = (const float *)output->data + index * count;
-    bool has_classes = state->has_classes && (count > 1 || name_of(state, 0));
-    ret_result->record =
-        json_pack("{s:s,s:o}", "file", item->name, has_classes ? "classes" : "values",
-                  has_classes ? list_classes(state, values, count) : list_values(values, count));
+    ret_result->record = json_pack("{s:s}", "file", item->name);
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        int64_t count = output->shape.rank == 1 ? 1 : output->shape.dims[1];
+        const float *values = (const float *)output->data + index * count;
+        bool has_classes = state->has_classes && (count > 1 || name_of(state, 0));
+        const char *key = state->is_several ? outputs->names[i]
+                          : has_classes     ? "classes"
+                                            : "values";
+        json_object_set_new(ret_result->record, key,
+                            has_classes ? list_classes(state, values, count)
+                                        : list_values(values, count));
+    }
     return 0;
 }
 
@@ -151,6 +208,7 @@ const struct post_kind post_classes = {
     .files = classes_files,
     .chosen = classes_chosen,
     .fits = classes_fits,
+    .take = classes_take,
     .result = classes_result,
 };
 
@@ -160,5 +218,6 @@ const struct post_kind post_values = {
     .open = values_open,
     .free = classes_free,
     .fits = values_fits,
+    .take = classes_take,
     .result = classes_result,
 };

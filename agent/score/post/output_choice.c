@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/post/output_choice.h"
 
-#include <stdio.h>
+#include "agent/score/post/name_list.h"
+
 #include <string.h>
 
 #define FIELD "spec.scorer.onnx.output"
-
-enum { LIST_BYTES = 320, NAME_SHOWN = 48 };
 
 static void tell(const struct output_choice *choice) {
     if (choice->index >= 0 && choice->kind->chosen) {
@@ -53,42 +52,25 @@ static int check_fit(const struct output_choice *choice, const struct tensor *ou
                            choice->kind->name, choice->kind->needs);
 }
 
-/* Appends a name to the list, or only counts it when the list is full. */
-static void add_name(char list[static LIST_BYTES], const char *name, int *left_out) {
-    size_t used = strlen(list), length = strnlen(name, NAME_SHOWN);
-    if (used + length + strlen("\"\", ") >= LIST_BYTES) {
-        ++*left_out;
-        return;
-    }
-    snprintf(list + used, LIST_BYTES - used, "%s\"%.*s\"", used ? ", " : "", (int)length, name);
-}
-
-/* The names of the outputs that fit; outputs NULL: of all. Returns their number. */
-static int list_names(const struct output_choice *choice, const struct tensor *outputs,
-                      int64_t items, char ret_list[static LIST_BYTES + 32]) {
-    int count = 0, left_out = 0;
-    *ret_list = 0;
+/* The names of the outputs that fit; outputs NULL: of all. Returns their list. */
+static const char *list_names(const struct output_choice *choice, const struct tensor *outputs,
+                              int64_t items, struct name_list *ret_names) {
+    *ret_names = (struct name_list){0};
     for (size_t i = 0; i < choice->count; i++) {
         if (!outputs || fits(choice, &outputs[i], items)) {
-            add_name(ret_list, session_output(choice->session, i), &left_out);
-            count++;
+            name_list_add(ret_names, session_output(choice->session, i));
         }
     }
-    if (left_out) {
-        size_t used = strlen(ret_list);
-        snprintf(ret_list + used, 32, " and %d more", left_out);
-    }
-    return count;
+    return name_list_end(ret_names);
 }
 
 int output_choice_check(const struct output_choice *choice, struct error *err) {
-    char list[LIST_BYTES + 32];
-    if (!choice->name || choice->index >= 0) {
-        return 0;
-    }
-    (void)list_names(choice, NULL, 0, list);
-    return error_set(err, ERROR_INVALID, FIELD ": the network has no output \"%.64s\", it has %s",
-                     choice->name, list);
+    struct name_list names;
+    return !choice->name || choice->index >= 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           FIELD ": the network has no output \"%.64s\", it has %s", choice->name,
+                           list_names(choice, NULL, 0, &names));
 }
 
 /* The one that fits; -1: none; -2: several. */
@@ -103,12 +85,34 @@ static int find_fitting(const struct output_choice *choice, const struct tensor 
     return found;
 }
 
+/* Of several that fit: the one whose name is first in the type's list, if it has all of their
+ * names; otherwise -2. */
+static int find_known(const struct output_choice *choice, const struct tensor *outputs,
+                      int64_t items) {
+    const char *const *known = choice->kind->known;
+    int found = -2;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; known && i < choice->count; i++) {
+        size_t at = 0;
+        if (!fits(choice, &outputs[i], items)) {
+            continue;
+        }
+        while (known[at] && strcmp(known[at], session_output(choice->session, i)) != 0) {
+            at++;
+        }
+        if (!known[at]) {
+            return -2;
+        }
+        found = at < best ? (int)i : found;
+        best = MIN(at, best);
+    }
+    return found;
+}
+
 static int refuse_name(const struct output_choice *choice, const struct tensor *outputs,
                        int64_t items, struct error *err) {
-    char list[LIST_BYTES + 32];
-    if (list_names(choice, outputs, items, list) == 0) {
-        snprintf(list, sizeof list, "none");
-    }
+    struct name_list names;
+    const char *list = list_names(choice, outputs, items, &names);
     if (choice->index < 0) {
         return error_set(err, ERROR_INVALID,
                          FIELD ": the network has no output \"%.64s\"; these fit postprocess type "
@@ -121,18 +125,19 @@ static int refuse_name(const struct output_choice *choice, const struct tensor *
 
 int output_choice_take(struct output_choice *choice, const struct tensor *outputs, int64_t items,
                        const struct tensor **ret_output, struct error *err) {
-    char list[LIST_BYTES + 32];
+    struct name_list names;
     bool does_fit = choice->index >= 0 && fits(choice, &outputs[choice->index], items);
     if (choice->name && !does_fit) {
         return refuse_name(choice, outputs, items, err);
     }
     int index = choice->index >= 0 ? choice->index : find_fitting(choice, outputs, items);
+    index = index == -2 ? find_known(choice, outputs, items) : index;
     if (index == -2) {
-        int count = list_names(choice, outputs, items, list);
+        const char *list = list_names(choice, outputs, items, &names);
         return error_set(err, ERROR_INVALID,
                          FIELD ": %d outputs of the network fit postprocess type %s: name one of "
                                "%s",
-                         count, choice->kind->name, list);
+                         names.count, choice->kind->name, list);
     }
     if (!does_fit && check_fit(choice, &outputs[MAX(index, 0)], items, err) < 0) {
         return -1;
@@ -143,4 +148,8 @@ int output_choice_take(struct output_choice *choice, const struct tensor *output
     }
     *ret_output = &outputs[index];
     return 0;
+}
+
+const char *output_choice_name(const struct output_choice *choice) {
+    return session_output(choice->session, (size_t)MAX(choice->index, 0));
 }

@@ -1,7 +1,7 @@
 /* output_choice.h: which output of the network holds the results: the one that
  * spec.scorer.onnx.output names, else the only one that fits spec.scorer.onnx.postprocess. It is
- * never guessed: several that fit are refused with their names. The choice is made at the first run
- * and kept. */
+ * never guessed: several that fit are refused with their names, unless the type knows all these
+ * names (post_kind.known). The choice is made at the first run and kept. */
 #pragma once
 
 #include "agent/score/post/post_kind.h"
@@ -27,3 +27,5 @@ NODISCARD int output_choice_check(const struct output_choice *choice, struct err
 NODISCARD int output_choice_take(struct output_choice *choice, const struct tensor *outputs,
                                  int64_t items, const struct tensor **ret_output,
                                  struct error *err);
+/* The chosen one's name, borrowed from the session. */
+const char *output_choice_name(const struct output_choice *choice);

@@ -1,6 +1,7 @@
 /* post.h: converts the outputs of a run of the network to results, one for each item, as
  * spec.scorer.onnx.postprocess says. A type (Image, Classes, ...) is one file and one row of
- * post_kinds (post_kind.h). Which outputs hold the results is never guessed: output_choice.h. */
+ * post_kinds (post_kind.h). Which outputs hold the results is never guessed: output_choice.h for a
+ * type that takes one, output_list.h for several. */
 #pragma once
 
 #include "agent/data/input/media.h"
@@ -25,6 +26,8 @@ struct post_result {
     struct result result;
     struct picture picture;
     json_t *record;
+    char *json; /* a record as text */
+    size_t json_size;
 };
 void post_result_release(struct post_result *result); /* for AUTO, too */
 
@@ -46,7 +49,7 @@ void post_files(const struct post *post, json_t *files);
 void post_bind(struct post *post, const struct session *session);
 /* Whether only a run of the network can tell which outputs to take, or that none has the name. */
 bool post_is_open(const struct post *post);
-/* Without a run. INVALID: the network has no output of the spec's name. */
+/* Without a run. INVALID: the network has no output of a name that the spec gives. */
 NODISCARD int post_check(const struct post *post, struct error *err);
 /* Takes the outputs of a run (session_collect) for `items` items; they are borrowed until the next
  * call. INVALID: they do not fit the type, or several do, with their names. */

@@ -111,7 +111,7 @@ static int write_item(const struct groups *groups, const struct run *run, int at
                                    .tokens_are_last = group->tokens[index].is_last};
     AUTO(post_result_release) struct post_result result = {0};
     return post_make(groups->options.post, at, &item, &result, err) < 0
-               ? -1
+               ? error_context(err, "%s", item.name)
                : sink_add(sink, &result.result, err);
 }
 
@@ -185,6 +185,13 @@ static int give_way(struct groups *groups, struct sink *sink, int count, struct 
     return 0;
 }
 
+/* Adds to an error the names of the items of a run. */
+static int name_run(const struct group *group, int first, int count, struct error *err) {
+    return count == 1 ? error_context(err, "%s", group->names[first])
+                      : error_context(err, "%s to %s", group->names[first],
+                                      group->names[first + count - 1]);
+}
+
 /* Submits the collected items in as few runs as fit; then the other group is collected. */
 static int flush(struct groups *groups, struct sink *sink, struct error *err) {
     struct group *group = &groups->all[groups->filling];
@@ -196,7 +203,7 @@ static int flush(struct groups *groups, struct sink *sink, struct error *err) {
         if (submit(groups, group, done, count, err) == 0) {
             done += count;
         } else if (err->kind != ERROR_EXHAUSTED || give_way(groups, sink, count, err) < 0) {
-            return -1;
+            return name_run(group, done, count, err);
         }
         while (groups->run_count >= session_depth(groups->options.session)) {
             if (collect(groups, sink, err) < 0) {
@@ -334,7 +341,7 @@ int groups_add(struct groups *groups, struct sink *sink, const struct item *item
                struct error *err) {
     int64_t capacity = 1;
     if (measure(groups, &capacity, err) < 0) {
-        return -1;
+        return error_context(err, "%s", item->name);
     }
     struct group *group = make_room(groups, capacity, sink, err);
     if (!group) {

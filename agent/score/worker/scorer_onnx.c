@@ -50,9 +50,10 @@ static int check_fields(const struct scorer *scorer, struct error *err) {
                          "it: remove this field");
     }
     return post_wants_pictures(scorer->post)
-               ? error_set(err, ERROR_INVALID,
-                           "spec.scorer.onnx.postprocess.type: Classes or Values is expected for "
-                           "spec.input.npy, spec.input.table and texts")
+               ? error_set(
+                     err, ERROR_INVALID,
+                     "spec.scorer.onnx.postprocess.type: another type than Image is expected for "
+                     "spec.input.npy, spec.input.table and texts")
                : 0;
 }
 
@@ -177,18 +178,21 @@ static int onnx_start(struct scorer *scorer, struct error *err) {
 
 /* ---- trying --------------------------------------------------------------------------------- */
 
-/* Runs the network once and checks that its output fits postprocess. An input that the network
- * refuses here may work with another size, for example larger pictures. */
-static int try_run(struct scorer *scorer, const struct tensor *inputs, struct error *err) {
+enum { TRY_DONE = 0, TRY_NOT_RUN = 1 };
+
+/* Runs the network once and checks that its output fits postprocess. TRY_NOT_RUN: the network
+ * refuses an input that may work with another size, for example larger pictures. */
+static int try_run(struct scorer *scorer, const struct tensor *inputs, int64_t items,
+                   struct error *err) {
     struct error ignored = {0};
     if (scorer->has_bytes) { /* only workers set this, and workers do not try */
-        return 0;
+        return TRY_DONE;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    int64_t items = MAX(feeds_fixed(scorer->feeds), 1);
-    int result = session_run(scorer->session, inputs, output, &ignored) == 0
-                     ? post_take(scorer->post, output, items, err)
-                     : post_check(scorer->post, err);
+    int result = TRY_NOT_RUN;
+    if (session_run(scorer->session, inputs, output, &ignored) == 0) {
+        result = post_take(scorer->post, output, items, err) < 0 ? -1 : TRY_DONE;
+    }
     free(output);
     return result;
 }
@@ -199,35 +203,68 @@ static bool is_tried(const struct scorer *scorer, int64_t values) {
     return values <= TRY_VALUES || post_is_open(scorer->post);
 }
 
-/* Tries one item, which is the first of the run; the others are zeros. */
-static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
-    size_t count = feeds_count(scorer->feeds);
-    int64_t items = MAX(feeds_fixed(scorer->feeds), 1), values = 0;
-    struct tensor *inputs = x_calloc(count, sizeof *inputs);
-    int result = feeds_take(scorer->feeds, item, err);
-    for (size_t i = 0; i < count && result == 0; i++) {
+/* Fills the inputs, for as many items, with the taken item as the first; the others are zeros. */
+static int fill_inputs(struct scorer *scorer, int64_t items, struct tensor *inputs,
+                       struct error *err) {
+    for (size_t i = 0; i < feeds_count(scorer->feeds); i++) {
         struct tensor wanted = {0};
         bool is_shared = false;
-        result = feeds_measure(scorer->feeds, i, &wanted, &is_shared, err);
-        if (result == 0 && !is_shared) {
-            wanted.shape.dims[0] = items;
+        if (feeds_measure(scorer->feeds, i, &wanted, &is_shared, err) < 0) {
+            return -1;
         }
-        values += result == 0 ? shape_count(&wanted.shape) : 0;
-        if (result == 0 && is_tried(scorer, values)) {
-            result = tensor_init(&inputs[i], wanted.type, &wanted.shape, err);
+        wanted.shape.dims[0] = is_shared ? wanted.shape.dims[0] : items;
+        if (tensor_init(&inputs[i], wanted.type, &wanted.shape, err) < 0) {
+            return -1;
         }
-        if (result == 0 && is_tried(scorer, values)) {
-            feeds_fill(scorer->feeds, i, &wanted.shape, inputs[i].data);
-        }
+        feeds_fill(scorer->feeds, i, &wanted.shape, inputs[i].data);
     }
-    if (result == 0 && is_tried(scorer, values)) {
-        result = try_run(scorer, inputs, err);
-    }
+    return 0;
+}
+
+static int try_items(struct scorer *scorer, int64_t items, struct error *err) {
+    size_t count = feeds_count(scorer->feeds);
+    struct tensor *inputs = x_calloc(count, sizeof *inputs);
+    int result = fill_inputs(scorer, items, inputs, err);
+    result = result < 0 ? -1 : try_run(scorer, inputs, items, err);
     for (size_t i = 0; i < count; i++) {
         tensor_release(&inputs[i]);
     }
     free(inputs);
     return result;
+}
+
+/* The number of values that the inputs have for the taken item. */
+static int count_values(struct scorer *scorer, int64_t *ret_values, struct error *err) {
+    int64_t items = MAX(feeds_fixed(scorer->feeds), 1), values = 0;
+    for (size_t i = 0; i < feeds_count(scorer->feeds); i++) {
+        struct tensor wanted = {0};
+        bool is_shared = false;
+        if (feeds_measure(scorer->feeds, i, &wanted, &is_shared, err) < 0) {
+            return -1;
+        }
+        values += shape_count(&wanted.shape) * (is_shared ? 1 : items);
+    }
+    *ret_values = values;
+    return 0;
+}
+
+/* Tries one item. Where the network leaves their number free it is tried with two, so that an
+ * output is found that does not have them on its first axis. */
+static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
+    int64_t fixed = feeds_fixed(scorer->feeds), values = 0;
+    bool is_alone = tree_integer(scorer->spec, "miniBatchSize", 0) == 1;
+    int64_t items = fixed > 0 ? fixed : is_alone ? 1 : 2;
+    if (feeds_take(scorer->feeds, item, err) < 0 || count_values(scorer, &values, err) < 0) {
+        return -1;
+    }
+    if (!is_tried(scorer, values)) {
+        return post_check(scorer->post, err);
+    }
+    int result = try_items(scorer, items, err);
+    if (result == TRY_NOT_RUN && fixed <= 0 && items > 1) {
+        result = try_items(scorer, 1, err);
+    }
+    return result == TRY_NOT_RUN ? post_check(scorer->post, err) : result;
 }
 
 /* A small black picture. Inputs that are expensive to try (a large fixed size) are accepted
@@ -358,14 +395,10 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         count->final += item->is_final;
         return scorer_count_failure(task, count, item->fault, err);
     }
-    AUTO(text_freep) char *name = x_strdup(item->name);
     int result = groups_add(scorer->groups, sink, item, err);
     picture_release(&item->picture);
-    if (result < 0) {
-        return error_context(err, "%s", name);
-    }
-    count->items++;
-    return 0;
+    count->items += result == 0;
+    return result;
 }
 
 static int score_items(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a BatchScore. crds/batchscore.yaml has each as CEL with the same
  * message. */
+#include "operator/kinds/batchscore/result_rules.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/template.h"
 
@@ -98,7 +99,7 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
                ? 0
                : job_refuse(err, "scorer.onnx.postprocess.type",
                             "Image writes pictures, but texts, slices and rows are not pictures; "
-                            "use type: Classes or Values");
+                            "use another type");
 }
 
 /* Columns are identified by their names. */
@@ -162,19 +163,14 @@ static int check_scorer(const json_t *spec, struct error *err) {
     if (strcmp(kind, "command") == 0) {
         return check_command(spec, err);
     }
-    const json_t *postprocess = tree_get(spec, "scorer.onnx.postprocess");
     bool has_pictures =
         !has(spec, "input.npy") && !has(spec, "input.table") && !has(spec, "scorer.onnx.tokenizer");
     if (!has_pictures && check_no_pictures(json_object_get(scorer, "onnx"), err) < 0) {
         return -1;
     }
     if (check_columns(spec, err) < 0 || check_tokenizer(spec, err) < 0 ||
-        check_network_inputs(spec, err) < 0) {
+        check_network_inputs(spec, err) < 0 || result_rules_check(spec, err) < 0) {
         return -1;
-    }
-    if (json_object_get(postprocess, "labels") &&
-        strcmp(tree_text(postprocess, "type", ""), "Classes") != 0) {
-        return job_refuse(err, "scorer.onnx.postprocess.labels", "labels belong to type: Classes");
     }
     const char *precision = tree_text(spec, "scorer.onnx.precision", NULL);
     return !precision || strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
@@ -195,7 +191,7 @@ static int check_mode(const json_t *spec, struct error *err) {
         strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0) {
         return job_refuse(err, "output.mode",
                           "AppendRow joins rows of text, but type: Image writes pictures; use "
-                          "type: Classes or Values");
+                          "another type");
     }
     static const char *const taken[] = {"summary.json",  "failed.jsonl",       "mini_batches.csv",
                                         "workers.csv",   "report.html",        "result.json",

@@ -47,9 +47,10 @@ def node(op, inputs, outputs, **attributes):
             + field(4, op) + b"".join(field(5, attribute(k, v)) for k, v in attributes.items()))
 
 
-def value(name, dims):
+def value(name, dims, kind=1):
+    """Of an element type by its ONNX number: 1 float32, 7 int64."""
     shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
 
 
 def model(nodes, inputs, outputs, initializers=(), opset=13):

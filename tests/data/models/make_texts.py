@@ -2,6 +2,7 @@
 """Makes small networks of texts, and a tokenizer (Python's standard library only).
 
     make_texts.py FOLDER   writes FOLDER/mean.onnx       ids, mask, types [N, T] -> masked mean of vectors [N, 4]
+                                  FOLDER/states.onnx     the same -> last_hidden_state [N, T, 4], and that as pooler_output
                                   FOLDER/unmasked.onnx   ids [N, T] -> mean of vectors [N, 4]
                                   FOLDER/tokenizer.json  WordPiece of letters, digits and a few words
 """
@@ -9,20 +10,14 @@ import json
 import struct
 import sys
 
-from make import field, model, node, tensor
+from make import field, model, node, tensor, value
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "dog", "ran", ".", ","]
 VOCABULARY = WORDS + [chr(97 + i) for i in range(26)] + ["##" + chr(97 + i) for i in range(26)]
 
 
 def whole(name, dims):
-    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 7) + field(2, shape)))
-
-
-def floats(name, dims):
-    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    return value(name, dims, 7)
 
 
 def axis(name, number):
@@ -44,9 +39,13 @@ def main(folder):
             node("Div", ["sum", "count"], ["y"])]
     ids = [whole(n, ["N", "T"]) for n in ("input_ids", "attention_mask", "token_type_ids")]
     made = {
-        "mean": model(mean, ids, [floats("y", ["N", 4])], [table, second, one, last]),
+        "mean": model(mean, ids, [value("y", ["N", 4])], [table, second, one, last]),
+        "states": model(mean[:-1] + [node("Div", ["sum", "count"], ["pooler_output"]),
+                                     node("Identity", ["both"], ["last_hidden_state"])], ids,
+                        [value("last_hidden_state", ["N", "T", 4]), value("pooler_output", ["N", 4])],
+                        [table, second, one, last]),
         "unmasked": model([node("Gather", ["table", "x"], ["words"]), node("ReduceMean", ["words"], ["y"], axes=[1], keepdims=0)],
-                          [whole("x", ["N", "T"])], [floats("y", ["N", 4])], [table]),
+                          [whole("x", ["N", "T"])], [value("y", ["N", 4])], [table]),
     }
     for name, bytes_of in made.items():
         with open(f"{folder}/{name}.onnx", "wb") as file:

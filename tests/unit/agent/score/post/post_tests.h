@@ -32,24 +32,49 @@ static inline void close_post(struct opened *opened) {
 }
 
 /* The result of item `index` of these outputs. */
-static inline int result_of(const struct opened *opened, const struct post_outputs *outputs,
-                            int64_t index, const struct post_item *item,
-                            struct post_result *ret_result) {
-    struct error err = {0};
+static inline int result_why(const struct opened *opened, const struct post_outputs *outputs,
+                             int64_t index, const struct post_item *item,
+                             struct post_result *ret_result, struct error *err) {
     *ret_result = (struct post_result){0};
-    int result = opened->kind->result(opened->state, outputs, index, item, ret_result, &err);
-    CHECK_INT(err.kind, result < 0 ? ERROR_FAILED : ERROR_NONE);
+    int result = opened->kind->result(opened->state, outputs, index, item, ret_result, err);
+    CHECK_INT(err->kind, result < 0 ? ERROR_FAILED : ERROR_NONE);
     return result;
 }
 
-/* The record of item `index` of one output, as text with sorted keys; the caller frees. */
+static inline int result_of(const struct opened *opened, const struct post_outputs *outputs,
+                            int64_t index, const struct post_item *item,
+                            struct post_result *ret_result) {
+    struct error ignored = {0};
+    return result_why(opened, outputs, index, item, ret_result, &ignored);
+}
+
+/* The record of a result as text, of a tree with sorted keys; the caller frees. */
+static inline char *result_text(struct post_result *result) {
+    char *text = result->json ? x_strdup(result->json)
+                              : json_dumps(result->record, JSON_COMPACT | JSON_SORT_KEYS);
+    CHECK(!result->json || strlen(result->json) == result->json_size);
+    post_result_release(result);
+    return text;
+}
+
+/* The record of item `index` of one output, as text; the caller frees. */
 static inline char *record_of(const struct opened *opened, const struct tensor *output,
                               int64_t index, const struct post_item *item) {
-    struct post_outputs outputs = {.tensors = &output, .count = 1, .items = output->shape.dims[0]};
+    const char *name = "out";
+    struct post_outputs outputs = {
+        .tensors = &output, .names = &name, .count = 1, .items = output->shape.dims[0]};
     struct post_result result;
     CHECK(opened->kind->fits(opened->state, output, output->shape.dims[0]));
     CHECK_INT(result_of(opened, &outputs, index, item, &result), 0);
-    char *text = json_dumps(result.record, JSON_COMPACT | JSON_SORT_KEYS);
-    post_result_release(&result);
-    return text;
+    return result_text(&result);
+}
+
+/* The record of item `index` of several outputs, for which the type is asked first. */
+static inline char *record_of_list(const struct opened *opened, const struct post_outputs *outputs,
+                                   int64_t index, const struct post_item *item) {
+    struct error err = {0};
+    struct post_result result;
+    CHECK_OK(opened->kind->take(opened->state, outputs, &err), &err);
+    CHECK_INT(result_of(opened, outputs, index, item, &result), 0);
+    return result_text(&result);
 }

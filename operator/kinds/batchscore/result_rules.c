@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/result_rules.h"
+
+#include "operator/kinds/job/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ONNX "scorer.onnx."
+
+/* Fields of postprocess, the types that have them, and what is said otherwise. */
+static const struct {
+    const char *field;
+    const char *types[4]; /* NULL: no further one */
+    const char *sentence;
+} owners[] = {
+    {"labels", {"Classes"}, "labels belong to type: Classes"},
+    {"scores", {"Classes"}, "belongs to type: Classes"},
+    {"pooling", {"Embedding"}, "belongs to type: Embedding"},
+    {"normalize", {"Embedding"}, "belongs to type: Embedding"},
+    {"dtype", {"Embedding"}, "belongs to type: Embedding"},
+};
+
+static bool is_among(const char *text, const char *const *texts, size_t count) {
+    for (size_t i = 0; i < count && texts[i]; i++) {
+        if (strcmp(texts[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_postprocess(const json_t *postprocess, struct error *err) {
+    const char *type = tree_text(postprocess, "type", "");
+    for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
+        if (json_object_get(postprocess, owners[i].field) &&
+            !is_among(type, owners[i].types, ARRAY_LEN(owners[i].types))) {
+            char field[64];
+            snprintf(field, sizeof field, ONNX "postprocess.%s", owners[i].field);
+            return job_refuse(err, field, owners[i].sentence);
+        }
+    }
+    return strcmp(tree_text(postprocess, "dtype", ""), "int8") == 0 &&
+                   !tree_bool(postprocess, "normalize", false)
+               ? job_refuse(err, ONNX "postprocess.dtype",
+                            "int8 holds values of -1 to 1, which needs normalize: true")
+               : 0;
+}
+
+static int check_outputs(const json_t *onnx, struct error *err) {
+    static const char *const many[] = {"Raw", "Classes", "Values"};
+    if (!json_object_get(onnx, "outputs")) {
+        return 0;
+    }
+    if (json_object_get(onnx, "output")) {
+        return job_refuse(err, ONNX "outputs",
+                          "names several outputs, output one: take one of the two out");
+    }
+    if (!is_among(tree_text(onnx, "postprocess.type", ""), many, ARRAY_LEN(many))) {
+        return job_refuse(err, ONNX "outputs",
+                          "this postprocess type takes one output: name it in output");
+    }
+    return tree_get(onnx, "postprocess.labels")
+               ? job_refuse(err, ONNX "outputs",
+                            "postprocess.labels names the classes of one output: take it out, or "
+                            "name one in output")
+               : 0;
+}
+
+int result_rules_check(const json_t *spec, struct error *err) {
+    const json_t *onnx = tree_get(spec, "scorer.onnx");
+    return check_postprocess(json_object_get(onnx, "postprocess"), err) < 0
+               ? -1
+               : check_outputs(onnx, err);
+}

@@ -1,0 +1,9 @@
+/* result_rules.h: the rules between the fields of spec.scorer.onnx that say what becomes of the
+ * outputs of a network: output, outputs, postprocess. crds/batchscore.yaml has each as CEL with the
+ * same message. */
+#pragma once
+
+#include "lib/tree.h"
+
+/* INVALID names the field. */
+NODISCARD int result_rules_check(const json_t *spec, struct error *err);
