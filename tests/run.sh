@@ -11,6 +11,8 @@
 #   --show     prints all lines of a program, not only those that failed
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # At the end, shared servers are stopped; a process of this run that is still running fails the run and is named.
+# Each line of a program ends with its wall seconds and its processor seconds: those of the processes that it has
+# waited for (not of a cluster's pods). build/tests/seconds keeps both.
 # The last line is the result: "N passed, N failed"; the lines before it repeat what failed and what was unstable.
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -105,22 +107,31 @@ in_order() {
 }
 
 ##### programs ####################################################################################
-start_one() { # program; its exit code
+start_one() { # program, log; its exit code. In a subshell of its own, whose processor time goes to LOG.times.
+    local code
     export WINDLASS_TEST=${1#build/}
     case $1 in
     *.sh) timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1" ;;
     *.py) timeout --foreground "${TEST_TIMEOUT:-7200}" python3 "$1" ;;
     *) timeout --foreground "${TEST_TIMEOUT:-900}" "$1" ;;
-    esac
+    esac >"$2" 2>&1
+    code=$?
+    times >"$2.times"
+    return $code
+}
+processor_seconds() { # log: "0m1.234s" for user and system time, of the shell and of what it has started
+    [ -s "$1.times" ] || { echo 0.0; return; }
+    awk -F '[ms ]+' '{ total += ($1 + $3) * 60 + $2 + $4 } END { printf "%.1f\n", total }' "$1.times"
 }
 
 count() { # program, log, exit code, seconds
-    local program=$1 log=$2 code=$3 p f s
+    local program=$1 log=$2 code=$3 p f s worked
     [ "$code" -ne 124 ] || echo "not ok $program: ran out of time" >>"$log"
     p=$(grep -c '^ok ' "$log") f=$(grep -c '^not ok ' "$log") s=$(grep -c '^skip ' "$log")
     if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; echo "not ok $program: exit code $code" >>"$log"; fi
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
-    printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
+    worked=$(processor_seconds "$log")
+    printf '%-64s %4d ok %3d failed %3d s %5.1f s of processor\n' "${program#build/}" "$p" "$f" "$4" "$worked"
     if [ -n "$show" ]; then cat "$log"; else failures_of "$log" "$f"; fi
     if [ "$f" -gt 0 ] && [ -n "$again" ] && [ "$program" != "$beside" ]; then
         failed_programs+=("$program")
@@ -130,7 +141,7 @@ count() { # program, log, exit code, seconds
     sed -n "s|^not ok |failed: ${program#build/}: |p" "$log" | head -n 20 >>"$logs/summary"
     sed -nE 's/^ +((failed|unstable): )/\1/p' "$log" | head -n 20 >>"$logs/summary" # of a nested run
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    [ "$f" -gt 0 ] || echo "${program#build/} $4" >>"$logs/seconds"
+    [ "$f" -gt 0 ] || echo "${program#build/} $4 $worked" >>"$logs/seconds"
 }
 failures_of() { # log, how many
     grep '^skip ' "$1"
@@ -147,7 +158,7 @@ run_again() {
         program=${failed_programs[at]} log=$logs/first.$((at + 1)) code=1 start=$SECONDS
         if [ ${#failed_programs[@]} -le 8 ]; then
             echo "once more: ${program#build/}"
-            start_one "$program" >"$logs/second" 2>&1
+            (start_one "$program" "$logs/second")
             code=$?
             if [ $code -eq 0 ] && ! grep -q '^not ok ' "$logs/second"; then
                 sed -n "s|^not ok |unstable: ${program#build/}: |p" "$log" | head -n 20 >>"$logs/summary"
@@ -163,7 +174,7 @@ start_beside() {
     set -m # a separate process group, so that it ends with us
     # Its exit code goes to a file: when it ends long before the lanes, bash may have forgotten it (`wait`: 127).
     (
-        TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1
+        TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" "$logs/beside"
         echo "$? $SECONDS" >"$logs/beside.code"
     ) &
     beside_pid=$!
@@ -180,7 +191,7 @@ end_one() { # waits for one of the lanes
 }
 start_lane() { # program, server
     set -m
-    (start_one "$1" >"$logs/$BASHPID" 2>&1) &
+    (start_one "$1" "$logs/$BASHPID") &
     set +m
     lane_program[$!]="$1 $2"
     lane_start[$!]=$SECONDS
@@ -198,6 +209,10 @@ start_next() {
     done
     return 1
 }
+
+# What the processors of this machine have done since its start: "USER SYSTEM", in hundredths of a second (proc(5)).
+machine_worked() { awk '{ print $2 + $3, $4 + $7 + $8; exit }' /proc/stat; }
+machine_before=$(machine_worked)
 
 [ -z "$beside" ] || start_beside
 if [ "$lanes" -gt 1 ]; then mapfile -t line < <(in_order "$@"); else line=("$@"); fi
@@ -233,6 +248,9 @@ if [ -s "$logs/seconds" ] && [ -d build/tests ]; then
     [ ! -e $seconds_file ] || awk 'NR == FNR { new[$1]; next } !($1 in new)' "$logs/seconds" $seconds_file >"$logs/old"
     cat "$logs/seconds" "$logs/old" 2>/dev/null | sort >"$logs/all" && cp "$logs/all" $seconds_file
 fi
+# (Each outermost run says this. On a machine that does something else, too, it is more than the tests' own.)
+[ "$(wc -w <<<"$WINDLASS_TEST_RUN")" != 1 ] || echo "$machine_before $(machine_worked)" | awk -v wall="$SECONDS" -v n="$(nproc)" \
+    '{ printf "%d s; %d processors worked for %.1f min, %.1f of them in the system\n", wall, n, ($3 + $4 - $1 - $2) / 6000, ($4 - $2) / 6000 }'
 [ $skipped -eq 0 ] || echo "$skipped skipped"
 [ ! -s "$logs/summary" ] || cat "$logs/summary"
 echo "$passed passed, $failed failed"

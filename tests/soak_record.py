@@ -54,7 +54,7 @@ def put(lines, header, made):
 def read_log(path):
     """name -> (passed, failed, seconds) of each program."""
     told = {}
-    pattern = re.compile(r"^(\S+) +(\d+) ok +(\d+) failed +(\d+) s$")
+    pattern = re.compile(r"^(\S+) +(\d+) ok +(\d+) failed +(\d+) s(?: +[\d.]+ s of processor)?$")
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             found = pattern.match(line.rstrip())

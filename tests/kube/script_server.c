@@ -26,6 +26,7 @@ struct script_server {
     void *context;
     struct script_connection *connections[CONNECTIONS_MAX]; /* all since the start */
     int count, first_open;
+    char piece[65536]; /* that has just come; not a local, which the build would zero each time */
 };
 
 struct script_server *script_server_new(script_answer *answer, void *context) {
@@ -162,16 +163,16 @@ static bool take_request(struct script_server *server, struct script_connection 
 }
 
 static bool take_bytes(struct script_server *server, struct script_connection *connection) {
-    char piece[65536];
     struct error err;
-    ssize_t size = connection->fd < 0 ? -1 : recv(connection->fd, piece, sizeof piece, 0);
+    ssize_t size =
+        connection->fd < 0 ? -1 : recv(connection->fd, server->piece, sizeof server->piece, 0);
     if (size == 0) {
         script_cut(connection);
     }
     if (size <= 0) {
         return size == 0;
     }
-    if (buffer_append(&connection->in, piece, (size_t)size, &err) < 0) {
+    if (buffer_append(&connection->in, server->piece, (size_t)size, &err) < 0) {
         abort();
     }
     while (connection->fd >= 0 && take_request(server, connection)) {

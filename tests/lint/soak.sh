@@ -25,7 +25,7 @@ Between.
 Behind.
 PAGE
     cat >"$folder/log" <<'LOG'
-tests/unit/lib/test_a                                              12 ok   0 failed   3 s
+tests/unit/lib/test_a                                              12 ok   0 failed   3 s 12.3 s of processor
 tests/e2e/test_b.sh                                              1234 ok   0 failed  61 s
 skip something: why
 tests/e2e/test_c.sh                                                 6 ok   1 failed   3 s
