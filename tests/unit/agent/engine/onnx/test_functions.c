@@ -154,7 +154,7 @@ static void test_refused(void) {
 static void test_growth(void) {
     struct message bytes = make_call("level12", NULL);
     for (int level = 1; level <= 12; level++) {
-        char name[16], below[16];
+        char name[24], below[24];
         snprintf(name, sizeof name, "level%d", level);
         snprintf(below, sizeof below, "level%d", level - 1);
         struct message function = begin_function(name, 13);
