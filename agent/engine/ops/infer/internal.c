@@ -96,10 +96,27 @@ int infer_norm_gradient(const struct node *node, const struct fact *const *input
     return 0;
 }
 
+void internal_dropout(const struct shape *x, int64_t n, struct dropout_samples *ret_samples) {
+    int axis = 0;
+    while (axis < x->rank && x->dims[axis] != n) {
+        axis++;
+    }
+    for (int i = x->rank - 1; axis == x->rank && i >= 0; i--) {
+        axis = n > 0 && x->dims[i] > 0 && x->dims[i] % n == 0 ? i : axis;
+    }
+    ret_samples->samples = axis < x->rank ? n : 1;
+    ret_samples->outer = 1;
+    for (int i = 0; i < axis && axis < x->rank; i++) {
+        ret_samples->outer *= x->dims[i];
+    }
+    int64_t rows = ret_samples->outer * ret_samples->samples;
+    ret_samples->each = rows ? shape_count(x) / rows : 0;
+}
+
 int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err) {
     const struct shape *x = &inputs[0]->shape, *keys = &inputs[1]->shape;
-    if (x->rank < 1 || keys->rank != 1 || keys->dims[0] != x->dims[0]) {
+    if (keys->rank != 1 || (keys->dims[0] == 0 && shape_count(x) > 0)) {
         return error_set(err, ERROR_INVALID, "dropout wants one key for each sample");
     }
     return infer_same(node, inputs, outputs, err);

@@ -9,11 +9,10 @@
  *   ConvGradientInput    (dy, shape of x, w) -> dx, for Conv and ConvTranspose
  *   ConvGradientWeights  (dy, shape of w, x) -> dw[, dbias]
  *   PoolGradient         (dy, shape of x[, x]) -> dx; x only for maximum pools
- *   DropoutTraining      (x [n, ...], keys int64 [n]) -> y: each element is 0 with probability
- *                        `ratio`, else x / (1 - ratio). It depends only on its sample's key, its
- *                        place in the sample and the attribute salt
- *   NormTraining         (x, scale, shift) -> y, mean, variance: of the batch, [c], the variance
- *                        not corrected (divided by n); attribute epsilon
+ *   DropoutTraining      (x, keys int64 [n]) -> y: each element is 0 with probability `ratio`, else
+ *                        x / (1 - ratio). It depends only on its sample's key (internal_dropout),
+ * its place in the sample and the attribute salt NormTraining         (x, scale, shift) -> y, mean,
+ * variance: of the batch, [c], the variance not corrected (divided by n); attribute epsilon
  *   NormGradient         (dy, x, scale, mean, variance) -> dx, dscale, dshift, for NormTraining;
  *                        for BatchNormalization, where the statistics are constants; and for
  *                        InstanceNormalization, without the inputs mean and variance
@@ -39,6 +38,14 @@
 /* Reads the shape that is input 1. */
 NODISCARD int internal_shape(const struct fact *const *inputs, struct shape *ret_shape,
                              struct error *err);
+
+/* Which elements of x belong to a sample of n: x is [outer, samples, each]. The samples are an axis
+ * of n, else one of a multiple of n (heads of attention), the first of each; they are n then. If x
+ * has no such axis, as it does not depend on the samples, it belongs to the first one. */
+struct dropout_samples {
+    int64_t outer, samples, each;
+};
+void internal_dropout(const struct shape *x, int64_t n, struct dropout_samples *ret_samples);
 
 NODISCARD int infer_to_shape(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);

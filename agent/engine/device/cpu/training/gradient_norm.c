@@ -229,7 +229,7 @@ struct dropout {
     const int64_t *keys;
     uint64_t salt;
     float ratio;
-    int64_t each; /* elements of a sample */
+    struct dropout_samples samples;
 };
 
 /* Splitmix64's last step: every bit of the input changes every bit of the result. */
@@ -243,11 +243,13 @@ static void dropout_body(void *context, int64_t first, int64_t last) {
     const struct dropout *dropout = context;
     const double ratio = (double)dropout->ratio;
     const float factor = (float)(1 / (1 - ratio));
-    for (int64_t n = first; n < last; n++) {
-        uint64_t stream = mix(mix((uint64_t)dropout->keys[n]) + dropout->salt);
-        for (int64_t i = 0; i < dropout->each; i++) {
-            int64_t at = n * dropout->each + i;
-            uint64_t draw = mix(stream + (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u);
+    const int64_t samples = dropout->samples.samples, each = dropout->samples.each;
+    for (int64_t row = first; row < last; row++) {
+        uint64_t stream = mix(mix((uint64_t)dropout->keys[row % samples]) + dropout->salt);
+        int64_t before = row / samples * each; /* places of the sample in earlier rows */
+        for (int64_t i = 0; i < each; i++) {
+            int64_t at = row * each + i;
+            uint64_t draw = mix(stream + (uint64_t)(before + i + 1) * 0x9e3779b97f4a7c15u);
             bool stays = (double)(draw >> 11) * 0x1p-53 >= ratio;
             dropout->y[at] = stays ? dropout->x[at] * factor : 0;
         }
@@ -260,9 +262,10 @@ static int dropout_training_run(const struct call *call, struct error *err UNUSE
                               .y = call->outputs[0]->data,
                               .keys = call->inputs[1]->data,
                               .salt = (uint64_t)node_integer(call->node, "salt", 0),
-                              .ratio = node_number(call->node, "ratio", 0.5f),
-                              .each = shape_count(shape) / MAX(shape->dims[0], 1)};
-    threads_run(cpu_threads(call), shape->dims[0], 1, dropout_body, &dropout);
+                              .ratio = node_number(call->node, "ratio", 0.5f)};
+    internal_dropout(shape, call->inputs[1]->shape.dims[0], &dropout.samples);
+    threads_run(cpu_threads(call), dropout.samples.outer * dropout.samples.samples, 1, dropout_body,
+                &dropout);
     return 0;
 }
 const struct kernel reference_dropout_training = {"reference dropout_training",

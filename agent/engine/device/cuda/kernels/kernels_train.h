@@ -47,10 +47,10 @@ int kernels_run_round(const float *x, float *y, int64_t count, void *stream);
 /* sizes: the tensors are [outer, axis, inner]. */
 int kernels_run_softmax_gradient(int is_log, const int64_t sizes[3], const float *dy,
                                  const float *y, float *dx, void *stream);
-/* x, y: [samples, each]. keys: [samples], the random number of each sample; salt: differs per node.
- */
+/* x, y: [outer, samples, each]. keys: [samples], the random number of each sample; salt: differs
+ * per node. */
 struct kernels_dropout {
-    int64_t samples, each;
+    int64_t outer, samples, each;
     uint64_t salt;
     float ratio; /* the share of elements that become 0 */
 };

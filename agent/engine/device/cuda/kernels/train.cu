@@ -126,9 +126,10 @@ static __device__ uint64_t mix(uint64_t z) {
 
 __global__ void dropout_kernel(struct kernels_dropout d, float factor, const float *x,
                                const int64_t *keys, float *y) {
-    EACH(i, d.samples * d.each) {
-        uint64_t stream = mix(mix((uint64_t)keys[i / d.each]) + d.salt);
-        uint64_t draw = mix(stream + (uint64_t)(i % d.each + 1) * 0x9e3779b97f4a7c15u);
+    EACH(i, d.outer * d.samples * d.each) {
+        int64_t row = i / d.each, place = row / d.samples * d.each + i % d.each;
+        uint64_t stream = mix(mix((uint64_t)keys[row % d.samples]) + d.salt);
+        uint64_t draw = mix(stream + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u);
         bool stays = (double)(draw >> 11) * 0x1p-53 >= (double)d.ratio;
         y[i] = stays ? x[i] * factor : 0;
     }
@@ -137,7 +138,8 @@ __global__ void dropout_kernel(struct kernels_dropout d, float factor, const flo
 int kernels_run_dropout(const struct kernels_dropout *d, const float *x, const int64_t *keys,
                         float *y, void *stream) {
     float factor = (float)(1 / (1 - (double)d->ratio));
-    return start(stream, blocks_for(d->samples * d->each), dropout_kernel, *d, factor, x, keys, y);
+    int64_t count = d->outer * d->samples * d->each;
+    return start(stream, blocks_for(count), dropout_kernel, *d, factor, x, keys, y);
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */

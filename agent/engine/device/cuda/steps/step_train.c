@@ -190,10 +190,12 @@ static int dropout_run(struct gpu *gpu, const struct task *task, struct error *e
 /* (x, keys) */
 int dropout_prepare(struct preparation *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
-    const struct shape *shape = &task->inputs[0].shape;
     struct kernels_dropout *dropout = task->params = x_calloc(1, sizeof *dropout);
-    dropout->samples = shape->dims[0];
-    dropout->each = shape_count(shape) / MAX(shape->dims[0], 1);
+    struct dropout_samples samples;
+    internal_dropout(&task->inputs[0].shape, task->inputs[1].shape.dims[0], &samples);
+    dropout->outer = samples.outer;
+    dropout->samples = samples.samples;
+    dropout->each = samples.each;
     dropout->salt = (uint64_t)node_integer(task->node, "salt", 0);
     dropout->ratio = node_number(task->node, "ratio", 0.5f);
     task->run = dropout_run;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shape rules: valid sizes, and the messages about invalid ones. */
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/expand.h"
 #include "tests/conformance/attributes.h"
@@ -266,7 +267,33 @@ static void test_table_is_sound(void) {
     CHECK(op_find("conv", 13) == NULL);
 }
 
+/* Where the samples are in what a dropout reads: outer, samples, each. */
+static void test_dropout_samples(void) {
+    static const struct {
+        struct shape x;
+        int64_t n, outer, samples, each;
+    } cases[] = {
+        {{2, {6, 5}}, 6, 1, 6, 5},
+        {{3, {12, 7, 7}}, 6, 1, 6, 98}, /* two heads each */
+        {{3, {7, 6, 5}}, 6, 7, 6, 5},
+        {{3, {1, 7, 5}}, 6, 1, 1, 35}, /* a parameter */
+        {{4, {2, 3, 12, 5}}, 6, 6, 6, 10},
+        {{0, {0}}, 6, 1, 1, 1},
+        {{2, {0, 5}}, 0, 1, 0, 0},
+        {{2, {6, 12}}, 6, 1, 6, 12},
+        {{1, {3}}, 1, 1, 1, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dropout_samples samples;
+        internal_dropout(&cases[i].x, cases[i].n, &samples);
+        CHECK_INT(samples.outer, cases[i].outer);
+        CHECK_INT(samples.samples, cases[i].samples);
+        CHECK_INT(samples.each, cases[i].each);
+    }
+}
+
 int main(void) {
+    TEST(test_dropout_samples);
     TEST(test_shape_rules);
     TEST(test_table_is_sound);
     return TEST_END();
