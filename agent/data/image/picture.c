@@ -17,6 +17,11 @@ void picture_release(struct picture *picture) {
     *picture = (struct picture){0};
 }
 
+void picture_copy(const struct picture *picture, struct picture *ret_copy) {
+    picture_init(ret_copy, picture->width, picture->height);
+    memcpy(ret_copy->pixels, picture->pixels, 3 * (size_t)picture->width * (size_t)picture->height);
+}
+
 int picture_check_size(int64_t width, int64_t height, struct error *err) {
     if (width < 1 || height < 1 || width > MEDIA_SIDE_MAX || height > MEDIA_SIDE_MAX ||
         width * height > MEDIA_PIXELS_MAX) {

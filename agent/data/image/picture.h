@@ -16,6 +16,8 @@ struct picture {
 };
 void picture_init(struct picture *picture, int width, int height); /* pixels are uninitialised */
 void picture_release(struct picture *picture);                     /* for AUTO, too */
+/* The caller releases the copy. */
+void picture_copy(const struct picture *picture, struct picture *ret_copy);
 
 /* INVALID unless width and height are positive and within the limits above. */
 NODISCARD int picture_check_size(int64_t width, int64_t height, struct error *err);

@@ -18,9 +18,9 @@
 /* One result of the scorer for the writer: a picture, a record or JSON text. */
 struct result {
     const char *name;              /* of its item */
-    const struct picture *picture; /* postprocess type Image; NULL otherwise */
-    const json_t *record;          /* types Classes and Values: an object; NULL otherwise */
-    const char *json;              /* a program's: any value; NULL otherwise */
+    const struct picture *picture; /* media_makes_pictures; NULL otherwise */
+    const json_t *record;          /* an object; NULL otherwise */
+    const char *json;              /* a program's any value, or an object as text; NULL otherwise */
     size_t json_size;
 };
 
@@ -92,5 +92,7 @@ struct media {
 
 extern const struct media *const media_kinds[]; /* agent/registry.c; ends with NULL */
 
+/* Whether the scorer's results are pictures: type Image, or drawn on the item's own. */
+bool media_makes_pictures(const json_t *spec);
 /* The row whose field spec.input has. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

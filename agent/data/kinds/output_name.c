@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/output_name.h"
 
+#include "agent/data/input/media.h"
 #include "agent/data/parts/pack.h"
 #include "agent/data/source/name_pattern.h"
 #include "lib/log.h"
@@ -37,9 +38,7 @@ static size_t count_characters(const char *text) {
 }
 
 const char *output_name_added(const json_t *spec) {
-    bool is_picture = !tree_get(spec, "scorer.command") &&
-                      strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0;
-    return is_picture ? "" : ".json";
+    return media_makes_pictures(spec) ? "" : ".json";
 }
 
 void output_name_init(struct output_name *names, const json_t *spec, struct store *input,

@@ -81,8 +81,7 @@ static int check_output(const json_t *spec, struct error *err) {
 
 /* Whether the results are a film. */
 static bool makes_film(const json_t *spec) {
-    return strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0 &&
-           strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0;
+    return strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0 && media_makes_pictures(spec);
 }
 
 /* Tries the film's container before anything is scored. */

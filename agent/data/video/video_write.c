@@ -246,12 +246,14 @@ static int add_failed(struct writer *writer, int64_t end, struct error *err) {
     return 0;
 }
 
-static int add_record(struct writer *writer, int64_t at, const json_t *record, struct error *err) {
+static int add_record(struct writer *writer, int64_t at, const struct result *result,
+                      struct error *err) {
     if (add_failed(writer, at, err) < 0) {
         return -1;
     }
     writer->added++;
-    AUTO(text_freep) char *line = json_dumps(record, JSON_COMPACT);
+    AUTO(text_freep)
+    char *line = result->json ? x_strdup(result->json) : json_dumps(result->record, JSON_COMPACT);
     AUTO(text_freep) char *text = x_printf("%s\n", line ? line : "null");
     return staged_output_add(writer->staged, text, strlen(text), err);
 }
@@ -275,7 +277,7 @@ int video_write_add(struct writer *writer, const struct result *result, struct e
     }
     writer->has_pictures = is_picture;
     if ((is_picture ? add_picture(writer, at, result->picture, err)
-                    : add_record(writer, at, result->record, err)) < 0) {
+                    : add_record(writer, at, result, err)) < 0) {
         return error_context(err, "spec.output.path");
     }
     writer->results++;

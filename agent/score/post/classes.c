@@ -5,23 +5,21 @@
  * column and without a class name (a regression): {"file": name, "values": [12.7, ...]}, all
  * columns in order. What is not a finite number is null. Several outputs, the heads of a network,
  * have the same lists under their names instead of "classes" or "values". */
+#include "agent/score/post/class_scores.h"
 #include "agent/score/post/labels.h"
 #include "agent/score/post/post_kind.h"
 #include "agent/score/post/row_text.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIELD "scorer.onnx.postprocess."
-
-enum scores { SCORES_RAW, SCORES_SOFTMAX, SCORES_SIGMOID, SCORES_COUNT };
-static const char *const score_names[] = {"Raw", "Softmax", "Sigmoid"};
-_Static_assert(ARRAY_LEN(score_names) == SCORES_COUNT, "a name for each");
 
 struct post_state {
     bool has_classes;
     bool is_several; /* the spec names the outputs */
-    enum scores scores;
+    enum class_scores scores;
     int top; /* the number of classes that are written */
     struct labels labels;
     char **names; /* without labels: the session's, owned; NULL: none */
@@ -35,12 +33,11 @@ static int classes_open(const json_t *spec, struct post_state **ret_state, struc
         return -1;
     }
     struct post_state *state = x_calloc(1, sizeof *state);
-    *state = (struct post_state){
-        .has_classes = true,
-        .is_several = tree_get(spec, "scorer.onnx.outputs") != NULL,
-        .scores = (enum scores)tree_choice(spec, FIELD "scores", score_names, SCORES_COUNT),
-        .top = (int)MIN(MAX(top, 1), LABELS_MAX),
-        .labels = labels};
+    *state = (struct post_state){.has_classes = true,
+                                 .is_several = tree_get(spec, "scorer.onnx.outputs") != NULL,
+                                 .scores = class_scores_read(spec, CLASS_SCORES_RAW),
+                                 .top = (int)MIN(MAX(top, 1), LABELS_MAX),
+                                 .labels = labels};
     *ret_state = state;
     return 0;
 }
@@ -142,30 +139,15 @@ static const char *name_of(const struct post_state *state, int64_t index) {
                                              : labels_name(&state->labels, index);
 }
 
-/* Makes scores probabilities: of one class of all, or of each class by itself. */
-static void weigh(enum scores how, struct score *scores, int64_t count) {
-    double highest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        highest = MAX(highest, (double)scores[i].value);
-    }
-    for (int64_t i = 0; i < count && how == SCORES_SOFTMAX; i++) {
-        sum += exp((double)scores[i].value - highest);
-    }
-    for (int64_t i = 0; i < count; i++) {
-        double value = (double)scores[i].value;
-        scores[i].value = how == SCORES_SOFTMAX ? (float)(exp(value - highest) / sum)
-                                                : (float)(1 / (1 + exp(-value)));
-    }
-}
-
 static json_t *list_classes(const struct post_state *state, const float *values, int64_t count) {
     struct score *scores = x_calloc((size_t)count, sizeof *scores);
+    float *weighed = x_calloc((size_t)count, sizeof *weighed);
+    memcpy(weighed, values, (size_t)count * sizeof *weighed);
+    class_scores_weigh(state->scores, weighed, count);
     for (int64_t i = 0; i < count; i++) {
-        scores[i] = (struct score){i, isnan(values[i]) ? -INFINITY : values[i]};
+        scores[i] = (struct score){i, isnan(weighed[i]) ? -INFINITY : weighed[i]};
     }
-    if (state->scores != SCORES_RAW) {
-        weigh(state->scores, scores, count);
-    }
+    free(weighed);
     qsort(scores, (size_t)count, sizeof *scores, by_score);
     json_t *classes = json_array();
     for (int64_t i = 0; i < MIN(count, state->top); i++) {

@@ -75,6 +75,10 @@ bool post_wants_pictures(const struct post *post) {
     return post->kind->wants_pictures;
 }
 
+bool post_draws(const struct post *post) {
+    return post->kind->draws && post->kind->draws(post->state);
+}
+
 const struct pixel_conversion *post_pixels(const struct post *post) {
     return post->kind->pixels ? post->kind->pixels(post->state) : NULL;
 }

@@ -16,9 +16,10 @@ struct post_place {
 
 struct post_item {
     const char *name;
-    struct post_place place; /* of a picture; all zeros: the item is none */
-    int64_t tokens;          /* of a text, without padding; 0: the item is none */
-    bool tokens_are_last;    /* padding is before them */
+    struct post_place place;       /* of a picture; all zeros: the item is none */
+    const struct picture *picture; /* the item's own; NULL unless post_draws */
+    int64_t tokens;                /* of a text, without padding; 0: the item is none */
+    bool tokens_are_last;          /* padding is before them */
 };
 
 /* Owns what `result` refers to, except for its name. */
@@ -39,6 +40,8 @@ NODISCARD int post_open(const json_t *spec, struct post **ret_post, struct error
 void post_free(struct post *post); /* accepts NULL */
 /* Whether the type is for items that are pictures. */
 bool post_wants_pictures(const struct post *post);
+/* Whether post_make draws on the item's own picture. */
+bool post_draws(const struct post *post);
 /* For session_options.pixels_out; NULL: its results are not pictures. */
 const struct pixel_conversion *post_pixels(const struct post *post);
 /* Adds the files that the results depend on (scorer.h). */

@@ -30,8 +30,9 @@ struct post_kind {
     /* Reads the fields. *ret_state is given to all other functions. */
     int (*open)(const json_t *spec, struct post_state **ret_state, struct error *err);
     void (*free)(struct post_state *state); /* accepts NULL */
-    /* NULL functions: no pictures; no files; no names. */
+    /* NULL functions: no pictures; never; no files; no names. */
     const struct pixel_conversion *(*pixels)(const struct post_state *state);
+    bool (*draws)(const struct post_state *state); /* post_draws */
     void (*files)(const struct post_state *state, json_t *files);
     /* Called once output `index` of the network has been chosen. */
     void (*chosen)(struct post_state *state, const struct session *session, size_t index);
@@ -44,7 +45,8 @@ struct post_kind {
                   const struct post_item *item, struct post_result *ret_result, struct error *err);
 };
 
-extern const struct post_kind post_image, post_classes, post_values, post_raw, post_embedding;
+extern const struct post_kind post_image, post_classes, post_values, post_raw, post_embedding,
+    post_boxes;
 extern const struct post_kind *const post_kinds[]; /* ends with NULL */
 
 /* The row of this name; NULL: none. */

@@ -24,6 +24,7 @@ struct group {
     struct post_place places[FEEDS_MOST]; /* of pictures */
     struct feed_span tokens[FEEDS_MOST];
     char *names[FEEDS_MOST];
+    struct picture pictures[FEEDS_MOST]; /* copies, if the results are drawn on them; else empty */
     int count, capacity;
 };
 
@@ -68,6 +69,7 @@ struct groups *groups_new(const struct groups_options *options) {
 static void clear(struct group *group) {
     for (int i = 0; i < group->count; i++) {
         free(TAKE(group->names[i]));
+        picture_release(&group->pictures[i]);
     }
     group->count = 0;
 }
@@ -107,6 +109,7 @@ static int write_item(const struct groups *groups, const struct run *run, int at
     int index = run->first + at;
     const struct post_item item = {.name = group->names[index],
                                    .place = group->places[index],
+                                   .picture = &group->pictures[index],
                                    .tokens = group->tokens[index].count,
                                    .tokens_are_last = group->tokens[index].is_last};
     AUTO(post_result_release) struct post_result result = {0};
@@ -350,6 +353,9 @@ int groups_add(struct groups *groups, struct sink *sink, const struct item *item
     fill(groups, group);
     group->places[group->count] = place_of(groups, item);
     group->tokens[group->count] = feeds_span(groups->options.feeds);
+    if (post_draws(groups->options.post)) {
+        picture_copy(&item->picture, &group->pictures[group->count]);
+    }
     group->names[group->count++] = x_strdup(item->name);
     return group->count == group->capacity ? flush(groups, sink, err) : 0;
 }

@@ -50,10 +50,9 @@ static int check_fields(const struct scorer *scorer, struct error *err) {
                          "it: remove this field");
     }
     return post_wants_pictures(scorer->post)
-               ? error_set(
-                     err, ERROR_INVALID,
-                     "spec.scorer.onnx.postprocess.type: another type than Image is expected for "
-                     "spec.input.npy, spec.input.table and texts")
+               ? error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.postprocess.type: this one is for pictures, which "
+                           "spec.input.npy, spec.input.table and texts are not")
                : 0;
 }
 

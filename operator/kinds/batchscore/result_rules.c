@@ -14,8 +14,17 @@ static const struct {
     const char *types[4]; /* NULL: no further one */
     const char *sentence;
 } owners[] = {
-    {"labels", {"Classes"}, "labels belong to type: Classes"},
-    {"scores", {"Classes"}, "belongs to type: Classes"},
+    {"labels", {"Classes", "Boxes"}, "labels belong to type: Classes or Boxes"},
+    {"scores", {"Classes", "Boxes"}, "belongs to type: Classes or Boxes"},
+    {"form", {"Boxes"}, "belongs to type: Boxes"},
+    {"coordinates", {"Boxes"}, "belongs to type: Boxes"},
+    {"units", {"Boxes"}, "belongs to type: Boxes"},
+    {"background", {"Boxes"}, "belongs to type: Boxes"},
+    {"classes", {"Boxes"}, "belongs to type: Boxes"},
+    {"scoreThreshold", {"Boxes"}, "belongs to type: Boxes"},
+    {"iouThreshold", {"Boxes"}, "belongs to type: Boxes"},
+    {"maxBoxes", {"Boxes"}, "belongs to type: Boxes"},
+    {"draw", {"Boxes"}, "belongs to type: Boxes"},
     {"pooling", {"Embedding"}, "belongs to type: Embedding"},
     {"normalize", {"Embedding"}, "belongs to type: Embedding"},
     {"dtype", {"Embedding"}, "belongs to type: Embedding"},
@@ -48,7 +57,7 @@ static int check_postprocess(const json_t *postprocess, struct error *err) {
 }
 
 static int check_outputs(const json_t *onnx, struct error *err) {
-    static const char *const many[] = {"Raw", "Classes", "Values"};
+    static const char *const many[] = {"Raw", "Classes", "Values", "Boxes"};
     if (!json_object_get(onnx, "outputs")) {
         return 0;
     }
@@ -60,7 +69,8 @@ static int check_outputs(const json_t *onnx, struct error *err) {
         return job_refuse(err, ONNX "outputs",
                           "this postprocess type takes one output: name it in output");
     }
-    return tree_get(onnx, "postprocess.labels")
+    return tree_get(onnx, "postprocess.labels") &&
+                   strcmp(tree_text(onnx, "postprocess.type", ""), "Boxes") != 0
                ? job_refuse(err, ONNX "outputs",
                             "postprocess.labels names the classes of one output: take it out, or "
                             "name one in output")
@@ -72,4 +82,14 @@ int result_rules_check(const json_t *spec, struct error *err) {
     return check_postprocess(json_object_get(onnx, "postprocess"), err) < 0
                ? -1
                : check_outputs(onnx, err);
+}
+
+bool result_rules_wants_pictures(const json_t *onnx) {
+    static const char *const types[] = {"Image", "Boxes"};
+    return is_among(tree_text(onnx, "postprocess.type", ""), types, ARRAY_LEN(types));
+}
+
+bool result_rules_makes_pictures(const json_t *onnx) {
+    return strcmp(tree_text(onnx, "postprocess.type", ""), "Image") == 0 ||
+           tree_bool(onnx, "postprocess.draw", false);
 }

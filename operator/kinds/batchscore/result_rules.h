@@ -7,3 +7,7 @@
 
 /* INVALID names the field. */
 NODISCARD int result_rules_check(const json_t *spec, struct error *err);
+/* Whether its type is for items that are pictures. onnx: spec.scorer.onnx, or NULL. */
+bool result_rules_wants_pictures(const json_t *onnx);
+/* Whether the results are pictures. */
+bool result_rules_makes_pictures(const json_t *onnx);

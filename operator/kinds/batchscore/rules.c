@@ -95,11 +95,11 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
             err, "scorer.onnx.preprocess",
             "is for pictures, but texts, slices and rows go to the network without it; remove it");
     }
-    return strcmp(tree_text(onnx, "postprocess.type", ""), "Image") != 0
-               ? 0
-               : job_refuse(err, "scorer.onnx.postprocess.type",
-                            "Image writes pictures, but texts, slices and rows are not pictures; "
-                            "use another type");
+    return result_rules_wants_pictures(onnx)
+               ? job_refuse(err, "scorer.onnx.postprocess.type",
+                            "this type is for pictures, but texts, slices and rows are not "
+                            "pictures; use another type")
+               : 0;
 }
 
 /* Columns are identified by their names. */
@@ -187,11 +187,10 @@ static int check_mode(const json_t *spec, struct error *err) {
                           "PerFile is for video and files; for a table or npy take AppendRow or "
                           "SummaryOnly");
     }
-    if (mode == OUTPUT_APPEND_ROW && has(spec, "scorer.onnx") &&
-        strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), "Image") == 0) {
+    if (mode == OUTPUT_APPEND_ROW && result_rules_makes_pictures(tree_get(spec, "scorer.onnx"))) {
         return job_refuse(err, "output.mode",
-                          "AppendRow joins rows of text, but type: Image writes pictures; use "
-                          "another type");
+                          "AppendRow joins rows of text, but type: Image and draw write pictures; "
+                          "use another type");
     }
     static const char *const taken[] = {"summary.json",  "failed.jsonl",       "mini_batches.csv",
                                         "workers.csv",   "report.html",        "result.json",

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/post/box_form.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCORE_SLACK 1e-3f /* of a sum that was rounded */
+
+const struct box_form box_forms[] = {
+    {"YOLOv5", "[n, k, 5 + classes]", BOX_ROWS, BOX_CXCYWH, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE,
+     0.45f},
+    {"YOLOv8", "[n, 4 + classes, k]", BOX_COLUMNS, BOX_CXCYWH, BOX_PIXELS, CLASS_SCORES_RAW,
+     BOX_NONE, 0.45f},
+    {"YOLOv10", "[n, k, 6]", BOX_FINAL, BOX_LTRB, BOX_PIXELS, CLASS_SCORES_RAW, BOX_NONE, 1},
+    {"SSD", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_LTRB, BOX_UNIT, CLASS_SCORES_RAW,
+     BOX_FIRST, 0.45f},
+    {"DETR", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_CXCYWH, BOX_UNIT, CLASS_SCORES_SOFTMAX,
+     BOX_LAST, 1},
+    {"RTDETR", "[n, k, 4] and [n, k, classes]", BOX_PAIR, BOX_CXCYWH, BOX_UNIT,
+     CLASS_SCORES_SIGMOID, BOX_NONE, 1},
+    {"TFDetection", "boxes [n, k, 4], scores [n, k] and classes [n, k], known by their names",
+     BOX_LISTS, BOX_TLBR, BOX_UNIT, CLASS_SCORES_RAW, BOX_NONE, 1},
+};
+const size_t box_form_count = ARRAY_LEN(box_forms);
+
+/* ---- the outputs ---------------------------------------------------------------------------- */
+
+/* Whether it has that many axes, with the items first; -1: any size. */
+static bool is_shaped(const struct tensor *output, int64_t items, int rank, int64_t last) {
+    const struct shape *shape = &output->shape;
+    return output->type == TENSOR_FLOAT32 && shape->rank == rank && shape->dims[0] == items &&
+           shape->dims[1] >= 1 && (last < 0 || shape->dims[rank - 1] == last);
+}
+
+static bool is_lone(enum box_layout layout, const struct tensor *output, int64_t items) {
+    const int64_t *dims = output->shape.dims;
+    if (!is_shaped(output, items, 3, -1)) {
+        return false;
+    }
+    return layout == BOX_FINAL  ? dims[2] == 6
+           : layout == BOX_ROWS ? dims[2] >= 6 && dims[1] > dims[2]
+                                : dims[1] >= 5 && dims[2] > dims[1];
+}
+
+/* The only output that fits; NULL: none or several. */
+static const struct tensor *find_lone(enum box_layout layout, const struct post_outputs *outputs) {
+    const struct tensor *found = NULL;
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (is_lone(layout, outputs->tensors[i], outputs->items)) {
+            if (found) {
+                return NULL;
+            }
+            found = outputs->tensors[i];
+        }
+    }
+    return found;
+}
+
+static bool has_word(const char *name, const char *const *words) {
+    for (; *words; words++) {
+        if (strcasestr(name, *words)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An output of this shape whose name has one of these words; if only one has the shape, its name
+ * does not matter unless `by_name`. NULL: none, or several. */
+static const struct tensor *find_named(const struct post_outputs *outputs, int rank, int64_t last,
+                                       const char *const *words, bool by_name) {
+    const struct tensor *only = NULL, *named = NULL;
+    size_t count = 0, named_count = 0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct tensor *output = outputs->tensors[i];
+        if (is_shaped(output, outputs->items, rank, last)) {
+            count++;
+            only = output;
+            if (has_word(outputs->names[i], words)) {
+                named_count++;
+                named = output;
+            }
+        }
+    }
+    return named_count == 1 ? named : count == 1 && !by_name ? only : NULL;
+}
+
+static const char *const box_words[] = {"box", "loc", NULL};
+static const char *const score_words[] = {"score", "conf", "logit", "prob", NULL};
+static const char *const class_words[] = {"class", "label", NULL};
+
+/* The boxes [n, k, 4] of a pair: by their name, or because others have the names of scores. */
+static const struct tensor *find_boxes(const struct post_outputs *outputs) {
+    const struct tensor *boxes = find_named(outputs, 3, 4, box_words, false), *other = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < outputs->count && !boxes; i++) {
+        if (is_shaped(outputs->tensors[i], outputs->items, 3, 4) &&
+            !has_word(outputs->names[i], score_words)) {
+            count++;
+            other = outputs->tensors[i];
+        }
+    }
+    return boxes ? boxes : count == 1 ? other : NULL;
+}
+
+/* Boxes, and the scores of as many candidates. */
+static bool find_pair(const struct post_outputs *outputs, struct box_source *ret_source) {
+    const struct tensor *boxes = find_boxes(outputs);
+    const struct tensor *only = NULL, *named = NULL;
+    size_t count = 0, named_count = 0;
+    for (size_t i = 0; boxes && i < outputs->count; i++) {
+        const struct tensor *other = outputs->tensors[i];
+        if (other == boxes || !is_shaped(other, outputs->items, 3, -1) ||
+            other->shape.dims[1] != boxes->shape.dims[1] || other->shape.dims[2] < 1) {
+            continue;
+        }
+        count++;
+        only = other;
+        if (has_word(outputs->names[i], score_words)) {
+            named_count++;
+            named = other;
+        }
+    }
+    ret_source->boxes = boxes;
+    ret_source->scores = named_count == 1 ? named : count == 1 ? only : NULL;
+    return ret_source->scores != NULL;
+}
+
+static bool find_lists(const struct post_outputs *outputs, struct box_source *ret_source) {
+    const struct tensor *boxes = find_named(outputs, 3, 4, box_words, false);
+    const struct tensor *scores = find_named(outputs, 2, -1, score_words, true);
+    const struct tensor *classes = find_named(outputs, 2, -1, class_words, true);
+    ret_source->boxes = boxes;
+    ret_source->scores = scores;
+    ret_source->classes = classes;
+    return boxes && scores && classes && scores != classes &&
+           scores->shape.dims[1] == boxes->shape.dims[1] &&
+           classes->shape.dims[1] == boxes->shape.dims[1];
+}
+
+bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
+                   struct box_source *ret_source) {
+    *ret_source = (struct box_source){.form = *form};
+    if (form->layout == BOX_PAIR) {
+        return find_pair(outputs, ret_source);
+    }
+    if (form->layout == BOX_LISTS) {
+        return find_lists(outputs, ret_source);
+    }
+    ret_source->boxes = find_lone(form->layout, outputs);
+    return ret_source->boxes != NULL;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* The numbers of one candidate, `step` apart. */
+struct row {
+    const float *box, *scores;
+    int64_t step, classes; /* classes: the number of scores */
+    int64_t k, at;         /* its number among the item's; PAIR, LISTS: among all items' */
+};
+
+static struct box place(enum box_coordinates coordinates, const float *values, int64_t step) {
+    float a = values[0], b = values[step], c = values[2 * step], d = values[3 * step];
+    switch (coordinates) {
+    case BOX_TLBR:
+        return (struct box){.left = b, .top = a, .right = d, .bottom = c};
+    case BOX_CXCYWH:
+        return (struct box){
+            .left = a - c / 2, .top = b - d / 2, .right = a + c / 2, .bottom = b + d / 2};
+    case BOX_LTRB:
+    default:
+        return (struct box){.left = a, .top = b, .right = c, .bottom = d};
+    }
+}
+
+/* Candidate k of the item; `scores` has room for its scores, in order. */
+static struct row find_row(const struct box_source *source, int64_t index, int64_t k) {
+    const int64_t *dims = source->boxes->shape.dims;
+    const float *values = (const float *)source->boxes->data + index * dims[1] * dims[2];
+    if (source->form.layout == BOX_COLUMNS) {
+        return (struct row){values + k, values + 4 * dims[2] + k, dims[2], dims[1] - 4, k, 0};
+    }
+    const float *row = values + k * dims[2];
+    if (source->form.layout == BOX_ROWS) {
+        return (struct row){row, row + 5, 1, dims[2] - 5, k, 0};
+    }
+    if (source->form.layout == BOX_FINAL) {
+        return (struct row){row, row + 4, 1, 1, k, 0};
+    }
+    int64_t classes = source->form.layout == BOX_PAIR ? source->scores->shape.dims[2] : 1;
+    const float *scores = (const float *)source->scores->data;
+    int64_t at = index * dims[1] + k;
+    return (struct row){row, scores + at * classes, 1, classes, k, at};
+}
+
+static int check_score(float score, int64_t k, struct error *err) {
+    return score >= -SCORE_SLACK && score <= 1 + SCORE_SLACK
+               ? 0
+               : error_set(err, ERROR_FAILED,
+                           "score %g of box %lld is not one of 0 to 1: another postprocess.form, "
+                           "postprocess.scores: Sigmoid or Softmax, or postprocess.classes is "
+                           "expected",
+                           (double)score, (long long)k);
+}
+
+/* The best class, without the background. */
+static int find_class(const struct box_source *source, const struct row *row, float *weighed,
+                      struct box *box, struct error *err) {
+    enum box_background none = row->classes > 1 ? source->form.background : BOX_NONE;
+    int64_t count = source->class_count > 0 ? MIN(source->class_count, row->classes) : row->classes;
+    int64_t from = none == BOX_FIRST, to = count - (none == BOX_LAST);
+    for (int64_t c = 0; c < count; c++) {
+        weighed[c] = row->scores[c * row->step];
+    }
+    class_scores_weigh(source->form.scores, weighed, count);
+    box->score = -1;
+    for (int64_t c = from; c < to; c++) {
+        if (check_score(weighed[c], row->k, err) < 0) {
+            return -1;
+        }
+        if (weighed[c] > box->score) {
+            box->score = weighed[c];
+            box->class = c - from;
+        }
+    }
+    return 0;
+}
+
+/* Score and class of a candidate. */
+static int find_score(const struct box_source *source, const struct row *row, float *weighed,
+                      struct box *box, struct error *err) {
+    if (source->form.layout == BOX_ROWS) {
+        float objectness = row->box[4];
+        if (check_score(objectness, row->k, err) < 0) {
+            return -1;
+        }
+        if (objectness < source->threshold) {
+            box->score = -1;
+            return 0;
+        }
+        int result = find_class(source, row, weighed, box, err);
+        box->score *= objectness;
+        return result;
+    }
+    if (source->form.layout == BOX_FINAL || source->form.layout == BOX_LISTS) {
+        float class = source->form.layout == BOX_FINAL
+                          ? row->box[5]
+                          : ((const float *)source->classes->data)[row->at];
+        box->score = row->scores[0];
+        box->class = class >= 0 && class < 1e6f ? (int64_t) class : 0;
+        return check_score(box->score, row->k, err);
+    }
+    return find_class(source, row, weighed, box, err);
+}
+
+static bool is_finite(const struct box *box) {
+    return isfinite(box->left) && isfinite(box->top) && isfinite(box->right) &&
+           isfinite(box->bottom);
+}
+
+int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,
+                  size_t *ret_count, struct error *err) {
+    const int64_t *dims = source->boxes->shape.dims;
+    int64_t candidates = dims[source->form.layout == BOX_COLUMNS ? 2 : 1], classes = 1;
+    size_t count = 0;
+    int result = 0;
+    struct box *boxes = x_calloc((size_t)candidates, sizeof *boxes);
+    classes = find_row(source, index, 0).classes;
+    float *weighed = x_calloc((size_t)classes, sizeof *weighed);
+    for (int64_t k = 0; k < candidates && result == 0; k++) {
+        struct row row = find_row(source, index, k);
+        struct box box = place(source->form.coordinates, row.box, row.step), *kept = &boxes[count];
+        result = find_score(source, &row, weighed, &box, err);
+        if (result < 0 || box.score < source->threshold) {
+            continue;
+        }
+        if (!is_finite(&box)) {
+            result = error_set(err, ERROR_FAILED, "box %lld has values that are not finite numbers",
+                               (long long)k);
+        }
+        *kept = box;
+        count++;
+    }
+    free(weighed);
+    if (result < 0) {
+        free(boxes);
+        return -1;
+    }
+    *ret_boxes = boxes;
+    *ret_count = count;
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* box_form.h: the forms in which detectors give their boxes: which outputs they have, and how boxes
+ * are read from them. Pure, but for the tensors that it reads. Sources: the exporters of
+ * ultralytics/yolov5 and ultralytics (YOLOv8, YOLOv10), Liu et al., "SSD", 2016, TensorFlow's
+ * Object Detection API, Carion et al., "DETR", 2020. */
+#pragma once
+
+#include "agent/score/post/box.h"
+#include "agent/score/post/class_scores.h"
+#include "agent/score/post/post_kind.h"
+
+enum box_layout {
+    BOX_ROWS,    /* [n, k, 5 + c]: box, objectness, scores of classes */
+    BOX_COLUMNS, /* [n, 4 + c, k]: box, scores of classes */
+    BOX_FINAL,   /* [n, k, 6]: box, score, class */
+    BOX_PAIR,    /* boxes [n, k, 4] and scores [n, k, c] */
+    BOX_LISTS    /* boxes [n, k, 4], scores [n, k] and classes [n, k] */
+};
+enum box_coordinates {
+    BOX_LTRB,   /* left, top, right, bottom */
+    BOX_TLBR,   /* top, left, bottom, right */
+    BOX_CXCYWH, /* of the centre, width, height */
+    BOX_COORDINATES_COUNT
+};
+enum box_units { BOX_PIXELS, BOX_UNIT, BOX_UNITS_COUNT }; /* of the input; 0 to 1 */
+enum box_background {
+    BOX_NONE,
+    BOX_FIRST,
+    BOX_LAST,
+    BOX_BACKGROUND_COUNT
+}; /* class that is none */
+
+struct box_form {
+    const char *name, *needs;
+    enum box_layout layout;
+    enum box_coordinates coordinates;
+    enum box_units units;
+    enum class_scores scores;
+    enum box_background background;
+    float overlap; /* the default limit for boxes that are kept; 1: they are chosen already */
+};
+
+extern const struct box_form box_forms[];
+extern const size_t box_form_count;
+
+/* The outputs that a form reads; borrowed. */
+struct box_source {
+    struct box_form form;
+    const struct tensor *boxes, *scores, *classes; /* scores, classes: NULL: in `boxes` */
+    int64_t class_count; /* of the columns that are scores of classes; 0: all */
+    float threshold;     /* boxes below this score are left out */
+};
+
+/* Finds the form's outputs among these. False: they are not there. */
+bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
+                   struct box_source *ret_source);
+/* The boxes of item `index`, in the form's units; the caller frees *ret_boxes. FAILED: a value that
+ * is not a finite number, or a score that is none. */
+NODISCARD int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,
+                            size_t *ret_count, struct error *err);

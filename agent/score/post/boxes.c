@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Boxes: what a detector found, in pixels of the item's own picture: {"file": name, "boxes":
+ * [{"box": [left, top, right, bottom], "score": 0.9, "class": 17, "label": "cat"}, ...]}, the best
+ * first; or the picture with the boxes drawn on it. The form of the outputs (box_form.h) is named,
+ * or recognised where only one fits. */
+#include "agent/score/post/box_form.h"
+#include "agent/score/post/labels.h"
+#include "agent/score/post/paint.h"
+#include "agent/score/post/row_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD "scorer.onnx.postprocess."
+
+enum { BOXES_MOST = 300 };
+#define THRESHOLD 0.25
+
+static const char *const coordinate_names[] = {"LTRB", "TLBR", "CXCYWH"};
+_Static_assert(ARRAY_LEN(coordinate_names) == BOX_COORDINATES_COUNT, "a name for each");
+static const char *const unit_names[] = {"Pixels", "Unit"};
+_Static_assert(ARRAY_LEN(unit_names) == BOX_UNITS_COUNT, "a name for each");
+static const char *const background_names[] = {"None", "First", "Last"};
+_Static_assert(ARRAY_LEN(background_names) == BOX_BACKGROUND_COUNT, "a name for each");
+
+struct post_state {
+    const json_t *spec;
+    const struct box_form *form; /* NULL: by the shapes */
+    struct box_source source;    /* of the last run */
+    struct labels labels;
+    float overlap;
+    size_t most;
+    bool draws;
+};
+
+static int boxes_open(const json_t *spec, struct post_state **ret_state, struct error *err) {
+    const char *name = tree_text(spec, FIELD "form", "Auto");
+    const struct box_form *form = NULL;
+    struct labels labels;
+    for (size_t i = 0; i < box_form_count; i++) {
+        form = strcmp(box_forms[i].name, name) == 0 ? &box_forms[i] : form;
+    }
+    if (!form && strcmp(name, "Auto") != 0) {
+        return error_set(err, ERROR_INVALID, "spec." FIELD "form is '%.40s', which is unknown",
+                         name);
+    }
+    if (labels_read(spec, FIELD "labels", &labels, err) < 0) {
+        return -1;
+    }
+    struct post_state *state = x_calloc(1, sizeof *state);
+    *state = (struct post_state){
+        .spec = spec,
+        .form = form,
+        .labels = labels,
+        .most = (size_t)MAX(tree_integer(spec, FIELD "maxBoxes", BOXES_MOST), 1),
+        .draws = tree_bool(spec, FIELD "draw", false)};
+    *ret_state = state;
+    return 0;
+}
+
+static void boxes_free(struct post_state *state) {
+    if (state) {
+        labels_release(&state->labels);
+        free(state);
+    }
+}
+
+static void boxes_files(const struct post_state *state, json_t *files) {
+    labels_add_digest(&state->labels, FIELD "labels", files);
+}
+
+static bool boxes_draw(const struct post_state *state) {
+    return state->draws;
+}
+
+/* ---- the form ------------------------------------------------------------------------------- */
+
+static int choice_of(const json_t *spec, const char *field, const char *const *names, int count,
+                     int fallback) {
+    return tree_get(spec, field) ? tree_choice(spec, field, names, count) : fallback;
+}
+
+static float number_of(const json_t *spec, const char *field, double fallback) {
+    const json_t *value = tree_get(spec, field);
+    return (float)(json_is_number(value) ? json_number_value(value) : fallback);
+}
+
+/* The spec's fields in place of the form's. */
+static void override(struct post_state *state) {
+    struct box_form *form = &state->source.form;
+    const json_t *spec = state->spec;
+    form->coordinates = (enum box_coordinates)choice_of(
+        spec, FIELD "coordinates", coordinate_names, BOX_COORDINATES_COUNT, (int)form->coordinates);
+    form->units = (enum box_units)choice_of(spec, FIELD "units", unit_names, BOX_UNITS_COUNT,
+                                            (int)form->units);
+    form->background = (enum box_background)choice_of(spec, FIELD "background", background_names,
+                                                      BOX_BACKGROUND_COUNT, (int)form->background);
+    form->scores = class_scores_read(spec, form->scores);
+    state->overlap = number_of(spec, FIELD "iouThreshold", (double)form->overlap);
+    state->source.threshold = number_of(spec, FIELD "scoreThreshold", THRESHOLD);
+    state->source.class_count = tree_integer(spec, FIELD "classes", 0);
+}
+
+enum { FORMS_BYTES = 320, SHAPES_BYTES = 160 };
+
+/* Appends "YOLOv5 ([n, k, 5 + classes])", or only the name. */
+static void add_form(char list[static FORMS_BYTES], const struct box_form *form, bool has_shapes) {
+    size_t used = strlen(list);
+    const char *between = used ? ", " : "";
+    if (has_shapes) {
+        snprintf(list + used, FORMS_BYTES - used, "%s%s (%s)", between, form->name, form->needs);
+    } else {
+        snprintf(list + used, FORMS_BYTES - used, "%s%s", between, form->name);
+    }
+}
+
+/* Shapes of the outputs, for a message. */
+static void list_shapes(const struct post_outputs *outputs, char list[static SHAPES_BYTES]) {
+    *list = 0;
+    for (size_t i = 0; i < outputs->count && strlen(list) < 120; i++) {
+        char text[128];
+        size_t used = strlen(list);
+        shape_format(&outputs->tensors[i]->shape, text);
+        snprintf(list + used, SHAPES_BYTES - used, "%s%.24s %.24s", used ? ", " : "",
+                 outputs->names[i], text);
+    }
+}
+
+static int boxes_take(struct post_state *state, const struct post_outputs *outputs,
+                      struct error *err) {
+    const struct box_form *found = NULL;
+    char fitting[FORMS_BYTES] = "", all[FORMS_BYTES] = "", shapes[SHAPES_BYTES];
+    int count = 0;
+    for (size_t i = 0; i < box_form_count; i++) {
+        struct box_source source;
+        bool fits = box_form_find(&box_forms[i], outputs, &source);
+        add_form(fits ? fitting : all, &box_forms[i], fits);
+        if (fits && (!state->form || state->form == &box_forms[i])) {
+            found = &box_forms[i];
+            state->source = source;
+            count++;
+        }
+    }
+    list_shapes(outputs, shapes);
+    if (count == 1) {
+        override(state);
+        state->form = found; /* the same for every run */
+        return 0;
+    }
+    if (count > 1) {
+        return error_set(err, ERROR_INVALID,
+                         "spec." FIELD "form: the network's outputs (%s) have several forms, name "
+                         "one: %s",
+                         shapes, fitting);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "spec." FIELD "form: the network's outputs (%s) are not of the form %s; %s: "
+                     "%s; scorer.onnx.outputs names those that count",
+                     shapes, state->form ? state->form->name : "of any detector that is known",
+                     *fitting ? "they fit" : "forms are", *fitting ? fitting : all);
+}
+
+/* ---- a picture ------------------------------------------------------------------------------ */
+
+/* From the network's input to the item's own picture, and cut off at its edges. */
+static void move_box(const struct box_source *source, const struct post_place *place,
+                     struct box *box) {
+    float x = source->form.units == BOX_UNIT ? (float)place->input_width : 1;
+    float y = source->form.units == BOX_UNIT ? (float)place->input_height : 1;
+    float to_x = (float)place->picture_width / (float)MAX(place->width, 1);
+    float to_y = (float)place->picture_height / (float)MAX(place->height, 1);
+    float width = (float)place->picture_width, height = (float)place->picture_height;
+    box->left = MIN(MAX((box->left * x - (float)place->left) * to_x, 0), width);
+    box->right = MIN(MAX((box->right * x - (float)place->left) * to_x, 0), width);
+    box->top = MIN(MAX((box->top * y - (float)place->top) * to_y, 0), height);
+    box->bottom = MIN(MAX((box->bottom * y - (float)place->top) * to_y, 0), height);
+}
+
+static int add_box(const struct post_state *state, const struct box *box, struct row_text *row,
+                   struct error *err) {
+    const float sides[] = {box->left, box->top, box->right, box->bottom};
+    const struct tensor score = {TENSOR_FLOAT32, {0}, (void *)(uintptr_t)&box->score, false};
+    const char *label = labels_name(&state->labels, box->class);
+    char class[40];
+    snprintf(class, sizeof class, ",\"class\":%lld", (long long)box->class);
+    if (row_text_add(row, "{\"box\":", err) < 0 || row_text_floats(row, sides, 4, err) < 0 ||
+        row_text_key(row, "score", err) < 0 ||
+        row_text_values(row, &score, 0, &score.shape, err) < 0 ||
+        row_text_add(row, class, err) < 0) {
+        return -1;
+    }
+    if (label && (row_text_key(row, "label", err) < 0 || row_text_string(row, label, err) < 0)) {
+        return -1;
+    }
+    return row_text_add(row, "}", err);
+}
+
+static int write_boxes(const struct post_state *state, const struct box *boxes, size_t count,
+                       const char *name, struct post_result *ret_result, struct error *err) {
+    AUTO(row_text_release) struct row_text row;
+    int result = row_text_begin(&row, name, err);
+    result = result < 0 ? -1 : row_text_key(&row, "boxes", err);
+    result = result < 0 ? -1 : row_text_add(&row, "[", err);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = i > 0 ? row_text_add(&row, ",", err) : 0;
+        result = result < 0 ? -1 : add_box(state, &boxes[i], &row, err);
+    }
+    return result < 0 || row_text_add(&row, "]", err) < 0 ? -1
+                                                          : row_text_end(&row, ret_result, err);
+}
+
+static void draw_boxes(const struct box *boxes, size_t count, const struct picture *own,
+                       struct picture *ret_picture) {
+    picture_copy(own, ret_picture);
+    for (size_t i = count; i > 0; i--) { /* the best one last, on top */
+        const struct box *box = &boxes[i - 1];
+        paint_frame(ret_picture, (int)box->left, (int)box->top, (int)box->right, (int)box->bottom,
+                    paint_colour(box->class));
+    }
+}
+
+static int boxes_result(const struct post_state *state, const struct post_outputs *outputs UNUSED,
+                        int64_t index, const struct post_item *item, struct post_result *ret_result,
+                        struct error *err) {
+    struct box *boxes = NULL;
+    size_t count = 0, kept = 0;
+    if (box_form_read(&state->source, index, &boxes, &count, err) < 0) {
+        return -1;
+    }
+    count = box_suppress(boxes, count, state->overlap, state->most);
+    for (size_t i = 0; i < count; i++) {
+        struct box box = boxes[i];
+        move_box(&state->source, &item->place, &box);
+        if (box.right > box.left && box.bottom > box.top) {
+            boxes[kept++] = box;
+        }
+    }
+    int result = 0;
+    if (state->draws) {
+        draw_boxes(boxes, kept, item->picture, &ret_result->picture);
+    } else {
+        result = write_boxes(state, boxes, kept, item->name, ret_result, err);
+    }
+    free(boxes);
+    return result;
+}
+
+const struct post_kind post_boxes = {
+    .name = "Boxes",
+    .needs = "boxes and scores",
+    .wants_pictures = true,
+    .takes_all = true,
+    .open = boxes_open,
+    .free = boxes_free,
+    .files = boxes_files,
+    .draws = boxes_draw,
+    .take = boxes_take,
+    .result = boxes_result,
+};

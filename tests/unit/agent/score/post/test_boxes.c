@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Boxes: their forms, the best of those that overlap, and their way back to the item's picture. */
+#include "agent/score/post/box_form.h"
+#include "tests/unit/agent/score/post/post_tests.h"
+
+#include <math.h>
+
+#define BOXES(fields) "{\"postprocess\": {\"type\": \"Boxes\"" fields "}}"
+
+/* A picture of 200x100 in the middle of an input of 100x100. */
+static const struct post_item padded = {.name = "a",
+                                        .place = {.picture_width = 200,
+                                                  .picture_height = 100,
+                                                  .left = 0,
+                                                  .top = 25,
+                                                  .width = 100,
+                                                  .height = 50,
+                                                  .input_width = 100,
+                                                  .input_height = 100}};
+
+static void check(const char *spec, const struct post_outputs *outputs, int64_t index,
+                  const char *wanted) {
+    struct opened opened = open_post(spec);
+    AUTO(text_freep) char *text = record_of_list(&opened, outputs, index, &padded);
+    AUTO(text_freep) char *all = x_printf("{\"file\":\"a\",\"boxes\":[%s]}", wanted);
+    CHECK_STR(text, all);
+    close_post(&opened);
+}
+
+static struct post_outputs of(const struct tensor *const *tensors, const char *const *names,
+                              size_t count) {
+    return (struct post_outputs){
+        .tensors = tensors, .names = names, .count = count, .items = tensors[0]->shape.dims[0]};
+}
+
+static void test_boxes_return_to_the_picture(void) {
+    float rows[2][7][6] = {0}; /* centre, size, objectness, one class */
+    const float first[] = {50, 50, 20, 10, 1, 0.5f}, edge[] = {95, 24, 20, 10, 0.5f, 1};
+    memcpy(rows[1][2], first, sizeof first);
+    memcpy(rows[1][5], edge, sizeof edge);
+    const struct tensor tensor = {TENSOR_FLOAT32, {3, {2, 7, 6}}, rows, false}, *list = &tensor;
+    const char *name = "y";
+    const struct post_outputs outputs = of(&list, &name, 1);
+    check(BOXES(", \"form\": \"YOLOv5\""), &outputs, 1,
+          "{\"box\":[80.0,40.0,120.0,60.0],\"score\":0.5,\"class\":0},"
+          "{\"box\":[170.0,0.0,200.0,8.0],\"score\":0.5,\"class\":0}");
+    check(BOXES(", \"form\": \"YOLOv5\", \"maxBoxes\": 1"), &outputs, 1,
+          "{\"box\":[80.0,40.0,120.0,60.0],\"score\":0.5,\"class\":0}");
+    check(BOXES(", \"form\": \"YOLOv5\""), &outputs, 0, "");
+}
+
+static void test_lists_are_known_by_their_names(void) {
+    float places[1][2][4] = {{{0.5f, 0.25f, 0.75f, 0.5f}, {0, 0, 1, 1}}};
+    float scores[1][2] = {{0.9f, 0.1f}}, classes[1][2] = {{3, 1}};
+    const struct tensor boxes = {TENSOR_FLOAT32, {3, {1, 2, 4}}, places, false};
+    const struct tensor score = {TENSOR_FLOAT32, {2, {1, 2}}, scores, false};
+    const struct tensor class = {TENSOR_FLOAT32, {2, {1, 2}}, classes, false};
+    const struct tensor *list[] = {&class, &score, &boxes};
+    const char *names[] = {"detection_classes", "detection_scores:0", "detection_boxes"};
+    const struct post_outputs outputs = of(list, names, 3);
+    check(BOXES(""), &outputs, 0, "{\"box\":[50.0,50.0,100.0,100.0],\"score\":0.9,\"class\":3}");
+    check(BOXES(", \"coordinates\": \"LTRB\""), &outputs, 0,
+          "{\"box\":[100.0,0.0,150.0,50.0],\"score\":0.9,\"class\":3}");
+}
+
+static void check_refused(const char *spec, const struct tensor *tensor, const char *wanted) {
+    const char *name = "y";
+    struct error err = {0};
+    struct opened opened = open_post(spec);
+    const struct post_outputs outputs = of(&tensor, &name, 1);
+    CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
+    CHECK(strstr(err.text, wanted));
+    close_post(&opened);
+}
+
+static void test_no_form_is_guessed(void) {
+    const struct tensor square = {TENSOR_FLOAT32, {3, {1, 9, 9}}, NULL, false};
+    const struct tensor six = {TENSOR_FLOAT32, {3, {1, 300, 6}}, NULL, false};
+    const struct tensor flat = {TENSOR_FLOAT32, {2, {1, 300}}, NULL, false};
+    check_refused(BOXES(""), &square,
+                  "(y 1x9x9) are not of the form of any detector that is known");
+    check_refused(BOXES(""), &six, "name one: YOLOv5 ([n, k, 5 + classes]), YOLOv10 ([n, k, 6])");
+    check_refused(BOXES(", \"form\": \"YOLOv8\""), &flat,
+                  "are not of the form YOLOv8; forms are: ");
+}
+
+static void check_fault(float score, float side, const char *wanted) {
+    float values[1][5][6] = {{{0.5f, side, 9, 9, score, 1}}};
+    const struct tensor tensor = {TENSOR_FLOAT32, {3, {1, 5, 6}}, values, false}, *list = &tensor;
+    const char *name = "y";
+    const struct post_outputs outputs = of(&list, &name, 1);
+    struct opened opened = open_post(BOXES(", \"form\": \"YOLOv10\""));
+    struct error err = {0};
+    struct post_result result;
+    CHECK_OK(opened.kind->take(opened.state, &outputs, &err), &err);
+    CHECK_INT(result_why(&opened, &outputs, 0, &padded, &result, &err), -1);
+    CHECK(strstr(err.text, wanted));
+    post_result_release(&result);
+    close_post(&opened);
+}
+
+static void test_numbers_of_no_use_are_named(void) {
+    check_fault(NAN, 1, "score nan of box 0 is not one of 0 to 1");
+    check_fault(7, 1, "score 7 of box 0 is not one of 0 to 1");
+    check_fault(1, INFINITY, "box 0 has values that are not finite numbers");
+}
+
+static void test_the_best_of_those_that_overlap(void) {
+    struct box boxes[] = {{0, 0, 10, 10, 0.5f, 1},  {0, 0, 10, 9, 0.9f, 1}, {0, 0, 10, 10, 0.4f, 2},
+                          {20, 0, 30, 10, 0.8f, 1}, {5, 5, 5, 5, 0.3f, 1},  {0, 0, 10, 5, 0.7f, 1}};
+    CHECK(box_overlap(&boxes[0], &boxes[1]) == 0.9f);
+    CHECK(box_overlap(&boxes[4], &boxes[4]) == 0);
+    CHECK_INT(box_suppress(boxes, ARRAY_LEN(boxes), 0.6f, 10), 5);
+    const float scores[] = {0.9f, 0.8f, 0.7f, 0.4f, 0.3f};
+    for (size_t i = 0; i < ARRAY_LEN(scores); i++) {
+        CHECK(boxes[i].score == scores[i]);
+    }
+    CHECK_INT(box_suppress(boxes, 5, 0.5f, 10), 4);
+    CHECK_INT(box_suppress(boxes, 4, 1, 2), 2);
+    CHECK_INT(box_suppress(boxes, 0, 0.5f, 10), 0);
+}
+
+int main(void) {
+    TEST(test_boxes_return_to_the_picture);
+    TEST(test_lists_are_known_by_their_names);
+    TEST(test_no_form_is_guessed);
+    TEST(test_numbers_of_no_use_are_named);
+    TEST(test_the_best_of_those_that_overlap);
+    return TEST_END();
+}
