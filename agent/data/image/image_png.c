@@ -27,16 +27,28 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
     return 0;
 }
 
+/* One byte of each pixel; the caller frees. */
+static uint8_t *take_grey(const struct picture *picture) {
+    size_t count = (size_t)picture->width * (size_t)picture->height;
+    uint8_t *grey = x_malloc(count);
+    for (size_t i = 0; i < count; i++) {
+        grey[i] = picture->pixels[3 * i];
+    }
+    return grey;
+}
+
 static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
                   struct error *err) {
     png_image image = {.version = PNG_IMAGE_VERSION,
                        .width = (png_uint_32)picture->width,
                        .height = (png_uint_32)picture->height,
-                       .format = PNG_FORMAT_RGB};
+                       .format = picture->is_grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB};
     png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-    uint8_t *bytes = x_malloc(size);
-    if (!png_image_write_to_memory(&image, bytes, &size, 0, picture->pixels, 3 * picture->width,
-                                   NULL)) {
+    uint8_t *bytes = x_malloc(size), *grey = picture->is_grey ? take_grey(picture) : NULL;
+    int done = png_image_write_to_memory(&image, bytes, &size, 0, grey ? grey : picture->pixels,
+                                         (grey ? 1 : 3) * picture->width, NULL);
+    free(grey);
+    if (!done) {
         free(bytes);
         return error_set(err, ERROR_BUG, "cannot be encoded as PNG: %s", image.message);
     }

@@ -10,6 +10,7 @@ void picture_init(struct picture *picture, int width, int height) {
     picture->width = width;
     picture->height = height;
     picture->pixels = x_malloc(3 * (size_t)width * (size_t)height);
+    picture->is_grey = false;
 }
 
 void picture_release(struct picture *picture) {

@@ -13,6 +13,7 @@ enum {
 struct picture {
     int width, height; /* pixels */
     uint8_t *pixels;   /* owned: 3 * width * height bytes; NULL in an empty picture */
+    bool is_grey;      /* the three bytes of each pixel are equal: a PNG of it has one channel */
 };
 void picture_init(struct picture *picture, int width, int height); /* pixels are uninitialised */
 void picture_release(struct picture *picture);                     /* for AUTO, too */

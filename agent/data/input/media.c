@@ -13,8 +13,18 @@ int media_find(const json_t *spec, const struct media **ret_media, struct error 
     return error_set(err, ERROR_INVALID, "spec.input: one of video, files, table, npy is expected");
 }
 
-bool media_makes_pictures(const json_t *spec) {
-    const json_t *post = tree_get(spec, "scorer.onnx.postprocess");
+static bool is_of_type(const json_t *spec, const char *type) {
     return !tree_get(spec, "scorer.command") &&
-           (strcmp(tree_text(post, "type", ""), "Image") == 0 || tree_bool(post, "draw", false));
+           strcmp(tree_text(spec, "scorer.onnx.postprocess.type", ""), type) == 0;
+}
+
+bool media_makes_pictures(const json_t *spec) {
+    return is_of_type(spec, "Image") || is_of_type(spec, "Mask") ||
+           tree_bool(spec, "scorer.onnx.postprocess.draw", false);
+}
+
+const char *media_result_ending(const json_t *spec) {
+    bool is_mask =
+        is_of_type(spec, "Mask") && !tree_bool(spec, "scorer.onnx.postprocess.draw", false);
+    return is_mask ? ".png" : media_makes_pictures(spec) ? "" : ".json";
 }

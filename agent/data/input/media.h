@@ -92,7 +92,9 @@ struct media {
 
 extern const struct media *const media_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* Whether the scorer's results are pictures: type Image, or drawn on the item's own. */
+/* Whether the scorer's results are pictures: type Image or Mask, or drawn on the item's own. */
 bool media_makes_pictures(const json_t *spec);
+/* What the name of a result has behind its item's: "", ".png" of a mask, ".json" of a record. */
+const char *media_result_ending(const json_t *spec);
 /* The row whose field spec.input has. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

@@ -36,12 +36,15 @@ static int files_writer_open(const json_t *spec, const json_t *work UNUSED,
     return 0;
 }
 
-/* Encodes the result in the format of its input. */
+/* Encodes the result in the format of its input, a mask as PNG, which keeps every value. */
 static int encode_picture(const struct writer *writer, const char *name,
                           const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
                           struct error *err) {
     char head[IMAGE_SNIFF_BYTES];
     size_t size = 0;
+    if (picture->is_grey) {
+        return image_encode(picture, IMAGE_PNG, ret_bytes, ret_size, err);
+    }
     if (store_read(writer->input, name, &(struct store_piece){0, head, sizeof head, NULL}, &size,
                    err) < 0) {
         return -1;
@@ -71,7 +74,8 @@ static int files_writer_add(struct writer *writer, const struct result *result, 
         bytes = (uint8_t *)x_printf("%s\n", text ? text : "null");
         size = strlen((char *)bytes);
     }
-    AUTO(text_freep) char *name = x_printf("%s%s", result->name, result->picture ? "" : ".json");
+    const char *ending = !result->picture ? ".json" : result->picture->is_grey ? ".png" : "";
+    AUTO(text_freep) char *name = x_printf("%s%s", result->name, ending);
     int done = pack_add(writer->pack, name, bytes, size, err);
     free(bytes);
     return done < 0 ? error_context(err, "spec.output.path") : 0;

@@ -38,7 +38,7 @@ static size_t count_characters(const char *text) {
 }
 
 const char *output_name_added(const json_t *spec) {
-    return media_makes_pictures(spec) ? "" : ".json";
+    return media_result_ending(spec);
 }
 
 void output_name_init(struct output_name *names, const json_t *spec, struct store *input,

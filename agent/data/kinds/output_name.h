@@ -28,7 +28,7 @@ struct output_name {
 void output_name_init(struct output_name *names, const json_t *spec, struct store *input,
                       struct store *output);
 void output_name_release(struct output_name *names);
-/* What the name of a result has behind its item's: "" or ".json". */
+/* media_result_ending. */
 const char *output_name_added(const json_t *spec);
 /* Whether this storage ignores the case of letters in names: found by asking it for
  * .windlass/owner, which must exist, in capital letters. */

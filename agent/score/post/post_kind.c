@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-const struct post_kind *const post_kinds[] = {
-    &post_image, &post_classes, &post_values, &post_raw, &post_embedding, &post_boxes, NULL};
+const struct post_kind *const post_kinds[] = {&post_image, &post_classes,   &post_values,
+                                              &post_raw,   &post_embedding, &post_boxes,
+                                              &post_mask,  &post_text,      NULL};
 
 const struct post_kind *post_kind_find(const char *name) {
     for (const struct post_kind *const *row = post_kinds; *row; row++) {

@@ -46,7 +46,7 @@ struct post_kind {
 };
 
 extern const struct post_kind post_image, post_classes, post_values, post_raw, post_embedding,
-    post_boxes;
+    post_boxes, post_mask, post_text;
 extern const struct post_kind *const post_kinds[]; /* ends with NULL */
 
 /* The row of this name; NULL: none. */

@@ -14,8 +14,8 @@ static const struct {
     const char *types[4]; /* NULL: no further one */
     const char *sentence;
 } owners[] = {
-    {"labels", {"Classes", "Boxes"}, "labels belong to type: Classes or Boxes"},
-    {"scores", {"Classes", "Boxes"}, "belongs to type: Classes or Boxes"},
+    {"labels", {"Classes", "Boxes", "Text"}, "labels belong to type: Classes, Boxes or Text"},
+    {"scores", {"Classes", "Boxes", "Text"}, "belongs to type: Classes, Boxes or Text"},
     {"form", {"Boxes"}, "belongs to type: Boxes"},
     {"coordinates", {"Boxes"}, "belongs to type: Boxes"},
     {"units", {"Boxes"}, "belongs to type: Boxes"},
@@ -24,7 +24,10 @@ static const struct {
     {"scoreThreshold", {"Boxes"}, "belongs to type: Boxes"},
     {"iouThreshold", {"Boxes"}, "belongs to type: Boxes"},
     {"maxBoxes", {"Boxes"}, "belongs to type: Boxes"},
-    {"draw", {"Boxes"}, "belongs to type: Boxes"},
+    {"draw", {"Boxes", "Mask"}, "belongs to type: Boxes or Mask"},
+    {"threshold", {"Mask"}, "belongs to type: Mask"},
+    {"layout", {"Text"}, "belongs to type: Text"},
+    {"blank", {"Text"}, "belongs to type: Text"},
     {"pooling", {"Embedding"}, "belongs to type: Embedding"},
     {"normalize", {"Embedding"}, "belongs to type: Embedding"},
     {"dtype", {"Embedding"}, "belongs to type: Embedding"},
@@ -48,6 +51,10 @@ static int check_postprocess(const json_t *postprocess, struct error *err) {
             snprintf(field, sizeof field, ONNX "postprocess.%s", owners[i].field);
             return job_refuse(err, field, owners[i].sentence);
         }
+    }
+    if (strcmp(type, "Text") == 0 && !json_object_get(postprocess, "labels")) {
+        return job_refuse(err, ONNX "postprocess.labels",
+                          "type: Text needs labels, a text file with one character per line");
     }
     return strcmp(tree_text(postprocess, "dtype", ""), "int8") == 0 &&
                    !tree_bool(postprocess, "normalize", false)
@@ -77,19 +84,36 @@ static int check_outputs(const json_t *onnx, struct error *err) {
                : 0;
 }
 
+/* Numbers of classes do not survive the encoder of a film. */
+static int check_film(const json_t *spec, struct error *err) {
+    const json_t *postprocess = tree_get(spec, "scorer.onnx.postprocess");
+    bool is_mask = strcmp(tree_text(postprocess, "type", ""), "Mask") == 0 &&
+                   !tree_bool(postprocess, "draw", false);
+    return is_mask && tree_get(spec, "input.video") &&
+                   strcmp(tree_text(spec, "output.mode", ""), "SummaryOnly") != 0
+               ? job_refuse(err, ONNX "postprocess.type",
+                            "a film would change the numbers of a Mask; set draw: true, or score "
+                            "pictures")
+               : 0;
+}
+
 int result_rules_check(const json_t *spec, struct error *err) {
     const json_t *onnx = tree_get(spec, "scorer.onnx");
+    if (check_film(spec, err) < 0) {
+        return -1;
+    }
     return check_postprocess(json_object_get(onnx, "postprocess"), err) < 0
                ? -1
                : check_outputs(onnx, err);
 }
 
 bool result_rules_wants_pictures(const json_t *onnx) {
-    static const char *const types[] = {"Image", "Boxes"};
+    static const char *const types[] = {"Image", "Boxes", "Mask"};
     return is_among(tree_text(onnx, "postprocess.type", ""), types, ARRAY_LEN(types));
 }
 
 bool result_rules_makes_pictures(const json_t *onnx) {
-    return strcmp(tree_text(onnx, "postprocess.type", ""), "Image") == 0 ||
+    static const char *const types[] = {"Image", "Mask"};
+    return is_among(tree_text(onnx, "postprocess.type", ""), types, ARRAY_LEN(types)) ||
            tree_bool(onnx, "postprocess.draw", false);
 }

@@ -189,8 +189,8 @@ static int check_mode(const json_t *spec, struct error *err) {
     }
     if (mode == OUTPUT_APPEND_ROW && result_rules_makes_pictures(tree_get(spec, "scorer.onnx"))) {
         return job_refuse(err, "output.mode",
-                          "AppendRow joins rows of text, but type: Image and draw write pictures; "
-                          "use another type");
+                          "AppendRow joins rows of text, but type: Image, Mask and draw write "
+                          "pictures; use another type");
     }
     static const char *const taken[] = {"summary.json",  "failed.jsonl",       "mini_batches.csv",
                                         "workers.csv",   "report.html",        "result.json",
