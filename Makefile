@@ -67,6 +67,9 @@ ALL_LDFLAGS = -pie $(HARDEN_LINK) -Wl,--as-needed -pthread $(LDFLAGS) \
 CFLAGS_agent_engine_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
+CFLAGS_agent_engine_device_cpu_chain_chain_loops_avx2 := $(CFLAGS_agent_engine_device_cpu_fast_vector_avx2)
+CFLAGS_agent_engine_device_cpu_chain_chain_loops_avx512 := $(CFLAGS_agent_engine_device_cpu_fast_vector_avx512)
+CFLAGS_agent_engine_device_cpu_chain_chain_loops_plain := $(CFLAGS_VECTOR)
 # Plain loops over bytes, which only -O3 vectorizes.
 CFLAGS_agent_data_image_pixels := -O3
 CFLAGS_agent_data_video_yuv := -O3

@@ -27,6 +27,7 @@ agent/engine/networks     agent/engine/networks/ agent/engine/ops/ agent/engine/
 agent/engine/device     agent/engine/device/ agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/fast agent/engine/device/cpu/fast/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/device/cpu/onednn agent/engine/device/cpu/onednn/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
+agent/engine/device/cpu/chain agent/engine/device/cpu/chain/ agent/engine/device/cpu/fast/vector.h agent/engine/device/cpu/fast/vector_lanes.inc agent/engine/device/cpu/fast/parallel.h agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/kernel.h agent/engine/graph/ agent/engine/ops/ agent/engine/* lib/
 agent/engine/run        agent/engine/ lib/
 agent/engine            agent/engine/ lib/
 agent/store             agent/store/ lib/

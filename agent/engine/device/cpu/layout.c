@@ -4,6 +4,7 @@
 // operand, it loses its kernel. This repeats until nothing changes.
 #include "agent/engine/device/cpu/layout.h"
 
+#include "agent/engine/device/cpu/chain/chain.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
 #include "agent/engine/ops/table.h"
@@ -26,6 +27,9 @@ static bool writes_blocks(const struct vector_ops *ops, const struct schedule *s
         return step->node->op->id != OP_CONV_GRADIENT_WEIGHTS &&
                is_whole(ops, &schedule->slots[step->outputs[output]]);
     }
+    if (step->kernel == &fast_chain) {
+        return chain_takes_blocks(step);
+    }
     return output == 0 && (step->kernel == &fast_combine || step->kernel == &fast_concat ||
                            step->kernel == &fast_max_pool || step->kernel == &fast_norm ||
                            step->kernel == &fast_pool_gradient);
@@ -37,6 +41,9 @@ static bool reads_blocks(const struct vector_ops *ops, const struct schedule *sc
         bool is_activation =
             input == 0 || (input == 2 && step->node->op->id == OP_CONV_GRADIENT_WEIGHTS);
         return is_activation && is_whole(ops, &schedule->slots[step->inputs[input]]);
+    }
+    if (step->kernel == &fast_chain) {
+        return chain_takes_blocks(step);
     }
     return step->kernel == &fast_conv || step->kernel == &fast_combine ||
            step->kernel == &fast_concat || step->kernel == &fast_max_pool ||
@@ -100,6 +107,11 @@ static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
             lacks = !schedule->slots[step->inputs[0]].layout ||
                     !schedule->slots[step->inputs[2]].layout ||
                     !schedule->slots[step->outputs[0]].layout;
+        }
+        if (step->kernel == &fast_chain && chain_takes_blocks(step) &&
+            !chain_blocks_fit(schedule, step, ops->block)) {
+            chain_refuse_blocks(step);
+            changed = true;
         }
         if (step->node && lacks) {
             if (step->release) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/prepare.h"
 
+#include "agent/engine/device/cpu/chain/chain.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
@@ -60,8 +61,15 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     struct cpu_device *cpu = (struct cpu_device *)device;
     fuse_training(schedule);
     fuse_steps(schedule);
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        if (schedule->steps[i].node && !schedule->steps[i].kernel) {
+            step_gemm_try(cpu, schedule, &schedule->steps[i]);
+        }
+    }
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
+    chain_fuse(schedule, true);
     layout_choose(cpu->vectors, schedule);
+    chain_fuse(schedule, false); // of what has lost its kernel
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         if (!step->node) {
@@ -87,11 +95,8 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
                 return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
                                  step->node->op->name, step->node->name);
             }
-        } else if (!step->kernel) {
-            step_gemm_try(cpu, schedule, step);
-        }
-        if (step->node && !step->kernel) {
-            step_unary_try(schedule, step);
+        } else if (step->kernel == &fast_chain) {
+            chain_prepare(cpu, schedule, step);
         }
         if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);

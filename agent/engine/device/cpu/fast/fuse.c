@@ -8,6 +8,7 @@
 
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/move.h"
+#include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/table.h"
@@ -381,6 +382,19 @@ static void make_combine(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_combine;
 }
 
+// Whether the reduction is the mean of each plane, as exporters write a global pool.
+static bool means_planes(const struct schedule *schedule, const struct step *step) {
+    struct facts facts;
+    struct reduce reduce;
+    struct error err = {0};
+    if (!fuse_is_activation(schedule, step->inputs[0]) ||
+        reduce_params(step->node, facts_of(schedule, step->node, &facts), &reduce, &err) < 0) {
+        return false;
+    }
+    return !reduce.is_reduced[0] && !reduce.is_reduced[1] && reduce.is_reduced[2] &&
+           reduce.is_reduced[3];
+}
+
 static void make_pool(struct schedule *schedule, struct step *step) {
     struct facts facts;
     struct pool_step pool = {.out_layout = 0};
@@ -436,6 +450,9 @@ void fuse_steps(struct schedule *schedule) {
             break;
         case OP_CONCAT:
             make_concat(schedule, step);
+            break;
+        case OP_REDUCE_MEAN:
+            step->kernel = means_planes(schedule, step) ? &fast_global_pool : NULL;
             break;
         case OP_MAX_POOL:
         case OP_GLOBAL_AVERAGE_POOL:

@@ -72,7 +72,7 @@ struct norm_gradient_step {
 };
 
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
-    fast_gemm, fast_tanh, fast_sigmoid, fast_norm, fast_norm_gradient, fast_pool_gradient;
+    fast_gemm, fast_norm, fast_norm_gradient, fast_pool_gradient;
 
 /* fuse_training.c: fuses nodes of training graphs. To be called before fuse_steps. */
 void fuse_training(struct schedule *schedule);
@@ -107,9 +107,6 @@ void step_norm_gradient_prepare(const struct schedule *schedule, struct step *st
 /* Whether the operands' layouts make it possible to copy whole blocks. */
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                       const struct step *step);
-/* Gives the step a fast kernel if it is a function of single elements for which vector.h has a
- * loop. */
-void step_unary_try(const struct schedule *schedule, struct step *step);
 /* Gives the step a fast kernel if it is a product with a constant matrix. A relu that follows is
  * fused: then the fused step is at the relu's place in the schedule, and `step` is empty. */
 void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);

@@ -124,10 +124,6 @@ struct vector_ops {
     void (*norm_slopes)(const struct norm_job *job);
     void (*spread_row)(const struct spread_job *job);
 
-    /* Functions of `count` numbers, with a relative error of about 1e-6; NaN stays NaN. */
-    void (*tanh)(float *out, const float *in, size_t count);
-    void (*sigmoid)(float *out, const float *in, size_t count);
-
     /* `rounds` rounds of multiply-adds in registers, each of `sums` times b; returns a result that
      * depends on all of them. Measures the processor's peak. */
     int sums;

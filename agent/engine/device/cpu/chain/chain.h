@@ -1,0 +1,33 @@
+/* chain.h: chains of elementwise nodes, broadcasts and reductions of rows, in one pass over memory.
+ *
+ * Nodes that depend on each other and compute over the same shape become one step: a list of
+ * instructions (chain_loops.h), which are executed for a block of a few thousand elements after the
+ * other. Values between the nodes are in registers: buffers of a block that stay in the nearest
+ * cache. So a chain reads each input and writes each output once, on all threads. LayerNorm, GELU,
+ * SiLU, a softmax with its mask are chains, as exporters write them or as one node.
+ *
+ * chain_group.c decides which steps become one chain, chain_lower.c writes a node as instructions,
+ * chain_plan.c assigns registers and addresses, chain_run.c executes. */
+#pragma once
+
+#include "agent/engine/device/cpu/cpu.h"
+
+extern const struct kernel fast_chain;
+
+/* Makes chains of the steps that have no kernel yet. The step of the last node of a chain is the
+ * chain's. allows_blocks: layouts are still to be chosen. */
+void chain_fuse(struct schedule *schedule, bool allows_blocks);
+
+/* Layouts: a chain without reductions can compute on blocked values (fast/vector.h): all its values
+ * of four dimensions with the full shape are blocked then, or none. */
+bool chain_takes_blocks(const struct step *step);
+/* Whether the slot, of this chain, is blocked then. */
+bool chain_is_full(const struct schedule *schedule, const struct step *step, int slot);
+/* Whether the layouts chosen so far are possible: all full values blocked, and channels for whole
+ * blocks of `block` lanes where an operand has one number per channel and is row-major. */
+bool chain_blocks_fit(const struct schedule *schedule, const struct step *step, int block);
+void chain_refuse_blocks(struct step *step);
+
+/* Completes the step's state once layouts are chosen, and sets step->scratch_bytes. */
+void chain_prepare(const struct cpu_device *cpu, const struct schedule *schedule,
+                   struct step *step);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions, softmax and norms of rows as instructions.
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/engine/device/cpu/chain/chain_lower.h"
+#include "agent/engine/ops/infer/norm.h"
+#include "agent/engine/ops/infer/reduce.h"
+#include "agent/engine/ops/table.h"
+
+enum { NONE = -1 };
+
+// Elements of a row.
+static int64_t row_elements(const struct chain *chain) {
+    int64_t count = 1;
+    for (int i = 0; i < chain->reduced; i++) {
+        count *= chain->domain.dims[chain->domain.rank - 1 - i];
+    }
+    return count;
+}
+
+// The number of last dimensions that the node reduces; 0: it reduces others, too, or none.
+int lower_reduced_dims(const struct lower *l) {
+    struct fact facts[2];
+    const struct fact *inputs[2] = {0};
+    struct reduce reduce;
+    struct error err = {0};
+    for (int i = 0; i < MIN(l->step->node->input_count, 2); i++) {
+        int slot = l->step->node->inputs[i];
+        if (slot >= 0) {
+            const struct schedule_slot *from = &l->schedule->slots[slot];
+            facts[i] = (struct fact){from->type, from->shape, from->constant};
+            inputs[i] = &facts[i];
+        }
+    }
+    if (reduce_params(l->step->node, inputs, &reduce, &err) < 0 || reduce.is_identity) {
+        error_clear(&err);
+        return 0;
+    }
+    int rank = facts[0].shape.rank, count = 0;
+    while (count < rank && reduce.is_reduced[rank - 1 - count]) {
+        count++;
+    }
+    for (int i = 0; i < rank - count; i++) {
+        count = reduce.is_reduced[i] ? 0 : count;
+    }
+    return count;
+}
+
+static int reduce_row(struct lower *l, int x) {
+    switch (l->step->node->op->id) {
+    case OP_GLOBAL_MAX_POOL:
+    case OP_REDUCE_MAX:
+        return lower_one(l, CHAIN_ROW_MAX, x);
+    case OP_REDUCE_MIN:
+        return lower_one(l, CHAIN_ROW_MIN, x);
+    case OP_REDUCE_SUM_SQUARE:
+        return lower_one(l, CHAIN_ROW_SQUARES, x);
+    case OP_REDUCE_L2:
+        return lower_one(l, CHAIN_SQRT, lower_one(l, CHAIN_ROW_SQUARES, x));
+    case OP_REDUCE_L1:
+        return lower_one(l, CHAIN_ROW_SUM, lower_one(l, CHAIN_ABS, x));
+    case OP_GLOBAL_AVERAGE_POOL:
+    case OP_REDUCE_MEAN:
+        return lower_affine(l, lower_one(l, CHAIN_ROW_SUM, x), 1 / (float)row_elements(l->chain),
+                            0);
+    default:
+        return lower_one(l, CHAIN_ROW_SUM, x);
+    }
+}
+
+int lower_reduce(struct lower *l) {
+    int x = lower_value(l, 0);
+    // Registers have whole rows of full values only.
+    if (!l->failed && lower_is_narrow(l, x)) {
+        l->failed = true;
+    }
+    return reduce_row(l, x);
+}
+
+// e^(x - max), and its sum.
+static int exponentials(struct lower *l, int x, int *ret_sum) {
+    int e = lower_one(l, CHAIN_EXP, lower_two(l, CHAIN_SUB, x, lower_one(l, CHAIN_ROW_MAX, x)));
+    *ret_sum = lower_one(l, CHAIN_ROW_SUM, e);
+    return e;
+}
+
+int lower_softmax(struct lower *l) {
+    int sum, e = exponentials(l, lower_value(l, 0), &sum);
+    return lower_two(l, CHAIN_MUL, e, lower_one(l, CHAIN_RECIPROCAL, sum));
+}
+
+int lower_log_softmax(struct lower *l) {
+    int x = lower_value(l, 0), sum;
+    int shifted = lower_two(l, CHAIN_SUB, x, lower_one(l, CHAIN_ROW_MAX, x));
+    (void)exponentials(l, x, &sum);
+    return lower_two(l, CHAIN_SUB, shifted, lower_one(l, CHAIN_LOG, sum));
+}
+
+// (x - mean) / sqrt(variance + epsilon) of each row
+static int normalized(struct lower *l, int x, float epsilon) {
+    float share = 1 / (float)row_elements(l->chain);
+    int mean = lower_affine(l, lower_one(l, CHAIN_ROW_SUM, x), share, 0);
+    int d = lower_two(l, CHAIN_SUB, x, mean);
+    int variance = lower_affine(l, lower_one(l, CHAIN_ROW_SQUARES, d), share, epsilon);
+    return lower_two(l, CHAIN_MUL, d,
+                     lower_one(l, CHAIN_RECIPROCAL, lower_one(l, CHAIN_SQRT, variance)));
+}
+
+int lower_layer_norm(struct lower *l) {
+    const struct step *step = l->step;
+    int y = normalized(l, lower_value(l, 0), node_number(step->node, "epsilon", 1e-5F));
+    y = lower_two(l, CHAIN_MUL, y, lower_value(l, 1));
+    bool shifts = step->node->input_count > 2 && step->inputs[2] >= 0;
+    return shifts ? lower_two(l, CHAIN_ADD, y, lower_value(l, 2)) : y;
+}
+
+// An input with one number per channel, [c], as [c, 1, ...].
+static int channel_value(struct lower *l, int index) {
+    int slot = l->step->inputs[index];
+    struct shape shape = {.rank = l->chain->domain.rank - 1};
+    for (int i = 0; i < shape.rank; i++) {
+        shape.dims[i] = i ? 1 : l->chain->domain.dims[1];
+    }
+    return lower_input(l, slot, &shape, NULL);
+}
+
+int lower_instance_norm(struct lower *l) {
+    int y = normalized(l, lower_value(l, 0), node_number(l->step->node, "epsilon", 1e-5F));
+    y = lower_two(l, CHAIN_MUL, y, channel_value(l, 1));
+    return lower_two(l, CHAIN_ADD, y, channel_value(l, 2));
+}
+
+// x scale + shift for each channel, with constants that are computed here.
+int lower_batch_norm(struct lower *l) {
+    const struct chain *chain = l->chain;
+    const float *constants[5] = {0};
+    for (int i = 1; i < 5; i++) {
+        const struct schedule_slot *slot = &l->schedule->slots[l->step->inputs[i]];
+        l->failed |= !slot->is_lasting || slot->type != TENSOR_FLOAT32;
+        constants[i] = slot->constant;
+    }
+    int x = lower_value(l, 0);
+    if (l->failed) {
+        return 0;
+    }
+    struct shape shape = {.rank = chain->domain.rank - 1};
+    for (int i = 0; i < shape.rank; i++) {
+        shape.dims[i] = i ? 1 : chain->domain.dims[1];
+    }
+    size_t channels = (size_t)shape.dims[0];
+    float *scale = x_calloc(channels, sizeof *scale), *shift = x_calloc(channels, sizeof *shift);
+    double epsilon = (double)node_number(l->step->node, "epsilon", 1e-5F);
+    for (size_t i = 0; i < channels; i++) {
+        double factor = (double)constants[1][i] / sqrt((double)constants[4][i] + epsilon);
+        scale[i] = (float)factor;
+        shift[i] = (float)((double)constants[2][i] - (double)constants[3][i] * factor);
+    }
+    int values = chain->value_count;
+    int a = lower_input(l, NONE, &shape, scale), b = lower_input(l, NONE, &shape, shift);
+    if (l->failed) { // the chain has what it has taken
+        if (chain->value_count == values) {
+            free(scale);
+        }
+        if (chain->value_count < values + 2) {
+            free(shift);
+        }
+        return 0;
+    }
+    return lower_two(l, CHAIN_ADD, lower_two(l, CHAIN_MUL, x, a), b);
+}
+
+// The number of last dimensions over which the node normalizes; 0: it is not over last ones.
+int lower_normalized_dims(const struct lower *l) {
+    const struct node *node = l->step->node;
+    const struct shape *x = &l->schedule->slots[l->step->inputs[0]].shape;
+    struct error err = {0};
+    struct layer_norm norm;
+    struct softmax softmax;
+    if (node->op->id == OP_LAYER_NORMALIZATION) {
+        bool fits = layer_norm_params(node, x, &norm, &err) == 0;
+        error_clear(&err);
+        return fits ? x->rank - norm.axis : 0;
+    }
+    if (softmax_params(node, x, &softmax, &err) < 0 || softmax.inner != 1) {
+        error_clear(&err);
+        return 0;
+    }
+    int count = 0;
+    for (int64_t size = 1; size < softmax.axis && count < x->rank; count++) {
+        size *= x->dims[x->rank - 1 - count];
+    }
+    return MAX(count, 1);
+}
