@@ -1,14 +1,12 @@
-/* training_graph.h: what is trained, and the graph of a training step: forward pass, loss, backward
- * pass. */
+/* training_graph.h: what is trained, and the graph of a training step: forward, loss, backward. */
 #pragma once
 
 #include "agent/engine/graph.h"
 
 /* ---- which constants are trained ---- */
 
-/* The graph decides, before gradients are made: every float32 constant on a path to the output,
- * through any operators. Names are only a hint, and only for single numbers. */
-/* What becomes of a constant of floating-point numbers on which the network's output depends. */
+/* What becomes of a constant of floats on which the network's output depends, through any
+ * operators. The graph decides; names are only a hint, and only for single numbers. */
 enum role {
     ROLE_VARIABLE,  /* trained */
     ROLE_FROZEN,    /* a weight that a pattern of role_options names */
@@ -26,35 +24,38 @@ struct role_of_constant {
     int value;
     enum role role;
 };
-/* All such constants, in the order of the values. */
-struct roles {
+struct roles { /* in the order of the values */
     size_t count;
     struct role_of_constant *constants;
 };
 
-/* Tensors with this role, and their elements. */
 struct role_amount {
     size_t tensors;
-    int64_t elements;
+    int64_t elements; /* of these */
 };
 struct role_amount roles_amount(const struct roles *roles, const struct graph *network,
                                 enum role role);
 
-enum { FORMS_NAMED = 4 };
-/* What forms_normalize has changed, for people. */
+struct forms_list {
+    size_t count;
+    const char *names[4]; /* of the first; borrowed from the network */
+};
+/* What forms_normalize has changed or noticed, for people. */
 struct forms {
-    size_t norms, dropouts; /* nodes that were in the form of training */
-    size_t outputs;         /* of the network that were statistics of a batch, or masks */
-    size_t folded;          /* convolutions into which the exporter has folded a norm (unchanged) */
-    const char *names[FORMS_NAMED]; /* of the first of these; borrowed from the network */
+    size_t norms, dropouts;     /* nodes that were in the form of training */
+    size_t outputs;             /* of the network that were statistics of a batch, or masks */
+    struct forms_list folded;   /* convolutions into which the exporter has folded a norm */
+    struct forms_list tied;     /* weights that are one with another, or are read several times */
+    struct forms_list computed; /* from weights by the exporter, and read as none */
 };
 
 /* Copies the network in the form of inference, in which a row does not depend on the other rows of
- * its batch, whatever form the exporter has written: BatchNormalization that returns or uses
- * statistics of the batch, Dropout with training_mode, mask, or ratio 0. Each tensor that was
- * written once because several were equal (zeros, statistics), is a constant of its own; tied
- * weights stay one. Values keep their indices. `network` must outlive *ret_graph (graph_release).
- * ERROR_UNSUPPORTED: another node reads statistics of the batch. */
+ * its batch: BatchNormalization that returns or uses statistics of the batch, Dropout with
+ * training_mode, mask, or ratio 0. Each tensor that was written once because several were equal
+ * (zeros, statistics) is a constant of its own; tied weights stay one, or are made one again where
+ * the exporter has written one of them transposed. Values keep their indices. `network` must
+ * outlive *ret_graph (graph_release). ERROR_UNSUPPORTED: another node reads statistics of the
+ * batch. */
 NODISCARD int forms_normalize(const struct graph *network, struct graph *ret_graph,
                               struct forms *ret_forms, struct error *err);
 
@@ -113,12 +114,11 @@ struct training_graph {
     size_t first_gradient, correct, first_kept; /* indices of outputs; correct 0: there is none */
 };
 
-/* Builds the graph of a training step. Variables are all float32 constants from which the loss is
- * reached, through any operators; enum role has the exceptions. A weight that no gradient can
- * reach is refused, never left out. A softmax at the end of the network becomes a part of the cross
- * entropy. `network` must outlive the result, and its constants must not have been
- * folded (shape_fold_constants). The caller releases *ret_training. ERROR_UNSUPPORTED,
- * ERROR_INVALID: the network cannot be trained; the message names the weight and the node. */
+/* Builds the graph of a training step. enum role says what is trained; a weight that no gradient
+ * can reach is refused, never left out. A softmax at the end becomes a part of the cross entropy.
+ * `network` must outlive the result, and its constants must not have been folded
+ * (shape_fold_constants). The caller releases *ret_training. ERROR_UNSUPPORTED, ERROR_INVALID: the
+ * network cannot be trained; the message names the weight and the node. */
 NODISCARD int training_graph_build(const struct graph *network,
                                    const struct training_options *options,
                                    struct training_graph *ret_training, struct error *err);

@@ -8,6 +8,8 @@
 
 enum { NAMES_BYTES = 600 };
 
+#define EXPORT "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False"
+
 /* Why a constant is not trained. */
 static const char *const reasons[ROLE_COUNT] = {
     [ROLE_FROZEN] = "by model.freeze",
@@ -50,22 +52,20 @@ static void count(const struct trainer *trainer, struct role_amount *ret_trained
     ret_all->elements += frozen.elements;
 }
 
-static void say_folded(const struct trainer *trainer, const struct forms *forms) {
+static void say_list(const struct trainer *trainer, const char *what, const char *advice,
+                     const struct forms_list *list) {
     char names[NAMES_BYTES] = "";
-    size_t used = 0, named = MIN(forms->folded, (size_t)FORMS_NAMED);
+    size_t used = 0, named = MIN(list->count, ARRAY_LEN(list->names));
     for (size_t i = 0; i < named; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%.80s", i ? ", " : "",
-                                 forms->names[i]);
+                                 list->names[i]);
     }
-    if (forms->folded > named) {
-        snprintf(names + used, sizeof names - used, " and %zu more", forms->folded - named);
+    if (list->count > named) {
+        snprintf(names + used, sizeof names - used, " and %zu more", list->count - named);
     }
-    trainer_say(trainer,
-                "the exporter has folded a BatchNormalization into %zu of the convolutions (%s): "
-                "its statistics are frozen in their weights, which are trained with their biases; "
-                "to train the norms themselves, export with "
-                "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False",
-                forms->folded, names);
+    if (list->count) {
+        trainer_say(trainer, "%s (%zu): %s; %s", what, list->count, names, advice);
+    }
 }
 
 void trainer_say_forms(const struct trainer *trainer) {
@@ -77,9 +77,19 @@ void trainer_say_forms(const struct trainer *trainer) {
                     "(%zu)",
                     forms->norms, forms->dropouts, forms->outputs);
     }
-    if (forms->folded) {
-        say_folded(trainer, forms);
-    }
+    say_list(trainer, "the exporter has folded a BatchNormalization into these convolutions",
+             "its statistics are frozen in their weights, which are trained with their biases; to "
+             "train the norms themselves, export with " EXPORT,
+             &forms->folded);
+    say_list(trainer, "tied weights, each trained as one with another of equal elements",
+             "the exporter ties layers that are only copies of one, as nn.TransformerEncoder makes "
+             "them, too: to train these apart, export with " EXPORT,
+             &forms->tied);
+    say_list(trainer,
+             "the exporter has computed these from parameters, and they are trained as "
+             "weights of their own",
+             "if one is a formula of a parameter (a norm, a sum), export with " EXPORT,
+             &forms->computed);
 }
 
 void trainer_send_variables(const struct trainer *trainer) {

@@ -27,7 +27,7 @@ moved() { # NAME OUT [KEPT ...]
 }
 said() { grep -qxF "$1" "$work/log" || { grep -m 3 trained "$work/log" | sed 's/^/# /'; return 1; }; }
 
-for name in vision groups weights batches tied recurrent; do
+for name in vision groups weights batches tied recurrent folded; do
     check "$name: each parameter has PyTorch's gradient" gradients $name || tail -3 "$work/log" | sed 's/^/# /'
 done
 declare -A all=([vision]="20 of 20 tensors, 3011" [groups]="6 of 6 tensors, 195" [weights]="5 of 5 tensors, 187" [tied]="4 of 4 tensors, 83812" [recurrent]="6 of 6 tensors, 1115")
@@ -36,6 +36,14 @@ for name in "${!all[@]}"; do
     check "$name: the log says all" said "${all[$name]} of ${all[$name]##* } parameters are trained; frozen: none"
     check "$name: and every weight has moved, no constant has" moved $name $name
 done
+check "a tied weight that the exporter has written transposed: trained as one" train folded data/folded.onnx folded
+check "and the log says so" grep -q "^tied weights, each trained as one .* (1): rows.weight; " "$work/log"
+whole() { said "26 of 26 tensors, 6683 of 6683 parameters are trained; frozen: none"; }
+check "copied layers of the recipe's export, with a transformer's dropout: trained" train copies data/copies.apart.onnx apart
+check "each of them apart" whole
+check "none is called tied" eval '! grep -q "^tied weights" "$work/log"'
+check "of the default export: the exporter has tied them" train copies data/copies.onnx copies
+check "and the log says so, with the way out" grep -q "^tied weights, each trained as one .* copies of one.*TrainingMode.TRAINING" "$work/log"
 further() { train groups out/groups/model.onnx further && said "6 of 6 tensors, 195 of 195 parameters are trained; frozen: none"; }
 check "the result is trained further: what was a constant is not one of its weights" further
 check "BatchNorm with tensors written once: trained" train batches data/batches.onnx batches

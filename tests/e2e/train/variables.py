@@ -73,6 +73,23 @@ def networks():
         def forward(self, x):
             return self.head(self.cell(x.flatten(2).transpose(1, 2).reshape(-1, 12, 24))[0][:, -1])
 
+    class Folded(nn.Module):  # tied, and constant folding writes one of the two transposed
+        def __init__(self):
+            super().__init__()
+            self.rows, self.norm, self.head = nn.Linear(288, 12, bias=False), nn.LayerNorm(12), nn.Linear(288, CLASSES)
+
+        def forward(self, x):
+            return self.head(nn.functional.linear(self.norm(self.rows(x.flatten(1))), self.rows.weight.t()))
+
+    class Copies(nn.Module):  # layers with equal numbers, and a transformer's usual dropout
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(24, 4, 16, batch_first=True), 2)
+            self.head = nn.Linear(24, CLASSES)
+
+        def forward(self, x):
+            return self.head(self.layers(x.reshape(-1, 12, 24)).mean(1))
+
     class Determinant(nn.Module):  # runs, and has no gradient
         def __init__(self):
             super().__init__()
@@ -81,7 +98,13 @@ def networks():
         def forward(self, x):
             return self.head(torch.linalg.det(self.inner(x.flatten(1)).reshape(-1, 8, 2, 2)))
 
-    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Determinant)}
+    return {kind.__name__.lower(): kind for kind in (Groups, Vision, Weights, Batches, Tied, Recurrent, Folded, Copies, Determinant)}
+
+
+def export(network, x, path, mode, folds=False):
+    import torch
+    torch.onnx.export(network, torch.tensor(x), path, opset_version=14, input_names=["x"], output_names=["y"], training=mode,
+                      do_constant_folding=folds, dynamic_axes={"x": {0: "n"}})
 
 
 def make(folder):
@@ -93,9 +116,10 @@ def make(folder):
         x, y = random.normal(size=(BATCH, 2, 12, 12)).astype("f4"), n.arange(BATCH) % CLASSES
         double = kind().double().train()
         double.load_state_dict(network.state_dict())
+        if name == "copies":
+            export(network.train(), x, base + ".apart.onnx", torch.onnx.TrainingMode.TRAINING)
         mode = torch.onnx.TrainingMode.PRESERVE if name == "batches" else torch.onnx.TrainingMode.EVAL
-        torch.onnx.export(network.eval(), torch.tensor(x), base + ".onnx", opset_version=14, input_names=["x"],
-                          output_names=["y"], training=mode, do_constant_folding=False, dynamic_axes={"x": {0: "n"}})
+        export(network.eval(), x, base + ".onnx", mode, name == "folded")
         torch.nn.functional.cross_entropy(double(torch.tensor(x).double()), torch.tensor(y)).backward()
         os.makedirs(base + ".gradients")
         for parameter, value in double.named_parameters():

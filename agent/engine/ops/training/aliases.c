@@ -5,7 +5,7 @@
 #include "agent/engine/ops/training/aliases.h"
 
 #include "agent/engine/graph/builder.h"
-#include "agent/engine/ops/op_id.h"
+#include "agent/engine/ops/table.h"
 
 #include <string.h>
 
@@ -52,12 +52,143 @@ static void own(struct builder *builder, int from, int to) {
     memcpy(value->constant.data, source->constant.data, size);
 }
 
-void aliases_resolve(const struct graph *network, struct graph *ret_graph) {
+/* ---- what the exporter has computed --------------------------------------------------------- */
+
+void aliases_note(struct forms_list *list, const char *name) {
+    if (list->count < ARRAY_LEN(list->names)) {
+        list->names[list->count] = name;
+    }
+    list->count++;
+}
+
+/* Constant folding names its results after a node: "onnx::MatMul_22". */
+static bool is_computed(const struct value *value) {
+    return value->is_constant && value->type == TENSOR_FLOAT32 && !value->is_literal &&
+           value->name && strncmp(value->name, "onnx::", 6) == 0 && shape_count(&value->shape) > 1;
+}
+
+/* Where it reads weights that are only transposed or joined. */
+static bool reads_weight(const struct node *node, int input) {
+    switch (node->op->id) {
+    case OP_MATMUL:
+    case OP_GEMM:
+        return true;
+    case OP_CONV:
+    case OP_CONV_TRANSPOSE:
+    case OP_GRU:
+    case OP_LSTM:
+    case OP_RNN:
+        return input > 0;
+    default:
+        return false;
+    }
+}
+
+static void note_computed(const struct graph *network, const int *reads, struct forms *forms) {
+    for (size_t n = 0; n < network->node_count; n++) {
+        const struct node *node = &network->nodes[n];
+        for (int i = 0; i < node->input_count; i++) {
+            int input = node->inputs[i];
+            if (input >= 0 && is_computed(&network->values[input]) && reads[input] == 1 &&
+                !reads_weight(node, i)) {
+                aliases_note(&forms->computed, network->values[input].name);
+            }
+        }
+    }
+    for (size_t v = 0; v < network->value_count; v++) {
+        if (reads[v] > 1 && is_computed(&network->values[v])) {
+            aliases_note(&forms->tied, network->values[v].name);
+        }
+    }
+}
+
+static int *count_reads(const struct graph *network, struct arena *scratch) {
+    int *reads = arena_array(scratch, network->value_count, sizeof *reads);
+    for (size_t n = 0; n < network->node_count; n++) {
+        for (int i = 0; i < network->nodes[n].input_count; i++) {
+            if (network->nodes[n].inputs[i] >= 0) {
+                reads[network->nodes[n].inputs[i]]++;
+            }
+        }
+    }
+    return reads;
+}
+
+static bool is_transposed(const struct value *a, const struct value *b) {
+    const float *from = a->constant.data, *to = b->constant.data;
+    int64_t rows = a->shape.rank == 2 ? a->shape.dims[0] : 0, columns = a->shape.dims[1];
+    if (b->shape.rank != 2 || rows < 1 || b->shape.dims[0] != columns || b->shape.dims[1] != rows) {
+        return false;
+    }
+    for (int64_t i = 0; i < rows * columns; i++) {
+        if (from[i] != to[i % columns * rows + i / columns]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The weight of which the constant is the transposed one; -1: none. */
+static int find_source(const struct graph *network, const int *reads, int constant) {
+    const struct value *value = &network->values[constant];
+    for (size_t v = 0; v < network->value_count; v++) {
+        const struct value *other = &network->values[v];
+        if (reads[v] && other->is_constant && other->type == TENSOR_FLOAT32 &&
+            !is_computed(other) && is_transposed(other, value)) {
+            return (int)v;
+        }
+    }
+    return -1;
+}
+
+static void tie(struct builder *builder, const struct node *before, int source, int constant) {
+    static const int64_t turned[] = {1, 0};
+    struct arena *arena = &builder->graph.arena;
+    struct value *value = &builder->graph.values[constant];
+    struct attribute *order = arena_array(arena, 1, sizeof *order);
+    int *ends = arena_array(arena, 2, sizeof *ends);
+    *order = (struct attribute){
+        .name = "perm", .kind = ATTRIBUTE_INTEGERS, .integers = turned, .count = 2};
+    ends[0] = source;
+    ends[1] = constant;
+    value->is_constant = false;
+    value->constant = (struct tensor){.data = NULL};
+    const struct node node = {.op = op_of_id(OP_TRANSPOSE),
+                              .name = value->name,
+                              .opset = before->opset,
+                              .input_count = 1,
+                              .inputs = ends,
+                              .output_count = 1,
+                              .outputs = ends + 1,
+                              .attribute_count = 1,
+                              .attributes = order};
+    builder_append(builder, &node);
+}
+
+/* Constant folding has torn tied weights apart. */
+static void tie_again(struct builder *builder, const struct graph *network, const int *reads,
+                      struct forms *forms) {
+    for (size_t v = 0; v < network->value_count; v++) {
+        const struct value *value = &network->values[v];
+        int source = is_computed(value) && value->shape.rank == 2 && !is_uniform(value)
+                         ? find_source(network, reads, (int)v)
+                         : -1;
+        if (source >= 0) {
+            tie(builder, &network->nodes[0], source, (int)v);
+            aliases_note(&forms->tied, network->values[source].name);
+        }
+    }
+}
+
+void aliases_resolve(const struct graph *network, struct forms *forms, struct graph *ret_graph) {
     struct arena scratch = {0};
     struct builder builder;
     bool *statistics = find_statistics(network, &scratch);
+    const int *reads = count_reads(network, &scratch);
     builder_init(&builder, network);
     builder_clear_nodes(&builder);
+    note_computed(network, reads, forms);
+    tie_again(&builder, network, reads, forms);
     for (size_t n = 0; n < network->node_count; n++) {
         const struct node *node = &network->nodes[n];
         const struct value *source = is_alias(node) ? &builder.graph.values[node->inputs[0]] : NULL;
@@ -67,6 +198,9 @@ void aliases_resolve(const struct graph *network, struct graph *ret_graph) {
         if (is_shared) {
             own(&builder, node->inputs[0], node->outputs[0]);
         } else {
+            if (source && source->is_constant && source->type == TENSOR_FLOAT32) {
+                aliases_note(&forms->tied, network->values[node->outputs[0]].name);
+            }
             builder_append(&builder, node);
         }
     }

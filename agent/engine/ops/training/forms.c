@@ -207,18 +207,11 @@ static bool is_folded(const struct graph *network, const struct node *node) {
                            !ends_with(bias->name, ".bias"));
 }
 
-static void note_folded(struct forms *forms, const struct node *node) {
-    if (forms->folded < FORMS_NAMED) {
-        forms->names[forms->folded] = node->name;
-    }
-    forms->folded++;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static int visit(struct pass *pass, const struct node *node, struct error *err) {
     if (is_folded(pass->network, node)) {
-        note_folded(&pass->forms, node);
+        aliases_note(&pass->forms.folded, node->name);
     }
     switch (node->op->id) {
     case OP_BATCH_NORMALIZATION:
@@ -249,8 +242,8 @@ static void drop_graph_outputs(struct pass *pass) {
 int forms_normalize(const struct graph *from, struct graph *ret_graph, struct forms *ret_forms,
                     struct error *err) {
     struct graph own;
-    aliases_resolve(from, &own);
     struct pass pass = {.network = &own};
+    aliases_resolve(from, &pass.forms, &own);
     find_reads(&pass);
     builder_init(&pass.builder, &own);
     builder_clear_nodes(&pass.builder);

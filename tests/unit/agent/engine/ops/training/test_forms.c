@@ -210,8 +210,8 @@ static void test_folded(void) {
         network_output(&fixture.network, network_node(&fixture.network, "Conv",
                                                       (int[]){fixture.x, weight, bias, -2}, NULL));
         CHECK_OK(normalize(&fixture), &fixture.err);
-        CHECK_INT((int)fixture.forms.folded, cases[i].is_folded);
-        CHECK(!cases[i].is_folded || strcmp(fixture.forms.names[0], "Conv") == 0);
+        CHECK_INT((int)fixture.forms.folded.count, cases[i].is_folded);
+        CHECK(!cases[i].is_folded || strcmp(fixture.forms.folded.names[0], "Conv") == 0);
         end(&fixture);
     }
 }
@@ -243,7 +243,77 @@ static void test_copies_without_a_name(void) {
     }
 }
 
+/* ---- tied weights ---------------------------------------------------------------------------- */
+
+/* y = tanh(x w) v: v is a constant of the exporter's folding. */
+static void turned(struct fixture *fixture, const char *name, float change, bool is_read) {
+    static const struct shape square = {2, {WIDTH, WIDTH}};
+    float *w, *v;
+    begin(fixture, 13);
+    struct network *network = &fixture->network;
+    int first = network_constant(network, square, 0.5f, 0);
+    int second = network_constant(network, square, 0.5f, 0);
+    network->values[first].name = "w";
+    network->values[second].name = name;
+    w = network->values[first].constant.data;
+    v = network->values[second].constant.data;
+    for (int i = 0; i < WIDTH * WIDTH; i++) {
+        w[i] = (float)i;
+        v[i % WIDTH * WIDTH + i / WIDTH] = (float)i;
+    }
+    v[5] += change;
+    int x = fixture->x;
+    x = is_read ? network_node(network, "MatMul", (int[]){x, first, -2}, NULL) : x;
+    x = network_node(network, "MatMul", (int[]){x, second, -2}, NULL);
+    network_output(network, x);
+}
+
+static void test_transposed_weights(void) {
+    static const struct {
+        const char *name;
+        float change;
+        bool is_read, is_tied;
+    } cases[] = {{"onnx::MatMul_22", 0, true, true},
+                 {"onnx::MatMul_22", 0.5f, true, false},
+                 {"v", 0, true, false},
+                 {"onnx::MatMul_22", 0, false, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture fixture;
+        turned(&fixture, cases[i].name, cases[i].change, cases[i].is_read);
+        CHECK_OK(normalize(&fixture), &fixture.err);
+        const struct node *node = find_node(&fixture.graph, OP_TRANSPOSE);
+        CHECK_INT(node != NULL, cases[i].is_tied);
+        CHECK_INT((int)fixture.forms.tied.count, cases[i].is_tied);
+        CHECK_INT((int)fixture.forms.computed.count, 0);
+        CHECK(!node || !fixture.graph.values[node->outputs[0]].is_constant);
+        CHECK(!node || node_check(node, &fixture.err) == 0);
+        end(&fixture);
+    }
+}
+
+/* What only the log can say: one folded tensor in two places, and one that is a formula. */
+static void test_computed(void) {
+    struct fixture fixture;
+    begin(&fixture, 13);
+    struct network *network = &fixture.network;
+    int both = network_constant(network, (struct shape){2, {WIDTH, WIDTH}}, 0.5f, 0);
+    int norm = network_constant(network, row, 0.5f, 1);
+    network->values[both].name = "onnx::MatMul_7";
+    network->values[norm].name = "onnx::Div_9";
+    int x = network_node(network, "MatMul", (int[]){fixture.x, both, -2}, NULL);
+    x = network_node(network, "MatMul", (int[]){x, both, -2}, NULL);
+    network_output(network, network_node(network, "Div", (int[]){x, norm, -2}, NULL));
+    CHECK_OK(normalize(&fixture), &fixture.err);
+    CHECK_INT((int)fixture.forms.tied.count, 1);
+    CHECK_STR(fixture.forms.tied.names[0], "onnx::MatMul_7");
+    CHECK_INT((int)fixture.forms.computed.count, 1);
+    CHECK_STR(fixture.forms.computed.names[0], "onnx::Div_9");
+    end(&fixture);
+}
+
 int main(void) {
+    TEST(test_transposed_weights);
+    TEST(test_computed);
     TEST(test_norms);
     TEST(test_statistics_that_are_read);
     TEST(test_dropout);
