@@ -165,9 +165,10 @@ def measure(folder, trainer, out, batch, steps, rounds, threads):
         raise SystemExit(f'train.py: not the same work: losses {losses}')
 
 
-if sys.argv[1] == 'make':
-    make(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
-elif sys.argv[1] == 'peer':
-    peer(sys.argv[2], int(sys.argv[3]), sys.argv[4])
-else:
-    measure(*sys.argv[2:5], *(int(text) for text in sys.argv[5:]))
+if __name__ == '__main__':
+    if sys.argv[1] == 'make':
+        make(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    elif sys.argv[1] == 'peer':
+        peer(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    else:
+        measure(*sys.argv[2:5], *(int(text) for text in sys.argv[5:]))
