@@ -140,17 +140,32 @@ static const json_t *service_of(const struct live *live, const json_t *job) {
     return json_object_get(live->services, tree_text(job, "metadata.uid", ""));
 }
 
-/* Several Services may have a job's label; the one with its uid as the owner's is its own. */
-static void note_services(struct live *live, const json_t *list) {
+/* Anybody who may create Services can give one to a job. */
+static bool is_recorded(json_t *const *jobs, size_t count, const char *uid, const json_t *service) {
+    for (size_t i = 0; i < count; i++) {
+        const char *secret = tree_text(jobs[i], "status.credentials.secret", NULL);
+        const char *theirs = owned_annotation(service, ANNOTATION_SECRET);
+        if (strcmp(tree_text(jobs[i], "metadata.uid", ""), uid) == 0) {
+            return !secret || (theirs && strcmp(secret, theirs) == 0);
+        }
+    }
+    return false;
+}
+
+/* Several Services may have a job's label; the one with its uid as the owner's, and the Secret that
+ * its status has, is its own. */
+static void note_services(struct live *live, json_t *const *jobs, size_t count,
+                          const json_t *list) {
     size_t i;
     const json_t *service;
     json_array_foreach(json_object_get(list, "items"), i, service) {
         size_t at;
         const json_t *owner;
         json_array_foreach(tree_get(service, "metadata.ownerReferences"), at, owner) {
-            if (tree_bool(owner, "controller", false)) {
+            const char *uid = tree_text(owner, "uid", "");
+            if (tree_bool(owner, "controller", false) && is_recorded(jobs, count, uid, service)) {
                 json_object_set_new(
-                    live->services, tree_text(owner, "uid", ""),
+                    live->services, uid,
                     json_pack("{s:s, s:I, s:s*}", "name", tree_text(service, "metadata.name", ""),
                               "port",
                               (json_int_t)tree_integer(service, "spec.ports[0].port", JOB_PORT),
@@ -192,7 +207,7 @@ static int find_services(struct live *live, json_t *const *jobs, size_t count, i
         *err = ask.err;
         return -1;
     }
-    note_services(live, list);
+    note_services(live, jobs, count, list);
     return 0;
 }
 

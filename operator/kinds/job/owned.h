@@ -87,6 +87,11 @@ char *owned_next_name(const char *name, int tried);
 
 /* Of a Service of ours, borrowed. NULL: it has none, or what is there is not one. */
 const char *owned_read_token(const json_t *service);
+/* Which of a job's Services is its hub's: the one of that Secret and of the certificate with that
+ * SHA-256, as the job's status or this controller has them; anybody who may create Services can
+ * give one to a job. Without such a Service, or while neither is known (secret NULL), the first.
+ * Borrowed; NULL: there is none. */
+const json_t *owned_choose_service(const json_t *services, const char *secret, const char *sha256);
 /* False until the Service has an address and our annotations. */
 bool owned_endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 

@@ -83,13 +83,21 @@ static void tell_refused_policy(struct job_plan *plan, const struct credentials 
     }
 }
 
+/* Not so of a Service whose certificate is another one than the status has: pods would trust it. */
+static bool has_recorded(const json_t *object, const json_t *service) {
+    const char *recorded = tree_text(object, "status.credentials.certificateSHA256", NULL);
+    const char *theirs = owned_annotation(service, ANNOTATION_CERTIFICATE_SHA256);
+    return !recorded || (theirs && strcmp(recorded, theirs) == 0);
+}
+
 /* One step towards credentials that are confirmed in the cluster. True when they are. */
 static bool credentials(struct job_plan *plan) {
     const struct job_observed *observed = plan->observed;
     const json_t *object = observed->object, *service = observed->service;
     const struct credentials *fresh = observed->credentials;
     const char *recorded = tree_text(object, "status.credentials.secret", "");
-    bool placed = owned_endpoint_read(service, &plan->endpoint);
+    bool is_recorded_one = has_recorded(object, service);
+    bool placed = is_recorded_one && owned_endpoint_read(service, &plan->endpoint);
     conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
     if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
         /* Pods are created only after the Secret is confirmed; so if there is a pod, the Secret
@@ -109,7 +117,7 @@ static bool credentials(struct job_plan *plan) {
         }
     }
     const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
-    if (named && !placed && strcmp(named, recorded) == 0) {
+    if (named && is_recorded_one && !placed && strcmp(named, recorded) == 0) {
         return false; /* its address is not set yet */
     }
     if (!fresh || fresh->is_confirmed) { /* confirmed, and deleted with its Service */

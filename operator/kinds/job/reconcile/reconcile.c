@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile/reconcile.h"
 
+#include "lib/net/tls.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/job/guard/network_policy.h"
 #include "operator/kinds/job/reconcile/credentials.h"
@@ -108,6 +109,27 @@ static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
     return false;
 }
 
+/* As the status has it, else as this controller made it. */
+static const json_t *choose_service(const struct kept *kept, const json_t *object,
+                                    const json_t *services) {
+    const struct credentials *fresh = kept->credentials;
+    const char *secret = tree_text(object, "status.credentials.secret", NULL);
+    return secret ? owned_choose_service(
+                        services, secret,
+                        tree_text(object, "status.credentials.certificateSHA256", NULL))
+                  : owned_choose_service(services, fresh ? fresh->secret : NULL,
+                                         fresh ? fresh->certificate_sha256 : NULL);
+}
+
+/* Whether the Service's certificate is the one that the status has. */
+static bool is_recorded(const json_t *object, const char *certificate) {
+    const char *recorded = tree_text(object, "status.credentials.certificateSHA256", NULL);
+    struct error ignored = {0};
+    char sha256[65];
+    return !recorded || (tls_certificate_sha256(certificate, sha256, &ignored) == 0 &&
+                         strcmp(sha256, recorded) == 0);
+}
+
 /* The hub's last answer, owned by the caller. NULL without a valid one: the hub may be
  * starting, gone or unreachable, and plan then uses only the pods. */
 static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request,
@@ -115,7 +137,8 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     const char *ip = tree_text(service, "spec.clusterIP", NULL);
     const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
     int64_t port = tree_integer(service, "spec.ports[0].port", 0);
-    if (!ip || !certificate || port < 1 || !hub_runs(ops, pods)) {
+    if (!ip || !certificate || port < 1 || !hub_runs(ops, pods) ||
+        !is_recorded(request->object, certificate)) {
         return NULL;
     }
     bool is_v6 = strchr(ip, ':') != NULL;
@@ -433,7 +456,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     holders_settle(request, &kept->write_failures, owned);
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
-    const json_t *service = json_array_get(services, 0);
+    const json_t *service = choose_service(kept, object, services);
     const struct pin_seen seen = {service, pods};
     AUTO(tree_freep) json_t *accepted = NULL;
     if (!pin_settle(request, &kept->pin, &ops->rules, &seen, &accepted)) {

@@ -35,9 +35,11 @@ static struct {
     const char *services;
 } api = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-#define SERVICE(name, uid, port) SERVICE_WITH(name, uid, port, "")
-#define SERVICE_WITH(name, uid, port, more)                                                        \
-    "{\"metadata\":{\"name\":\"" name "\"," more "\"ownerReferences\":[{\"kind\":\"ConfigMap\","   \
+#define SERVICE(name, uid, port) SERVICE_WITH(name, uid, port, "s", "")
+#define SERVICE_WITH(name, uid, port, secret, more)                                                \
+    "{\"metadata\":{\"name\":\"" name "\",\"annotations\":{\"windlass.dev/secret\":\"" secret      \
+    "\"" more "},"                                                                                 \
+    "\"ownerReferences\":[{\"kind\":\"ConfigMap\","                                                \
     "\"uid\":\"u9\"},{\"controller\":true,\"uid\":\"" uid                                          \
     "\"}]},\"spec\":{\"ports\":[{\"port\":" #port "}]}}"
 /* The job is one of its owners, but does not control it. */
@@ -45,12 +47,16 @@ static struct {
     "{\"metadata\":{\"name\":\"x\",\"ownerReferences\":[{\"uid\":\"u1\"},{\"controller\":true,"    \
     "\"uid\":\"u8\"}]},\"spec\":{\"ports\":[{\"port\":1}]}}"
 #define SERVICES(items) "{\"kind\":\"ServiceList\",\"items\":[" items "]}"
+/* The last one is not the job's, whatever it says: it names another Secret than the job's status.
+ */
 #define ALL                                                                                        \
     SERVICES(SERVICE("a-coordinator", "u-of-another", 1) "," SERVICE(                              \
         "a-coordinator-b", "u1",                                                                   \
-        8443) "," SERVICE_WITH("t", "u2", 8444,                                                    \
-                               "\"annotations\":{\"windlass.dev/"                                  \
-                               "read-token\":\"00ff\"},") "," NOT_CONTROLLED)
+        8443) "," SERVICE_WITH("t", "u2", 8444, "s",                                               \
+                               ",\"windlass.dev/read-token\":\"00ff\"") "," NOT_CONTROLLED         \
+                                                                        "," SERVICE_WITH(          \
+                                                                            "zz", "u1", 2,         \
+                                                                            "theirs", ""))
 
 static void answer(void *context UNUSED, const struct script_request *request) {
     pthread_mutex_lock(&api.lock);

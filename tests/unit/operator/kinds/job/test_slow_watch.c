@@ -313,6 +313,82 @@ static void test_foreign_pods_are_left_alone(void) {
     close_world();
 }
 
+/* A Service that somebody gave to the job: it comes first by its name, and names the job's Secret.
+ */
+static void add_foreign_service(void) {
+    AUTO(tree_freep) json_t *labels = json_pack("{s:s}", LABEL_JOB, "job");
+    AUTO(tree_freep) json_t *owner = claim_owner(job());
+    AUTO(tree_freep)
+    json_t *foreign = json_pack(
+        "{s:s, s:s, s:{s:s, s:O, s:[O], s:{s:s, s:s, s:s}}, s:{s:[{s:i}]}}", "apiVersion", "v1",
+        "kind", "Service", "metadata", "name", "a", "labels", labels, "ownerReferences", owner,
+        "annotations", "windlass.dev/secret", tree_text(job(), "status.credentials.secret", "?"),
+        "windlass.dev/certificate-sha256", "theirs", "windlass.dev/certificate", "-", "spec",
+        "ports", "port", 1);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_CREATE, foreign, NULL, NULL);
+}
+
+static void remove_object(const char *kind, const char *name) {
+    AUTO(tree_freep)
+    json_t *gone = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", kind, "metadata",
+                             "name", name);
+    world.late.inner->ops->write(world.late.inner, CLUSTER_DELETE, gone, NULL, NULL);
+}
+
+static bool holds(const json_t *object, const char *text) {
+    AUTO(text_freep) char *all = tree_canonical(object);
+    return strstr(all, text) != NULL;
+}
+
+static const char *recorded(void) {
+    return tree_text(job(), "status.credentials.certificateSHA256", "");
+}
+
+/* A worker in place 0 that is not the pod with that uid; NULL: none. */
+static const json_t *worker_after(const char *uid) {
+    static const char *const names[] = {"job-worker-0", "job-worker-0-2", "job-worker-0-3"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (pod(names[i]) && strcmp(tree_text(pod(names[i]), "metadata.uid", ""), uid) != 0) {
+            return pod(names[i]);
+        }
+    }
+    return NULL;
+}
+
+/* Deletes the worker, and waits for the next one and, is_renewed, a certificate after `before`. */
+static const json_t *next_worker(const json_t *worker, const char *before, bool is_renewed) {
+    struct error err = {0};
+    AUTO(text_freep) char *uid = x_strdup(tree_text(worker, "metadata.uid", ""));
+    remove_object("Pod", tree_text(worker, "metadata.name", ""));
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    while (clock_monotonic_ms() < end_ms) {
+        CHECK_OK(controller_step(world.controller, 20, &err), &err);
+        const json_t *next = worker_after(uid);
+        CHECK(!next || !holds(next, "theirs"));
+        if (next && (!is_renewed || (strcmp(recorded(), before) && holds(next, recorded())))) {
+            return next;
+        }
+    }
+    return NULL;
+}
+
+/* Pods trust the certificate that the status has, and no other Service's; without a Service of that
+ * certificate the job gets a new one. */
+static void test_a_foreign_service_is_not_trusted(void) {
+    open_world(0, 0);
+    run_until("job-worker-1");
+    run_ms(1500, NULL);
+    AUTO(text_freep) char *ours = x_strdup(recorded());
+    CHECK_INT(strlen(ours), 64);
+    add_foreign_service();
+    const json_t *next = next_worker(pod("job-worker-0"), ours, false);
+    CHECK(next && holds(next, ours));
+    remove_object("Service", "job-coordinator");
+    next = next_worker(next, ours, true);
+    CHECK(next != NULL);
+    close_world();
+}
+
 int main(void) {
     TEST(test_answers_count_before_events);
     TEST(test_a_late_watch_makes_no_second_pod);
@@ -322,5 +398,6 @@ int main(void) {
     TEST(test_a_relabelled_pod_is_released);
     TEST(test_a_relabelled_coordinator_is_held);
     TEST(test_foreign_pods_are_left_alone);
+    TEST(test_a_foreign_service_is_not_trusted);
     return TEST_END();
 }
