@@ -24,8 +24,6 @@ CUDA_ROOT := $(firstword $(foreach root,$(CUDA_ROOTS),$(if \
 	$(root)/include/cudnn.h),$(wildcard $(root)/include/cublasLt.h),$(wildcard \
 	$(root)/lib64/libcudart_static.a)),$(root))))
 NVCC := $(CUDA_ROOT)/bin/nvcc
-# Where ccache is in use (tests/tests.mk), it keeps what nvcc makes, too. A toolkit may be copied: its contents count.
-CACHED_NVCC := $(if $(CCACHE_DIR),$(if $(shell command -v ccache 2>/dev/null),CCACHE_COMPILERCHECK=content ccache)) $(NVCC)
 WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_ROOT),1)))
 $(if $(WITH_CUDA),$(if $(CUDA_ROOT),,$(error CUDA=1, but no CUDA toolkit with bin/nvcc, \
 	include/cuda_runtime_api.h, cudnn.h and cublasLt.h, and lib64/libcudart_static.a in: $(CUDA_ROOTS) (set CUDA_HOME))))
@@ -111,7 +109,7 @@ $(OBJ)/%.c.o: %.c $(OBJ)/.flags
 $(OBJ)/%.cu.o: %.cu $(OBJ)/.flags
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	@$(CACHED_NVCC) $(NVCCFLAGS) -MD -MF $(@:.o=.d) -c $< -o $@
+	@$(NVCC) $(NVCCFLAGS) -MD -MF $(@:.o=.d) -c $< -o $@
 # Rebuild when the flags change; the file is only touched when they do.
 $(OBJ)/.flags: FORCE
 	@mkdir -p $(@D)
@@ -227,7 +225,7 @@ $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan_life disttr
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A client of operator/kube/ before a scripted server, in stepped time.
 SCRIPT_WORLD := $(addprefix $(OBJ)/tests/kube/,script_server.c.o stepped_clock.c.o)
-$(addprefix $(BUILD)/tests/unit/operator/,kube/test_conduct test_asking): $(SCRIPT_WORLD)
+$(addprefix $(BUILD)/tests/unit/operator/,kube/test_conduct kube/test_answered test_asking): $(SCRIPT_WORLD)
 $(BUILD)/tests/unit/operator/test_asking: $(OBJ)/tests/kube/api_double.c.o
 $(addprefix $(BUILD)/tests/unit/operator/commands/status/,test_live test_status): $(OBJ)/tests/kube/script_server.c.o
 # A mount that fails on command (tests/e2e/storage/test_fuse.sh).

@@ -80,11 +80,6 @@ void tree_freep(json_t **tree) {
     *tree = NULL;
 }
 
-char *tree_canonical(const json_t *tree) {
-    char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-    return text ? text : x_strdup("null");
-}
-
 int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                struct error *err) {
     if (size > max_bytes) {

@@ -23,7 +23,10 @@ json_t *tree_part(json_t *object, const char *name);
 /* Cleanup for AUTO(tree_freep) json_t *value = NULL; */
 void tree_freep(json_t **tree);
 
-/* Compact text with sorted keys: equal trees give equal texts. NULL gives "null". The caller frees.
+/* Compact text, members in their order; a tree that contains itself is not allowed. NULL gives
+ * "null". The caller frees. */
+char *tree_compact(const json_t *tree);
+/* The same with sorted keys: equal trees give equal texts. NULL gives "null". The caller frees.
  */
 char *tree_canonical(const json_t *tree);
 

@@ -51,9 +51,10 @@ enum cluster_verb {
 
 /* How a write ended. On success err is NULL and stored is the object as stored, with the fields
  * that the cluster filled in (uid, resourceVersion, a Service's clusterIP, ...). Of a created Pod,
- * Secret or Event it may be only the metadata; after CLUSTER_DELETE it is NULL. On failure stored
- * is NULL and err is the reason: INVALID when the cluster refuses the write (a retry is useless);
- * BUSY, UNAVAILABLE or TIMEOUT when the write may or may not have been done. Both are borrowed. */
+ * Secret, NetworkPolicy or Event it may be only the metadata; after CLUSTER_DELETE it is NULL. On
+ * failure stored is NULL and err is the reason: INVALID when the cluster refuses the write (a retry
+ * is useless); BUSY, UNAVAILABLE or TIMEOUT when the write may or may not have been done. Both are
+ * borrowed. */
 typedef void cluster_done(void *context, const json_t *stored, const struct error *err);
 
 struct cluster {

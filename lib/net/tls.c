@@ -4,6 +4,8 @@
 #include "lib/digest.h"
 
 #include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -94,6 +96,39 @@ static char *bio_text(BIO *bio) {
     return x_strndup(data, (size_t)size);
 }
 
+/* The DER form of a P-256 key as PKCS #8 (RFC 5208, 5915): fixed but for the number and the point.
+ */
+static const unsigned char key_before[] = {0x30, 0x81, 0x87, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06,
+                                           0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06,
+                                           0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07,
+                                           0x04, 0x6d, 0x30, 0x6b, 0x02, 0x01, 0x01, 0x04, 0x20};
+static const unsigned char key_between[] = {0xa1, 0x44, 0x03, 0x42, 0x00};
+enum { NUMBER_BYTES = 32, POINT_BYTES = 65 };
+
+static void bignum_freep(BIGNUM **number) {
+    BN_clear_free(*number);
+}
+
+/* Like PEM_write_bio_PKCS8PrivateKey, which spends a third of the time of making a certificate on
+ * finding the encoder. */
+static bool write_key(BIO *bio, EVP_PKEY *key) {
+    unsigned char der[sizeof key_before + NUMBER_BYTES + sizeof key_between + POINT_BYTES];
+    unsigned char *number_at = der + sizeof key_before;
+    unsigned char *point_at = number_at + NUMBER_BYTES + sizeof key_between;
+    AUTO(bignum_freep) BIGNUM *number = NULL;
+    size_t size = 0;
+    memcpy(der, key_before, sizeof key_before);
+    memcpy(number_at + NUMBER_BYTES, key_between, sizeof key_between);
+    bool is_written = EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_PRIV_KEY, &number) &&
+                      BN_bn2binpad(number, number_at, NUMBER_BYTES) == NUMBER_BYTES &&
+                      EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY,
+                                                      point_at, POINT_BYTES, &size) &&
+                      size == POINT_BYTES &&
+                      PEM_write_bio(bio, PEM_STRING_PKCS8INF, "", der, sizeof der);
+    OPENSSL_cleanse(der, sizeof der);
+    return is_written;
+}
+
 int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *ret_sha256,
                          struct error *err) {
     AUTO(key_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -101,8 +136,7 @@ int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *r
     AUTO(bio_freep) BIO *certificate_text = BIO_new(BIO_s_mem());
     AUTO(bio_freep) BIO *key_text = BIO_new(BIO_s_secmem());
     if (!key || !certificate || !certificate_text || !key_text || !fill_in(certificate, key) ||
-        !PEM_write_bio_X509(certificate_text, certificate) ||
-        !PEM_write_bio_PKCS8PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL)) {
+        !PEM_write_bio_X509(certificate_text, certificate) || !write_key(key_text, key)) {
         return error_from_openssl(err, ERROR_BUG, "cannot make a certificate");
     }
     AUTO(openssl_freep) unsigned char *der = NULL;

@@ -175,7 +175,6 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     if (result != 0) {
         return result;
     }
-    replica->jobs.secret_files = true;
     replica->jobs.logs_json = strcmp(format_name, "json") == 0;
     return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
                    check_sandbox(replica->jobs.sandbox, err) < 0
@@ -203,7 +202,8 @@ static int open_signals(struct replica *replica, struct error *err) {
 static int start(struct replica *replica, struct error *err) {
     struct kube_options options = {
         .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
-        .namespace = replica->namespace};
+        .namespace = replica->namespace,
+        .skips_answered = true};
     if (kind_set_new(NULL, &replica->jobs, &replica->kinds, err) < 0 ||
         open_signals(replica, err) < 0 ||
         health_server_open(replica->listen, &replica->health, err) < 0 ||

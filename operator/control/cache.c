@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_MAX = 16, BUCKETS_FIRST = 64 };
+enum { KINDS_MAX = 16, BUCKETS_FIRST = 64, TREES_MAX = 1024 };
 
 /* One object: a single allocation, linked into one chain of each table. */
 struct entry {
@@ -18,6 +18,7 @@ struct entry {
     uint32_t list;                     /* number of the last list that contained it */
     uint32_t name_at, job_at, tree_at; /* in texts; the namespace is at 0 */
     uint32_t size;                     /* of texts */
+    uint16_t tree;                     /* 1 + its index in the cache's trees; 0: not among them */
     uint8_t kind;
     char texts[];
 };
@@ -29,7 +30,15 @@ struct cached_kind {
     bool is_listed;
 };
 
+/* What was read lately; the next one replaces the oldest. */
+struct parsed {
+    struct entry *of; /* NULL: free */
+    json_t *tree;
+};
+
 struct cache {
+    struct parsed trees[TREES_MAX];
+    size_t next_tree, tree_count;
     struct cached_kind kinds[KINDS_MAX];
     size_t kind_count;
     struct entry **by_id, **by_job; /* chains; an entry without a job is not in by_job */
@@ -37,6 +46,35 @@ struct cache {
     size_t count, bytes;
     uint64_t changes; /* how many objects were stored so far */
 };
+
+static void forget_tree(struct cache *cache, struct entry *entry) {
+    if (entry->tree) {
+        struct parsed *parsed = &cache->trees[entry->tree - 1];
+        json_decref(parsed->tree);
+        *parsed = (struct parsed){0};
+        entry->tree = 0;
+        cache->tree_count--;
+    }
+}
+
+void cache_forget_trees(struct cache *cache) {
+    for (size_t i = 0; i < TREES_MAX && cache->tree_count > 0; i++) {
+        if (cache->trees[i].of) {
+            forget_tree(cache, cache->trees[i].of);
+        }
+    }
+}
+
+static void keep_tree(struct cache *cache, struct entry *entry, json_t *tree) {
+    struct parsed *parsed = &cache->trees[cache->next_tree];
+    if (parsed->of) {
+        forget_tree(cache, parsed->of);
+    }
+    *parsed = (struct parsed){entry, json_incref(tree)};
+    entry->tree = (uint16_t)++cache->next_tree;
+    cache->next_tree %= TREES_MAX;
+    cache->tree_count++;
+}
 
 struct cache *cache_new(void) {
     struct cache *cache = x_calloc(1, sizeof *cache);
@@ -50,6 +88,7 @@ void cache_free(struct cache *cache) {
     if (!cache) {
         return;
     }
+    cache_forget_trees(cache);
     for (size_t i = 0; i < cache->bucket_count; i++) {
         for (struct entry *entry = cache->by_id[i], *next; entry; entry = next) {
             next = entry->next_by_id;
@@ -168,6 +207,7 @@ static void grow(struct cache *cache) {
 static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
     struct entry *entry = *link;
     *link = entry->next_by_id;
+    forget_tree(cache, entry);
     if (entry->texts[entry->job_at]) {
         struct entry **by_job = &cache->by_job[entry->job_hash & (cache->bucket_count - 1)];
         while (*by_job != entry) {
@@ -207,7 +247,9 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
     const char *namespace = namespace_of(object), *name = name_of(object), *job = job_of(object);
     AUTO(tree_freep) json_t *kept = strip(object, transform);
     size_t name_at = strlen(namespace) + 1, job_at = name_at + strlen(name) + 1,
-           tree_at = job_at + strlen(job) + 1, room = json_dumpb(kept, NULL, 0, JSON_COMPACT);
+           tree_at = job_at + strlen(job) + 1;
+    AUTO(text_freep) char *text = tree_compact(kept);
+    size_t room = strlen(text);
     struct entry *entry = x_malloc(sizeof *entry + tree_at + room);
     uint8_t index = index_of(cache, kind);
     *entry = (struct entry){
@@ -225,11 +267,11 @@ static struct entry *entry_new(const struct cache *cache, const struct cached_ki
     memcpy(entry->texts, namespace, name_at);
     memcpy(entry->texts + name_at, name, job_at - name_at);
     memcpy(entry->texts + job_at, job, tree_at - job_at);
-    json_dumpb(kept, entry->texts + tree_at, room, JSON_COMPACT);
+    memcpy(entry->texts + tree_at, text, room);
     return entry;
 }
 
-static json_t *read_entry(const struct cache *cache, const struct entry *entry) {
+static json_t *parse_entry(const struct cache *cache, const struct entry *entry) {
     const struct cached_kind *kind = &cache->kinds[entry->kind];
     json_t *object =
         json_loadb(entry->texts + entry->tree_at, entry->size - entry->tree_at, 0, NULL);
@@ -252,6 +294,16 @@ static json_t *read_entry(const struct cache *cache, const struct entry *entry) 
     json_object_set_new(object, "apiVersion", json_string(kind->api_version));
     json_object_set_new(object, "kind", json_string(kind->name));
     return object;
+}
+
+/* A reconcile pass reads most objects several times, and the next pass reads them again. */
+static json_t *read_entry(const struct cache *cache, const struct entry *entry) {
+    if (entry->tree) {
+        return json_incref(cache->trees[entry->tree - 1].tree);
+    }
+    json_t *tree = parse_entry(cache, entry);
+    keep_tree((struct cache *)cache, (struct entry *)entry, tree);
+    return tree;
 }
 
 /* The answer to a write and the event of an earlier change may arrive in any order. */
@@ -339,7 +391,7 @@ static void end_list(struct cache *cache, struct cached_kind *kind, cluster_list
         for (struct entry **link = &cache->by_id[i]; *link;) {
             if ((*link)->kind == index_of(cache, kind) && (*link)->list != kind->list) {
                 struct entry *entry = unlink_entry(cache, link);
-                json_array_append_new(lost, read_entry(cache, entry));
+                json_array_append_new(lost, parse_entry(cache, entry));
                 free(entry);
             } else {
                 link = &(*link)->next_by_id;
@@ -352,10 +404,13 @@ static void end_list(struct cache *cache, struct cached_kind *kind, cluster_list
 }
 
 /* A server with an older definition knows the same objects under an older version. */
-static void set_api_version(struct cached_kind *kind, const char *api_version) {
-    char *copy = x_strdup(api_version);
-    free(kind->api_version);
-    kind->api_version = copy;
+static void set_api_version(struct cache *cache, struct cached_kind *kind,
+                            const char *api_version) {
+    if (strcmp(kind->api_version, api_version) != 0) {
+        cache_forget_trees(cache);
+        free(kind->api_version);
+        kind->api_version = x_strdup(api_version);
+    }
 }
 
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
@@ -370,7 +425,7 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
         break;
     case CLUSTER_LISTING:
         if (kind) {
-            set_api_version(kind, tree_text(object, "apiVersion", kind->api_version));
+            set_api_version(cache, kind, tree_text(object, "apiVersion", kind->api_version));
             kind->list++;
         }
         break;

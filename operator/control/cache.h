@@ -1,8 +1,8 @@
 /* cache.h: the last known state of all objects that the controller watches, in memory. The
  * controller stores what the cluster reports; the kinds read it instead of asking the API server.
  * Objects are found by kind, namespace and name, or by the job that owns them. Each object is kept
- * as compact JSON text of the fields that are used, and parsed when it is read. Used by one
- * thread. */
+ * as compact JSON text of the fields that are used, and parsed when it is read; the trees of those
+ * that were read lately stay for a while. Used by one thread. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -52,8 +52,9 @@ void cache_put(struct cache *cache, const json_t *object);
 
 /* ---- for the kinds ---- */
 
-/* The object as the cache keeps it (reduced by the transform); NULL when there is none. Owned by
- * the caller. */
+/* The object as the cache keeps it (reduced by the transform); NULL when there is none. The caller
+ * owns a reference. What is read from a cache is shared with other readers and never changes: who
+ * wants it different makes a copy, also of the members on the way to what is to be different. */
 json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,
                    const char *name);
 /* The objects of that kind that the resource `owner` owns: they have its name as LABEL_JOB and its
@@ -80,6 +81,10 @@ uint64_t cache_changes(const struct cache *cache); /* the number of changes that
  * of jobs that have ended. object: as read from this cache. It lasts until the object's next
  * event. */
 void cache_reduce(struct cache *cache, const json_t *object, cache_transform *transform);
+
+/* Frees what was kept so that the last objects need not be parsed again. Call it when nothing is
+ * under way. */
+void cache_forget_trees(struct cache *cache);
 
 /* ---- for tests of the memory that is used ---- */
 

@@ -541,6 +541,9 @@ int controller_idle_ms(struct controller *controller) {
 
 /* Returns memory to the system after many passes. */
 static void trim_memory(struct controller *controller, int idle_ms) {
+    if (controller->pending == 0 && idle_ms > 0) {
+        cache_forget_trees(controller->cache);
+    }
     if (controller->pending >= OVERLOAD_WRITES) {
         controller->was_busy = true;
     } else if (controller->was_busy && controller->pending == 0 && idle_ms >= TRIM_IDLE_MS) {

@@ -31,8 +31,12 @@ struct write {
     void *context;
 };
 
+enum { ANSWERED_MAX = 4096 };
+
 struct kube {
     struct cluster base;
+    uint64_t answered[ANSWERED_MAX]; /* versions, at their remainder: they grow by one or a few */
+    bool skips_answered;
     struct config *config;
     struct loop *loop;
     struct client *client;
@@ -60,6 +64,16 @@ static void on_event(void *context, enum cluster_event event, const json_t *obje
     }
 }
 
+static void note_answered(struct kube *kube, const json_t *stored) {
+    uint64_t version = strtoull(tree_text(stored, "metadata.resourceVersion", ""), NULL, 10);
+    kube->answered[version % ANSWERED_MAX] = version;
+}
+
+static bool knows(void *context, uint64_t version) {
+    const struct kube *kube = context;
+    return kube->answered[version % ANSWERED_MAX] == version;
+}
+
 static int kube_watch(struct cluster *cluster, const char *api_version, const char *kind,
                       const char *label, bool may_be_absent, struct error *err) {
     struct kube *kube = kube_of(cluster);
@@ -70,6 +84,7 @@ static int kube_watch(struct cluster *cluster, const char *api_version, const ch
                                     .label = label,
                                     .may_be_absent = may_be_absent,
                                     .listener = on_event,
+                                    .knows = kube->skips_answered ? knows : NULL,
                                     .context = kube};
     if (watch_new(&options, kube->client, kube->loop, &kube->watches[kube->watch_count], err) < 0) {
         return -1;
@@ -158,6 +173,10 @@ static void on_written(void *context, const struct client_answer *answer) {
         AUTO(tree_freep) json_t *stored = NULL;
         if (write->verb != CLUSTER_DELETE) {
             stored = write_stored(write->object, answer->tree);
+            /* The version of a list is of all objects. */
+            if (write->done && write->request.method) {
+                note_answered(kube, stored);
+            }
         }
         write_finish(write, stored, NULL);
     } else {
@@ -323,6 +342,7 @@ int kube_open(const struct kube_options *options, struct cluster **ret_cluster, 
     kube->fair = fair_queue_new(KUBE_WRITES_MAX);
     kube->pace = write_pace_new(KUBE_WRITES_MAX);
     kube->namespace = x_strdup(options->namespace);
+    kube->skips_answered = options->skips_answered;
     kube->start.fire = start_writes;
     kube->start.context = kube;
     if (config_load(&options->config, &kube->config, err) < 0 || loop_open(&kube->loop, err) < 0 ||

@@ -19,6 +19,9 @@ enum {
 struct kube_options {
     struct config_options config;
     const char *namespace; /* to watch; NULL: all */
+    /* A version of an object that the done of a write was given is not reported again: the event
+     * need not be parsed. Only the last versions are remembered. */
+    bool skips_answered;
 };
 
 /* Reads the configuration and sends no request yet: an unreachable server is retried. Fails with

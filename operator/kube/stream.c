@@ -252,6 +252,55 @@ int stream_object_parse(const char *text, size_t size, json_t **ret_object, stru
     return 0;
 }
 
+/* The value of an object's member; NULL: there is none. at: where the object begins. */
+static const char *find_member(const char *at, const char *end, const char *name) {
+    size_t length = strlen(name);
+    bool is_object = at && at < end && *at == '{';
+    while (is_object) {
+        const char *key = jsontext_space(at + 1, end);
+        const char *after = key < end && *key == '"' ? jsontext_value(key, end) : NULL;
+        const char *colon = after ? jsontext_space(after, end) : end;
+        if (colon >= end || *colon != ':') {
+            return NULL;
+        }
+        const char *value = jsontext_space(colon + 1, end);
+        if ((size_t)(after - key) == length + 2 && memcmp(key + 1, name, length) == 0) {
+            return value;
+        }
+        value = jsontext_value(value, end);
+        at = value ? jsontext_space(value, end) : end;
+        is_object = at < end && *at == ',';
+    }
+    return NULL;
+}
+
+static bool is_text(const char *at, const char *end, const char *text) {
+    size_t length = strlen(text);
+    return at && (size_t)(end - at) > length + 1 && *at == '"' && at[length + 1] == '"' &&
+           memcmp(at + 1, text, length) == 0;
+}
+
+uint64_t stream_event_version(const char *text, size_t size) {
+    enum { DIGITS_MAX = 18 };
+    const char *end = text + size, *at = jsontext_space(text, end);
+    const char *type = find_member(at, end, "type");
+    if (!is_text(type, end, event_names[STREAM_ADDED]) &&
+        !is_text(type, end, event_names[STREAM_MODIFIED])) {
+        return 0;
+    }
+    at = find_member(find_member(find_member(at, end, "object"), end, "metadata"), end,
+                     "resourceVersion");
+    uint64_t version = 0;
+    size_t digits = 0;
+    if (!at || at >= end || *at != '"') {
+        return 0;
+    }
+    while (++at < end && *at >= '0' && *at <= '9' && digits++ < DIGITS_MAX) {
+        version = version * 10 + (uint64_t)(*at - '0');
+    }
+    return at < end && *at == '"' ? version : 0;
+}
+
 int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
                        struct error *err) {
     AUTO(tree_freep) json_t *tree = NULL;

@@ -58,6 +58,10 @@ struct stream_event {
 NODISCARD int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
                                  struct error *err);
 
+/* The resourceVersion of an event ADDED or MODIFIED, without parsing the rest of it; 0: it is
+ * another event, or its version is not a number. */
+uint64_t stream_event_version(const char *text, size_t size);
+
 /* Parses one object of an API server, without metadata.managedFields. */
 NODISCARD int stream_object_parse(const char *text, size_t size, json_t **ret_object,
                                   struct error *err);

@@ -29,6 +29,9 @@ struct watch_options {
     const char *label;     /* only objects that have it; NULL: all */
     bool may_be_absent;    /* the cluster may lack the kind's definition: cluster.h */
     cluster_listener *listener;
+    /* Whether the listener has that version of an object already, and need not get its event; NULL:
+     * it gets all events. */
+    bool (*knows)(void *context, uint64_t version);
     void *context;
 };
 

@@ -31,7 +31,7 @@ static char *body_of_object(const json_t *object) {
     json_object_del(body, "status");
     json_object_del(metadata, "managedFields");
     json_object_set_new(body, "metadata", metadata);
-    return json_dumps(body, JSON_COMPACT);
+    return tree_compact(body);
 }
 
 /* A JSON patch of the status alone: the fields of other managers stay theirs (an update without
@@ -54,7 +54,7 @@ static char *body_of_status(const json_t *object) {
     json_t *status = json_object_get(object, "status");
     json_array_append_new(body, json_pack("{s:s, s:s, s:o}", "op", "add", "path", "/status",
                                           "value", status ? json_incref(status) : json_object()));
-    return json_dumps(body, JSON_COMPACT);
+    return tree_compact(body);
 }
 
 static char *body_of_delete(const json_t *object) {
@@ -65,7 +65,7 @@ static char *body_of_delete(const json_t *object) {
     if (*uid) {
         json_object_set_new(body, "preconditions", json_pack("{s:s}", "uid", uid));
     }
-    return json_dumps(body, JSON_COMPACT);
+    return tree_compact(body);
 }
 
 static char *make_body(enum cluster_verb verb, const json_t *object) {
@@ -86,7 +86,8 @@ static char *make_body(enum cluster_verb verb, const json_t *object) {
  * repeats the request, and it would be generated and parsed for every pod of a thousand. */
 static bool is_brief(enum cluster_verb verb, const char *kind) {
     return verb == CLUSTER_CREATE &&
-           (strcmp(kind, "Pod") == 0 || strcmp(kind, "Secret") == 0 || strcmp(kind, "Event") == 0);
+           (strcmp(kind, "Pod") == 0 || strcmp(kind, "Secret") == 0 ||
+            strcmp(kind, "NetworkPolicy") == 0 || strcmp(kind, "Event") == 0);
 }
 
 int write_prepare(enum cluster_verb verb, const json_t *object, struct write_request *ret_request,

@@ -1,5 +1,5 @@
-/* script_world.h: operator/kube against a script_server.h in stepped time (stepped_clock.h), for
- * the tests of how the client behaves. One world at a time. */
+/* script_world.h: operator/kube against a script_server.h in stepped time (stepped_clock.h). One
+ * world at a time. */
 #pragma once
 
 #include "lib/file.h"
@@ -29,9 +29,10 @@ struct world {
     char folder[64];
 };
 static struct world world;
+static bool world_skips_answered; /* of the next world's kube_options */
 
-static inline void world_hear(void *context, enum cluster_event event, const json_t *object) {
-    (void)context;
+static inline void world_hear(void *context UNUSED, enum cluster_event event,
+                              const json_t *object) {
     const char *name = tree_text(object, "metadata.name", "");
     world.listings += event == CLUSTER_LISTING;
     world.listed += event == CLUSTER_LISTED;
@@ -46,8 +47,7 @@ static inline void world_hear(void *context, enum cluster_event event, const jso
     }
 }
 
-static inline void world_answer(void *context, const struct script_request *request) {
-    (void)context;
+static inline void world_answer(void *context UNUSED, const struct script_request *request) {
     if (world.count < WORLD_SEEN_MAX) {
         struct world_seen *seen = &world.seen[world.count];
         seen->ms = stepped_clock_ms();
@@ -74,7 +74,7 @@ static inline void world_open(script_answer *answer, const char *user) {
                  "user: u}}]\n",
                  script_server_port(world.server), user);
     CHECK_OK(file_write(path, text, strlen(text), &err), &err);
-    struct kube_options options = {.config.kubeconfig = path};
+    struct kube_options options = {{.kubeconfig = path}, NULL, world_skips_answered};
     CHECK_OK(kube_open(&options, &world.cluster, &err), &err);
 }
 

@@ -67,15 +67,24 @@ int job_bounded(const json_t *spec, const char *path, int fallback, int max) {
     return (int)MAX(MIN(value, max), 0);
 }
 
-/* Removes "a.b". */
+/* Removes "a.b" of a tree whose members are shared: what leads to the field is copied. */
 static void drop_field(json_t *tree, const char *path) {
-    const char *dot = strrchr(path, '.');
-    AUTO(text_freep) char *parent = dot ? x_strndup(path, (size_t)(dot - path)) : NULL;
-    json_object_del(dot ? tree_get(tree, parent) : tree, dot ? dot + 1 : path);
+    const char *dot = strchr(path, '.');
+    if (!dot) {
+        json_object_del(tree, path);
+        return;
+    }
+    AUTO(text_freep) char *first = x_strndup(path, (size_t)(dot - path));
+    const json_t *shared = json_object_get(tree, first);
+    if (json_is_object(shared)) {
+        json_t *own = json_copy((json_t *)shared);
+        json_object_set_new(tree, first, own);
+        drop_field(own, dot + 1);
+    }
 }
 
 void job_hash(const json_t *spec, const char *const *mutable_fields, char ret_hash[static 65]) {
-    AUTO(tree_freep) json_t *what = json_deep_copy(spec);
+    AUTO(tree_freep) json_t *what = json_copy((json_t *)spec);
     for (; *mutable_fields; mutable_fields++) {
         drop_field(what, *mutable_fields);
     }
@@ -96,10 +105,10 @@ int job_spec_read(const json_t *object, const struct job_options *options,
     *ret_spec = (struct job_spec){0};
     const json_t *json = json_object_get(object, "spec");
     const json_t *volumes = json_object_get(json, "volumes");
-    AUTO(text_freep) char *text = tree_canonical(json);
-    if (strlen(text) > JOB_BYTES_MAX) {
-        return error_set(err, ERROR_INVALID, "spec: %zu bytes of JSON, at most %d are taken",
-                         strlen(text), JOB_BYTES_MAX);
+    size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
+    if (size > JOB_BYTES_MAX) {
+        return error_set(err, ERROR_INVALID, "spec: %zu bytes of JSON, at most %d are taken", size,
+                         JOB_BYTES_MAX);
     }
     if (json_array_size(volumes) > JOB_VOLUMES_MAX) {
         return error_set(err, ERROR_INVALID, "spec.volumes: %zu entries, at most %d are taken",
@@ -120,7 +129,6 @@ int job_spec_read(const json_t *object, const struct job_options *options,
         .image_pull_secrets = json_object_get(json, "imagePullSecrets"),
         .template = json_object_get(json, "template"),
         .logs_json = options && options->logs_json,
-        .secret_files = options && options->secret_files,
         .sandbox = options ? options->sandbox : NULL,
         .suspend = tree_bool(json, "suspend", false),
         .active_deadline_seconds = MAX(tree_integer(json, "activeDeadlineSeconds", 0), 0),

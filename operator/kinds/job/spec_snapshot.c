@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/spec_snapshot.h"
 
+#include "lib/text/jsontext.h"
 #include "operator/kinds/job/owned.h"
 
 #include <string.h>
@@ -27,9 +28,42 @@ char *spec_snapshot_write(const struct job_spec *spec, bool has_begun) {
     return write_line(begun);
 }
 
-/* NULL unless it is complete; owned by the caller. */
-static json_t *read_begun(const json_t *service) {
+/* Where in the line the value of "spec" begins, which is most of it; NULL: there is none, or the
+ * line is not as write_line makes it: sorted, so that no object or list comes before. */
+static const char *find_spec(const char *text) {
+    static const char key[] = "\"spec\":";
+    size_t at = *text == '{' ? 1 + strcspn(text + 1, "{[") : 0;
+    return at > sizeof key && text[at] == '{' &&
+                   memcmp(text + at - (sizeof key - 1), key, sizeof key - 1) == 0
+               ? text + at
+               : NULL;
+}
+
+/* The end of a line with that hash. */
+static char *write_end(const char *hash) {
+    return x_printf("\"specHash\":\"%s\"}", hash);
+}
+
+/* The line with a number in place of the spec; NULL: not found. */
+static char *without_spec(const char *text) {
+    const char *spec = find_spec(text);
+    const char *after = spec ? jsontext_value(spec, text + strlen(text)) : NULL;
+    return after ? x_printf("%.*s0%s", (int)(spec - text), text, after) : NULL;
+}
+
+bool spec_snapshot_has(const json_t *made, const char *hash) {
+    const char *text = owned_annotation(made, ANNOTATION_SPEC_SNAPSHOT);
+    AUTO(text_freep) char *end = write_end(hash);
+    return text && find_spec(text) && text_ends(text, end);
+}
+
+/* NULL unless it is complete; owned by the caller. with_spec: false: its spec is not needed. */
+static json_t *read_begun(const json_t *service, bool with_spec) {
     const char *text = owned_annotation(service, ANNOTATION_SPEC_SNAPSHOT);
+    AUTO(text_freep)
+    char *shorter =
+        !with_spec && text && strlen(text) <= SPEC_SNAPSHOT_MAX ? without_spec(text) : NULL;
+    text = shorter ? shorter : text;
     struct error ignored = {0};
     json_t *begun = NULL;
     if (!text || !owned_annotation(service, ANNOTATION_SECRET) ||
@@ -46,7 +80,7 @@ static json_t *read_begun(const json_t *service) {
 
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
                            const char *hash) {
-    AUTO(tree_freep) json_t *begun = read_begun(service);
+    AUTO(tree_freep) json_t *begun = read_begun(service, true);
     const json_t *spec = json_object_get(begun, "spec");
     char theirs[65];
     if (!json_is_object(spec)) {
@@ -57,10 +91,12 @@ json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fie
 }
 
 char *spec_snapshot_move(const json_t *service, const json_t *object) {
-    AUTO(tree_freep) json_t *begun = read_begun(service);
     json_t *hash = tree_get(object, "status.specHash");
-    if (!begun || !json_is_string(hash) ||
-        strcmp(json_string_value(hash), tree_text(begun, "specHash", "")) == 0) {
+    if (!json_is_string(hash) || spec_snapshot_has(service, json_string_value(hash))) {
+        return NULL;
+    }
+    AUTO(tree_freep) json_t *begun = read_begun(service, true);
+    if (!begun || strcmp(json_string_value(hash), tree_text(begun, "specHash", "")) == 0) {
         return NULL;
     }
     json_object_set(begun, "specHash", hash);
@@ -91,7 +127,7 @@ static json_t *status_of(const json_t *object, const json_t *service, const json
 
 json_t *spec_snapshot_restore(const json_t *object, const json_t *service, bool has_pods) {
     bool is_written = tree_get(object, "status.credentials") != NULL;
-    AUTO(tree_freep) json_t *begun = is_written ? NULL : read_begun(service);
+    AUTO(tree_freep) json_t *begun = is_written ? NULL : read_begun(service, false);
     bool is_same =
         tree_integer(begun, "generation", -1) == tree_integer(object, "metadata.generation", 0);
     if (!begun || (!has_pods && !is_same && !tree_bool(begun, "begun", false))) {

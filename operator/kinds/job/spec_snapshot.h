@@ -19,6 +19,9 @@ char *spec_snapshot_write(const struct job_spec *spec, bool has_begun);
  * another. mutable_fields: paths that the hash leaves out (job_hash). */
 json_t *spec_snapshot_read(const json_t *service, const char *const *mutable_fields,
                            const char *hash);
+/* Whether a Service of ours records the spec with that hash. made: by spec_snapshot_write, or moved
+ * along; false of what somebody else wrote differently. */
+bool spec_snapshot_has(const json_t *made, const char *hash);
 /* The value for a job whose status.specHash, that of its spec, is not the recorded one; owned by
  * the caller. NULL: it is, or the Service has no record. */
 char *spec_snapshot_move(const json_t *service, const json_t *object);

@@ -32,6 +32,43 @@ static void test_parse_refuses(void) {
     CHECK_INT(tree_parse("[1,2,3]", 7, 6, &tree, &err), -1);
 }
 
+static void check_written(json_t *value_new) {
+    AUTO(tree_freep)
+    json_t *tree = json_pack("{s:[O, {s:O, s:i}], s:n, s:b, s:b, s:{}}", "b", value_new, "é",
+                             value_new, "a\"\\", -7, "n", "t", true, "f", false, "o");
+    for (int i = 0; i < 40; i++) {
+        AUTO(text_freep) char *key = x_printf("%c%d", 'z' - i % 26, i * i);
+        json_object_set(tree, key, value_new);
+    }
+    AUTO(text_freep) char *compact = tree_compact(tree), *sorted = tree_canonical(tree);
+    AUTO(text_freep) char *theirs = json_dumps(tree, JSON_COMPACT);
+    AUTO(text_freep) char *theirs_sorted = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
+    CHECK_STR(compact, theirs);
+    CHECK_STR(sorted, theirs_sorted);
+    json_decref(value_new);
+}
+
+/* Hashes of specs are made of this text: it is jansson's. */
+static void test_texts_are_those_of_jansson(void) {
+    static const char *const texts[] = {"",   "plain", "\x01", "\t", "\"",
+                                        "\\", "/",     "\x7f", "é",  "\u2028"};
+    static const double reals[] = {0.0, -0.0, 1.0, 0.1, 1e300, 5e-324, 123456789.125, 1e17};
+    static const long long integers[] = {0, -1, 1, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        check_written(json_string(texts[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(reals); i++) {
+        check_written(json_real(reals[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(integers); i++) {
+        check_written(json_integer(integers[i]));
+    }
+    check_written(json_stringn("a\0b", 3));
+    AUTO(text_freep) char *none = tree_compact(NULL), *null = tree_canonical(json_null());
+    CHECK_STR(none, "null");
+    CHECK_STR(null, "null");
+}
+
 static void test_canonical_is_stable(void) {
     AUTO(tree_freep) json_t *a = json_pack("{s:i,s:s}", "b", 1, "a", "x");
     AUTO(tree_freep) json_t *b = json_pack("{s:s,s:i}", "a", "x", "b", 1);
@@ -44,6 +81,7 @@ static void test_canonical_is_stable(void) {
 int main(void) {
     TEST(test_paths);
     TEST(test_parse_refuses);
+    TEST(test_texts_are_those_of_jansson);
     TEST(test_canonical_is_stable);
     return TEST_END();
 }

@@ -356,26 +356,24 @@ bool pin_settle(struct reconcile *request, struct pin *pin, const struct pin_rul
 
 /* ---- the revision ---- */
 
-/* Whether the first object of that kind is created in this pass, without the spec on it. */
-static bool needs_revision(const struct pin *pin, const json_t *create, const char *kind,
-                           const char *hash) {
+/* The first object of that kind that is created in this pass; NULL: none. */
+static const json_t *find_first(const json_t *create, const char *kind) {
     for (size_t i = 0; i < json_array_size(create); i++) {
         const json_t *first = json_array_get(create, i);
         if (strcmp(tree_text(first, "kind", ""), kind) == 0) {
-            AUTO(tree_freep)
-            json_t *spec = spec_snapshot_read(first, pin->rules->mutable_fields, hash);
-            return !spec;
+            return first;
         }
     }
-    return false;
+    return NULL;
 }
 
 void pin_add(struct reconcile *request, struct pin *pin, const char *first, json_t *create) {
     const json_t *object = request->object;
+    const json_t *made = tree_get(object, "status.specHash") ? NULL : find_first(create, first);
     char hash[65];
-    if (!tree_get(object, "status.specHash")) {
+    if (made) {
         job_hash(json_object_get(object, "spec"), pin->rules->mutable_fields, hash);
-        if (needs_revision(pin, create, first, hash) &&
+        if (!spec_snapshot_has(made, hash) && /* it is too long */
             (!pin->revision || strcmp(pin->revision_hash, hash) != 0)) {
             want(pin, object, hash, 0);
         }

@@ -246,8 +246,45 @@ static void missing_defaults_are_filled_in(void) {
     CHECK_STR(tree_text(first, SCHEMA_FILLED "[0][1]", ""), "tries");
     CHECK_INT(tree_integer(second, "spec.tries", 0), 5);
     CHECK(!json_object_get(second, SCHEMA_FILLED));
-    schema_unfill(first);
-    CHECK(!tree_get(first, "spec.tries") && tree_integer(first, "spec.items", 0) == 1);
+    AUTO(tree_freep) json_t *own = json_deep_copy(first);
+    schema_unfill(own);
+    CHECK(!tree_get(own, "spec.tries") && tree_integer(own, "spec.items", 0) == 1);
+    cache_free(cache);
+}
+
+/* What was read stays as it was when the object changes, the next reader sees the change, and a
+ * server that has the kind under another version gives all of them that version. */
+static void what_is_read_is_shared(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "test.dev/v2", "Job", (struct cache_rules){0});
+    AUTO(tree_freep) json_t *job = object("Job", "default", "a", "", "");
+    json_object_set_new(job, "spec", json_pack("{s:i}", "items", 1));
+    cache_put(cache, job);
+    AUTO(tree_freep) json_t *first = cache_find(cache, "Job", "default", "a");
+    AUTO(tree_freep) json_t *again = cache_find(cache, "Job", "default", "a");
+    CHECK(first == again);
+    json_object_set_new(job, "spec", json_pack("{s:i}", "items", 2));
+    cache_put(cache, job);
+    AUTO(tree_freep) json_t *changed = cache_find(cache, "Job", "default", "a");
+    CHECK_INT(tree_integer(first, "spec.items", 0), 1);
+    CHECK_INT(tree_integer(changed, "spec.items", 0), 2);
+    AUTO(tree_freep)
+    json_t *older = json_pack("{s:s, s:s}", "apiVersion", "test.dev/v1", "kind", "Job");
+    cache_update(cache, CLUSTER_LISTING, older, NULL, NULL);
+    AUTO(tree_freep) json_t *renamed = cache_find(cache, "Job", "default", "a");
+    CHECK_STR(tree_text(renamed, "apiVersion", ""), "test.dev/v1");
+    cache_forget_trees(cache);
+    AUTO(tree_freep) json_t *parsed = cache_find(cache, "Job", "default", "a");
+    CHECK(parsed != renamed && json_equal(parsed, renamed));
+    for (int i = 0; i < 3000; i++) { /* more than are kept */
+        AUTO(text_freep) char *name = x_printf("job-%d", i);
+        AUTO(tree_freep) json_t *other = object("Job", "default", name, "", "");
+        cache_put(cache, other);
+        AUTO(tree_freep) json_t *found = cache_find(cache, "Job", "default", name);
+        CHECK_STR(tree_text(found, "metadata.name", ""), name);
+    }
+    AUTO(tree_freep) json_t *last = cache_find(cache, "Job", "default", "a");
+    CHECK(json_equal(last, renamed));
     cache_free(cache);
 }
 
@@ -260,5 +297,6 @@ int main(void) {
     TEST(only_what_is_used_is_kept);
     TEST(many_come_and_go);
     TEST(missing_defaults_are_filled_in);
+    TEST(what_is_read_is_shared);
     return TEST_END();
 }

@@ -163,8 +163,45 @@ static void test_events(void) {
             AUTO(text_freep) char *text = tree_canonical(object);
             CHECK_INT(event.type, rows[i].type);
             CHECK_STR(event.resource_version, rows[i].version);
+            bool is_change = rows[i].type == STREAM_ADDED || rows[i].type == STREAM_MODIFIED;
+            uint64_t version = stream_event_version(rows[i].text, strlen(rows[i].text));
+            CHECK(version == (is_change ? strtoull(rows[i].version, NULL, 10) : 0));
             CHECK_STR(text, rows[i].object);
         }
+    }
+}
+
+/* Only what is the version of the whole object, and a number. */
+static void test_the_version_of_an_event(void) {
+    static const struct {
+        const char *text;
+        uint64_t version;
+    } rows[] = {
+        {"{ \"type\" : \"MODIFIED\" , \"object\" : { \"metadata\" : { \"resourceVersion\" : \"12\" "
+         "} } }",
+         12},
+        {"{\"object\":{\"metadata\":{\"annotations\":{\"resourceVersion\":\"5\"},"
+         "\"resourceVersion\":\"6\"}},\"type\":\"ADDED\"}",
+         6},
+        {"{\"type\":\"ADDED\",\"object\":{\"spec\":{\"metadata\":{\"resourceVersion\":\"5\"}},"
+         "\"metadata\":{\"name\":\"\\\"resourceVersion\\\":\\\"5\\\"\"}}}",
+         0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":7}}}", 0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7a\"}}}", 0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"\"}}}", 0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":"
+         "\"18446744073709551617\"}}}",
+         0},
+        {"{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}", 0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7", 0},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\"", 0},
+        {"{\"type\":\"ADDED\",\"object\":[", 0},
+        {"{\"type", 0},
+        {"{", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK(stream_event_version(rows[i].text, strlen(rows[i].text)) == rows[i].version);
     }
 }
 
@@ -173,5 +210,6 @@ int main(void) {
     TEST(test_items);
     TEST(test_a_piece_can_stop_the_stream);
     TEST(test_events);
+    TEST(test_the_version_of_an_event);
     return TEST_END();
 }
