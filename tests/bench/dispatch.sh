@@ -23,7 +23,7 @@ for round in $(seq "$ROUNDS"); do
     [ "$round" -gt 1 ] || {
         echo "dask.distributed, $COUNT calls of an empty function, its ways one after the other:"
         # Debian's python, which has Debian's packages; another python3 may come first in the PATH.
-        /usr/bin/python3 tests/bench/dispatch_dask.py "$COUNT" "$work/dask.json"
+        /usr/bin/python3 tests/bench/peers/dispatch_dask.py "$COUNT" "$work/dask.json"
     }
 done
 read -r rate cpu < <(sort -n "$work/ours" | sed -n "$(((ROUNDS + 1) / 2))p")

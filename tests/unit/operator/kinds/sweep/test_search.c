@@ -8,7 +8,7 @@
  * SEARCH_SEEDS=20: seeds (default: 3); SEARCH_TABLE=FILE: writes a row of each
  * (tests/bench/search.sh); SEARCH_ONLY=NAME: only that function. SEARCH_ORACLE=1: no test; it
  * answers lines "NUMBER FAILS UNITS..." of its input (the function, 0 or 1) with the value or
- * "fail" (tests/bench/search_optuna.py). */
+ * "fail" (tests/bench/peers/search_optuna.py). */
 #include "operator/kinds/sweep/search/bayes.h"
 
 #include "lib/number/philox.h"
