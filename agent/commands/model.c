@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 
+#include "agent/commands/model_manifest.h"
 #include "agent/engine/model.h"
 #include "agent/engine/session.h"
 #include "lib/file.h"
@@ -107,7 +108,8 @@ int model_check_command(int argc, char **argv, struct error *err) {
     static const struct option options[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model check MODEL.onnx",
-        .about = "Prints a model's opset, inputs, outputs, operators and number of parameters.\n"
+        .about = "Prints a model's opset, inputs, outputs, operators and number of parameters,\n"
+                 "and the lines of a manifest that would feed it and deliver its outputs.\n"
                  "Exit code 0: supported; else the line says what is missing.",
         .examples = "windlass-agent model check examples/style-transfer/data/model/starry.onnx",
         .words_min = 1,
@@ -142,5 +144,6 @@ int model_check_command(int argc, char **argv, struct error *err) {
     printf("nodes      %zu\n", graph->node_count);
     print_operators(graph);
     printf("parameters %lld\nsupported\n", (long long)model->parameter_count);
+    model_manifest_print(session, list.values[0]);
     return 0;
 }

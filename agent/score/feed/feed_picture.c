@@ -39,7 +39,7 @@ static bool find_form(const struct preprocess *preprocess, const struct feed_inp
     return shape->dims[axis] < 0 || has_channels(shape, axis);
 }
 
-/* A network with one size gets that, unless the spec names another. */
+/* The sides that the network fixes are the default; of a line reader it may be only the height. */
 static int fix_size(const struct feed_options *options, struct feed *feed, struct error *err) {
     const struct feed_input *input = options->inputs;
     struct preprocess *preprocess = &feed->preprocess;
@@ -53,16 +53,17 @@ static int fix_size(const struct feed_options *options, struct feed *feed, struc
                          "pixels a side are supported",
                          input->name, text, MEDIA_SIDE_MAX);
     }
-    if (!preprocess->width && !preprocess->height && height > 0 && width > 0) {
-        preprocess->height = (int)height;
-        preprocess->width = (int)width;
+    if (!preprocess->width && !preprocess->height) {
+        preprocess->height = (int)MAX(height, 0);
+        preprocess->width = (int)MAX(width, 0);
     }
     bool is_known = preprocess->width && preprocess->height;
     struct preprocess_size size = {0};
-    if (is_known && preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
+    if (preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
         return -1;
     }
-    if ((height > 0 && size.padded_height != height) || (width > 0 && size.padded_width != width)) {
+    if ((height > 0 && (!preprocess->height || size.padded_height != height)) ||
+        (width > 0 && (!preprocess->width || size.padded_width != width))) {
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.preprocess: the network's input %.64s is %s, so width "
                          "and height must make that size",

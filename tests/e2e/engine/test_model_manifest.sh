@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# `windlass-agent model check` prints the lines of a manifest that feed a network and deliver its outputs: jobs of just these
+# lines run, for detectors, texts, rows and readers of lines.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}/windlass")
+agent=$(realpath "${BUILD:-build}/windlass-agent")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/model" "$work/data/photos" "$work/data/texts" "$work/data/rows"
+python3 tests/data/models/make_detectors.py "$work/model"
+python3 tests/data/models/make_texts.py "$work/model"
+python3 tests/data/models/make.py "$work/model"
+PYTHONPATH=tests/data/models python3 - "$work" <<'P'
+import struct, sys, zlib
+from make import model, node, tensor, value
+folder = sys.argv[1]
+# Pictures of any width and 48 pixels high -> [N, width / 8, 12], as a reader of lines has them.
+nodes = [node("AveragePool", ["x"], ["p"], kernel_shape=[48, 8], strides=[48, 8]), node("Conv", ["p", "w"], ["c"], kernel_shape=[1, 1]),
+         node("Squeeze", ["c", "axis"], ["s"]), node("Transpose", ["s"], ["y"], perm=[0, 2, 1])]
+axis = b"\x08\x01\x10\x07\x42\x04axis\x4a\x08" + struct.pack("<q", 2)
+weights = tensor("w", [12, 3, 1, 1], [k / 12 - c for k in range(12) for c in range(3)])
+open(f"{folder}/model/reader.onnx", "wb").write(model(nodes, [value("x", ["N", 3, 48, "W"])], [value("y", ["N", "T", 12])], [axis, weights]))
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(4):
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 60 + 20 * i, 50, 8, 2, 0, 0, 0))
+    png += chunk(b"IDAT", zlib.compress((b"\0" + bytes((12 * i, 9, 90)) * (60 + 20 * i)) * 50)) + chunk(b"IEND", b"")
+    open(f"{folder}/data/photos/p{i}.png", "wb").write(png)
+open(f"{folder}/data/texts/a.csv", "w").write("text\nthe cat\nthe dog ran\n")
+open(f"{folder}/data/rows/a.csv", "w").write("a,b\n1,2\n3,4\n")
+open(f"{folder}/model/characters.txt", "w").write("".join(f"{c}\n" for c in "abcdefghijk"))
+open(f"{folder}/model/sums.onnx", "wb").write(model(
+    [node("Add", ["a", "b"], ["sum"]), node("Mul", ["sum", "k"], ["y"])], [value("a", ["N", 1]), value("b", ["N", 1]), value("k", [1])],
+    [value("y", ["N", 1])]))
+P
+lines() { "$agent" model check "$work/model/$1.onnx" | sed -n '/^manifest/,$p'; }
+# The job of the printed lines; MORE edits them, as their remarks say.
+job() { # MODEL INPUT [MORE: a sed program]; its exit code is in $code
+    {
+        printf 'apiVersion: windlass.dev/v1alpha1\nkind: BatchScore\nmetadata: {name: printed}\nspec:\n  input: %s\n' "$2"
+        lines "$1" | sed "s/^manifest   /  /; s/VOLUME/model/; ${3:-}"
+        printf '  output: {path: data/out, mode: AppendRow}\n  volumes:\n'
+        printf '    - {name: %s, persistentVolumeClaim: {claimName: %s}}\n' data data model model
+    } >"$work/job.yaml"
+    rm -rf "$work/data/out" "$work/state"
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
+    code=$?
+    [ $code -eq 0 ] || { tail -n 5 "$work/log"; cat "$work/job.yaml"; } | sed 's/^/# /'
+}
+rows() { [ $code -eq 0 ] && jq -es "$1" "$work/data/out/rows.txt" >/dev/null; }
+photos='{files: {path: data/photos}}'
+job yolov8 "$photos"
+check "a detector" rows 'length == 4 and all(.boxes | length > 0)'
+job yolov10 "$photos" 's/Boxes}/Boxes, form: YOLOv10}/'
+check "one whose form must be named" rows 'length == 4 and all(.boxes | length > 0)'
+check "and the forms are told" [ "$(lines yolov10 | grep -c '{type: Boxes}  # form: YOLOv5 or YOLOv10')" = 1 ]
+job states '{table: {path: data/texts}}'
+check "a network of texts" rows 'length == 2 and all(.embedding | length == 4)'
+job sums '{table: {path: data/rows}}' 's/constant: \[0\]/constant: [2]/'
+check "columns beside a constant" rows '[.[].values[0]] == [6, 14]'
+job classes "$photos"
+check "classes of pictures" rows 'length == 4 and all(.classes | length == 3)'
+job reader "$photos" '/postprocess:/d; /^ *path:/a\        postprocess: {type: Text, labels: model/characters.txt}'
+check "a reader of lines, whose height is fixed" rows 'length == 4 and all(has("text"))'
+check "and its number of characters is told" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
+exit $((failures > 0))
