@@ -3,6 +3,7 @@
 
 #include "lib/text/utf8.h"
 
+#include <jansson.h>
 #include <string.h>
 
 const char *jsontext_space(const char *at, const char *end) {
@@ -169,4 +170,63 @@ int jsontext_escape(struct buffer *buffer, const char *data, size_t size, struct
         kept = i + 1;
     }
     return buffer_append(buffer, data + kept, size - kept, err);
+}
+
+int jsontext_compact(struct buffer *buffer, const char *data, size_t size, struct error *err) {
+    bool in_string = false;
+    size_t from = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (in_string && data[i] == '\\') {
+            i++;
+        } else if (data[i] == '"') {
+            in_string = !in_string;
+        } else if (!in_string && strchr(" \t\r\n", data[i])) {
+            if (buffer_append(buffer, data + from, i - from, err) < 0) {
+                return -1;
+            }
+            from = i + 1;
+        }
+    }
+    return buffer_append(buffer, data + from, size - from, err);
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+bool jsontext_member(const char **at, const char *end, struct jsontext_member *ret_member) {
+    const char *name = jsontext_space(*at, end);
+    if (name < end && (*name == ',' || *name == '{')) {
+        name = jsontext_space(name + 1, end);
+    }
+    if (name >= end || *name != '"') {
+        return false;
+    }
+    const char *name_end = skip_string(name + 1, end);
+    const char *value = jsontext_space(jsontext_space(name_end, end) + 1, end); /* the colon */
+    const char *value_end = jsontext_value(value, end);
+    *ret_member = (struct jsontext_member){.name = name,
+                                           .name_size = (size_t)(name_end - name),
+                                           .value = value,
+                                           .value_size = (size_t)(value_end - value)};
+    *at = value_end;
+    return true;
+}
+
+bool jsontext_is_same_name(const struct jsontext_member *a, const struct jsontext_member *b) {
+    if (a->name_size == b->name_size && memcmp(a->name, b->name, a->name_size) == 0) {
+        return true;
+    }
+    if (!memchr(a->name, '\\', a->name_size) && !memchr(b->name, '\\', b->name_size)) {
+        return false;
+    }
+    json_t *left = json_loadb(a->name, a->name_size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    json_t *right = json_loadb(b->name, b->name_size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    bool is_same = json_equal(left, right);
+    json_decref(left);
+    json_decref(right);
+    return is_same;
+}
+
+bool jsontext_is_named(const struct jsontext_member *member, const char *quoted) {
+    const struct jsontext_member other = {.name = quoted, .name_size = strlen(quoted)};
+    return jsontext_is_same_name(member, &other);
 }

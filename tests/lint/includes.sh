@@ -39,7 +39,8 @@ agent/data/decoder agent/data/decoder/ agent/data/image/ agent/data/video/ agent
 agent/data/source agent/data/source/ agent/store/ lib/
 agent/data/text agent/data/text/ lib/
 agent/data/parquet agent/data/parquet/ lib/
-agent/data/input agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
+agent/data/rows agent/data/rows/ agent/data/parquet/write/ lib/
+agent/data/input agent/data/input/ agent/data/rows/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
 agent/data/kinds/video        agent/data/video/ agent/data/decoder/decoder.h agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds        agent/data/ agent/store/ lib/
@@ -102,6 +103,7 @@ out=$(
     owner 'libav|libsw' 'agent/data/video/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image/image_png\.c'
+    owner 'zstd\.h' 'agent/data/parquet/[a-z_/]*\.c'
     owner 'zlib\.h' 'agent/data/source/gzip\.c'
     owner 'utf8proc' 'agent/data/text/unicode\.c'
     owner 'mpi\.h' 'agent/comm/mpi\.c'

@@ -20,7 +20,9 @@ enum item_type {
 
 struct item {
     enum item_type type;
-    const char *name; /* display name: file name, "a.csv:1041"; borrowed until the next call */
+    const char *name;   /* display name: file name, "a.csv:1041"; borrowed until the next call */
+    const char *origin; /* the file that it is from; NULL: none. Borrowed like the name */
+    int64_t row;        /* slices: its number in that file; -1: not known, of rows */
     /* Not NULL: the cause why this item failed; only type and name are set besides. Borrowed
      * until the next call. */
     const char *fault;

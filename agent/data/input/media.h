@@ -17,7 +17,9 @@
 
 /* One result of the scorer for the writer: a picture, a record or JSON text. */
 struct result {
-    const char *name;              /* of its item */
+    bool has_name;    /* the result is an object whose member "file" is the item's name */
+    const char *name; /* of its item */
+    const char *head; /* the members of its row before the result (row_head.h); or NULL */
     const struct picture *picture; /* media_makes_pictures; NULL otherwise */
     const json_t *record;          /* an object; NULL otherwise */
     const char *json;              /* a program's any value, or an object as text; NULL otherwise */

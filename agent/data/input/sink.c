@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/input/sink.h"
 
+#include "agent/data/rows/row_line.h"
+#include "lib/text/jsontext.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+enum { LINE_BYTES_MAX = 256 << 20 /* head and result have 64 MiB each at most */ };
 
 struct sink {
     enum sink_form form;
     const struct media *media;
     struct writer *writer; /* the media's, for PARTS and PACKS */
     struct staged_output *staged;
+    struct buffer line; /* scratch */
 };
 
 enum sink_form sink_form(const json_t *spec, const struct media *media) {
@@ -26,6 +32,7 @@ int sink_open(const json_t *spec, const struct media *media, const json_t *work,
               struct staged_output *staged, struct sink **ret_sink, struct error *err) {
     struct sink *sink = x_calloc(1, sizeof *sink);
     *sink = (struct sink){.form = sink_form(spec, media), .media = media, .staged = staged};
+    buffer_init(&sink->line, LINE_BYTES_MAX);
     bool is_medias = sink->form == SINK_PARTS || sink->form == SINK_PACKS;
     if (is_medias && media->writer_open(spec, work, staged, &sink->writer, err) < 0) {
         free(sink);
@@ -40,31 +47,12 @@ void sink_free(struct sink *sink) {
         if (sink->writer) {
             sink->media->writer_free(sink->writer);
         }
+        buffer_release(&sink->line);
         free(sink);
     }
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
-
-/* Appends JSON text without the white space between its tokens; numbers keep their spelling. */
-static int add_compact(struct staged_output *staged, const char *json, size_t size,
-                       struct error *err) {
-    bool in_string = false;
-    size_t from = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (in_string && json[i] == '\\') {
-            i++;
-        } else if (json[i] == '"') {
-            in_string = !in_string;
-        } else if (!in_string && strchr(" \t\r\n", json[i])) {
-            if (staged_output_add(staged, json + from, i - from, err) < 0) {
-                return -1;
-            }
-            from = i + 1;
-        }
-    }
-    return staged_output_add(staged, json + from, size - from, err);
-}
 
 static bool has_control(const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -75,8 +63,7 @@ static bool has_control(const char *text, size_t size) {
     return false;
 }
 
-static int add_json(struct staged_output *staged, const char *json, size_t size,
-                    struct error *err) {
+static int put_json(struct buffer *line, const char *json, size_t size, struct error *err) {
     /* A string that our parser rejects (an unpaired surrogate) remains JSON. */
     AUTO(tree_freep)
     json_t *string = size && *json == '"'
@@ -84,19 +71,74 @@ static int add_json(struct staged_output *staged, const char *json, size_t size,
                          : NULL;
     const char *text = json_string_value(string);
     size_t length = json_string_length(string);
-    return text && !has_control(text, length) ? staged_output_add(staged, text, length, err)
-                                              : add_compact(staged, json, size, err);
+    return text && !has_control(text, length) ? buffer_append(line, text, length, err)
+                                              : jsontext_compact(line, json, size, err);
+}
+
+static int put_row(struct buffer *line, const struct result *result, struct error *err) {
+    if (result->head) {
+        const struct row_line row = {.head = result->head,
+                                     .has_name = result->has_name,
+                                     .record = result->record,
+                                     .json = result->json,
+                                     .json_size = result->json_size};
+        return row_line_add(&row, line, err);
+    }
+    AUTO(text_freep)
+    char *record = result->record ? json_dumps(result->record, JSON_COMPACT) : NULL;
+    int done = record ? buffer_append(line, record, strlen(record), err)
+                      : put_json(line, result->json, result->json_size, err);
+    return done < 0 ? -1 : buffer_append(line, "\n", 1, err);
 }
 
 static int add_row(struct sink *sink, const struct result *result, struct error *err) {
-    AUTO(text_freep)
-    char *record = result->record ? json_dumps(result->record, JSON_COMPACT) : NULL;
-    if (!record && !result->json) {
+    if (!result->record && !result->json) {
         return error_set(err, ERROR_INVALID, "%s: a picture cannot be a row of text", result->name);
     }
-    int done = record ? staged_output_add(sink->staged, record, strlen(record), err)
-                      : add_json(sink->staged, result->json, result->json_size, err);
-    return done < 0 ? -1 : staged_output_add(sink->staged, "\n", 1, err);
+    buffer_clear(&sink->line);
+    return put_row(&sink->line, result, err) < 0
+               ? error_context(err, "%s", result->name)
+               : staged_output_add(sink->staged, sink->line.data, sink->line.size, err);
+}
+
+int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err) {
+    buffer_clear(&sink->line);
+    return !heads || sink->form != SINK_ROWS ? 0
+           : row_heads_end(heads, &sink->line, err) < 0
+               ? -1
+               : staged_output_add(sink->staged, sink->line.data ? sink->line.data : "",
+                                   sink->line.size, err);
+}
+
+/* Frames have no file, and their names end with their numbers. */
+static struct row_place place_of(const struct item *item) {
+    const char *number = item->name ? strrchr(item->name, ' ') : NULL;
+    bool is_row = item->type == ITEM_JSON;
+    return (struct row_place){.name = item->name,
+                              .file = item->origin,
+                              .row =
+                                  item->origin || !number ? item->row : strtoll(number, NULL, 10),
+                              .json = is_row ? item->text : NULL,
+                              .json_size = is_row ? item->text_size : 0};
+}
+
+void sink_see(struct row_heads *heads, const struct item *item) {
+    struct row_place place = place_of(item);
+    if (heads) {
+        row_heads_see(heads, &place);
+    }
+}
+
+int sink_head(const struct row_heads *heads, const struct item *item, char **ret_head,
+              struct error *err) {
+    AUTO(buffer_release) struct buffer head;
+    struct row_place place = place_of(item);
+    buffer_init(&head, LINE_BYTES_MAX / 2);
+    if (heads && row_heads_add(heads, &place, &head, err) < 0) {
+        return -1;
+    }
+    *ret_head = heads ? buffer_take(&head, NULL) : NULL;
+    return 0;
 }
 
 /* ---- all forms ------------------------------------------------------------------------------ */

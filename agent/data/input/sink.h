@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/data/input/media.h"
+#include "agent/data/rows/row_head.h"
 
 enum sink_form {
     SINK_PARTS,  /* PerFile of a video: parts that the coordinator joins */
@@ -20,10 +21,19 @@ struct sink;
  * open. */
 NODISCARD int sink_open(const json_t *spec, const struct media *media, const json_t *work,
                         struct staged_output *staged, struct sink **ret_sink, struct error *err);
-/* Results come in the order of the lease's items, without the failed ones. A row is the text of a
- * JSON string if it has no control characters, otherwise compact JSON. */
+/* Results come in the order of the lease's items, without the failed ones. Without
+ * spec.output.format a row is the text of a JSON string if it has no control characters, otherwise
+ * compact JSON; with it a row is an object that begins with its head (row_line.h). */
 NODISCARD int sink_add(struct sink *sink, const struct result *result, struct error *err);
 /* One of the lease's items has failed; at any time before sink_finish. */
 void sink_skip(struct sink *sink);
+/* What rows need behind them; after the last result. heads: of this lease; NULL: none. */
+NODISCARD int sink_end_rows(struct sink *sink, struct row_heads *heads, struct error *err);
 NODISCARD int sink_finish(struct sink *sink, struct error *err);
+/* The members of an item's row before the result, when row_heads_see has counted it; the caller
+ * frees. heads NULL: NULL. INVALID: the item lacks a column. */
+NODISCARD int sink_head(const struct row_heads *heads, const struct item *item, char **ret_head,
+                        struct error *err);
+/* Counts an item; heads may be NULL. */
+void sink_see(struct row_heads *heads, const struct item *item);
 void sink_free(struct sink *sink);

@@ -221,7 +221,7 @@ int files_reader_next(struct input_reader *reader, struct item *item, struct err
         return 1;
     }
     const struct store_peeked *ahead = find_ahead(reader, reader->next++);
-    *item = (struct item){.type = reader->type, .name = name};
+    *item = (struct item){.type = reader->type, .name = name, .origin = name};
     reader->is_read = false;
     reader->core = json_string_value(json_array_get(line, 1));
     int found = reader->type == ITEM_PATH

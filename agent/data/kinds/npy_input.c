@@ -273,7 +273,8 @@ static int npy_reader_next(struct input_reader *reader, struct item *item, struc
         return -1;
     }
     snprintf(reader->name, sizeof reader->name, "%s[%lld]", name_of(line), (long long)reader->next);
-    *item = (struct item){.type = ITEM_TENSOR, .name = reader->name};
+    *item = (struct item){
+        .type = ITEM_TENSOR, .name = reader->name, .origin = name_of(line), .row = reader->next};
     if (reader->fault[0]) {
         item->fault = reader->fault;
     } else {

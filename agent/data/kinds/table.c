@@ -296,6 +296,8 @@ static void show(struct input_reader *reader, const char *fault, struct item *it
              (long long)row_parser_place(reader->file.rows));
     *item = (struct item){.type = ITEM_JSON,
                           .name = reader->name,
+                          .origin = reader->file.name,
+                          .row = -1,
                           .text = reader->json.data,
                           .text_size = reader->json.size};
     if (fault) {

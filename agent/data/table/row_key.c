@@ -71,57 +71,17 @@ static int add_value(struct buffer *key, const char *value, size_t size, struct 
                  : add_bytes(key, VALUE_OTHER, "null", strlen("null"), err);
 }
 
-struct member {
-    const char *name, *value;
-    size_t name_size, value_size;
-};
-
-/* Reads the member at *at of a valid object; false: no more. */
-static bool next_member(const char **at, const char *end, struct member *ret_member) {
-    const char *name = jsontext_space(*at, end);
-    if (name < end && (*name == ',' || *name == '{')) {
-        name = jsontext_space(name + 1, end);
-    }
-    if (name >= end || *name != '"') {
-        return false;
-    }
-    const char *name_end = jsontext_value(name, end);
-    const char *value = jsontext_space(jsontext_space(name_end, end) + 1, end); /* the colon */
-    const char *value_end = jsontext_value(value, end);
-    *ret_member = (struct member){.name = name,
-                                  .name_size = (size_t)(name_end - name),
-                                  .value = value,
-                                  .value_size = (size_t)(value_end - value)};
-    *at = value_end;
-    return true;
-}
-
-static bool is_column(const struct member *member, const char *column) {
-    if (member->name_size == strlen(column) &&
-        memcmp(member->name, column, member->name_size) == 0) {
-        return true;
-    }
-    if (!memchr(member->name, '\\', member->name_size)) {
-        return false;
-    }
-    AUTO(tree_freep)
-    json_t *a = json_loadb(member->name, member->name_size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    AUTO(tree_freep)
-    json_t *b = json_loadb(column, strlen(column), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    return json_equal(a, b);
-}
-
 int row_key_make(const struct row_key_columns *columns, const char *json, size_t size,
                  struct buffer *key, struct error *err) {
     const char *end = json + size, *at = json ? jsontext_space(json, end) : end;
-    struct member found[ROW_KEY_COLUMNS] = {0}, member;
+    struct jsontext_member found[ROW_KEY_COLUMNS] = {0}, member;
     buffer_clear(key);
     if (at == end || *at != '{') {
         return add_type(key, KEY_NONE, err);
     }
-    while (next_member(&at, end, &member)) {
+    while (jsontext_member(&at, end, &member)) {
         for (size_t i = 0; i < columns->count; i++) {
-            if (is_column(&member, columns->names[i])) {
+            if (jsontext_is_named(&member, columns->names[i])) {
                 found[i] = member; /* the last of several duplicates, like JSON parsers */
             }
         }

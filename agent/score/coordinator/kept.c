@@ -222,8 +222,8 @@ int kept_load_made(struct store *output, const char *home, int64_t number, json_
     return 0;
 }
 
-int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
-                  struct error *err) {
+static int is_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                    struct error *err) {
     const char *name = tree_text(lines, "name", "");
     struct store_info info;
     struct error cause = {0};
@@ -237,6 +237,21 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
     }
     *ret_is_there = info.size_bytes == tree_integer(lines, "bytes", -1) &&
                     strcmp(hash.sha256, tree_text(lines, "sha256", "")) == 0;
+    return 0;
+}
+
+int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                  struct error *err) {
+    size_t i;
+    json_t *form;
+    if (is_there(output, lines, ret_is_there, err) < 0) {
+        return -1;
+    }
+    json_array_foreach(json_object_get(lines, "forms"), i, form) {
+        if (*ret_is_there && is_there(output, form, ret_is_there, err) < 0) {
+            return -1;
+        }
+    }
     return 0;
 }
 

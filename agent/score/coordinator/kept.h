@@ -8,9 +8,9 @@
  *                 CRC-32C is of these bits
  *   HOME/made-N   {"windlass":1,"outputs":["data/out/rows.txt"],"lines":{"name","bytes","sha256"},
  *                 "unswept":true}
- *                 lines: rows.txt or outputs.jsonl. Written before that file gets its name, so that
- *                 the file that is there can be compared with it. unswept: files of earlier
- *                 generations may be left
+ *                 lines: rows.txt or outputs.jsonl, or rows-N (row_files.h). Written before that
+ * file gets its name, so that the file that is there can be compared with it. unswept: files of
+ * earlier generations may be left
  *
  * The mark that all outputs are complete, and nothing stale is left, is done-N; of a generation
  * whose lines are not items it is made-N without "unswept", stored once more for it. */
@@ -49,6 +49,7 @@ NODISCARD int kept_is_marked(struct store *output, const char *home, int64_t num
                              bool *ret_is_marked, struct error *err);
 /* Whether the outputs of the claimed generation were made completely: its mark is there. */
 NODISCARD int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, struct error *err);
-/* Whether that file is in the output, unchanged: reads it. */
+/* Whether that file is in the output, unchanged, and the files that were made of it, if it has
+ * "forms" (an entry for each): reads them. */
 NODISCARD int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
                             struct error *err);

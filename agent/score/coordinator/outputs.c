@@ -3,6 +3,7 @@
 
 #include "agent/result/result_file.h"
 #include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/join/row_files.h"
 #include "agent/score/coordinator/kept_lines.h"
 #include "agent/score/coordinator/rerun.h"
 #include "agent/score/coordinator/stale.h"
@@ -50,10 +51,21 @@ static int take_list(struct prepared_job *prepared, json_t *entry, struct error 
     return 0;
 }
 
+/* Of rows that are kept beside the files that were made of them. */
+static int store_made(struct prepared_job *prepared, const json_t *rows, const json_t *outputs,
+                      struct error *err) {
+    AUTO(tree_freep) json_t *lines = json_deep_copy(rows);
+    json_object_set(lines, "forms", prepared->made_files);
+    return kept_store_made(prepared->output, &prepared->journal.generation, outputs, lines, err);
+}
+
 static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
                          const struct kept_bits *bits, json_t *outputs, struct error *err) {
     bool are_files = prepared->form == SINK_PACKS;
-    const char *rows = tree_text(job->spec, "output.appendRowFileName", "");
+    bool are_rows = !are_files && row_files_keep_rows(prepared, job->spec);
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(text_freep) char *kept = row_files_kept_name(generation);
+    const char *rows = are_rows ? kept : tree_text(job->spec, "output.appendRowFileName", "");
     AUTO(text_freep) char *path = are_files ? x_strdup(job->output) : file_join(job->output, rows);
     AUTO(tree_freep) json_t *entry = NULL;
     struct kept_lines lines = {
@@ -61,13 +73,20 @@ static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
     if (assemble_begin(prepared, err) < 0 || prepared->form == SINK_NOTHING) {
         return err->kind ? -1 : 0;
     }
-    json_array_append_new(outputs, json_string(path));
+    if (!are_rows) {
+        json_array_append_new(outputs, json_string(path));
+    }
     if ((are_files && journal_publish(&prepared->journal, err) < 0) ||
         merge_lines(prepared, &lines, &entry, err) < 0) {
         return -1;
     }
     if (are_files) {
         return take_list(prepared, entry, err);
+    }
+    if (are_rows) {
+        return row_files_of_kept(prepared, job, prepared->made_files, outputs, err) < 0
+                   ? -1
+                   : store_made(prepared, entry, outputs, err);
     }
     json_array_append(prepared->made_files, entry);
     return 0;
@@ -83,6 +102,9 @@ static int make(struct prepared_job *prepared, const struct job *job, const stru
     }
     if (assemble(prepared, job, /* is_whole= */ true, ret_parts, outputs, err) < 0) {
         return -1;
+    }
+    if (prepared->made_rows) {
+        return store_made(prepared, prepared->made_rows, outputs, err);
     }
     const json_t *lines = prepared->form == SINK_PACKS  ? prepared->made_list
                           : prepared->form == SINK_ROWS ? json_array_get(prepared->made_files, 0)

@@ -420,6 +420,7 @@ void prepared_release(struct prepared_job *prepared) {
     tree_freep(&prepared->given);
     tree_freep(&prepared->made_files);
     tree_freep(&prepared->made_list);
+    tree_freep(&prepared->made_rows);
     kept_bits_release(&prepared->base_bits);
     kept_bits_release(&prepared->dropped);
     name_set_free(TAKE(prepared->made));

@@ -29,6 +29,7 @@ struct prepared_job {
     /* Set by assemble (assemble.h), for result.json; owned. */
     json_t *made_files; /* [{"name", "bytes", "sha256"}]; NULL: not made */
     json_t *made_list;  /* of outputs.jsonl; NULL: the mode has no such list */
+    json_t *made_rows;  /* of the kept rows (row_files.h); NULL: there are none */
     char input_sha256[65];
     struct signature_key *key; /* of spec.signingKey; NULL: results are not signed */
     /* For rerun.c: the output's history before the claim, whether a generation begins, and of the

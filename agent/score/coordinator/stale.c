@@ -188,7 +188,7 @@ int stale_remove(struct prepared_job *prepared, const struct job *job, const jso
 }
 
 int stale_forget(struct prepared_job *prepared, struct error *err) {
-    static const char *const objects[] = {"done", "made"};
+    static const char *const objects[] = {"done", "made", "rows"};
     struct store *output = prepared->output;
     const struct generation *generation = &prepared->journal.generation;
     int64_t first = 0;

@@ -23,7 +23,7 @@ struct group {
     struct port *ports;                   /* of each input */
     struct post_place places[FEEDS_MOST]; /* of pictures */
     struct feed_span tokens[FEEDS_MOST];
-    char *names[FEEDS_MOST];
+    char *names[FEEDS_MOST], *heads[FEEDS_MOST];
     struct picture pictures[FEEDS_MOST]; /* copies, if the results are drawn on them; else empty */
     int count, capacity;
 };
@@ -70,6 +70,7 @@ static void clear(struct group *group) {
     for (int i = 0; i < group->count; i++) {
         free(TAKE(group->names[i]));
         picture_release(&group->pictures[i]);
+        free(TAKE(group->heads[i]));
     }
     group->count = 0;
 }
@@ -113,9 +114,12 @@ static int write_item(const struct groups *groups, const struct run *run, int at
                                    .tokens = group->tokens[index].count,
                                    .tokens_are_last = group->tokens[index].is_last};
     AUTO(post_result_release) struct post_result result = {0};
-    return post_make(groups->options.post, at, &item, &result, err) < 0
-               ? error_context(err, "%s", item.name)
-               : sink_add(sink, &result.result, err);
+    if (post_make(groups->options.post, at, &item, &result, err) < 0) {
+        return error_context(err, "%s", item.name);
+    }
+    result.result.head = group->heads[index];
+    result.result.has_name = true;
+    return sink_add(sink, &result.result, err);
 }
 
 /* A network with a fixed number n of items gets n; left-over items are computed and ignored. */
@@ -340,7 +344,7 @@ static struct post_place place_of(const struct groups *groups, const struct item
                                .input_height = size.padded_height};
 }
 
-int groups_add(struct groups *groups, struct sink *sink, const struct item *item,
+int groups_add(struct groups *groups, struct sink *sink, const struct item *item, const char *head,
                struct error *err) {
     int64_t capacity = 1;
     if (measure(groups, &capacity, err) < 0) {
@@ -356,6 +360,7 @@ int groups_add(struct groups *groups, struct sink *sink, const struct item *item
     if (post_draws(groups->options.post)) {
         picture_copy(&item->picture, &group->pictures[group->count]);
     }
+    group->heads[group->count] = x_strdup(head);
     group->names[group->count++] = x_strdup(item->name);
     return group->count == group->capacity ? flush(groups, sink, err) : 0;
 }

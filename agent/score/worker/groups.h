@@ -20,11 +20,11 @@ struct groups_options {
 struct groups *groups_new(const struct groups_options *options);
 void groups_free(struct groups *groups); /* before the session; accepts NULL */
 
-/* Adds the item that the feeds have taken. A full group is run, and finished results are written.
- * If a group of several items fails with EXHAUSTED, it is repeated with half as many items, also
- * for later groups, and this is logged. */
+/* Adds the item that the feeds have taken; head: of its row (media.h), copied; may be NULL. A full
+ * group is run, and finished results are written. If a group of several items fails with EXHAUSTED,
+ * it is repeated with half as many items, also for later groups, and this is logged. */
 NODISCARD int groups_add(struct groups *groups, struct sink *sink, const struct item *item,
-                         struct error *err);
+                         const char *head, struct error *err);
 /* Runs and writes the remaining items. */
 NODISCARD int groups_finish(struct groups *groups, struct sink *sink, struct error *err);
 /* Drops the remaining items, after waiting for the group that runs. */

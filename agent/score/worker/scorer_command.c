@@ -23,6 +23,7 @@ enum {
 /* An item of the lease: sent to the program, or failed before that. */
 struct question {
     char *name;    /* NULL: not sent */
+    char *head;    /* of its row (media.h); or NULL */
     char *fault;   /* NULL: sent */
     bool is_final; /* of the fault */
     char *core;    /* as listed, of a file that the program has read itself; or NULL */
@@ -36,7 +37,8 @@ struct request {
     bool is_sent;         /* sent and not answered */
     struct question *questions;
     size_t count, room, asked;
-    struct buffer items; /* the request's items, a JSON array */
+    struct buffer items;     /* the request's items, a JSON array */
+    struct row_heads *heads; /* of the lease; NULL: rows have none */
 };
 
 struct scorer {
@@ -111,6 +113,7 @@ static void forget(struct request *request) {
     release_files(request);
     for (size_t i = 0; i < request->count; i++) {
         free(request->questions[i].name);
+        free(request->questions[i].head);
         free(request->questions[i].fault);
         free(request->questions[i].core);
     }
@@ -123,6 +126,7 @@ static void forget(struct request *request) {
 static void release(struct request *request) {
     forget(request);
     free(request->questions);
+    row_heads_free(request->heads);
     buffer_release(&request->items);
 }
 
@@ -163,6 +167,8 @@ static int command_open(const struct scorer_options *options, struct scorer **re
     scorer->options = *options;
     buffer_init(&scorer->now.items, COMMAND_LINE_MAX);
     buffer_init(&scorer->next.items, COMMAND_LINE_MAX);
+    scorer->now.heads = row_heads_new(options->spec);
+    scorer->next.heads = row_heads_new(options->spec);
     forget(&scorer->now);
     forget(&scorer->next);
     if (!options->media->lines) {
@@ -284,8 +290,17 @@ static int command_ready(struct scorer *scorer, struct error *err) {
 
 /* ---- a lease -------------------------------------------------------------------------------- */
 
-static int add_question(struct request *request, const struct item *item, struct error *err) {
+static int add_question(struct request *request, struct item *item, struct error *err) {
     struct buffer *items = &request->items;
+    struct error why = {0};
+    AUTO(text_freep) char *head = NULL;
+    sink_see(request->heads, item);
+    if (!item->fault && sink_head(request->heads, item, &head, &why) < 0) {
+        (void)!error_context(&why, "%.200s", item->name);
+        local_file_release(&item->file);
+        item->fault = why.text;
+        item->is_final = true;
+    }
     if (request->count == request->room) {
         request->room = MAX(request->room * 2, (size_t)64);
         request->questions =
@@ -293,6 +308,7 @@ static int add_question(struct request *request, const struct item *item, struct
     }
     request->questions[request->count++] = (struct question){
         .name = item->fault ? NULL : x_strdup(item->name), /* half a million items may fail */
+        .head = TAKE(head),
         .fault = x_strdup(item->fault),
         .is_final = item->is_final,
         .core = x_strdup(item->core),
@@ -322,6 +338,9 @@ static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
     const struct input_kind *lines = scorer->options.media->lines;
     struct error full = {0};
     int result = buffer_append(&request->items, "[", 1, &full);
+    if (request->heads) {
+        row_heads_start(request->heads);
+    }
     if (lines->reader_open(scorer->options.spec, lease->work, &scorer->reader, err) < 0) {
         return -1;
     }
@@ -480,14 +499,16 @@ static int take_answer(const struct request *request, const struct command_answe
             }
             continue;
         }
-        struct result result = {
-            .name = question->name, .json = told->json, .json_size = told->size};
+        struct result result = {.name = question->name,
+                                .head = question->head,
+                                .json = told->json,
+                                .json_size = told->size};
         if (sink_add(sink, &result, err) < 0) {
             return -1;
         }
         count->items++;
     }
-    return sink_finish(sink, err);
+    return sink_end_rows(sink, request->heads, err) < 0 ? -1 : sink_finish(sink, err);
 }
 
 static int command_score(struct scorer *scorer, const struct scorer_task *task,

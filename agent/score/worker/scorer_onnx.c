@@ -33,6 +33,7 @@ struct scorer {
     bool has_bytes;             /* a device converts bytes to the network's input */
     struct feeds *feeds;
     struct groups *groups;
+    struct row_heads *heads; /* NULL: rows have none */
 };
 
 /* Fields for pictures beside items that are none. */
@@ -70,6 +71,7 @@ static void onnx_free(struct scorer *scorer) {
         return;
     }
     groups_free(scorer->groups);
+    row_heads_free(scorer->heads);
     drop_reader(scorer);
     feeds_free(scorer->feeds);
     post_free(scorer->post);
@@ -154,6 +156,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     const struct groups_options groups = {
         .session = scorer->session, .feeds = scorer->feeds, .post = scorer->post};
     scorer->groups = groups_new(&groups);
+    scorer->heads = row_heads_new(spec);
     *ret_scorer = TAKE(scorer);
     return 0;
 }
@@ -358,9 +361,11 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
 
 /* Takes an item. Rows and texts that do not fit have failed; all slices are alike, and so are sizes
  * of pictures. */
-static int take_item(struct scorer *scorer, struct item *item, struct error *why,
+static int take_item(struct scorer *scorer, struct item *item, char **ret_head, struct error *why,
                      struct error *err) {
-    int result = feeds_take(scorer->feeds, item, why);
+    int result = sink_head(scorer->heads, item, ret_head, why) < 0
+                     ? -1
+                     : feeds_take(scorer->feeds, item, why);
     bool is_changed = item->type == ITEM_PATH && !fingerprint_holds_file(&item->file, item->core);
     local_file_release(&item->file);
     if (is_changed) {
@@ -385,7 +390,9 @@ static int take_item(struct scorer *scorer, struct item *item, struct error *why
 static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                     struct item *item, struct scorer_count *count, struct error *err) {
     struct error why = {0};
-    if (!item->fault && take_item(scorer, item, &why, err) < 0) {
+    AUTO(text_freep) char *head = NULL;
+    sink_see(scorer->heads, item);
+    if (!item->fault && take_item(scorer, item, &head, &why, err) < 0) {
         picture_release(&item->picture);
         return -1;
     }
@@ -394,7 +401,7 @@ static int add_item(struct scorer *scorer, const struct scorer_task *task, struc
         count->final += item->is_final;
         return scorer_count_failure(task, count, item->fault, err);
     }
-    int result = groups_add(scorer->groups, sink, item, err);
+    int result = groups_add(scorer->groups, sink, item, head, err);
     picture_release(&item->picture);
     count->items += result == 0;
     return result;
@@ -432,12 +439,15 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     struct sink *sink = NULL;
     struct scorer_count count = {0};
     int result = -1;
+    if (scorer->heads) {
+        row_heads_start(scorer->heads);
+    }
     if (open_reader(scorer, task, err) == 0 &&
         sink_open(scorer->spec, scorer->media, task->lease.work, task->staged, &sink, err) == 0) {
         result = score_items(scorer, task, sink, &count, err);
     }
     if (result == 0) {
-        result = sink_finish(sink, err);
+        result = sink_end_rows(sink, scorer->heads, err) < 0 ? -1 : sink_finish(sink, err);
     }
     groups_drop(scorer->groups);
     sink_free(sink);

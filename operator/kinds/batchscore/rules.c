@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a BatchScore. crds/batchscore.yaml has each as CEL with the same
  * message. */
+#include "operator/kinds/batchscore/output_rules.h"
 #include "operator/kinds/batchscore/result_rules.h"
-#include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdio.h>
@@ -261,7 +261,8 @@ static int check_workers(const json_t *workers, struct error *err) {
 
 int batchscore_check(const json_t *object, struct error *err) {
     static int (*const rules[])(const json_t *spec, struct error *err) = {
-        check_input, check_scorer, check_paths, check_mode, check_mini_batch, check_start};
+        check_input,        check_scorer,     check_paths, check_mode,
+        output_rules_check, check_mini_batch, check_start};
     const json_t *spec = json_object_get(object, "spec");
     if (check_workers(json_object_get(spec, "workers"), err) < 0 ||
         check_coordinator(json_object_get(spec, "coordinator"), err) < 0 ||

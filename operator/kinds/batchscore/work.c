@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_NAME "rows.txt"
+/* appendRowFileName by output.format. */
+static const struct {
+    const char *format, *name;
+} rows_names[] = {{"", "rows.txt"},
+                  {"JSONLines", "rows.jsonl"},
+                  {"CSV", "rows.csv"},
+                  {"Parquet", "rows.parquet"},
+                  {"Npy", "rows.npy"}};
 enum { MINI_BATCH_ITEMS = 10, MINI_BATCH_BYTES = 1 << 20 };
 
 const char *const batchscore_output_modes[] = {"PerFile", "AppendRow", "SummaryOnly"};
@@ -41,12 +48,22 @@ static void put_size(json_t *work, const json_t *spec) {
     }
 }
 
+static const char *rows_name(const json_t *output) {
+    const char *format = tree_text(output, "format", "");
+    for (size_t i = 0; i < ARRAY_LEN(rows_names); i++) {
+        if (strcmp(rows_names[i].format, format) == 0) {
+            return rows_names[i].name;
+        }
+    }
+    return rows_names[0].name;
+}
+
 static json_t *output_of(const json_t *spec) {
     json_t *output = json_deep_copy(json_object_get(spec, "output"));
     enum output_mode mode = batchscore_mode(spec);
     json_object_set_new(output, "mode", json_string(batchscore_output_modes[mode]));
     if (mode == OUTPUT_APPEND_ROW && !json_object_get(output, "appendRowFileName")) {
-        json_object_set_new(output, "appendRowFileName", json_string(ROWS_NAME));
+        json_object_set_new(output, "appendRowFileName", json_string(rows_name(output)));
     }
     return output;
 }

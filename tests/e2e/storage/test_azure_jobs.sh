@@ -237,7 +237,7 @@ check "a film that the result would replace" refuses 2 "the result would replace
 check "a film that the rows would replace" refuses 2 "$from/film.mp4 is the input itself" data $from $from/scripts az://results/tests "$film" "$classes" "AppendRow, appendRowFileName: film.mp4"
 az put results tests/data/failed.jsonl p1.png
 check "a list that ours would replace" refuses 2 "$from/failed.jsonl is the input's manifest" data $from $from/scripts az://results/tests '{files: {path: {in}/in, manifest: {in}/failed.jsonl}}' "$network"
-check "a table that the rows would replace" refuses 2 "$from/tables/a.csv is the input itself" tables $from - $from '{table: {path: {in}/tables/a.csv}}' "$program" "AppendRow, appendRowFileName: a.csv" "" 16KB
+check "a table that the rows would replace" refuses 2 "$from/tables/a.csv is the input itself" tables $from - $from '{table: {path: {in}/tables/a.csv}}' "$program" "AppendRow, format: CSV, appendRowFileName: a.csv" "" 16KB
 mv "$azurite/stores/films" "$azurite/films"
 check "no key" refuses 2 "holds neither azurestorageaccountkey nor azurestorageaccountsastoken" x az://films/tests/data $from/scripts $from "$film" "$network"
 mv "$azurite/films" "$azurite/stores/films"

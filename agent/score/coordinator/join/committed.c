@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/join/committed.h"
+
+#include "agent/data/parts/part.h"
+#include "agent/score/log/record_resolver.h"
+#include "agent/store/store_many.h"
+#include "lib/digest.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOADED_MAX = 4,  /* commits in memory: items close in the input are close in the log */
+    INDEX_BITS = 20, /* of a record in its commit: a record has more than 8 bytes */
+    CHUNK_BYTES = 1 << 20,
+    AHEAD_BYTES = 256 << 10, /* maximum of an object that is read together with others */
+};
+static_assert(COMMIT_BYTES_MAX >> 3 <= 1 << INDEX_BITS, "every record's index fits");
+
+struct loaded {
+    int64_t number; /* of the commit */
+    int64_t used;   /* when it was last used, by a counter of accesses */
+    struct committed_row *rows;
+    size_t count, room;
+};
+
+/* Objects that are read together in advance: over az:// each read alone would wait for its
+ * response. An object that is incomplete or differs from the commit is read again in its turn. */
+struct ahead {
+    int count, next;
+    int64_t cells[STORE_PEEK_MAX]; /* the row's first; ascending */
+    struct store_peeked objects[STORE_PEEK_MAX];
+    char names[STORE_PEEK_MAX][PART_NAME_MAX];
+    char *data; /* NULL before the first */
+};
+
+struct committed {
+    struct journal *journal;
+    struct record_resolver *resolver;
+    int64_t cells;
+    uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: no record */
+    int64_t number;   /* second reading: the current commit */
+    uint64_t index;   /* and the current record in it */
+    struct loaded loaded[LOADED_MAX];
+    int64_t looks;
+    struct ahead ahead;
+};
+
+/* ---- places of the records ------------------------------------------------------------------ */
+
+static int see_first(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct committed *committed = context;
+    return journal_counts(committed->journal, head, record)
+               ? record_resolver_add(committed->resolver, record, err)
+               : 0;
+}
+
+static int see_again(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct committed *committed = context;
+    committed->index = head->number == committed->number ? committed->index + 1 : 0;
+    committed->number = head->number;
+    if (!journal_counts(committed->journal, head, record)) {
+        return 0;
+    }
+    int64_t own_cells = record_resolver_next(committed->resolver, record);
+    if (own_cells == 0 || record->type == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
+        return 0;
+    }
+    if (own_cells != record->cells) {
+        return error_set(err, ERROR_INVALID,
+                         "commit %lld: mini-batches from %lld on were scored again in other ranges",
+                         (long long)head->number, (long long)record->first);
+    }
+    committed->places[record->first] =
+        ((uint64_t)head->number << INDEX_BITS | committed->index) + 1;
+    return 0;
+}
+
+static int find_records(struct committed *committed, struct error *err) {
+    committed->number = -1;
+    committed->resolver = record_resolver_new(committed->cells);
+    committed->places = x_calloc((size_t)MAX(committed->cells, 1), sizeof *committed->places);
+    int result = commit_replay(committed->journal->log, see_first, committed, err);
+    if (result == 0) {
+        result = commit_replay(committed->journal->log, see_again, committed, err);
+    }
+    record_resolver_free(TAKE(committed->resolver));
+    return result;
+}
+
+/* ---- in the order of the input -------------------------------------------------------------- */
+
+static int load_record(void *context, const struct commit_head *head,
+                       const struct commit_record *record, struct error *err UNUSED) {
+    struct loaded *loaded = context;
+    bool scores = record->type == COMMIT_DONE || record->type == COMMIT_PARTIAL;
+    if (loaded->count == loaded->room) {
+        loaded->room = MAX(loaded->room * 2, (size_t)256);
+        loaded->rows = x_realloc_array(loaded->rows, loaded->room, sizeof *loaded->rows);
+    }
+    struct committed_row *row = &loaded->rows[loaded->count++];
+    *row = (struct committed_row){.place = scores ? record->place : COMMIT_NOWHERE,
+                                  .first = record->first,
+                                  .cells = record->cells,
+                                  .epoch = head->epoch,
+                                  .lease = record->lease,
+                                  .size_bytes = record->size_bytes,
+                                  .crc = record->crc};
+    if (row->place == COMMIT_TEXT) {
+        row->text = x_malloc(record->text_size + 1);
+        memcpy(row->text, record->text, record->text_size);
+        row->size_bytes = (int64_t)record->text_size;
+    }
+    return 0;
+}
+
+static void unload(struct loaded *loaded) {
+    for (size_t i = 0; i < loaded->count; i++) {
+        free(loaded->rows[i].text);
+    }
+    free(loaded->rows);
+    *loaded = (struct loaded){.number = -1};
+}
+
+static int find_row(struct committed *committed, uint64_t place,
+                    const struct committed_row **ret_row, struct error *err) {
+    int64_t number = (int64_t)(place >> INDEX_BITS);
+    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    struct loaded *loaded = &committed->loaded[0];
+    for (size_t i = 0; i < LOADED_MAX && loaded->number != number; i++) {
+        struct loaded *other = &committed->loaded[i];
+        if (other->number == number || other->used < loaded->used) {
+            loaded = other;
+        }
+    }
+    if (loaded->number != number) {
+        unload(loaded);
+        if (commit_read_again(committed->journal->log, number, load_record, loaded, err) < 0) {
+            unload(loaded);
+            return -1;
+        }
+        loaded->number = number;
+    }
+    loaded->used = ++committed->looks;
+    if (index >= loaded->count) {
+        return error_set(err, ERROR_INVALID, "commit %lld has changed", (long long)number);
+    }
+    *ret_row = &loaded->rows[index];
+    return 0;
+}
+
+static const struct committed_row *row_in_memory(const struct committed *committed,
+                                                 uint64_t place) {
+    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        const struct loaded *loaded = &committed->loaded[i];
+        if (loaded->number == (int64_t)(place >> INDEX_BITS)) {
+            return index < loaded->count ? &loaded->rows[index] : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The next objects from this cell on, as far as their commits are in memory. */
+static void look_ahead(struct committed *committed, int64_t cell) {
+    struct ahead *ahead = &committed->ahead;
+    ahead->count = ahead->next = 0;
+    if (!ahead->data) {
+        ahead->data = x_malloc((size_t)STORE_PEEK_MAX * AHEAD_BYTES);
+    }
+    for (; cell < committed->cells && ahead->count < STORE_PEEK_MAX; cell++) {
+        if (!committed->places[cell]) {
+            continue;
+        }
+        const struct committed_row *row = row_in_memory(committed, committed->places[cell] - 1);
+        if (!row) {
+            break;
+        }
+        if (row->place == COMMIT_OBJECT && row->size_bytes <= AHEAD_BYTES) {
+            int i = ahead->count++;
+            part_name(committed->journal->job->run, row->epoch, row->lease, ahead->names[i]);
+            ahead->cells[i] = cell;
+            ahead->objects[i] = (struct store_peeked){.name = ahead->names[i],
+                                                      .data = ahead->data + (size_t)i * AHEAD_BYTES,
+                                                      .room = AHEAD_BYTES};
+        }
+    }
+    store_peek(committed->journal->output, ahead->objects, (size_t)ahead->count);
+}
+
+/* The row's bytes, if they were read in advance; NULL: they were not, or they differ from the
+ * commit. */
+static const char *bytes_ahead(struct committed *committed, const struct committed_row *row) {
+    struct ahead *ahead = &committed->ahead;
+    if (store_can(committed->journal->output).is_local || row->size_bytes > AHEAD_BYTES) {
+        return NULL;
+    }
+    while (ahead->next < ahead->count && ahead->cells[ahead->next] < row->first) {
+        ahead->next++;
+    }
+    if (ahead->next == ahead->count) {
+        look_ahead(committed, row->first);
+    }
+    const struct store_peeked *object = &ahead->objects[ahead->next];
+    return ahead->next < ahead->count && ahead->cells[ahead->next] == row->first &&
+                   object->is_whole && (int64_t)object->size == row->size_bytes &&
+                   digest_crc32c(0, object->data, object->size) == row->crc
+               ? object->data
+               : NULL;
+}
+
+const char *committed_in_memory(struct committed *committed, const struct committed_row *row) {
+    return row->place == COMMIT_TEXT ? row->text : bytes_ahead(committed, row);
+}
+
+static int copy_object(struct committed *committed, const struct committed_row *row,
+                       const struct committed_take *take, struct error *err) {
+    struct journal *journal = committed->journal;
+    struct part part = {.store = journal->output, .size_bytes = row->size_bytes, .crc = row->crc};
+    AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
+    bool is_void = false;
+    part_name(journal->job->run, row->epoch, row->lease, part.name);
+    part.bytes = bytes_ahead(committed, row);
+    if (!part.bytes && part_load(&part, chunk, CHUNK_BYTES, &is_void, err) < 0) {
+        if (is_void) {
+            journal_broken(journal, row->first, row->cells);
+            error_clear(err);
+        }
+        return is_void ? 0 : -1;
+    }
+    if (part.bytes) {
+        return take->bytes(take->context, part.bytes, (size_t)part.size_bytes, err);
+    }
+    for (int64_t at = 0; at < row->size_bytes;) {
+        size_t size = (size_t)MIN(row->size_bytes - at, (int64_t)CHUNK_BYTES);
+        if (part_read(&part, at, chunk, size, err) < 0 ||
+            take->bytes(take->context, chunk, size, err) < 0) {
+            return -1;
+        }
+        at += (int64_t)size;
+    }
+    return 0;
+}
+
+/* There may be millions of small texts, so they are given together. */
+struct copying {
+    struct committed *committed;
+    const struct committed_take *take;
+    struct buffer texts;
+    int64_t next; /* the cell behind the last row */
+};
+
+static int give_texts(struct copying *copying, struct error *err) {
+    const struct committed_take *take = copying->take;
+    int result = copying->texts.size > 0
+                     ? take->bytes(take->context, copying->texts.data, copying->texts.size, err)
+                     : 0;
+    buffer_clear(&copying->texts);
+    return result;
+}
+
+static int skip_to(struct copying *copying, int64_t cell, struct error *err) {
+    const struct committed_take *take = copying->take;
+    if (take->missing && copying->next < cell && give_texts(copying, err) < 0) {
+        return -1;
+    }
+    for (; take->missing && copying->next < cell; copying->next++) {
+        if (take->missing(take->context, copying->next, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int copy_row(void *context, const struct committed_row *row, struct error *err) {
+    struct copying *copying = context;
+    bool is_text = row->place == COMMIT_TEXT;
+    if (skip_to(copying, row->first, err) < 0) {
+        return -1;
+    }
+    copying->next = row->first + row->cells;
+    if (is_text && buffer_append(&copying->texts, row->text, (size_t)row->size_bytes, err) < 0) {
+        return -1;
+    }
+    if ((!is_text || copying->texts.size >= CHUNK_BYTES) && give_texts(copying, err) < 0) {
+        return -1;
+    }
+    return is_text ? 0 : copy_object(copying->committed, row, copying->take, err);
+}
+
+int committed_bytes(struct committed *committed, const struct committed_take *take,
+                    struct error *err) {
+    struct copying copying = {.committed = committed, .take = take};
+    struct journal *journal = committed->journal;
+    buffer_init(&copying.texts, CHUNK_BYTES + COMMIT_RECORD_MAX);
+    int result = committed_each(committed, copy_row, &copying, err) < 0 ||
+                         skip_to(&copying, committed->cells, err) < 0 ||
+                         give_texts(&copying, err) < 0
+                     ? -1
+                     : 0;
+    buffer_release(&copying.texts);
+    return result < 0 || journal->broken_count == 0
+               ? result
+               : error_set(err, ERROR_INVALID, "%zu results are missing or changed",
+                           journal->broken_count);
+}
+
+int committed_each(struct committed *committed, committed_each_row *each, void *context,
+                   struct error *err) {
+    committed->ahead.count = committed->ahead.next = 0;
+    for (int64_t cell = 0; cell < committed->cells; cell++) {
+        const struct committed_row *row = NULL;
+        if (committed->places[cell] &&
+            (find_row(committed, committed->places[cell] - 1, &row, err) < 0 ||
+             each(context, row, err) < 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int committed_open(struct journal *journal, struct committed **ret_committed, struct error *err) {
+    struct committed *committed = x_calloc(1, sizeof *committed);
+    committed->journal = journal;
+    committed->cells = ledger_cells(journal->ledger);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        committed->loaded[i].number = -1;
+    }
+    if (find_records(committed, err) < 0) {
+        committed_free(committed);
+        return -1;
+    }
+    *ret_committed = committed;
+    return 0;
+}
+
+void committed_free(struct committed *committed) {
+    for (size_t i = 0; committed && i < LOADED_MAX; i++) {
+        unload(&committed->loaded[i]);
+    }
+    if (committed) {
+        free(committed->places);
+        free(committed->ahead.data);
+        free(committed);
+    }
+}
