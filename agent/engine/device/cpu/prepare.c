@@ -6,6 +6,7 @@
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
+#include "agent/engine/device/cpu/recurrent/recurrent.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/graph/resident.h"
 
@@ -64,6 +65,9 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     for (size_t i = 0; i < schedule->step_count; i++) {
         if (schedule->steps[i].node && !schedule->steps[i].kernel) {
             step_gemm_try(cpu, schedule, &schedule->steps[i]);
+        }
+        if (schedule->steps[i].node && !schedule->steps[i].kernel) {
+            recurrent_step_try(cpu, schedule, &schedule->steps[i]);
         }
     }
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTM, GRU and RNN with constant weights (device/cpu/recurrent) against the plain kernel: drawn
+// sizes, directions, activations and states, in every instruction set of this processor.
+#include "agent/engine/device/cpu/isa.h"
+#include "tests/conformance/attributes.h"
+#include "tests/conformance/network_run.h"
+#include "tests/seed.h"
+#include "tests/test.h"
+
+#include <fnmatch.h>
+
+#define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
+
+struct draw {
+    struct network net;
+    uint64_t state;
+    int gates, directions, steps, batch, input, hidden;
+};
+
+static int below(struct draw *d, int limit) {
+    return (int)(test_random(&d->state) % (uint64_t)limit);
+}
+
+static int weights(struct draw *d, int columns) {
+    const struct shape shape = {3, {d->directions, d->gates * d->hidden, columns}};
+    return network_constant(&d->net, shape, 1.5F / sqrtf((float)columns), 0);
+}
+
+/* The node; returns its first output. */
+static int add_node(struct draw *d) {
+    static const char *const ops[] = {"", "RNN", "", "GRU", "LSTM"};
+    static const struct attribute_string usual[] = {WORD("Sigmoid"), WORD("Tanh"), WORD("Tanh"),
+                                                    WORD("Sigmoid"), WORD("Tanh"), WORD("Tanh")};
+    static const struct attribute_string others[] = {WORD("HardSigmoid"), WORD("Relu"),
+                                                     WORD("Tanh"),        WORD("Sigmoid"),
+                                                     WORD("Relu"),        WORD("Sigmoid")};
+    const struct shape states = {3, {d->directions, d->batch, d->hidden}};
+    int x = network_input(&d->net, (struct shape){3, {d->steps, d->batch, d->input}});
+    int w = weights(d, d->input), r = weights(d, d->hidden);
+    const struct shape biases = {2, {d->directions, 2 * d->gates * d->hidden}};
+    int b = below(d, 4) ? network_constant(&d->net, biases, 0.5F, 0) : -1;
+    int h = below(d, 2) ? network_input(&d->net, states) : -1;
+    int c = d->gates == 4 && below(d, 2) ? network_input(&d->net, states) : -1;
+    int each = d->gates == 4 ? 3 : d->gates == 3 ? 2 : 1;
+    const struct attribute functions = {.name = "activations",
+                                        .kind = ATTRIBUTE_STRINGS,
+                                        .count = (size_t)(each * d->directions),
+                                        .strings = below(d, 3) ? usual : others};
+    const char *direction = d->directions == 2 ? "bidirectional"
+                            : below(d, 2)      ? "reverse"
+                                               : "forward";
+    int inputs[] = {x, w, r, b, -1, h, c, -2};
+    inputs[d->gates == 4 ? 7 : 6] = -2;
+    struct attribute last = INT("linear_before_reset", below(d, 2));
+    last.name = d->gates == 3 ? last.name : NULL;
+    return network_node_many(&d->net, ops[d->gates], inputs,
+                             ATTRIBUTES(TXT("direction", direction), functions, last),
+                             d->gates == 4 ? 3 : 2);
+}
+
+static void draw_network(struct draw *d, uint64_t seed, int output) {
+    static const int gates[] = {1, 3, 4}, sizes[] = {1, 3, 9, 16, 33, 64},
+                     batches[] = {1, 2, 5, 31};
+    *d = (struct draw){.state = seed};
+    network_init(&d->net, 14);
+    d->gates = gates[below(d, 3)];
+    d->directions = 1 + below(d, 2);
+    d->steps = 1 + below(d, 9);
+    d->batch = batches[below(d, 4)];
+    d->input = sizes[below(d, 6)];
+    d->hidden = sizes[below(d, 6)];
+    int first = add_node(d);
+    network_output(&d->net, first + output % (d->gates == 4 ? 3 : 2));
+}
+
+static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
+    double worst = 0, largest = 1;
+    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
+        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
+        worst = isfinite(a) ? fmax(worst, fabs(a - b)) : INFINITY;
+        largest = fmax(largest, fabs(b));
+    }
+    return shape_equal(&seen->shape, &wanted->shape) && worst <= 2e-5 * largest;
+}
+
+static void check_draw(uint64_t seed, int output, struct device *reference, struct device *cpu) {
+    struct draw d;
+    struct error err = {0};
+    struct tensor wanted = {0}, seen = {0};
+    draw_network(&d, seed, output);
+    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
+    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
+    if (!wanted.data || !seen.data || !agrees(&seen, &wanted)) {
+        printf("# seed %llu, output %d: the devices differ\n", (unsigned long long)seed, output);
+        test_failures++;
+    }
+    tensor_release(&wanted);
+    tensor_release(&seen);
+    arena_release(&d.net.graph.arena);
+}
+
+static void check_isa(enum isa isa) {
+    if (!isa_runs_here(isa)) {
+        SKIP("this processor has no %s", isa_name(isa));
+    }
+    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
+    struct error err = {0};
+    struct device *reference = NULL, *cpu = NULL;
+    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
+    for (int64_t round = 0; round < test_rounds(120); round++) {
+        CHECK_OK(device_open("cpu", round % 2 ? 3 : 1, &cpu, &err), &err);
+        check_draw(test_mix(test_seed(20261128) + (uint64_t)round), (int)(round % 3), reference,
+                   cpu);
+        device_close(cpu);
+    }
+    device_close(reference);
+    unsetenv("WINDLASS_CPU_ISA");
+}
+
+static void test_recurrent_plain(void) {
+    check_isa(ISA_PLAIN);
+}
+
+static void test_recurrent_avx2(void) {
+    check_isa(ISA_AVX2);
+}
+
+static void test_recurrent_avx512(void) {
+    check_isa(ISA_AVX512);
+}
+
+/* A sequence whose products with W are made in several pieces, forwards and backwards. */
+static void test_long_sequences(void) {
+    struct error err = {0};
+    struct device *reference = NULL, *cpu = NULL;
+    struct draw d = {.state = 3,
+                     .gates = 4,
+                     .directions = 2,
+                     .steps = 300,
+                     .batch = 9,
+                     .input = 5,
+                     .hidden = 70};
+    struct tensor wanted = {0}, seen = {0};
+    network_init(&d.net, 14);
+    network_output(&d.net, add_node(&d));
+    CHECK_OK(device_open("reference", 2, &reference, &err), &err);
+    CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
+    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
+    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
+    CHECK(wanted.data && seen.data && agrees(&seen, &wanted));
+    tensor_release(&wanted);
+    tensor_release(&seen);
+    arena_release(&d.net.graph.arena);
+    device_close(cpu);
+    device_close(reference);
+}
+
+/* Without this the suite would pass even if the plain kernel ran. */
+static void test_the_fast_kernel_runs(void) {
+    struct draw d;
+    struct error err = {0};
+    struct device *cpu = NULL;
+    struct execution_plan *plan = NULL;
+    struct tensor inputs[4] = {0};
+    draw_network(&d, 5, 0);
+    CHECK_OK(device_open("cpu", 1, &cpu, &err), &err);
+    for (size_t i = 0; i < d.net.graph.input_count; i++) {
+        CHECK_OK(
+            tensor_init(&inputs[i], TENSOR_FLOAT32, &d.net.values[d.net.inputs[i]].shape, &err),
+            &err);
+    }
+    CHECK_OK(execution_plan_new(cpu, &d.net.graph, inputs, &plan, &err), &err);
+    CHECK(plan && fnmatch("fast recurrent", plan->schedule->steps[0].kernel->name, 0) == 0);
+    execution_plan_free(plan);
+    for (int i = 0; i < 4; i++) {
+        tensor_release(&inputs[i]);
+    }
+    device_close(cpu);
+    arena_release(&d.net.graph.arena);
+}
+
+int main(void) {
+    TEST(test_recurrent_plain);
+    TEST(test_recurrent_avx2);
+    TEST(test_recurrent_avx512);
+    TEST(test_long_sequences);
+    TEST(test_the_fast_kernel_runs);
+    return TEST_END();
+}
