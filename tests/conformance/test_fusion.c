@@ -269,6 +269,18 @@ static void products(struct network *net, struct size size) {
 
 // Rows in tiles and blocks, columns that fill no block, k in pieces with a remainder; bounds
 // after a product.
+// x [n, h, 40] times a matrix, plus a row, in both orders, a relu; then one whose row is computed.
+static void transformer_layer(struct network *net, struct size size) {
+    int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});
+    int row = network_constant(net, (struct shape){1, {24}}, 0.5F, 0);
+    int w = network_constant(net, (struct shape){2, {size.w, 24}}, 0.3F, 0);
+    x = add(net, row, network_node(net, "MatMul", (int[]){x, w, -2}, NULL));
+    w = network_constant(net, (struct shape){2, {24, 24}}, 0.3F, 0);
+    row = network_constant(net, (struct shape){3, {1, 1, 24}}, 0.5F, 0);
+    x = op(net, "Relu", add(net, network_node(net, "MatMul", (int[]){x, w, -2}, NULL), row));
+    network_output(net, x);
+}
+
 static void dense(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){2, {size.n, size.w}});
     int w = network_constant(net, (struct shape){2, {150, size.w}}, 0.5F, 0);
@@ -306,6 +318,7 @@ static const struct row {
     {"pairs", pairs, {{1, 9, 31}, {2, 14, 7}, {1, 3, 3}}},
     {"pairs and not", pairs_and_not, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
+    {"transformer layer", transformer_layer, {{1, 1, 40}, {2, 33, 7}, {3, 5, 40}}},
     {"dense", dense, {{1, 1, 1100}, {290, 1, 1100}, {57, 1, 512}}},
 };
 
@@ -419,6 +432,10 @@ static void test_pairs_are_one_step(void) {
                 5); // the first, two pairs, and a 1x1 after each; of 17 nodes
 }
 
+static void test_rows_belong_to_the_product(void) {
+    check_steps(transformer_layer, (struct size){3, 5, 40}, "fast Gemm", 2); // of 5 nodes
+}
+
 static void test_bounds_belong_to_the_product(void) {
     check_steps(dense, (struct size){3, 1, 40}, "fast Gemm", 2); // of 4 nodes
 }
@@ -429,6 +446,7 @@ int main(void) {
     TEST(test_fusion_avx512);
     TEST(test_style_network_is_fused);
     TEST(test_pairs_are_one_step);
+    TEST(test_rows_belong_to_the_product);
     TEST(test_bounds_belong_to_the_product);
     return TEST_END();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix, fused with the relu or clip that follows. A product is computed
-// as a 1x1 convolution whose pixels are the rows of the other matrix.
+// Products with a constant matrix, fused with the constant row that is added to them and the relu
+// or clip that follows. A product is computed as a 1x1 convolution whose pixels are the rows of the
+// other matrix.
 //
 // With several rows, they are first copied to tiles of TILE rows, [k / b][rows of the tile][b], a
 // block of TILES tiles at a time. Then each unit of work, some pairs of blocks of columns,
@@ -32,10 +33,9 @@ static bool is_constant(const struct schedule *schedule, int slot) {
 
 static const struct conv_weights *cached_weights(struct cpu_device *cpu,
                                                  const struct schedule *schedule,
-                                                 const struct step *step,
+                                                 const struct step *step, int bias_slot,
                                                  const struct gemm_step *gemm) {
     const struct schedule_slot *b = &schedule->slots[step->inputs[1]];
-    int bias_slot = step->input_count > 2 ? step->inputs[2] : -1;
     const float *bias = bias_slot < 0 ? NULL : schedule->slots[bias_slot].constant;
     struct weights_key key = {step->node, b->constant, bias, NULL, CONV_DIRECT, true};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
@@ -60,6 +60,30 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
     free(scale);
     free(shift);
     return weights;
+}
+
+// Whether the slot is a constant row of n numbers, which a product can add.
+static bool is_row(const struct schedule *schedule, int slot, int64_t n) {
+    const struct shape *shape = &schedule->slots[slot].shape;
+    return is_constant(schedule, slot) && shape->rank > 0 && shape_count(shape) == n &&
+           shape->dims[shape->rank - 1] == n;
+}
+
+// Fuses an addition of a constant row that is the only reader of the product, as exporters write a
+// layer of a transformer. *ret_bias is its slot; -1: there is none.
+static struct step *take_bias(struct schedule *schedule, struct step *step, int64_t n,
+                              int *ret_bias) {
+    struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    *ret_bias = -1;
+    if (!user || user->kernel || user->node->op->id != OP_ADD || step->input_count > 2) {
+        return step;
+    }
+    int other = user->inputs[user->inputs[0] == step->outputs[0]];
+    if (other < 0 || !is_row(schedule, other, n)) {
+        return step;
+    }
+    *ret_bias = other;
+    return schedule_absorb(schedule, step, user);
 }
 
 // Fuses a relu or clip that is the only reader of the product.
@@ -106,16 +130,15 @@ void step_gemm_try(struct cpu_device *cpu, struct schedule *schedule, struct ste
     if (n < 1 || k < 1 || elements < 1 || n * k > INT32_MAX || elements > INT32_MAX) {
         return;
     }
-    int bias = step->input_count > 2 ? step->inputs[2] : -1;
-    if (bias >= 0 &&
-        (!is_constant(schedule, bias) || shape_count(&schedule->slots[bias].shape) != n ||
-         schedule->slots[bias].shape.dims[schedule->slots[bias].shape.rank - 1] != n)) {
+    int bias = step->input_count > 2 ? step->inputs[2] : -1, added;
+    if (bias >= 0 && !is_row(schedule, bias, n)) {
         return;
     }
+    step = take_bias(schedule, step, n, &added);
     struct gemm_step *state = x_calloc(1, sizeof *state);
     *state = (struct gemm_step){
         .m = (int)(elements / n), .k = (int)k, .n = (int)n, .low = -INFINITY, .high = INFINITY};
-    state->weights = cached_weights(cpu, schedule, step, state);
+    state->weights = cached_weights(cpu, schedule, step, MAX(bias, added), state);
     step->state = state;
     step->release = free;
     step->kernel = &fast_gemm;
