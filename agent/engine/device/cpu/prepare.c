@@ -6,8 +6,8 @@
 #include "agent/engine/device/cpu/layout.h"
 #include "agent/engine/device/cpu/ml/ml.h"
 #include "agent/engine/device/cpu/onednn/onednn.h"
-#include "agent/engine/device/cpu/recurrent/recurrent.h"
 #include "agent/engine/device/cpu/reference/reference.h"
+#include "agent/engine/device/cpu/rnn/rnn.h"
 #include "agent/engine/graph/resident.h"
 
 // Whether the step has packed its weights, input 1.
@@ -67,7 +67,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
             step_gemm_try(cpu, schedule, &schedule->steps[i]);
         }
         if (schedule->steps[i].node && !schedule->steps[i].kernel) {
-            recurrent_step_try(cpu, schedule, &schedule->steps[i]);
+            rnn_step_try(cpu, schedule, &schedule->steps[i]);
         }
     }
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);

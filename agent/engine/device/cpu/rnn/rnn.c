@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cpu/recurrent/recurrent.h"
+#include "agent/engine/device/cpu/rnn/rnn.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { GATES_MAX = 4, CHUNK_FLOATS = 1 << 19 /* of the gates of some time steps */ };
 
-struct recurrent_step {
+struct rnn_step {
     struct recurrent r;
     bool resets_first; // GRU: the reset gate acts on the state, not on its product
     const struct conv_weights *w[RECURRENT_DIRECTIONS_MAX][GATES_MAX]; // borrowed from the cache
@@ -95,7 +95,7 @@ static const struct conv_weights *packed(struct cpu_device *cpu, const struct st
 // Both biases are added to the product with W, but for the one of a GRU's state that the reset gate
 // multiplies.
 static void pack(struct cpu_device *cpu, const struct schedule *schedule, const struct step *step,
-                 struct recurrent_step *state) {
+                 struct rnn_step *state) {
     const struct recurrent *r = &state->r;
     const float *w = lasting_input(schedule, step, 1), *h = lasting_input(schedule, step, 2);
     const float *b = lasting_input(schedule, step, 3);
@@ -122,7 +122,7 @@ static void pack(struct cpu_device *cpu, const struct schedule *schedule, const 
     free(own);
 }
 
-static void plan(const struct cpu_device *cpu, struct recurrent_step *state, struct step *step) {
+static void plan(const struct cpu_device *cpu, struct rnn_step *state, struct step *step) {
     const struct recurrent *r = &state->r;
     int b = cpu->vectors->block, threads = threads_count(cpu->threads);
     int wanted = (threads + (int)r->directions - 1) / (int)r->directions;
@@ -140,8 +140,7 @@ static void plan(const struct cpu_device *cpu, struct recurrent_step *state, str
     step->scratch_bytes = (size_t)threads * state->lane_floats * sizeof(float);
 }
 
-void recurrent_step_try(struct cpu_device *cpu, const struct schedule *schedule,
-                        struct step *step) {
+void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struct step *step) {
     int id = step->node->op->id;
     struct recurrent r;
     bool takes = (id == OP_LSTM || id == OP_GRU || id == OP_RNN) && read_params(schedule, step, &r);
@@ -151,7 +150,7 @@ void recurrent_step_try(struct cpu_device *cpu, const struct schedule *schedule,
     if (!takes) {
         return;
     }
-    struct recurrent_step *state = x_calloc(1, sizeof *state);
+    struct rnn_step *state = x_calloc(1, sizeof *state);
     state->r = r;
     state->resets_first = !node_integer(step->node, "linear_before_reset", 0);
     pack(cpu, schedule, step, state);
@@ -165,7 +164,7 @@ void recurrent_step_try(struct cpu_device *cpu, const struct schedule *schedule,
 
 struct run {
     const struct call *call;
-    const struct recurrent_step *step;
+    const struct rnn_step *step;
     const struct vector_ops *ops;
     const struct chain_loops *loops;
 };
@@ -186,24 +185,30 @@ struct blocked {
     size_t stride;
 };
 
-// out = rows of `in` times the weights, plus the bias, or plus what is there.
-static void multiply(const struct part *part, const float *in, int rows, int columns,
-                     const struct conv_weights *weights, struct blocked out, bool adds) {
+/* Rows of a matrix, adjacent ones. */
+struct rows {
+    const float *data;
+    int count, columns;
+};
+
+// out = the rows times the weights, plus the bias, or plus what is there.
+static void multiply(const struct part *part, struct rows in, const struct conv_weights *weights,
+                     struct blocked out, bool adds) {
     const struct run *run = part->run;
     const ptrdiff_t runs[1] = {0};
     int b = run->ops->block;
     for (int i = 0; i < run->step->blocks; i += DIRECT_BLOCKS_MAX) {
         int blocks = MIN(DIRECT_BLOCKS_MAX, run->step->blocks - i);
         struct direct_job job = {
-            .width = rows,
+            .width = in.count,
             .rows = 1,
             .blocks = blocks,
-            .in = in,
-            .pixel = (size_t)columns,
+            .in = in.data,
+            .pixel = (size_t)in.columns,
             .runs = runs,
             .run_count = 1,
-            .run_length = columns,
-            .weights = weights->data + (size_t)(i * b) * (size_t)columns,
+            .run_length = in.columns,
+            .weights = weights->data + (size_t)(i * b) * (size_t)in.columns,
             .bias = adds ? NULL : weights->bias + i * b,
             .low = -INFINITY,
             .high = INFINITY,
@@ -302,10 +307,14 @@ static void from_rows(const struct part *part, const float *rows, struct blocked
     }
 }
 
+static struct rows state_rows(const struct part *part, const float *data) {
+    return (struct rows){data, part->count, (int)part->run->step->r.hidden};
+}
+
 static void add_states(const struct part *part, int step, int first, int last) {
     for (int g = first; g < last; g++) {
-        multiply(part, part->h, part->count, (int)part->run->step->r.hidden,
-                 part->run->step->recurrence[part->direction][g], gate_at(part, g, step), true);
+        multiply(part, state_rows(part, part->h), part->run->step->recurrence[part->direction][g],
+                 gate_at(part, g, step), true);
     }
 }
 
@@ -327,20 +336,19 @@ static void step_lstm(const struct part *part, int step) {
 
 /* Gates: update, reset, hidden. The cell has the state in blocks. */
 static void step_gru(const struct part *part, int step) {
-    const struct recurrent_step *state = part->run->step;
+    const struct rnn_step *state = part->run->step;
     struct blocked update = gate_at(part, 0, step), reset = gate_at(part, 1, step);
     struct blocked next = gate_at(part, 2, step), room = state_of(part, part->room);
     struct blocked before = state_of(part, part->cell), product = state_of(part, part->product);
-    int hidden = (int)state->r.hidden;
     const struct conv_weights *weights = state->recurrence[part->direction][2];
     add_states(part, step, 0, 2);
     activate(part, 0, update, update, 2);
     if (state->resets_first) {
         two(part, CHAIN_MUL, reset, before, room);
         to_rows(part, room, part->reset);
-        multiply(part, part->reset, part->count, hidden, weights, next, true);
+        multiply(part, state_rows(part, part->reset), weights, next, true);
     } else {
-        multiply(part, part->h, part->count, hidden, weights, product, false);
+        multiply(part, state_rows(part, part->h), weights, product, false);
         two(part, CHAIN_MUL, reset, product, product);
         two(part, CHAIN_ADD, next, product, next);
     }
@@ -361,16 +369,16 @@ static void step_rnn(const struct part *part, int step) {
 
 // The products of the inputs of time steps [first, first + chunk).
 static void multiply_inputs(const struct part *part, int first) {
-    const struct recurrent_step *state = part->run->step;
+    const struct rnn_step *state = part->run->step;
     const struct recurrent *r = &state->r;
     const float *x = part->run->call->inputs[0]->data;
     size_t input = (size_t)r->input, batch = (size_t)r->batch;
     bool is_whole = part->count == r->batch; // then all steps' rows are adjacent
     for (int g = 0; g < r->gates; g++) {
         for (int i = 0; i < (is_whole ? 1 : part->chunk); i++) {
-            multiply(part, x + ((size_t)(first + i) * batch + (size_t)part->first) * input,
-                     part->count * (is_whole ? part->chunk : 1), (int)input,
-                     state->w[part->direction][g], gate_at(part, g, i), false);
+            struct rows in = {x + ((size_t)(first + i) * batch + (size_t)part->first) * input,
+                              part->count * (is_whole ? part->chunk : 1), (int)input};
+            multiply(part, in, state->w[part->direction][g], gate_at(part, g, i), false);
         }
     }
 }
@@ -440,7 +448,7 @@ static void run_part(struct part *part) {
 
 static void run_unit(void *context, int index, int lane) {
     const struct run *run = context;
-    const struct recurrent_step *step = run->step;
+    const struct rnn_step *step = run->step;
     int piece = index % step->parts;
     int first = (int)(step->r.batch * piece / step->parts);
     int last = (int)(step->r.batch * (piece + 1) / step->parts);

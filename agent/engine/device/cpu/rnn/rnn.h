@@ -1,4 +1,4 @@
-/* recurrent.h: LSTM, GRU and RNN with packed weights.
+/* rnn.h: LSTM, GRU and RNN with packed weights.
  *
  * The products of the input with W are made for many time steps at once, those of the state with R
  * step by step on top of them, in place. All values are in blocks of lanes (fast/vector.h), [blocks
@@ -13,4 +13,4 @@ extern const struct kernel fast_recurrent;
 /* Gives the step this kernel if it can: float32, constant weights, all sequences of full length, no
  * peepholes, no clip, sequences in the second dimension, activations Sigmoid, Tanh, Relu,
  * HardSigmoid. */
-void recurrent_step_try(struct cpu_device *cpu, const struct schedule *schedule, struct step *step);
+void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struct step *step);
