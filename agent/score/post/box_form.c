@@ -195,6 +195,14 @@ static struct row find_row(const struct box_source *source, int64_t index, int64
     return (struct row){row, scores + at * classes, 1, classes, k, at};
 }
 
+int64_t box_form_classes(const struct box_source *source) {
+    enum box_layout layout = source->form.layout;
+    int64_t columns = find_row(source, 0, 0).classes;
+    int64_t count = source->class_count > 0 ? MIN(source->class_count, columns) : columns;
+    bool has_background = columns > 1 && source->form.background != BOX_NONE;
+    return layout == BOX_FINAL || layout == BOX_LISTS ? 0 : count - has_background;
+}
+
 static int check_score(float score, int64_t k, struct error *err) {
     return score >= -SCORE_SLACK && score <= 1 + SCORE_SLACK
                ? 0

@@ -53,6 +53,8 @@ struct box_source {
 /* Finds the form's outputs among these. False: they are not there. */
 bool box_form_find(const struct box_form *form, const struct post_outputs *outputs,
                    struct box_source *ret_source);
+/* The number of classes, without the background; 0: the outputs do not say it. */
+int64_t box_form_classes(const struct box_source *source);
 /* The boxes of item `index`, in the form's units; the caller frees *ret_boxes. FAILED: a value that
  * is not a finite number, or a score that is none. */
 NODISCARD int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,

@@ -127,6 +127,18 @@ static void list_shapes(const struct post_outputs *outputs, char list[static SHA
     }
 }
 
+/* Another number of names means another form, or columns that are not scores. */
+static int check_labels(const struct post_state *state, struct error *err) {
+    int64_t classes = box_form_classes(&state->source), names = (int64_t)state->labels.count;
+    return classes == 0 || names == 0 || names == classes
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec." FIELD "labels: the file names %lld classes, in form %s the "
+                           "network has %lld: other labels, another form, or the number of columns "
+                           "that are scores (classes) is expected",
+                           (long long)names, state->source.form.name, (long long)classes);
+}
+
 static int boxes_take(struct post_state *state, const struct post_outputs *outputs,
                       struct error *err) {
     const struct box_form *found = NULL;
@@ -146,7 +158,7 @@ static int boxes_take(struct post_state *state, const struct post_outputs *outpu
     if (count == 1) {
         override(state);
         state->form = found; /* the same for every run */
-        return 0;
+        return check_labels(state, err);
     }
     if (count > 1) {
         return error_set(err, ERROR_INVALID,

@@ -4,6 +4,7 @@
 #include "tests/unit/agent/score/post/post_tests.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #define BOXES(fields) "{\"postprocess\": {\"type\": \"Boxes\"" fields "}}"
 
@@ -84,6 +85,27 @@ static void test_no_form_is_guessed(void) {
                   "are not of the form YOLOv8; forms are: ");
 }
 
+static void test_labels_tell_another_form(void) {
+    char path[] = "/tmp/windlass-labels-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK_INT(write(fd, "cat\ndog\n", 8), 8);
+    close(fd);
+    setenv("labels", "/tmp", 1);
+    float values[7 * 9] = {0};
+    const struct tensor tensor = {TENSOR_FLOAT32, {3, {1, 7, 9}}, values, false}, *list = &tensor;
+    const char *name = "y";
+    const struct post_outputs outputs = of(&list, &name, 1);
+    AUTO(text_freep)
+    char *three = x_printf(BOXES(", \"labels\": \"labels/%s\""), path + strlen("/tmp/"));
+    AUTO(text_freep)
+    char *two =
+        x_printf(BOXES(", \"classes\": 2, \"labels\": \"labels/%s\""), path + strlen("/tmp/"));
+    check_refused(three, &tensor,
+                  "labels: the file names 2 classes, in form YOLOv8 the network has 3");
+    check(two, &outputs, 0, "");
+    unlink(path);
+}
+
 static void check_fault(float score, float side, const char *wanted) {
     float values[1][5][6] = {{{0.5f, side, 9, 9, score, 1}}};
     const struct tensor tensor = {TENSOR_FLOAT32, {3, {1, 5, 6}}, values, false}, *list = &tensor;
@@ -124,6 +146,7 @@ int main(void) {
     TEST(test_boxes_return_to_the_picture);
     TEST(test_lists_are_known_by_their_names);
     TEST(test_no_form_is_guessed);
+    TEST(test_labels_tell_another_form);
     TEST(test_numbers_of_no_use_are_named);
     TEST(test_the_best_of_those_that_overlap);
     return TEST_END();
