@@ -4,6 +4,7 @@
 # selects networks.
 cd "$(dirname "$0")/../.." || exit 3
 set -e
+(. tests/cluster/lib.sh && need_packages python3-torch python3-torchvision python3-onnx python3-numpy)
 models=build/bench/zoo
 mkdir -p "$models"
 /usr/bin/python3 tests/bench/zoo/zoo.py "$models" "${ONLY:-}"
