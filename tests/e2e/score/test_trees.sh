@@ -19,17 +19,17 @@ says() { grep -qF -- "$1" "$work/log" || { tail -5 "$work/log" | sed 's/^/# /'; 
 # Every row in order, with xgboost's class, its score to 1e-5, and the same accuracy.
 scored() { # [the wanted ROWS, default all]
     python3 - "$data" "${1:-169}" <<'P'
-import json, sys
+import csv, sys
 data, count = sys.argv[1], int(sys.argv[2])
-told = [json.loads(line) for line in open(data + "/scores/scores.jsonl")]
+told = list(csv.DictReader(open(data + "/scores/scores.csv", newline="")))
 shares = [float(line) for line in open(data + "/xgboost.txt")][:count]
 truth = open(data + "/truth.txt").read().split()[:count]
 assert len(told) == count, len(told)
 for row, share in zip(told, shares):
-    first = row["classes"][0]
-    assert first["label"] == ("malignant" if share > 0.5 else "benign"), (row, share)
-    assert abs(first["score"] - max(share, 1 - share)) < 1e-5, (row, share)
-right = sum(row["classes"][0]["label"] == label for row, label in zip(told, truth))
+    assert row["patient"].startswith("P"), row
+    assert row["label"] == ("malignant" if share > 0.5 else "benign"), (row, share)
+    assert abs(float(row["score"]) - max(share, 1 - share)) < 1e-5, (row, share)
+right = sum(row["label"] == label for row, label in zip(told, truth))
 assert right > 0.93 * count, right
 P
 }
@@ -70,7 +70,7 @@ sed -i 's/^  miniBatchSize/  errorThreshold: 2\n  miniBatchSize/' "$job"
 run
 check "two rows may fail" [ $code -eq 0 ]
 failed() {
-    [ "$(wc -l <"$data/scores/scores.jsonl")" -eq 167 ] && [ "$(wc -l <"$data/scores/failed.jsonl")" -eq 2 ] &&
+    [ "$(wc -l <"$data/scores/scores.csv")" -eq 168 ] && [ "$(wc -l <"$data/scores/failed.jsonl")" -eq 2 ] &&
         grep -q 'it has no column \\"mean_area\\"' "$data/scores/failed.jsonl"
 }
 check "and these two alone, each with its cause; missing values are none" failed
