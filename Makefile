@@ -24,6 +24,8 @@ CUDA_ROOT := $(firstword $(foreach root,$(CUDA_ROOTS),$(if \
 	$(root)/include/cudnn.h),$(wildcard $(root)/include/cublasLt.h),$(wildcard \
 	$(root)/lib64/libcudart_static.a)),$(root))))
 NVCC := $(CUDA_ROOT)/bin/nvcc
+# Where ccache is in use (tests/tests.mk), it keeps what nvcc makes, too. A toolkit may be copied: its contents count.
+CACHED_NVCC := $(if $(CCACHE_DIR),$(if $(shell command -v ccache 2>/dev/null),CCACHE_COMPILERCHECK=content ccache)) $(NVCC)
 WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_ROOT),1)))
 $(if $(WITH_CUDA),$(if $(CUDA_ROOT),,$(error CUDA=1, but no CUDA toolkit with bin/nvcc, \
 	include/cuda_runtime_api.h, cudnn.h and cublasLt.h, and lib64/libcudart_static.a in: $(CUDA_ROOTS) (set CUDA_HOME))))
@@ -109,7 +111,7 @@ $(OBJ)/%.c.o: %.c $(OBJ)/.flags
 $(OBJ)/%.cu.o: %.cu $(OBJ)/.flags
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	@$(NVCC) $(NVCCFLAGS) -MD -MF $(@:.o=.d) -c $< -o $@
+	@$(CACHED_NVCC) $(NVCCFLAGS) -MD -MF $(@:.o=.d) -c $< -o $@
 # Rebuild when the flags change; the file is only touched when they do.
 $(OBJ)/.flags: FORCE
 	@mkdir -p $(@D)

@@ -268,11 +268,12 @@ static int read_origin(struct job *job, struct error *err) {
 }
 
 int job_read(enum job_role role, struct job *ret_job, struct error *err) {
-    struct job job = {.token = secret_take("WINDLASS_TOKEN"),
-                      .read_token = secret_take("WINDLASS_READ_TOKEN"),
-                      .key_pem = secret_take("WINDLASS_TLS_KEY"),
-                      .signing_key_pem = secret_take("WINDLASS_SIGNING_KEY")};
-    if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
+    struct job job = {0};
+    if (secret_take("WINDLASS_TOKEN", &job.token, err) < 0 ||
+        secret_take("WINDLASS_READ_TOKEN", &job.read_token, err) < 0 ||
+        secret_take("WINDLASS_TLS_KEY", &job.key_pem, err) < 0 ||
+        secret_take("WINDLASS_SIGNING_KEY", &job.signing_key_pem, err) < 0 ||
+        read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
         (role == JOB_COORDINATOR && read_origin(&job, err) < 0)) {
         job_release(&job);
         return -1;

@@ -1,13 +1,29 @@
 /* page_check.h: checks that a page is well-formed, whatever names and causes are on it. A strict
  * reader of the small set of markup that report_html.c and sweep_html.c use: only known elements,
  * balanced; known attributes, quoted; in text no < and no & except in the five entities. For
- * test_report and fuzz_report. */
+ * test_report, test_sweep_html and fuzz_report. */
 #pragma once
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Names and messages that attack a page: each must stay text. */
+static const char *const page_attacks[] = {
+    "</title><script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&lt;&amp;&#x3c;script&#62;",
+    "]]><!--<![CDATA[",
+    "\xFF\xFE\xC0\x80\xED\xA0\x80 not UTF-8 \xF4\x90\x80\x80\xE2\x82",
+    "\x01\x02\x1B[31m\x7F control \xC2\x9F",
+    "\xE2\x80\xAEtxt.exe turned around\xE2\x81\xA6",
+    "\xEF\xBF\xBF no character",
+    "%s%n%500d",
+    "}</style><style>*{background:url(//example.com)}",
+};
+enum { PAGE_ATTACKS = sizeof page_attacks / sizeof *page_attacks };
 
 struct page_reader {
     const char *at;
@@ -96,7 +112,7 @@ static void page_read_tag(struct page_reader *reader) {
 }
 
 /* Returns NULL if it is well-formed; otherwise the error, with its position in *ret_at. */
-static const char *page_fault(const char *page, const char **ret_at) {
+static inline const char *page_fault(const char *page, const char **ret_at) {
     static const char doctype[] = "<!DOCTYPE html>\n";
     struct page_reader reader = {.at = page + strlen(doctype)};
     if (strncmp(page, doctype, strlen(doctype)) != 0) {

@@ -43,18 +43,41 @@ static int find_shim(char **ret_path, struct error *err) {
     return 0;
 }
 
-static int install(const char *folder, struct error *err) {
+/* The other container may run as another user, and has only what is mounted there. */
+static int copy_secrets(const char *from, const char *folder, struct error *err) {
+    static const char *const names[] = {"token", "tls.key", "signing.key"};
+    AUTO(text_freep) char *to = file_join(folder, "secrets");
+    if (file_make_folders(to, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO(text_freep) char *path = file_join(from, names[i]);
+        if (access(path, F_OK) == 0 && copy(path, to, names[i], 0444, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int install(const char *folder, const char *secrets, struct error *err) {
     AUTO(text_freep) char *shim = NULL;
-    if (find_shim(&shim, err) < 0 || copy(AUTHORITIES, folder, "ca.crt", 0644, err) < 0) {
+    if (find_shim(&shim, err) < 0 || copy(AUTHORITIES, folder, "ca.crt", 0644, err) < 0 ||
+        (secrets && copy_secrets(secrets, folder, err) < 0)) {
         return -1;
     }
     return copy(shim, folder, "windlass-shim", 0755, err);
 }
 
 int install_command(int argc, char **argv) {
-    static const struct option options[] = {{.name = NULL}};
+    const char *secrets = NULL;
+    const struct option options[] = {{"secrets", 0, OPTION_TEXT, "FOLDER",
+                                      "Also copies the job's token and keys from there, to "
+                                      "FOLDER/secrets, where the agent of the "
+                                      "other container removes them as it reads them.",
+                                      &secrets},
+                                     {.name = NULL}};
     static const struct command_help help = {
-        .usage = "windlass-agent install FOLDER",
+        .usage = "windlass-agent install [--secrets FOLDER] FOLDER",
         .about =
             "Copies windlass-shim from this program's folder, and this machine's certificate\n"
             "authorities (ca.crt), into an existing folder. An init container runs it, so that\n"
@@ -68,7 +91,7 @@ int install_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || install(words.values[0], &err) < 0) {
+    if (result < 0 || install(words.values[0], secrets, &err) < 0) {
         fprintf(stderr, "windlass-agent install: %s\n", err.text);
         return error_exit_code(&err);
     }

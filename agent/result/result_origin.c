@@ -86,10 +86,10 @@ static char *read_text(const char *name) {
 
 /* Programs of users run beside this process: the key leaves the environment at once. */
 static int take_key(struct result_origin *origin, struct error *err) {
-    char *pem = secret_take("WINDLASS_SIGNING_KEY");
-    int result = result_key_read(origin->manifest, pem, &origin->key, err);
-    secret_forget(&pem);
-    return result;
+    AUTO(secret_forget) char *pem = NULL;
+    return secret_take("WINDLASS_SIGNING_KEY", &pem, err) < 0
+               ? -1
+               : result_key_read(origin->manifest, pem, &origin->key, err);
 }
 
 int result_origin_new(struct result_origin **ret_origin, struct error *err) {

@@ -57,6 +57,86 @@ bool address_is_loopback(const char *host) {
                : inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
+bool address_is_plain_ipv4(const char *host) {
+    struct in_addr four;
+    return inet_pton(AF_INET, host, &four) == 1;
+}
+
+static bool is_link_local_ipv4(uint32_t address) {
+    static const struct {
+        uint32_t network;
+        int bits;
+    } refused[] = {
+        {0xA9FE0000, 16}, /* 169.254.0.0: link-local, metadata of most clouds */
+        {0x00000000, 8},  /* 0.0.0.0: this host */
+        {0xA83F8110, 32}, /* 168.63.129.16: Azure's platform */
+        {0x646464C8, 32}, /* 100.100.100.200: Alibaba Cloud's metadata */
+        {0xC00000C0, 32}, /* 192.0.0.192: Oracle Cloud's metadata */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        if ((address ^ refused[i].network) >> (32 - refused[i].bits) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t four_bytes(const uint8_t *at) {
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* RFC 4291 (mapped, compatible), RFC 6052 and 8215 (NAT64), RFC 3056 (6to4). */
+static bool is_link_local_ipv6(const struct in6_addr *address) {
+    static const struct {
+        uint8_t prefix[12];
+        size_t size, at; /* bytes of the prefix; where the IPv4 address begins */
+    } carriers[] = {
+        {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF}, 12, 12},
+        {{0}, 12, 12},
+        {{0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0}, 12, 12},
+        {{0, 0x64, 0xFF, 0x9B, 0, 1}, 6, 12},
+        {{0x20, 0x02}, 2, 2},
+    };
+    static const uint8_t metadata[][16] = {
+        {0xFD, 0, 0x0E, 0xC2, [14] = 0x02, 0x54}, /* fd00:ec2::254, AWS */
+        {0xFD, 0x20, 0, 0xCE, [14] = 0x02, 0x54}, /* fd20:ce::254, Google Cloud */
+    };
+    const uint8_t *bytes = address->s6_addr;
+    if (IN6_IS_ADDR_LINKLOCAL(address)) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(metadata); i++) {
+        if (memcmp(bytes, metadata[i], sizeof metadata[i]) == 0) {
+            return true;
+        }
+    }
+    if (IN6_IS_ADDR_LOOPBACK(address)) {
+        return false; /* not 0.0.0.1 */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(carriers); i++) {
+        if (memcmp(bytes, carriers[i].prefix, carriers[i].size) == 0) {
+            return is_link_local_ipv4(four_bytes(bytes + carriers[i].at));
+        }
+    }
+    return false;
+}
+
+bool address_is_link_local(const char *host) {
+    char plain[64];
+    size_t size = strcspn(host, "%");
+    size -= size > 0 && host[size - 1] == '.' && !host[size]; /* a name's root */
+    struct in_addr four;
+    struct in6_addr six;
+    if (size >= sizeof plain) {
+        return false;
+    }
+    memcpy(plain, host, size);
+    plain[size] = 0;
+    return inet_pton(AF_INET6, plain, &six) == 1
+               ? is_link_local_ipv6(&six)
+               : inet_aton(plain, &four) != 0 && is_link_local_ipv4(ntohl(four.s_addr));
+}
+
 int address_listen(struct address *address, int *ret_fd, struct error *err) {
     struct sockaddr_storage storage;
     socklen_t size = fill(address, &storage);

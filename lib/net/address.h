@@ -16,6 +16,16 @@ NODISCARD int address_parse(const char *text, struct address *ret_address, struc
 /* True for 127.0.0.0/8 and ::1, without brackets or port. */
 bool address_is_loopback(const char *host);
 
+/* True for "192.0.2.1": four decimal numbers without leading zeros. */
+bool address_is_plain_ipv4(const char *host);
+
+/* True for an address that no user's service has: link-local (169.254.0.0/16, fe80::/10), "this
+ * host" (0.0.0.0/8, ::), or a cloud's metadata service outside of these. Also for IPv6 addresses
+ * that carry such an IPv4 address (mapped, NAT64, 6to4), with a zone ("fe80::1%eth0"), and for the
+ * other spellings of IPv4 that inet_aton and libcurl take ("2852039166", "0xa9fea9fe",
+ * "169.254.43518"). False for names. */
+bool address_is_link_local(const char *host);
+
 /* Opens a listening, non-blocking socket. Port 0: a free port, which is written to *address. The
  * caller closes *ret_fd. */
 NODISCARD int address_listen(struct address *address, int *ret_fd, struct error *err);

@@ -4,6 +4,11 @@
 
 #include "lib/buffer.h"
 
+/* For the head of each page: it loads nothing, and nothing in it runs. */
+#define PAGE_POLICY                                                                                \
+    "<meta http-equiv=\"Content-Security-Policy\" "                                                \
+    "content=\"default-src 'none'; style-src 'unsafe-inline'\"/>"
+
 /* A growing page. Its first error (the page is full) is kept in err; check it once, at the end. */
 struct page {
     struct buffer text;

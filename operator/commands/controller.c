@@ -175,6 +175,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     if (result != 0) {
         return result;
     }
+    replica->jobs.secret_files = true;
     replica->jobs.logs_json = strcmp(format_name, "json") == 0;
     return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
                    check_sandbox(replica->jobs.sandbox, err) < 0

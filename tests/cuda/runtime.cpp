@@ -7,11 +7,11 @@
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/runtime.h"
 
+#include <sanitizer/common_interface_defs.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include <deque>
 #include <map>
@@ -30,16 +30,85 @@ struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 static const size_t stack_bytes = 256 << 10;
 
+/* Puts what a call preserves on this stack, keeps its top in *from, and returns on the stack whose
+ * top `to` was kept so. (swapcontext would make two system calls, and AddressSanitizer would clear
+ * the shadow of the whole stack: two thirds of a test's time.) */
+extern "C" void switch_stacks(void **from, void *to);
+#ifdef __aarch64__
+static const size_t kept_words = 20, return_word = 11;
+asm(R"(
+    .text
+    .type switch_stacks, %function
+switch_stacks:
+    sub sp, sp, 160
+    stp x19, x20, [sp]
+    stp x21, x22, [sp, 16]
+    stp x23, x24, [sp, 32]
+    stp x25, x26, [sp, 48]
+    stp x27, x28, [sp, 64]
+    stp x29, x30, [sp, 80]
+    stp d8, d9, [sp, 96]
+    stp d10, d11, [sp, 112]
+    stp d12, d13, [sp, 128]
+    stp d14, d15, [sp, 144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp]
+    ldp x21, x22, [sp, 16]
+    ldp x23, x24, [sp, 32]
+    ldp x25, x26, [sp, 48]
+    ldp x27, x28, [sp, 64]
+    ldp x29, x30, [sp, 80]
+    ldp d8, d9, [sp, 96]
+    ldp d10, d11, [sp, 112]
+    ldp d12, d13, [sp, 128]
+    ldp d14, d15, [sp, 144]
+    add sp, sp, 160
+    ret
+    .size switch_stacks, . - switch_stacks
+)");
+#elif defined(__x86_64__)
+/* The eighth word is a return address, 0: a function begins with a stack 8 bytes off 16. */
+static const size_t kept_words = 8, return_word = 6;
+asm(R"(
+    .text
+    .type switch_stacks, @function
+switch_stacks:
+    push %rbp
+    push %rbx
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbx
+    pop %rbp
+    ret
+    .size switch_stacks, . - switch_stacks
+)");
+#else
+#error "which registers does a call preserve on this processor?"
+#endif
+
 struct fiber {
-    ucontext_t context;
     std::unique_ptr<char[]> stack;
+    void *top; /* while it does not run */
     unsigned thread;
     bool is_busy, is_waiting;
 };
 
 static struct {
     std::vector<std::unique_ptr<fiber>> fibers;
-    ucontext_t scheduler;
+    /* Of whoever runs the block: the top of the stack, and where the stack is. */
+    void *scheduler_top;
+    const void *scheduler_stack;
+    size_t scheduler_bytes;
     fiber *current;
     const std::function<void()> *kernel;
     unsigned next, count;
@@ -47,29 +116,52 @@ static struct {
 } block;
 
 static void enter(fiber *fiber) {
+    void *fake = NULL;
     block.current = fiber;
     threadIdx.x = fiber->thread;
-    swapcontext(&block.scheduler, &fiber->context);
+    __sanitizer_start_switch_fiber(&fake, fiber->stack.get(), stack_bytes);
+    switch_stacks(&block.scheduler_top, fiber->top);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+static void leave(fiber *self) {
+    void *fake = NULL;
+    __sanitizer_start_switch_fiber(&fake, block.scheduler_stack, block.scheduler_bytes);
+    switch_stacks(&self->top, block.scheduler_top);
+    __sanitizer_finish_switch_fiber(fake, &block.scheduler_stack, &block.scheduler_bytes);
 }
 
 void __syncthreads() {
     fiber *self = block.current;
     self->is_waiting = true;
-    swapcontext(&self->context, &block.scheduler);
+    leave(self);
 }
 
-/* One thread after the other, as long as none waits at a barrier. */
+/* One thread after the other, as long as none waits at a barrier; for each block anew. */
 static void fiber_main() {
     fiber *self = block.current;
-    while (block.next < block.count) {
-        unsigned at = block.next++;
-        self->thread = block.is_reversed ? block.count - 1 - at : at;
-        threadIdx.x = self->thread;
-        (*block.kernel)();
+    __sanitizer_finish_switch_fiber(NULL, &block.scheduler_stack, &block.scheduler_bytes);
+    for (;;) {
+        while (block.next < block.count) {
+            unsigned at = block.next++;
+            self->thread = block.is_reversed ? block.count - 1 - at : at;
+            threadIdx.x = self->thread;
+            (*block.kernel)();
+        }
+        self->is_busy = false;
+        leave(self);
     }
-    self->is_busy = false;
-    swapcontext(&self->context, &block.scheduler);
-    abort(); /* an ended fiber is begun anew */
+}
+
+/* With a stack that returns to fiber_main when it is first entered. */
+static std::unique_ptr<fiber> new_fiber() {
+    auto made = std::make_unique<fiber>();
+    made->stack = std::make_unique<char[]>(stack_bytes);
+    uintptr_t end = ((uintptr_t)made->stack.get() + stack_bytes) & ~(uintptr_t)15;
+    uintptr_t *top = (uintptr_t *)end - kept_words;
+    top[return_word] = (uintptr_t)fiber_main;
+    made->top = top;
+    return made;
 }
 
 static fiber *idle_fiber() {
@@ -78,8 +170,7 @@ static fiber *idle_fiber() {
             return fiber.get();
         }
     }
-    block.fibers.push_back(std::make_unique<fiber>());
-    block.fibers.back()->stack = std::make_unique<char[]>(stack_bytes);
+    block.fibers.push_back(new_fiber());
     return block.fibers.back().get();
 }
 
@@ -90,11 +181,6 @@ static void run_block() {
         fiber *fiber = idle_fiber();
         fiber->is_busy = true;
         fiber->is_waiting = false;
-        getcontext(&fiber->context);
-        fiber->context.uc_stack.ss_sp = fiber->stack.get();
-        fiber->context.uc_stack.ss_size = stack_bytes;
-        fiber->context.uc_link = NULL;
-        makecontext(&fiber->context, fiber_main, 0);
         enter(fiber);
         if (fiber->is_waiting) {
             waiting.push_back(fiber);

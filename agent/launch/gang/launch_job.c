@@ -446,10 +446,11 @@ static int read_pod(struct launch_job *job, struct error *err) {
 }
 
 int launch_job_read(struct launch_job *ret_job, struct error *err) {
-    struct launch_job job = {.token = secret_take("WINDLASS_TOKEN"),
-                             .read_token = secret_take("WINDLASS_READ_TOKEN"),
-                             .key_pem = secret_take("WINDLASS_TLS_KEY")};
-    if (read_pod(&job, err) < 0 || read_spec(&job, err) < 0) {
+    struct launch_job job = {0};
+    if (secret_take("WINDLASS_TOKEN", &job.token, err) < 0 ||
+        secret_take("WINDLASS_READ_TOKEN", &job.read_token, err) < 0 ||
+        secret_take("WINDLASS_TLS_KEY", &job.key_pem, err) < 0 || read_pod(&job, err) < 0 ||
+        read_spec(&job, err) < 0) {
         launch_job_release(&job);
         return -1;
     }

@@ -69,8 +69,7 @@ static void add_head(const struct report *report) {
     const struct report_options *options = report->options;
     page_add(page,
              "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head>"
-             "<meta charset=\"utf-8\"/><meta http-equiv=\"Content-Security-Policy\" "
-             "content=\"default-src 'none'; style-src 'unsafe-inline'\"/><meta name=\"viewport\" "
+             "<meta charset=\"utf-8\"/>" PAGE_POLICY "<meta name=\"viewport\" "
              "content=\"width=device-width, initial-scale=1\"/><meta name=\"color-scheme\" "
              "content=\"light dark\"/>\n<title>");
     page_text(page, options->job, NAME_BYTES);

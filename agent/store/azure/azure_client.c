@@ -308,6 +308,12 @@ static int find_route(struct azure_client *client, int64_t left_ms, char **ret_r
         }
         return -1;
     }
+    /* Here, where the addresses are those that are connected to: a name may get others later.
+     * libcurl reads a host such as 2852039166 as an address, without asking a resolver. */
+    if (azure_check_addresses(place->host, place->host, err) < 0 ||
+        azure_check_addresses(place->host, addresses, err) < 0) {
+        return -1;
+    }
     /* An IPv6 address in the URL needs no such entry. */
     *ret_route =
         strchr(place->host, ':') ? NULL : x_printf("%s:%d:%s", place->host, place->port, addresses);

@@ -2,6 +2,7 @@
 #include "agent/store/azure/azure_place.h"
 
 #include "lib/file.h"
+#include "lib/net/address.h"
 #include "lib/tree.h"
 
 #include <stdlib.h>
@@ -101,6 +102,20 @@ static char *without_slashes(const char *text) {
         size--;
     }
     return x_strndup(text, size);
+}
+
+int azure_check_addresses(const char *host, const char *addresses, struct error *err) {
+    AUTO(text_freep) char *list = x_strdup(addresses);
+    char *rest = list;
+    for (const char *each; (each = strsep(&rest, ","));) {
+        if (address_is_link_local(each)) {
+            return error_set(err, ERROR_DENIED,
+                             "%.100s has the address %.60s, which is link-local or a metadata "
+                             "service's; nothing is sent there",
+                             host, each);
+        }
+    }
+    return 0;
 }
 
 /* Takes the store's endpoint, else the environment's, else Azure's. */

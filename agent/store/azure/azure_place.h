@@ -47,3 +47,8 @@ void azure_place_release(struct azure_place *place); /* also for AUTO; accepts a
  * default). False, with *ret_host untouched, if the URL is invalid or not https. The caller frees
  * *ret_host. */
 bool azure_url_host(const char *url, char **ret_host, int *ret_port);
+
+/* Before anything is sent to a host: each of its addresses ("ADDRESS,ADDRESS"), or the host itself,
+ * is one that a user's storage may have. DENIED: it is link-local or a metadata service's
+ * (address_is_link_local), which answers to nothing but its address. */
+NODISCARD int azure_check_addresses(const char *host, const char *addresses, struct error *err);

@@ -113,6 +113,10 @@ static int ask(const struct azure_place *place, struct resolver *resolver, const
         err->kind = ERROR_UNAVAILABLE; /* the host comes from a variable and may exist */
         return -1;
     }
+    if (azure_check_addresses(host, host, err) < 0 ||
+        azure_check_addresses(host, addresses, err) < 0) {
+        return -1;
+    }
     AUTO(text_freep) char *route = x_printf("%s:%d:%s", host, port, addresses);
     static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
                                           "Accept: application/json", NULL};

@@ -14,8 +14,9 @@ EMBED_TEXT(batchscore_crd, "crds/batchscore.yaml");
 /* The coordinator and the first worker. */
 static int pods(const json_t *object, const struct endpoint *endpoint,
                 const struct schema *made UNUSED, json_t **ret_pods, struct error *err) {
+    static const struct job_options on_a_cluster = {.secret_files = true};
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
+    if (batchscore_spec_read(object, &on_a_cluster, &spec, err) < 0) {
         return -1;
     }
     *ret_pods = json_pack("[o, o]", batchscore_coordinator_pod(&spec, endpoint, 1),

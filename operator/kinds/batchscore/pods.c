@@ -5,6 +5,7 @@
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/work.h"
+#include "operator/kinds/job/guard/pod_secrets.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
@@ -20,9 +21,9 @@ enum {
 };
 
 static json_t *environment_of_both(const struct batchscore_spec *spec,
-                                   const struct endpoint *endpoint, const char *pod_name) {
+                                   const struct pod_secrets *secrets, const char *pod_name) {
     json_t *environment = pod_environment(&spec->job, spec->work, pod_name);
-    pod_add_secret(environment, "WINDLASS_TOKEN", endpoint->secret, SECRET_TOKEN);
+    pod_secrets_add_variables(&spec->job, secrets, environment);
     return environment;
 }
 
@@ -98,9 +99,11 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
-    json_t *environment = environment_of_both(spec, endpoint, name);
+    struct pod_secrets secrets = {.secret = endpoint->secret,
+                                  .is_hub = true,
+                                  .signing_key = json_object_get(spec->job.json, "signingKey")};
+    json_t *environment = environment_of_both(spec, &secrets, name);
     pod_add_secret(environment, "WINDLASS_TLS_CERTIFICATE", endpoint->secret, SECRET_CERTIFICATE);
-    pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_field(environment, "POD_IP", "status.podIP");
     pod_add_value(environment, "WINDLASS_BIND", bind);
     pod_add_read_token(environment, endpoint->read_token);
@@ -113,6 +116,7 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     json_t *made = pod_make(&spec->job, name, "coordinator", attempt,
                             container(spec, "coordinate", environment,
                                       resources ? json_deep_copy(resources) : json_object()));
+    pod_secrets_add_files(&spec->job, &secrets, made);
     add_probe(endpoint, made);
     place_coordinator(spec, made);
     return finish(spec, &spec->coordinator, made);
@@ -181,7 +185,8 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", prefix, index, attempt)
                              : x_printf("%s-worker-%d", prefix, index);
     AUTO(text_freep) char *coordinator = pod_authority(endpoint->address, endpoint->port);
-    json_t *environment = environment_of_both(spec, endpoint, name);
+    struct pod_secrets secrets = {.secret = endpoint->secret};
+    json_t *environment = environment_of_both(spec, &secrets, name);
     pod_add_value(environment, "WINDLASS_COORDINATOR", coordinator);
     pod_add_value(environment, "WINDLASS_COORDINATOR_SHA256", endpoint->certificate_sha256);
     char gpus[16];
@@ -199,6 +204,7 @@ json_t *batchscore_worker_pod(const struct batchscore_spec *spec, const struct e
     if (spec->command) {
         run_command(spec, made);
     }
+    pod_secrets_add_files(&spec->job, &secrets, made);
     pod_place(made, spec->workers.tolerations, spec->gpus, spec->spot);
     return finish(spec, &spec->workers, made);
 }

@@ -4,6 +4,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/disttrain/gang_scheduler.h"
 #include "operator/kinds/disttrain/kueue.h"
+#include "operator/kinds/job/guard/pod_secrets.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
@@ -29,7 +30,6 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     AUTO(text_freep)
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
     pod_add_secret(environment, "WINDLASS_TLS_CERTIFICATE", endpoint->secret, SECRET_CERTIFICATE);
-    pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     pod_add_value(environment, "WINDLASS_BIND", bind);
     pod_add_read_token(environment, endpoint->read_token);
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
@@ -60,13 +60,22 @@ static void add_member(const struct endpoint *endpoint, json_t *environment) {
     pod_add_value(environment, "WINDLASS_HUB_SHA256", endpoint->certificate_sha256);
 }
 
+static struct pod_secrets secrets_of(const struct disttrain_spec *spec,
+                                     const struct endpoint *endpoint, int index) {
+    return (struct pod_secrets){
+        .secret = endpoint->secret,
+        .is_hub = index == 0,
+        .signing_key = index == 0 ? json_object_get(spec->job.json, "signingKey") : NULL};
+}
+
 /* Our variables, then the user's, which may refer to volumes. */
 static json_t *environment_of(const struct disttrain_spec *spec, const struct endpoint *endpoint,
                               const char *pod_name, int index, int attempt,
                               const struct restarts *restarts) {
     json_t *environment = pod_environment(&spec->job, spec->work, pod_name), *value;
     const char *name;
-    pod_add_secret(environment, "WINDLASS_TOKEN", endpoint->secret, SECRET_TOKEN);
+    struct pod_secrets secrets = secrets_of(spec, endpoint, index);
+    pod_secrets_add_variables(&spec->job, &secrets, environment);
     add_number(environment, "WINDLASS_INDEX", index);
     add_number(environment, "WINDLASS_ATTEMPT", attempt);
     pod_add_field(environment, "POD_IP", "status.podIP");
@@ -215,6 +224,8 @@ json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct end
     } else {
         pod_add_folders(pod);
     }
+    struct pod_secrets secrets = secrets_of(spec, endpoint, index);
+    pod_secrets_add_files(&spec->job, &secrets, pod);
     if (spec->shared_memory) {
         add_shared_memory(spec, pod);
     }
@@ -230,8 +241,9 @@ json_t *disttrain_member_pod(const struct disttrain_spec *spec, const struct end
 int disttrain_first_pods(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
                          struct error *err) {
     static const struct restarts none = {0};
+    static const struct job_options on_a_cluster = {.secret_files = true};
     AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
-    if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
+    if (disttrain_spec_read(object, &on_a_cluster, &spec, err) < 0) {
         return -1;
     }
     *ret_pods = json_pack("[o]", disttrain_member_pod(&spec, endpoint, 0, 1, &none, NULL));

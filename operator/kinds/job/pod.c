@@ -152,15 +152,6 @@ void pod_add_origin(json_t *environment, const struct job_spec *spec, json_t *im
     AUTO(tree_freep) json_t *manifest = manifest_of(spec);
     pod_add_tree(environment, "WINDLASS_MANIFEST", manifest);
     pod_add_tree(environment, "WINDLASS_IMAGES", images);
-    pod_add_signing_key(environment, spec->json);
-}
-
-void pod_add_signing_key(json_t *environment, const json_t *spec) {
-    const json_t *key = json_object_get(spec, "signingKey");
-    if (key) {
-        pod_add_secret(environment, "WINDLASS_SIGNING_KEY", tree_text(key, "secretName", ""),
-                       tree_text(key, "key", ""));
-    }
 }
 
 char *pod_authority(const char *address, int64_t port) {

@@ -14,12 +14,10 @@ void pod_add_tree(json_t *environment, const char *name, const json_t *tree);
 /* WINDLASS_READ_TOKEN of a job's hub, unless it is NULL. */
 void pod_add_read_token(json_t *environment, const char *token);
 /* What a job's hub gets for result.json: WINDLASS_MANIFEST, the resource as it was accepted, and
- * WINDLASS_IMAGES (role -> image; taken over); with spec.signingKey WINDLASS_SIGNING_KEY, by its
- * Secret. Values of variables ("environment": {NAME: VALUE}, "env": [{"name", "value"}]) are left
- * out, since people put secrets there; Secrets themselves are only named in a manifest. */
+ * WINDLASS_IMAGES (role -> image; taken over). Values of variables ("environment": {NAME: VALUE},
+ * "env": [{"name", "value"}]) are left out, since people put secrets there; Secrets themselves are
+ * only named in a manifest. */
 void pod_add_origin(json_t *environment, const struct job_spec *spec, json_t *images_new);
-/* The last of these alone, of a spec. */
-void pod_add_signing_key(json_t *environment, const json_t *spec);
 /* The value is a field of the pod: "status.podIP". */
 void pod_add_field(json_t *environment, const char *name, const char *path);
 /* The environment of every pod (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB,

@@ -3,6 +3,8 @@
  * message. */
 #include "operator/kinds/job/spec.h"
 
+#include "lib/net/address.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +243,38 @@ static int check_volumes(const json_t *volumes, struct error *err) {
     return 0;
 }
 
+/* Of a URL's host whose last part is a number, as URLs are parsed (WHATWG): it is an IPv4 address.
+ */
+static bool ends_in_number(const char *host) {
+    size_t size = strlen(host);
+    size -= size > 0 && host[size - 1] == '.';
+    size_t start = size;
+    while (start > 0 && host[start - 1] != '.') {
+        start--;
+    }
+    const char *part = host + start;
+    bool is_hexadecimal = size - start >= 2 && part[0] == '0' && (part[1] | 0x20) == 'x';
+    return is_hexadecimal ? 2 + strspn(part + 2, "0123456789abcdefABCDEF") >= size - start
+                          : size > start && strspn(part, "0123456789") >= size - start;
+}
+
+/* The agents look again, at the addresses that a name has when they connect. */
+static int check_endpoint(const json_t *store, size_t index, struct error *err) {
+    static const char scheme[] = "https://";
+    const char *endpoint = tree_text(store, "endpoint", scheme);
+    const char *start = endpoint + strlen(scheme);
+    AUTO(text_freep) char *host = x_strndup(start, strcspn(start, ":/"));
+    bool is_number = ends_in_number(host);
+    if (address_is_link_local(host) || (is_number && !address_is_plain_ipv4(host))) {
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.stores[%zu].endpoint: link-local addresses and those of metadata "
+            "services are refused, and an IPv4 address is four decimal numbers: %.100s",
+            index, endpoint);
+    }
+    return 0;
+}
+
 static int check_stores(const json_t *stores, struct error *err) {
     for (size_t i = 0; i < json_array_size(stores); i++) {
         const json_t *store = json_array_get(stores, i);
@@ -249,6 +283,9 @@ static int check_stores(const json_t *stores, struct error *err) {
                              "spec.stores[%zu]: exactly one of secretName and clientID must be "
                              "given",
                              i);
+        }
+        if (check_endpoint(store, i, err) < 0) {
+            return -1;
         }
     }
     return 0;

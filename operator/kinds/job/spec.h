@@ -41,6 +41,7 @@ struct job_options {
     const char *trainer_image;                           /* the same, for a spec with a trainer */
     const char *trainer_gpu_image;                       /* the same, for a trainer with gpus */
     bool logs_json;      /* the agents log JSON, as the controller does (lib/log.h) */
+    bool secret_files;   /* agents get tokens and keys as files (guard/pod_secrets.h) */
     const char *sandbox; /* WINDLASS_SANDBOX of the agents (docs/operate/decoding.md); NULL: auto */
     const json_t *policy;  /* what the administrator forbids (guard/job_policy.h); NULL: nothing */
     const json_t *folders; /* {volume: its folder} where jobs run on this machine; otherwise NULL */
@@ -68,7 +69,7 @@ struct job_spec {
     const char *service_account, *priority_class; /* NULL where not given */
     const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */
     const char *sandbox;                          /* of the options */
-    bool suspend, logs_json;
+    bool suspend, logs_json, secret_files;
     int64_t active_deadline_seconds;    /* 0: none */
     int64_t ttl_seconds_after_finished; /* -1: none, 0: at once */
     struct volume volumes[JOB_VOLUMES_MAX];

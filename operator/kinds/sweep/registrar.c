@@ -4,6 +4,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/disttrain/optimizer_defaults.h"
 #include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/guard/pod_secrets.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
@@ -149,23 +150,24 @@ static int work_of(const struct sweep_spec *spec, const struct registrar_attempt
 /* What the pod needs for result.json: the Sweep's manifest, and the key that signs its trials'
  * results. */
 static json_t *environment_of(const struct job_spec *job, const json_t *work,
-                              const char *pod_name) {
+                              const struct pod_secrets *secrets, const char *pod_name) {
     json_t *environment = pod_environment(job, work, pod_name);
     struct job_spec sweep = *job;
     sweep.json = json_object_get(job->object, "spec");
     pod_add_value(environment, "WINDLASS_UID", tree_text(job->object, "metadata.uid", ""));
     pod_add_origin(environment, &sweep, json_pack("{s:s}", "agent", job->image));
-    pod_add_signing_key(environment, job->json);
+    pod_secrets_add_variables(job, secrets, environment);
     return environment;
 }
 
-static json_t *container(const struct job_spec *job, const json_t *work, const char *pod_name) {
+static json_t *container(const struct job_spec *job, const json_t *work,
+                         const struct pod_secrets *secrets, const char *pod_name) {
     json_t *resources = json_pack("{s:{s:s, s:s}}", "requests", "cpu", "250m", "memory", "256Mi");
     return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o}", "name", "agent", "image",
                      job->image, "command", "windlass-agent", "args", "register", "env",
-                     environment_of(job, work, pod_name), "resources", resources, "volumeMounts",
-                     pod_mounts(job), "terminationMessagePolicy", "FallbackToLogsOnError",
-                     "securityContext", pod_secure());
+                     environment_of(job, work, secrets, pod_name), "resources", resources,
+                     "volumeMounts", pod_mounts(job), "terminationMessagePolicy",
+                     "FallbackToLogsOnError", "securityContext", pod_secure());
 }
 
 /* A pod without GPUs, gang or the user's program: our image, with access to the trial's output. */
@@ -176,11 +178,15 @@ static json_t *make_pod(const struct sweep_spec *spec, const struct registrar_at
     job.object = spec->object; /* the owner of the pod */
     job.name = spec->name;
     job.image = jobs && jobs->agent_image ? jobs->agent_image : JOB_AGENT_IMAGE;
+    job.is_image_given = job.is_image_older = false;
+    struct pod_secrets secrets = {.signing_key = json_object_get(job.json, "signingKey")};
     AUTO(text_freep) char *prefix = owned_prefix(spec->name, OWNED_PREFIX_MAX);
     AUTO(text_freep)
     char *name = attempt->number > 1 ? x_printf("%s-%s-%d", prefix, ROLE_REGISTER, attempt->number)
                                      : x_printf("%s-%s", prefix, ROLE_REGISTER);
-    json_t *pod = pod_make(&job, name, ROLE_REGISTER, attempt->number, container(&job, work, name));
+    json_t *pod =
+        pod_make(&job, name, ROLE_REGISTER, attempt->number, container(&job, work, &secrets, name));
+    pod_secrets_add_files(&job, &secrets, pod);
     json_t *metadata = json_object_get(pod, "metadata");
     json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
                         json_sprintf("%lld", (long long)tree_integer(attempt->best, "index", 0)));

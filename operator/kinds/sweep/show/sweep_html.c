@@ -139,8 +139,9 @@ static void add_legend(struct page *page, const struct sweep_facts *facts,
 
 static void add_head(struct page *page, const struct sweep_facts *facts,
                      const struct sweep_trial *best) {
-    page_add(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta "
-                   "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>");
+    page_add(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>" PAGE_POLICY
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+                   "<title>");
     page_text(page, facts->name, SWEEP_NAME_MAX_BYTES);
     page_add(page, "</title><style>");
     for (size_t at = 0, size = strlen(style); at < size; at += 2000) {

@@ -8,7 +8,7 @@
 #include "lib/tree.h"
 
 enum {
-    SWEEP_HTML_MAX = 32 << 20,  /* bytes */
+    SWEEP_HTML_MAX = 64 << 20,  /* bytes */
     SWEEP_HTML_LINES_MAX = 500, /* trials that are drawn: the best, then the newest */
     SWEEP_BAR = 12,             /* columns */
     SWEEP_ALSO_MAX = 3,         /* further objectives */

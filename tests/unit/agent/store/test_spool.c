@@ -167,7 +167,7 @@ static void a_process_that_follows_goes_on_behind(void) {
     AUTO(store_freep) struct store *store = open_folder(folders++);
     for (int life = 0; life < 3; life++) {
         struct spool *log = open_log(store, 1, 60000);
-        char line[8];
+        char line[16];
         snprintf(line, sizeof line, "%d", life);
         spool_add(log, 0, line, strlen(line));
         CHECK_INT(spool_free(log, 5000), 0);

@@ -55,7 +55,7 @@ static void too_many_are_counted(void) {
     size_t count = 0;
     int64_t all = 0;
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", i);
         run(proof, name, HALF, 0, false);
     }

@@ -2,6 +2,7 @@
 /* The pods of a spec, as files tests/data/pods/NAME.json:
  *   what                  one sentence
  *   spec                  merged into the smallest manifest (null deletes)
+ *   secretFiles           true: token and keys are files, as on a cluster
  *   service               the address of the coordinator's Service, if not 10.96.7.7
  *   worker, coordinator   {"path in the pod": the value there; null: absent} */
 #include "operator/kinds/batchscore/pods.h"
@@ -59,13 +60,16 @@ static void check_pod(const char *name, const json_t *pod, const json_t *wanted)
 }
 
 static const struct job_options options = {.agent_image = "registry.test/agent:7"};
+static const struct job_options with_files = {.agent_image = "registry.test/agent:7",
+                                              .secret_files = true};
 
 static void check_file(const char *name) {
     struct error err = {0};
     AUTO(tree_freep) json_t *file = load_json(FOLDER, name);
     AUTO(tree_freep) json_t *object = admitted(file);
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    CHECK_OK(batchscore_spec_read(object, &options, &spec, &err), &err);
+    bool are_files = tree_bool(file, "secretFiles", false);
+    CHECK_OK(batchscore_spec_read(object, are_files ? &with_files : &options, &spec, &err), &err);
     struct endpoint endpoint = {.address = tree_text(file, "service", "10.96.7.7"),
                                 .port = 8443,
                                 .certificate_sha256 = "ab12",

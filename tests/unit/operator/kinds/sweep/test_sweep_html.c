@@ -97,7 +97,7 @@ static void a_sweep(void) {
     CHECK(fifth && sixth && winner && fifth < sixth && sixth < winner &&
           winner < strstr(html, "<td>digits-0021"));
     CHECK_INT(count_of(html, "<tr"), TRIALS + 1);
-    CHECK(strstr(html, "http") == NULL && strstr(html, "<script") == NULL);
+    CHECK(strstr(html, "://") == NULL && strstr(html, "<script") == NULL);
     if (getenv("SWEEP_HTML")) {
         CHECK_OK(file_write(getenv("SWEEP_HTML"), html, strlen(html), &err), &err);
     }
@@ -249,6 +249,149 @@ static void several_objectives(void) {
     }
 }
 
+/* ---- attacks -------------------------------------------------------------------------------- */
+
+enum { HOSTILE = 6, FULL_PARAMETERS = 32 };
+
+/* What users write (names, values), what a program prints (messages) and what anybody may write
+ * into an annotation (curves, the front). SWEEP_PAGES=FOLDER: the pages, for other programs. */
+static void write_page(const char *html, const char *name) {
+    struct error err = {0};
+    if (getenv("SWEEP_PAGES")) {
+        AUTO(text_freep) char *path = x_printf("%s/sweep-%s.html", getenv("SWEEP_PAGES"), name);
+        CHECK_OK(file_write(path, html, strlen(html), &err), &err);
+    }
+}
+
+static void hostile_names_stay_text(void) {
+    for (size_t i = 0; i < PAGE_ATTACKS; i++) {
+        const char *text = page_attacks[i];
+        const char *const names_of[] = {text, text}, *const values_of[] = {text, "0.5"};
+        struct sweep_trial trials[HOSTILE];
+        for (int k = 0; k < HOSTILE; k++) {
+            trials[k] = make_trial(k);
+            trials[k].name = trials[k].message = text;
+            trials[k].values = values_of;
+            trials[k].also[0] = k;
+        }
+        AUTO(tree_freep) json_t *front = json_array();
+        json_t *one = json_pack("{s:i}", "index", 2);
+        json_object_set_new(one, "trial", json_stringn_nocheck(text, strlen(text)));
+        json_array_append_new(front, one);
+        struct sweep_facts facts = {.name = text,
+                                    .state = text,
+                                    .message = text,
+                                    .metric = text,
+                                    .parameters = names_of,
+                                    .parameter_count = 2,
+                                    .also = {{text, true}},
+                                    .also_count = 1,
+                                    .front = front,
+                                    .trials = trials,
+                                    .trial_count = HOSTILE};
+        AUTO(text_freep) char *html = NULL;
+        AUTO(text_freep) char *name = x_printf("hostile-%02zu", i);
+        check_page(&facts, &html);
+        CHECK(strstr(html, PAGE_POLICY) && !strstr(html, "<script") && !strstr(html, "<img"));
+        CHECK(!strstr(html, "\xE2\x80\xAE") && !strchr(html, 0x1B) && !strchr(html, 0x7F));
+        CHECK_INT(count_of(html, "<style>"), 1);
+        write_page(html, name);
+        for (int k = 0; k < HOSTILE; k++) {
+            curve_release(&trials[k].curve);
+        }
+    }
+}
+
+static void hostile_numbers_do_no_harm(void) {
+    static const double numbers[] = {-1.7e308, 1.7e308,     5e-324,           -5e-324,           0,
+                                     -0.0,     (double)NAN, (double)INFINITY, -(double)INFINITY, 1};
+    static const char *const written[] = {
+        "1e999",   "-1e999",   "nan", "inf",    "0x1p-1074",
+        "1.7e308", "-1.7e308", "",    "1e-320", "9223372036854775808"};
+    bool is_logarithmic[] = {true, false};
+    for (int round = 0; round < 100; round++) {
+        struct sweep_trial trials[10] = {0};
+        const char *drawn[10][2];
+        for (int k = 0; k < 10; k++) {
+            struct sweep_trial *trial = &trials[k];
+            *trial = make_trial(0);
+            curve_release(&trial->curve);
+            for (int at = 0; at < 5; at++) {
+                double value = numbers[(k + at * round) % 10];
+                struct curve_point point = {at % 2 ? INT64_MAX - at : -at, value, value,
+                                            INT64_MAX - at};
+                curve_add(&trial->curve, &point);
+            }
+            trial->index = k;
+            trial->reports = k % 2 ? INT64_MAX : INT64_MIN;
+            trial->best = numbers[(k * (round + 1)) % 10];
+            trial->also[0] = numbers[(k * 3 + round) % 10];
+            drawn[k][0] = written[(k + round) % 10];
+            drawn[k][1] = written[(k * 7 + round) % 10];
+            trial->values = drawn[k];
+        }
+        struct sweep_facts facts = {.name = "numbers",
+                                    .state = "Running",
+                                    .message = "",
+                                    .metric = "m",
+                                    .parameters = parameters,
+                                    .is_logarithmic = is_logarithmic,
+                                    .parameter_count = 2,
+                                    .also = {{"n", true}},
+                                    .also_count = 1,
+                                    .trials = trials,
+                                    .trial_count = 10};
+        AUTO(text_freep) char *html = NULL;
+        check_page(&facts, &html);
+        CHECK(strlen(html) < 200000);
+        write_page(html, "numbers");
+        for (int k = 0; k < 10; k++) {
+            curve_release(&trials[k].curve);
+        }
+    }
+}
+
+/* The longest that the definition admits, each character as long as an entity. */
+static void a_full_page_has_room(void) {
+    char quotes[257];
+    memset(quotes, '"', sizeof quotes - 1);
+    quotes[sizeof quotes - 1] = 0;
+    const char *all[FULL_PARAMETERS];
+    static struct sweep_trial trials[MANY];
+    for (int i = 0; i < FULL_PARAMETERS; i++) {
+        all[i] = quotes;
+    }
+    for (int i = 0; i < MANY; i++) {
+        trials[i] = make_trial(i);
+        trials[i].name = trials[i].message = quotes;
+        trials[i].values = all;
+        for (int k = 0; k < SWEEP_ALSO_MAX; k++) {
+            trials[i].also[k] = i;
+        }
+    }
+    AUTO(tree_freep)
+    json_t *front = json_pack("[{s:s, s:i}]", "trial", quotes, "index", 3);
+    struct sweep_facts facts = {.name = quotes,
+                                .state = quotes,
+                                .message = quotes,
+                                .metric = quotes,
+                                .parameters = all,
+                                .parameter_count = FULL_PARAMETERS,
+                                .also = {{quotes, true}, {quotes, true}, {quotes, true}},
+                                .also_count = SWEEP_ALSO_MAX,
+                                .front = front,
+                                .trials = trials,
+                                .trial_count = MANY};
+    AUTO(text_freep) char *html = NULL;
+    check_page(&facts, &html);
+    write_page(html, "full");
+    for (int i = 0; i < MANY; i++) {
+        curve_release(&trials[i].curve);
+    }
+}
+
+/* ---- the front ------------------------------------------------------------------------------ */
+
 static size_t after(const char *at, char command, double *ret_first) {
     const char *found = strchr(at, command);
     *ret_first = found ? strtod(found + 1, NULL) : (double)NAN;
@@ -325,5 +468,8 @@ int main(void) {
     TEST(scales);
     TEST(several_objectives);
     TEST(an_old_front);
+    TEST(hostile_names_stay_text);
+    TEST(hostile_numbers_do_no_harm);
+    TEST(a_full_page_has_room);
     return TEST_END();
 }
