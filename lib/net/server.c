@@ -6,6 +6,7 @@
 #include "lib/net/address.h"
 #include "lib/net/preauth.h"
 #include "lib/net/tls.h"
+#include "lib/secret.h"
 #include "lib/time/clock.h"
 
 #include <assert.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+
+enum { AUTHORIZATION_MAX = 16 << 10 };
 
 struct message {
     struct message *next;
@@ -98,13 +101,26 @@ static bool may_read(const struct server *server, struct lws *wsi) {
     return is_right;
 }
 
+/* The caller owns it; NULL: there is none that is valid. */
+static char *authorization_of(struct lws *wsi) {
+    int length = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_AUTHORIZATION);
+    if (length <= 0 || length > AUTHORIZATION_MAX) {
+        return NULL;
+    }
+    char *text = x_calloc((size_t)length + 1, 1);
+    lws_hdr_copy(wsi, text, length + 1, WSI_TOKEN_HTTP_AUTHORIZATION);
+    return text;
+}
+
 static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
     struct server *server = server_of(wsi);
     if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
         return 1;
     }
-    const struct server_request request = {path, may_read(server, wsi)};
+    char *authorization = authorization_of(wsi);
+    const struct server_request request = {path, may_read(server, wsi), authorization};
     struct server_page page = server->events->page(server->context, &request);
+    secret_forget(&authorization);
     if (!page.body) {
         page = (struct server_page){.body = x_strdup("{\"message\": \"page not found\"}\n"),
                                     .status = HTTP_STATUS_NOT_FOUND};

@@ -34,6 +34,7 @@ struct server_page {
 struct server_request {
     const char *path;
     bool may_read; /* the server has no read_token, or the request has it in SERVER_READ_HEADER */
+    const char *authorization; /* the header; NULL: none, or longer than 16 KiB */
 };
 
 /* Callbacks, with server_options.context. All are required; without a WebSocket (socket_path is

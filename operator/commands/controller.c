@@ -5,6 +5,7 @@
 #include "lib/options.h"
 #include "lib/time/clock.h"
 #include "operator/commands/health_server.h"
+#include "operator/commands/metrics_server.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/job/guard/job_policy.h"
 #include "operator/kinds/job/guard/network_policy.h"
@@ -56,6 +57,8 @@ struct replica {
     int signal_fd;
     bool is_stopped;
     struct health_server *health;
+    struct metrics_server_options metrics;
+    struct metrics_server *metrics_server; /* NULL: health has the metrics */
     struct cluster *cluster;
     struct elector *elector;                         /* NULL: no election */
     struct controller *controller;                   /* NULL while another replica leads */
@@ -111,6 +114,16 @@ static int check_sandbox(const char *policy, struct error *err) {
                            policy);
 }
 
+static int settle(struct replica *replica, const char *level_name, const char *format_name,
+                  struct error *err) {
+    replica->jobs.secret_files = true;
+    replica->jobs.logs_json = strcmp(format_name, "json") == 0;
+    return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
+                   check_sandbox(replica->jobs.sandbox, err) < 0
+               ? -1
+               : set_log(level_name, format_name, err);
+}
+
 static int read_options(struct replica *replica, int argc, char **argv, struct error *err) {
     const char *level_name = "info", *format_name = "text";
     const struct option options[] = {
@@ -124,6 +137,13 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
          &replica->context},
         {"listen", 0, OPTION_TEXT, "ADDRESS:PORT",
          "Address of the HTTP endpoints (default [::]:8080).", &replica->listen},
+        {"metrics-listen", 0, OPTION_TEXT, "ADDRESS:PORT",
+         "Serve /metrics there alone, over TLS, to tokens that the API server admits "
+         "(docs/operate/metrics.md).",
+         &replica->metrics.bind},
+        {"metrics-tls", 0, OPTION_TEXT, "FOLDER",
+         "tls.crt and tls.key of --metrics-listen (default: a certificate of its own).",
+         &replica->metrics.tls_folder},
         {"agent-image", 0, OPTION_TEXT, "IMAGE",
          "Image for jobs without spec.image (default " JOB_AGENT_IMAGE ").",
          &replica->jobs.agent_image},
@@ -172,15 +192,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
     };
     replica->is_usage = true;
     int result = options_read(argc, argv, &help, options, &words, err);
-    if (result != 0) {
-        return result;
-    }
-    replica->jobs.secret_files = true;
-    replica->jobs.logs_json = strcmp(format_name, "json") == 0;
-    return read_peers(replica, err) < 0 || read_job_policy(replica, err) < 0 ||
-                   check_sandbox(replica->jobs.sandbox, err) < 0
-               ? -1
-               : set_log(level_name, format_name, err);
+    return result != 0 ? result : settle(replica, level_name, format_name, err);
 }
 
 /* The reconcilers read it when jobs begin, long after the cluster is known. */
@@ -207,8 +219,13 @@ static int start(struct replica *replica, struct error *err) {
         .skips_answered = true};
     if (kind_set_new(NULL, &replica->jobs, &replica->kinds, err) < 0 ||
         open_signals(replica, err) < 0 ||
-        health_server_open(replica->listen, &replica->health, err) < 0 ||
+        health_server_open(replica->listen, !replica->metrics.bind, &replica->health, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
+        return -1;
+    }
+    replica->metrics.config = kube_config(replica->cluster);
+    if (replica->metrics.bind &&
+        metrics_server_open(&replica->metrics, &replica->metrics_server, err) < 0) {
         return -1;
     }
     replica->is_usage = false;
@@ -395,6 +412,7 @@ static void finish(struct replica *replica) {
 
 static void release(struct replica *replica) {
     operator_metrics_leader(false);
+    metrics_server_free(replica->metrics_server); /* it has the cluster's configuration */
     elector_free(replica->elector);
     controller_free(replica->controller);
     if (replica->cluster) {

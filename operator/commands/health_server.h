@@ -10,10 +10,11 @@ enum { HEALTH_SERVER_STUCK_MS = 60000 };
 
 struct health_server;
 
-/* bind: "ADDRESS:PORT". NULL: port 8080 of all addresses, IPv4 only on a machine without IPv6. The
+/* bind: "ADDRESS:PORT". NULL: port 8080 of all addresses, IPv4 only on a machine without IPv6.
+ * has_metrics: false where metrics_server.h has them. The
  * caller must have blocked all signals, because the new thread handles none. */
-NODISCARD int health_server_open(const char *bind, struct health_server **ret_server,
-                                 struct error *err);
+NODISCARD int health_server_open(const char *bind, bool has_metrics,
+                                 struct health_server **ret_server, struct error *err);
 void health_server_free(struct health_server *server);
 
 /* "http://127.0.0.1:8080". The caller frees it. */

@@ -21,7 +21,7 @@ static int get(const struct health_server *server, const char *path, char **ret_
 static void test_the_three_pages(void) {
     struct error err = {0};
     struct health_server *server = NULL;
-    CHECK_OK(health_server_open("127.0.0.1:0", &server, &err), &err);
+    CHECK_OK(health_server_open("127.0.0.1:0", true, &server, &err), &err);
     static const struct {
         bool is_ready;
         const char *state;
@@ -53,9 +53,9 @@ static void test_the_three_pages(void) {
 static void test_an_address_that_is_taken_is_told(void) {
     struct error err = {0};
     struct health_server *server = NULL, *second = NULL;
-    CHECK_OK(health_server_open("127.0.0.1:0", &server, &err), &err);
+    CHECK_OK(health_server_open("127.0.0.1:0", true, &server, &err), &err);
     AUTO(text_freep) char *address = health_server_address(server);
-    CHECK_INT(health_server_open(address + strlen("http://"), &second, &err), -1);
+    CHECK_INT(health_server_open(address + strlen("http://"), true, &second, &err), -1);
     CHECK(strstr(err.text, "Address already in use"));
     health_server_free(server);
 }

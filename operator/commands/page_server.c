@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/page_server.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { SERVICE_MS = 60000 };
+
+struct page_server {
+    struct server *server;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool is_over;
+};
+
+static void *serve(void *context) {
+    struct page_server *server = context;
+    struct error ignored = {0};
+    while (!atomic_load(&server->is_over) &&
+           server_service(server->server, SERVICE_MS, &ignored) == 0) {
+    }
+    return NULL; /* without answers to its probes the kubelet restarts us */
+}
+
+int page_server_open(const struct server_options *options, struct page_server **ret_server,
+                     struct error *err) {
+    struct page_server *server = x_calloc(1, sizeof *server);
+    int result = server_open(options, &server->server, err);
+    int code = result < 0 ? 0 : pthread_create(&server->thread, NULL, serve, server);
+    server->has_thread = result == 0 && code == 0;
+    if (!server->has_thread) {
+        page_server_free(server);
+        return result < 0 ? -1 : error_from_errno(err, code, "cannot start a thread");
+    }
+    *ret_server = server;
+    return 0;
+}
+
+void page_server_free(struct page_server *server) {
+    if (!server) {
+        return;
+    }
+    if (server->has_thread) {
+        atomic_store(&server->is_over, true);
+        server_wake(server->server);
+        pthread_join(server->thread, NULL);
+    }
+    server_free(server->server);
+    free(server);
+}
+
+int page_server_port(const struct page_server *server) {
+    return server_port(server->server);
+}

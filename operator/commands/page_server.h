@@ -1,0 +1,13 @@
+/* page_server.h: a server of pages (lib/net/server.h) in a thread of its own. The caller has
+ * blocked all signals, because the new thread handles none. */
+#pragma once
+
+#include "lib/net/server.h"
+
+struct page_server;
+
+/* As server_open; options.events are called from the new thread. */
+NODISCARD int page_server_open(const struct server_options *options,
+                               struct page_server **ret_server, struct error *err);
+void page_server_free(struct page_server *server); /* ends the thread; accepts NULL */
+int page_server_port(const struct page_server *server);

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# metrics.secure of the chart: the controller with the chart's arguments and roles on a real kube-apiserver 1.20 shows
+# metrics to a token that may get /metrics, and to no other; not at the probes' port; bad tokens cost the API server
+# little; a right that is taken away ends; without an API server no one reads.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+bin=$(tests/cluster/get-clients.sh) || exit 3
+make -s "${BUILD:-build}/windlass" || { echo "not ok ${0##*/}: cannot be built"; exit 1; }
+windlass=$PWD/${BUILD:-build}/windlass
+folder=$(mktemp -d)
+controller=
+trap 'kill -9 $controller 2>/dev/null; tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
+export HELM_CACHE_HOME=$folder/helm HELM_CONFIG_HOME=$folder/helm HELM_DATA_HOME=$folder/helm
+tests/cluster/api-server.sh start "$folder/api" --owner $$ >/dev/null || exit 3
+k() { "$folder/api/kubectl" "$@"; }
+k create namespace windlass >/dev/null || exit 3
+"$bin/helm" template windlass charts/windlass -n windlass --kube-version 1.20 --set image.registry=registry.test/x --set metrics.secure=true \
+    >"$folder/chart.yaml" || exit 3
+k apply -n windlass -f "$folder/chart.yaml" >/dev/null 2>&1
+for name in prometheus stranger; do k create serviceaccount $name -n windlass >/dev/null || exit 3; done
+k create clusterrolebinding prometheus --clusterrole=windlass-metrics-reader --serviceaccount=windlass:prometheus >/dev/null || exit 3
+token_of() {
+    "$folder/api/curl" "/api/v1/namespaces/windlass/serviceaccounts/$1/token" -X POST -H 'Content-Type: application/json' \
+        -d '{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["https://kubernetes.default.svc"]}}' | jq -re .status.token
+}
+cat >"$folder/conf" <<CONFIG
+apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: "https://127.0.0.1:$(cat "$folder/api/port")", certificate-authority: $folder/api/pki/ca.crt}}]
+users: [{name: test, user: {token: "$(token_of windlass)"}}]
+contexts: [{name: test, context: {cluster: test, user: test}}]
+current-context: test
+CONFIG
+read -r pages metrics < <(python3 -c '
+import socket
+held = [socket.socket() for _ in range(2)]
+for s in held: s.bind(("127.0.0.1", 0))
+print(*[s.getsockname()[1] for s in held])')
+mapfile -t arguments < <(k get deployment -n windlass windlass -o json | jq -r '.spec.template.spec.containers[0].args[]')
+check "the chart names the port" eval '[[ " ${arguments[*]} " == *" --metrics-listen=[::]:8444 "* ]]'
+"$windlass" "${arguments[@]}" --metrics-listen="127.0.0.1:$metrics" --kubeconfig="$folder/conf" --lease-namespace=windlass --listen="127.0.0.1:$pages" \
+    >"$folder/log" 2>&1 &
+controller=$!
+page() { curl -s -o "$folder/page" -w '%{http_code}' --max-time 20 "$@"; }
+ready() { [ "$(page "http://127.0.0.1:$pages/healthz")" = 200 ]; }
+until_true 60 ready || { sed 's/^/# /' "$folder/log"; echo "not ok it starts"; exit 1; }
+secure=https://127.0.0.1:$metrics/metrics
+prometheus=$(token_of prometheus)
+with() { page -k -H "Authorization: Bearer $1" "$secure"; }
+check "the probes' port has no metrics" [ "$(page "http://127.0.0.1:$pages/metrics")" = 404 ]
+check "who may get /metrics reads them" eval '[ "$(with "$prometheus")" = 200 ] && grep -q "^windlass_build_info" "$folder/page"'
+check "a token that may not: 403" eval '[ "$(with "$(token_of stranger)")" = 403 ] && ! grep -q windlass_ "$folder/page"'
+check "no token: 401" [ "$(page -k "$secure")" = 401 ]
+check "an invalid one: 401" [ "$(with "${prometheus%?????}aaaaa")" = 401 ]
+check "another scheme: 401" [ "$(page -k -u a:b "$secure")" = 401 ]
+check "no other page" [ "$(page -k -H "Authorization: Bearer $prometheus" "https://127.0.0.1:$metrics/healthz")" = 404 ]
+check "nothing without TLS" [ "$(page "http://127.0.0.1:$metrics/metrics")" != 200 ]
+check "nor with TLS 1.2" [ "$(page -k --tls-max 1.2 "$secure")" = 000 ]
+# 60 made-up tokens, and meanwhile a reader whose token is known.
+made_up() {
+    local i codes=
+    for i in $(seq 60); do codes="$codes $(with "made-up-$i")"; done
+    [[ $codes == *429* || $SECONDS -gt $((began + 5)) ]] && [[ $codes != *200* ]] && [ "$(with "$prometheus")" = 200 ]
+}
+began=$SECONDS
+# A second controller with a certificate of the administrator's.
+given() {
+    local other
+    mkdir -p "$folder/tls"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=metrics.test -addext subjectAltName=DNS:metrics.test \
+        -keyout "$folder/tls/tls.key" -out "$folder/tls/tls.crt" 2>/dev/null || return 1
+    "$windlass" controller --metrics-listen=127.0.0.1:0 --metrics-tls="$folder/nothing" --kubeconfig="$folder/conf" --listen=127.0.0.1:0 >"$folder/other" 2>&1
+    [ $? = 2 ] && grep -q "nothing/tls.crt" "$folder/other" || return 1
+    other=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    "$windlass" controller --metrics-listen="127.0.0.1:$other" --metrics-tls="$folder/tls" --kubeconfig="$folder/conf" --lease-namespace=windlass \
+        --listen=127.0.0.1:0 >"$folder/other" 2>&1 &
+    controller="$controller $!"
+    trusted() {
+        [ "$(page --cacert "$folder/tls/tls.crt" --resolve "metrics.test:$other:127.0.0.1" -H "Authorization: Bearer $prometheus" "https://metrics.test:$other/metrics")" = 200 ]
+    }
+    until_true 60 trusted
+}
+check "with a certificate that is given, which a reader can check" given
+check "made-up tokens are limited; a known reader reads on" made_up
+check "probes answer" ready
+k delete clusterrolebinding prometheus >/dev/null
+ended() { [ "$(with "$prometheus")" = 403 ]; }
+check "a right that was taken away ends within seconds" until_true 60 ended
+tests/cluster/api-server.sh stop "$folder/api" >/dev/null
+check "without the API server no one new reads" [ "$(with "another-token")" = 503 ]
+# shellcheck disable=SC2086 # two numbers
+kill $controller
+wait
+exit $((failures > 0))

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# What listens in every kind of pod, and what a stranger gets there without a secret: coordinator, workers of both
+# programs, NAME-0 and members of a gang under mpirun, trigger watcher, registrar, controller, each a network namespace; the
+# stranger is a fourth machine. A port that all may reach must be one of three doors: TLS 1.3 that answers 401 and 403,
+# TLS with a key of the pod's own, or the controller's two words for probes.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+. tests/e2e/spec_defaults.sh
+. tests/e2e/start.sh
+machines_begin windlass windlass-agent windlass-shim
+token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
+mkdir -p "$work/data/in" "$work/out"
+for i in $(seq -w 8); do echo "row $i" >"$work/data/in/f$i"; done
+# "ADDRESS:PORT PROGRAM" of what listens on a machine, TCP and UDP, but for loopback, which its own pod alone has.
+listeners() {
+    net_run "$1" ss -Hlntup | awk '{ print $1, $5, $7 }' | grep -vE ' (127\.[0-9.]*|\[::1\]|\[::ffff:127\.[0-9.]*\])(%[a-z0-9]+)?:[0-9]+ ' |
+        sed -E 's/^([a-z]+) ([^ ]+) users:\(\("([^"]*)".*/\1 \2 \3/'
+}
+asks_get() { net_run 4 curl -sk -o "$work/page" -w '%{http_code}' --max-time 20 "$@"; }
+# TLS 1.3, 401 for its WebSocket without the token, 403 for its figures, one word of its life.
+is_hub() { # IP:PORT
+    local path
+    path=$([ "$(asks_get --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
+        -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "https://$1/work")" = 401 ] && echo work)
+    [ -n "$path" ] || [ "$(asks_get --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
+        -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "https://$1/gang")" = 401 ] || return 1
+    [ "$(asks_get --tls-max 1.2 "https://$1/healthz")" = 000 ] && [ "$(asks_get "https://$1/progress")" = 403 ] &&
+        [ "$(asks_get "https://$1/healthz")" = 200 ] && grep -qxE '(\{"status": "ok"\}|ok)' "$work/page" &&
+        [ "$(asks_get "https://$1/")" = 404 ]
+}
+# TLS with a pre-shared key: no handshake without it, and not a byte without TLS.
+is_keyed() {
+    local said
+    said=$(net_run 4 timeout 20 openssl s_client -tls1_3 -connect "$1" -psk "$(printf '%064d' 1)" -psk_identity worker </dev/null 2>&1)
+    [[ $said != *'New, TLSv1.3, Cipher is TLS'* ]] || return 1
+    said=$(net_run 4 timeout 20 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:} && printf 'HELO x\r\n\r\n' >&3 && timeout 15 head -c 64 <&3 | tr -d '\0'" 2>/dev/null)
+    [ -z "$said" ] || [[ $said == $'\x15\x03'* ]] # a TLS alert
+}
+is_probes() {
+    [ "$(asks_get "http://$1/healthz")" = 200 ] && [ "$(cat "$work/page")" = ok ] && [[ $(asks_get "http://$1/readyz") == [25]* ]] &&
+        [ "$(wc -c <"$work/page")" -lt 80 ] && [ "$(asks_get "http://$1/metrics")" = 404 ] && [ "$(asks_get "http://$1/")" = 404 ]
+}
+is_metrics() { [ "$(asks_get "https://$1/metrics")" = 401 ] && [ "$(asks_get --tls-max 1.2 "https://$1/metrics")" = 000 ] && [ "$(asks_get "https://$1/")" = 404 ]; }
+# doors MACHINE WANTED: of each open port the kind of its door, sorted: "hub keyed".
+doors() {
+    local protocol at program port found=()
+    listeners "$1" >"$work/heard"
+    while read -r protocol at program; do
+        port=10.77.0.$1:${at##*:}
+        if [ "$protocol" != tcp ]; then found+=("$protocol:${at##*:}:$program")
+        elif is_hub "$port"; then found+=(hub)
+        elif is_metrics "$port"; then found+=(metrics)
+        elif is_probes "$port"; then found+=(probes)
+        elif is_keyed "$port"; then found+=(keyed)
+        else found+=("OPEN:${at##*:}:$program")
+        fi
+    done <"$work/heard"
+    found=$(printf '%s\n' "${found[@]}" | sort -u | paste -sd' ')
+    [ "$found" = "$2" ] && return 0
+    echo "# machine $1: '$found', wanted: '$2'"
+    sed 's/^/# /' "$work/heard"
+    return 1
+}
+stop() {
+    kill -9 "${pids[@]}" 2>/dev/null
+    wait "${pids[@]}" 2>/dev/null
+    pids=()
+}
+
+##### a BatchScore, and who watches for its trigger ####################################################################
+cat >"$work/score.py" <<'P'
+import json, sys, time
+sys.stdin.readline()
+print('{"ready":true}', flush=True)
+for text in sys.stdin:
+    open(sys.argv[1], "a").close()
+    time.sleep(600)
+P
+spec_schema crds/batchscore.yaml "$work/schema.json"
+score_spec() { # MARK
+    fill_spec "$work/schema.json" "$(jq -cn --arg work "$work" --arg mark "$work/$1" '{input: {files: {path: "data/in"}}, miniBatchSize: 1, trigger: {},
+        scorer: {command: {command: ["python3", "\($work)/score.py", $mark]}}, output: {path: "data/out", mode: "AppendRow", appendRowFileName: "rows.txt"}}')"
+}
+pod() { # MACHINE NAME PROGRAM COMMAND
+    nsenter --net="/run/netns/$net_prefix-$1" -- env data="$work/data" WINDLASS_JOB=sockets WINDLASS_RUN=0123456789abcdef WINDLASS_UID=uid \
+        WINDLASS_SPEC="$(score_spec "$2.mark")" WINDLASS_TOKEN="$token" WINDLASS_WORKER="$2" WINDLASS_THREADS=1 WINDLASS_MARK= \
+        WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_BIND=10.77.0.1:8443 \
+        WINDLASS_COORDINATOR=10.77.0.1:8443 WINDLASS_COORDINATOR_SHA256="$sha256" WINDLASS_READ_TOKEN=00ff \
+        WINDLASS_TERMINATION_LOG="$work/words-$2" "$build/$3" "$4" >"$work/$2.log" 2>&1 &
+    pids+=($!)
+}
+pod 1 coordinator windlass-agent coordinate
+pod 2 worker windlass-agent score
+pod 3 shim windlass-shim score
+both_work() { [ -e "$work/worker.mark" ] && [ -e "$work/shim.mark" ]; }
+check "coordinator and two workers run" until_true 60 both_work
+[ $failures = 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
+check "a coordinator has the hub's door alone" doors 1 hub
+check "a worker has none" doors 2 ''
+check "nor one of the shim" doors 3 ''
+stop
+pod 2 watcher windlass-agent watch
+sleep 1 # (nothing is waited for: it listens at no time)
+check "a trigger watcher has none" eval 'kill -0 "${pids[0]}" && doors 2 ""'
+stop
+# It ends at once; its system calls are looked at.
+registrar() {
+    mkdir -p "$work/data/model/v" "$work/data/registry"
+    echo weights >"$work/data/model/v/model.onnx"
+    env data="$work/data" WINDLASS_JOB=sockets WINDLASS_RUN=0123456789abcdef WINDLASS_UID=uid WINDLASS_WORKER=r WINDLASS_TERMINATION_LOG="$work/words-r" \
+        WINDLASS_SPEC='{"from":"data/model/v","to":"data/registry","name":"digits","version":"20261122T094400Z-1a2b3c4d","metadata":{}}' \
+        strace -f -qq -e trace=bind,listen -o "$work/calls" "$build/windlass-agent" register >"$work/registrar.log" 2>&1
+    [ -d "$work/data/registry/digits" ] && ! grep -E 'listen\(|bind\(.*AF_INET' "$work/calls" && return 0
+    sed 's/^/# /' "$work/registrar.log" "$work/calls"
+    return 1
+}
+check "a registrar registers, and listens nowhere" registrar
+
+##### a gang ###########################################################################################################
+member() { # INDEX COMMAND...: on machine INDEX + 1
+    local own=(WINDLASS_HUB=10.77.0.1:8443 WINDLASS_HUB_SHA256="$sha256") spec
+    [ "$1" -gt 0 ] || own=(WINDLASS_BIND=10.77.0.1:8443 WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
+        WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u WINDLASS_READ_TOKEN=00ff)
+    spec="{\"workers\":3,\"minWorkers\":3,\"slotsPerWorker\":1,\"gpus\":0,\"launcher\":\"MPI\",\"restart\":{\"maxRestarts\":0,\"backoffSeconds\":0,\"waitSeconds\":60,\"hangSeconds\":0},\"command\":$(jq -cn '$ARGS.positional' --args -- "${@:2}")}"
+    # shellcheck disable=SC2016 # the inner shell's
+    nsenter --net="/run/netns/$net_prefix-$(($1 + 1))" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$(($1 + 1))" env -i TMPDIR="$work" PATH="$PATH" out="$work/out" \
+        WINDLASS_JOB=gang WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" WINDLASS_TOKEN="$token" WINDLASS_WORKER="gang-$1-1" \
+        WINDLASS_INDEX="$1" WINDLASS_ATTEMPT=1 POD_IP="10.77.0.$(($1 + 1))" WINDLASS_FOLDER="$work/pod-$1" \
+        WINDLASS_TERMINATION_LOG="$work/words-$1" "${own[@]}" "$build/windlass-shim" launch >"$work/pod-$1.out" 2>"$work/pod-$1.log" &
+    pids+=($!)
+}
+if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+    # shellcheck disable=SC2016 # the ranks' shell
+    for i in 2 1 0; do member $i mpirun -np 3 bash -c '>$out/rank.$BASHPID; sleep 600'; done
+    all_run() { [ "$(find "$work/out" -name 'rank.*' | wc -l)" = 3 ]; }
+    check "a gang runs under mpirun" until_true 120 all_run
+    [ $failures = 0 ] || tail -n 5 "$work"/pod-*.log | sed 's/^/# /'
+    check "NAME-0 has the hub's door, and those with its pod's key" doors 1 "hub keyed"
+    check "a member has those with its pod's key alone" doors 2 keyed
+    check "each of them" doors 3 keyed
+    stop
+else
+    echo "skip the gang: Open MPI is not here"
+fi
+
+##### the controller ###################################################################################################
+cat >"$work/conf" <<'C'
+apiVersion: v1
+kind: Config
+clusters: [{name: none, cluster: {server: "https://10.77.0.4:6443"}}]
+users: [{name: none, user: {token: "none"}}]
+contexts: [{name: none, context: {cluster: none, user: none}}]
+current-context: none
+C
+nsenter --net="/run/netns/$net_prefix-1" -- "$build/windlass" controller --kubeconfig="$work/conf" --no-leader-election --metrics-listen='[::]:8444' >"$work/controller.log" 2>&1 &
+pids+=($!)
+listens() { listeners 1 | grep -q ':8444 '; }
+check "the controller listens" until_true 60 listens
+check "it has two words for probes, and metrics for tokens" doors 1 "metrics probes"
+[ $failures = 0 ] || tail -n 5 "$work/controller.log" | sed 's/^/# /'
+stop
+exit $((failures > 0))
