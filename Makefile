@@ -36,7 +36,7 @@ OBJ := $(BUILD)/obj
 
 PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
-PACKAGES_AGENT := libavformat libavcodec libswscale libswresample libavutil libturbojpeg libpng zlib libzstd libutf8proc
+PACKAGES_AGENT := libavformat libavcodec libswscale libswresample libavutil libturbojpeg libpng zlib libzstd libbrotlidec libutf8proc
 PACKAGES_MPI := ompi-c
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR)) -lm

@@ -23,7 +23,7 @@ one() {
     fi
 }
 export -f one
-names=${FUZZ_ONLY:-$(for source in tests/fuzz/fuzz_*.c; do basename "$source" .c | sed 's/^fuzz_//'; done)}
+names=${FUZZ_ONLY:-$(for source in tests/fuzz/fuzz_*.c tests/fuzz/data/fuzz_*.c; do basename "$source" .c | sed 's/^fuzz_//'; done)}
 printf '%s\n' $names | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'one {}' >build/fuzz/results.txt
 cat build/fuzz/results.txt
 ! grep -q '^not ok' build/fuzz/results.txt

@@ -69,17 +69,22 @@ mutants: all unit-programs
 FUZZ_MAKE = $(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CUDA=0 WARNINGS= \
 	SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' CFLAGS_VECTOR=-O0
 # FUZZ_ONLY="manifest onnx": only these.
-FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-FUZZERS := $(if $(FUZZ_ONLY),$(FUZZ_ONLY:%=$(BUILD)/fuzz_%),$(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%))
+FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/data/fuzz_*.c))
+FUZZERS := $(if $(FUZZ_ONLY),$(FUZZ_ONLY:%=$(BUILD)/fuzz_%),$(patsubst %.c,$(BUILD)/%,$(notdir $(FUZZ_SOURCES))))
 .PHONY: fuzz fuzzers fuzzers-build
 fuzzers-build:
 	+@$(FUZZ_MAKE) fuzzers
 fuzz: deps-test fuzzers-build
 	@tests/run.sh tests/fuzz.sh
 fuzzers: $(FUZZERS)
-$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
+define FUZZ_LINK
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+endef
+$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
+	$(FUZZ_LINK)
+$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/data/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
+	$(FUZZ_LINK)
 
 ##### make soak: the full counts, recorded in docs/soak.md #######################################
 .PHONY: soak

@@ -3,7 +3,7 @@
 
 #include "agent/data/table/keys.h"
 #include "agent/data/table/splitter.h"
-#include "agent/data/table/table_file.h"
+#include "agent/data/table/table_rows.h"
 
 #include "lib/text/jsontext.h"
 
@@ -15,7 +15,6 @@ enum {
     BLOCK_BYTES = 1 << 20,     /* if the spec has no size */
     SMALL_BYTES = 64 << 10,    /* if sizes are auto: a lease has many blocks */
     LOOK_BYTES = 64 << 10,     /* read around a target, in formats without quotes */
-    PIECE_BYTES = 1 << 20,     /* part of a block that a reader holds */
     JSON_BYTES_MAX = 64 << 20, /* maximum of a row as JSON: a program's limit for a whole
                                   mini-batch */
 };
@@ -58,8 +57,23 @@ static int read_chunk(struct walk *walk, struct splitter *splitter, int64_t at, 
     return splitter_add(splitter, &walk->scanned, on_block, walk, err);
 }
 
+/* ... of a Parquet file, from this row on. */
+static int cut_parquet(struct walk *walk, int64_t from, struct error *err) {
+    while (from < walk->file.end) {
+        int64_t end = table_parquet_cut(walk->file.parquet, from, walk->block_bytes);
+        if (on_block(walk, from, end, err) < 0) {
+            return -1;
+        }
+        from = end;
+    }
+    return 0;
+}
+
 /* Adds the blocks of the open file from this byte on, which is the start of a row. */
 static int cut_file(struct walk *walk, int64_t from, struct error *err) {
+    if (walk->file.parquet) {
+        return cut_parquet(walk, from, err);
+    }
     AUTO(text_freep)
     char *path = x_printf("%s/%s", store_path(walk->source.store), walk->file.name);
     struct splitter_options options = {.format = walk->format.split,
@@ -170,9 +184,8 @@ struct input_reader {
     const json_t *lines;       /* borrowed */
     size_t line;               /* the next one */
     struct keys_ranges ranges; /* of the last line, if there are keys */
-    bool is_begun, is_ended;   /* a block has begun; its last byte was given to the rows */
-    int64_t at, end;           /* the part of the block that is not read yet */
-    char *piece;
+    bool is_begun;             /* a block has begun ... */
+    struct table_rows rows;    /* ... of which these are the rows */
     struct buffer json;
     char name[STORE_NAME_MAX + 32]; /* of the item */
     struct error fault;             /* of the item */
@@ -189,7 +202,7 @@ static void table_reader_free(struct input_reader *reader) {
         keys_ranges_release(&reader->ranges);
         free(reader->output);
         buffer_release(&reader->json);
-        free(reader->piece);
+        table_rows_release(&reader->rows);
         free(reader);
     }
 }
@@ -218,7 +231,6 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
         it->format = table_file_format(spec);
         it->has_keys = has_keys(spec);
         it->output = x_strdup(tree_text(spec, "output.path", ""));
-        it->piece = x_malloc(PIECE_BYTES);
         buffer_init(&it->json, JSON_BYTES_MAX);
         if (source_open(tree_text(spec, "input.table.path", ""), &it->source, err) < 0) {
             table_reader_free(it);
@@ -263,37 +275,15 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
                                     file, err) < 0) {
         return error_context(err, "spec.input.table.path");
     }
-    row_parser_start(file->rows, block->first);
-    reader->at = block->first;
-    reader->end = block->end;
+    table_rows_start(&reader->rows, reader->source.store, file, block->first, block->end);
     reader->is_begun = true;
-    reader->is_ended = false;
-    return 0;
-}
-
-/* Gives the rows more bytes, or ends them. */
-static int feed(struct input_reader *reader, struct error *err) {
-    size_t size = (size_t)MIN(reader->end - reader->at, (int64_t)PIECE_BYTES);
-    if (size == 0) {
-        row_parser_end(reader->file.rows);
-        reader->is_ended = true;
-        return 0;
-    }
-    if (table_file_read(reader->source.store, &reader->file, reader->at, reader->piece, size, err) <
-        0) {
-        table_file_release(&reader->file);
-        reader->is_begun = false;
-        return error_context(err, "spec.input.table.path");
-    }
-    row_parser_add(reader->file.rows, reader->piece, size);
-    reader->at += (int64_t)size;
     return 0;
 }
 
 /* fault: NULL, or why the row is invalid. */
 static void show(struct input_reader *reader, const char *fault, struct item *item) {
     snprintf(reader->name, sizeof reader->name, "%s:%lld", reader->file.name,
-             (long long)row_parser_place(reader->file.rows));
+             (long long)table_rows_place(&reader->rows));
     *item = (struct item){.type = ITEM_JSON,
                           .name = reader->name,
                           .origin = reader->file.name,
@@ -318,7 +308,6 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
     for (;;) {
         struct table_block block;
         const char *fault = NULL;
-        struct error full = {0};
         int more = reader->is_begun ? 1 : next_block(reader, &block, err);
         if (more <= 0) {
             return more;
@@ -326,19 +315,18 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
         if (!reader->is_begun && begin_block(reader, &block, err) < 0) {
             return -1;
         }
-        buffer_clear(&reader->json);
-        int got = row_parser_next(reader->file.rows, &reader->json, &fault, &full);
-        if (got != 0) {
-            if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
+        int got = table_rows_next(&reader->rows, &reader->json, &fault, err);
+        if (got > 0) {
+            if (!fault && reader->has_keys && !is_object(&reader->json)) {
                 fault = "is not an object with the members of spec.input.table.partitionKeys";
             }
-            show(reader, got < 0 ? "the row is larger than 64 MiB as JSON" : fault, item);
+            show(reader, fault, item);
             return 1;
         }
-        if (reader->is_ended) {
-            reader->is_begun = false;
-        } else if (feed(reader, err) < 0) {
-            return -1;
+        reader->is_begun = false;
+        if (got < 0) {
+            table_file_release(&reader->file);
+            return error_context(err, "spec.input.table.path");
         }
     }
 }

@@ -80,6 +80,15 @@ int32_t thrift_reader_i32(struct thrift_reader *reader, const struct thrift_fiel
     return (int32_t)whole;
 }
 
+bool thrift_reader_numbers(struct thrift_reader *reader, const struct thrift_field *field,
+                           int32_t *const *numbers, size_t count) {
+    if ((size_t)field->id >= count || !numbers[field->id]) {
+        return false;
+    }
+    *numbers[field->id] = thrift_reader_i32(reader, field);
+    return true;
+}
+
 bool thrift_reader_flag(struct thrift_reader *reader, const struct thrift_field *field) {
     if (field->type != THRIFT_TRUE && field->type != THRIFT_FALSE) {
         thrift_reader_fail(reader, "true or false is expected");

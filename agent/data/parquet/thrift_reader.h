@@ -36,6 +36,10 @@ bool thrift_reader_next(struct thrift_reader *reader, struct thrift_field *field
 /* The value of a field of this type; another type is a fault. whole: i8 to i64. */
 int64_t thrift_reader_whole(struct thrift_reader *reader, const struct thrift_field *field);
 int32_t thrift_reader_i32(struct thrift_reader *reader, const struct thrift_field *field);
+/* Reads the field into the number that `numbers` has for its id. False, and nothing is read: none.
+ */
+bool thrift_reader_numbers(struct thrift_reader *reader, const struct thrift_field *field,
+                           int32_t *const *numbers, size_t count);
 bool thrift_reader_flag(struct thrift_reader *reader, const struct thrift_field *field);
 struct thrift_bytes thrift_reader_bytes(struct thrift_reader *reader,
                                         const struct thrift_field *field);

@@ -3,6 +3,7 @@
 
 #include "agent/data/source/sorter.h"
 #include "agent/data/table/row_key.h"
+#include "agent/data/table/table_rows.h"
 #include "lib/digest.h"
 #include "lib/text/jsontext.h"
 
@@ -14,7 +15,6 @@
 /* A sort key: the row's key, then its file's number, first byte and end, big-endian. */
 enum {
     PLACE_BYTES = 4 + 8 + 8,
-    PIECE_BYTES = 1 << 20,
     ROW_JSON_MAX = 64 << 20,
 };
 static_assert(KEYS_KEY_MAX + PLACE_BYTES <= SORTER_KEY_MAX, "a key and its place fit");
@@ -34,7 +34,7 @@ struct pass {
     size_t file_count, room;
     /* the file that is being read */
     struct table_file file;
-    char *piece;
+    struct table_rows rows;
     struct buffer json, key, last; /* json, key: of the row; last: of the range that is not added
                                       yet */
     int64_t first, place;          /* start of that range; its last row */
@@ -81,21 +81,21 @@ static int add_range(struct pass *pass, int64_t end, struct error *err) {
 
 static int too_long(const struct pass *pass, const char *what, struct error *err) {
     error_clear(err);
-    return error_set(err, ERROR_INVALID, "%s/%s: the row at byte %lld %s",
-                     store_path(pass->source->store), pass->file.name, (long long)pass->place,
-                     what);
+    return error_set(err, ERROR_INVALID, "%s/%s: the row %s %lld %s",
+                     store_path(pass->source->store), pass->file.name,
+                     pass->file.parquet ? "of number" : "at byte", (long long)pass->place, what);
 }
 
 /* A row begins at this byte, or the file ends: ends the row before. */
 static int end_row(struct pass *pass, int64_t end, struct error *err) {
-    return pass->format.split == SPLIT_CSV && pass->last.size > 0 &&
+    return !pass->file.parquet && pass->format.split == SPLIT_CSV && pass->last.size > 0 &&
                    end - pass->place > ROW_BYTES_MAX
                ? too_long(pass, "is longer than 64 MiB; is a quote not closed?", err)
                : 0;
 }
 
 static int add_row(struct pass *pass, bool is_fault, struct error *err) {
-    int64_t place = row_parser_place(pass->file.rows);
+    int64_t place = table_rows_place(&pass->rows);
     struct error full = {0};
     if (end_row(pass, place, err) < 0) {
         return -1;
@@ -117,30 +117,16 @@ static int add_row(struct pass *pass, bool is_fault, struct error *err) {
 }
 
 static int read_rows(struct pass *pass, struct error *err) {
-    struct row_parser *rows = pass->file.rows;
-    int64_t size_bytes = pass->file.info.size_bytes, at = pass->file.first;
-    row_parser_start(rows, at);
-    for (bool has_ended = false;;) {
+    int64_t end = pass->file.end;
+    table_rows_start(&pass->rows, pass->source->store, &pass->file, pass->file.first, end);
+    for (;;) {
         const char *fault = NULL;
-        struct error full = {0};
-        buffer_clear(&pass->json);
-        int got = row_parser_next(rows, &pass->json, &fault, &full);
-        if (got != 0) {
-            if (add_row(pass, fault || got < 0, err) < 0) {
-                return -1;
-            }
-        } else if (has_ended) {
-            return end_row(pass, size_bytes, err) < 0 ? -1 : add_range(pass, size_bytes, err);
-        } else if (at == size_bytes) {
-            row_parser_end(rows);
-            has_ended = true;
-        } else {
-            size_t size = (size_t)MIN(size_bytes - at, (int64_t)PIECE_BYTES);
-            if (table_file_read(pass->source->store, &pass->file, at, pass->piece, size, err) < 0) {
-                return -1;
-            }
-            row_parser_add(rows, pass->piece, size);
-            at += (int64_t)size;
+        int got = table_rows_next(&pass->rows, &pass->json, &fault, err);
+        if (got < 0 || (got > 0 && add_row(pass, fault != NULL, err) < 0)) {
+            return -1;
+        }
+        if (got == 0) {
+            return end_row(pass, end, err) < 0 ? -1 : add_range(pass, end, err);
         }
     }
 }
@@ -148,6 +134,9 @@ static int read_rows(struct pass *pass, struct error *err) {
 static int check_columns(struct pass *pass, struct error *err) {
     if (table_file_check_columns(&pass->seen, pass->source->store, &pass->file, err) < 0) {
         return -1;
+    }
+    if (pass->file.parquet) { /* which has been opened with these columns */
+        return 0;
     }
     const char *columns = row_parser_columns(pass->file.rows);
     AUTO(tree_freep) json_t *names = json_loads(columns, JSON_ALLOW_NUL, NULL);
@@ -311,11 +300,11 @@ int keys_list(const struct input_listing *listing, const struct source *source, 
         .source = source,
         .format = table_file_format(listing->spec),
         .sorter = sorter_new(listing->scratch, listing->scratch_name, /* run_bytes= */ 0),
-        .piece = x_malloc(PIECE_BYTES),
         .at_file = SIZE_MAX,
         .line = line,
         .context = context,
     };
+    pass.format.columns = tree_get(listing->spec, "input.table.partitionKeys");
     buffer_init(&pass.json, ROW_JSON_MAX);
     buffer_init(&pass.key, KEYS_KEY_MAX);
     buffer_init(&pass.last, SORTER_KEY_MAX);
@@ -329,7 +318,7 @@ int keys_list(const struct input_listing *listing, const struct source *source, 
     }
     row_key_columns_release(&pass.columns);
     free(pass.files);
-    free(pass.piece);
+    table_rows_release(&pass.rows);
     table_file_release(&pass.file);
     table_file_columns_release(&pass.seen);
     buffer_release(&pass.json);

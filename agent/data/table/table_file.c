@@ -13,14 +13,21 @@ struct table_format table_file_format(const json_t *spec) {
     enum split_format split = strcmp(name, "TSV") == 0         ? SPLIT_TSV
                               : strcmp(name, "JSONLines") == 0 ? SPLIT_LINES
                                                                : SPLIT_CSV;
-    return (struct table_format){.split = split,
-                                 .has_header = split != SPLIT_LINES &&
-                                               tree_bool(spec, "input.table.header", false)};
+    const json_t *columns = tree_get(spec, "input.table.columns");
+    return (struct table_format){
+        .split = split,
+        .has_header = split != SPLIT_LINES && tree_bool(spec, "input.table.header", false),
+        .is_parquet = strcmp(name, "Parquet") == 0,
+        .columns = columns,
+        .wants_all = !columns && tree_get(spec, "scorer.command"),
+    };
 }
 
 void table_file_release(struct table_file *file) {
     free(file->name);
     row_parser_free(file->rows);
+    table_parquet_free(file->parquet);
+    free(file->bytes);
     *file = (struct table_file){0};
 }
 
@@ -48,6 +55,10 @@ static int read_head(struct table_format format, const char *head, size_t size, 
                      struct table_file *file, struct error *err) {
     struct row_parser_options options = {.format = format.split, .row_bytes_max = ROW_BYTES_MAX};
     struct row_header header = {.end = split_mark(head, size)};
+    if (size >= strlen(PARQUET_MAGIC) && memcmp(head, PARQUET_MAGIC, strlen(PARQUET_MAGIC)) == 0) {
+        return error_set(err, ERROR_INVALID,
+                         "is a Parquet file: set spec.input.table.format to Parquet");
+    }
     if (format.has_header) {
         if (row_parser_header(format.split, head, size, has_all, &header, err) < 0) {
             return -1;
@@ -59,24 +70,65 @@ static int read_head(struct table_format format, const char *head, size_t size, 
     return row_parser_new(&options, &file->rows, err);
 }
 
+static int open_text(struct store *store, struct table_format format, struct table_file *file,
+                     struct error *err) {
+    size_t size = (size_t)MIN(file->info.size_bytes, (int64_t)(ROW_HEADER_MAX + MARK_BYTES));
+    AUTO(text_freep) char *head = x_malloc(size + 1);
+    struct error cause = {0};
+    if (table_file_read(store, file, 0, head, size, err) < 0) {
+        return -1;
+    }
+    file->end = file->info.size_bytes;
+    if (read_head(format, head, size, (int64_t)size == file->info.size_bytes, file, &cause) < 0) {
+        *err = cause;
+        return error_context(err, "%s/%s", store_path(store), file->name);
+    }
+    return 0;
+}
+
+/* ---- Parquet -------------------------------------------------------------------------------- */
+
+struct table_file_bytes {
+    struct store *store;
+    struct table_file file; /* borrowed; only name and token */
+};
+
+static int read_bytes(void *context, int64_t offset, void *data, size_t size, struct error *err) {
+    const struct table_file_bytes *bytes = context;
+    return table_file_read(bytes->store, &bytes->file, offset, data, size, err);
+}
+
+static int open_parquet(struct store *store, struct table_format format, struct table_file *file,
+                        struct error *err) {
+    struct error cause = {0};
+    file->bytes = x_calloc(1, sizeof *file->bytes);
+    *file->bytes =
+        (struct table_file_bytes){.store = store, .file = {.name = file->name, .info = file->info}};
+    const struct table_parquet_options options = {
+        .source = {.read = read_bytes, .context = file->bytes, .size_bytes = file->info.size_bytes},
+        .columns = format.columns,
+        .wants_all = format.wants_all};
+    if (table_parquet_new(&options, &file->parquet, &cause) < 0) {
+        *err = cause;
+        return cause.kind == ERROR_INVALID /* others begin with the path */
+                   ? error_context(err, "%s/%s", store_path(store), file->name)
+                   : -1;
+    }
+    file->end = table_parquet_rows(file->parquet);
+    return 0;
+}
+
 int table_file_open(struct store *store, const char *name, struct table_format format,
                     const char *token, struct table_file *file, struct error *err) {
     struct table_file opened = {.name = x_strdup(name)};
-    struct error cause = {0};
     table_file_release(file);
     int result = store_stat(store, name, &opened.info, err);
     if (result == 0 && token && strcmp(token, opened.info.token) != 0) {
         result = changed(store, name, err);
     }
-    size_t size = (size_t)MIN(opened.info.size_bytes, (int64_t)(ROW_HEADER_MAX + MARK_BYTES));
-    AUTO(text_freep) char *head = x_malloc(size + 1);
     if (result == 0) {
-        result = table_file_read(store, &opened, 0, head, size, err);
-    }
-    if (result == 0 && read_head(format, head, size, (int64_t)size == opened.info.size_bytes,
-                                 &opened, &cause) < 0) {
-        *err = cause;
-        result = error_context(err, "%s/%s", store_path(store), name);
+        result = format.is_parquet ? open_parquet(store, format, &opened, err)
+                                   : open_text(store, format, &opened, err);
     }
     if (result < 0) {
         table_file_release(&opened);
@@ -88,7 +140,8 @@ int table_file_open(struct store *store, const char *name, struct table_format f
 
 int table_file_check_columns(struct table_columns *columns, struct store *store,
                              const struct table_file *file, struct error *err) {
-    const char *names = row_parser_columns(file->rows);
+    const char *names =
+        file->parquet ? table_parquet_columns(file->parquet) : row_parser_columns(file->rows);
     if (!columns->names) {
         columns->names = x_strdup(names);
         columns->of = x_strdup(file->name);

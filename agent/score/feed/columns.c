@@ -2,6 +2,7 @@
 #include "agent/score/feed/columns.h"
 
 #include "agent/engine/session.h"
+#include "agent/score/feed/row_value.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,8 +11,10 @@
 
 struct columns {
     const struct feed_input *inputs;
-    size_t input_count, count; /* count: columns of all inputs */
+    size_t input_count, count; /* count: values of all inputs */
     const char **names;        /* borrowed, of each column */
+    size_t name_count;
+    bool has_lists; /* each input takes one column, of arrays */
     struct columns_options options;
     uint64_t *values; /* eight bytes per column; they hold packed values of the input's type */
     struct npy_slice *slices; /* one per input */
@@ -50,6 +53,19 @@ static int check_input(const struct feed_input *input, struct error *err) {
                            input->name, tensor_type_name(input->type), text);
 }
 
+/* Whether each input takes one column of arrays: as many names as inputs, which take more. */
+static bool takes_lists(const struct feed_input *inputs, size_t count, size_t listed) {
+    size_t values = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t width = slices_width(&inputs[i]);
+        values += width >= 1 && width <= COLUMNS_LIST_MAX ? (size_t)width : 0;
+        if (width < 1 || width > COLUMNS_LIST_MAX) {
+            return false;
+        }
+    }
+    return listed == count && values > count;
+}
+
 /* Counts the columns of all inputs; a single input with a free dimension takes as many as are
  * named. */
 static int count_columns(const struct columns_options *options, const struct feed_input *inputs,
@@ -71,7 +87,8 @@ static int count_columns(const struct columns_options *options, const struct fee
         bool is_free = count == 1 && inputs[i].shape.rank == 2 && inputs[i].shape.dims[1] < 0;
         columns += is_free && names ? listed : (size_t)slices_width(&inputs[i]);
     }
-    if (names && (listed == 0 || listed != columns)) {
+    bool has_lists = names && takes_lists(inputs, count, listed);
+    if (names && (listed == 0 || listed != columns) && !has_lists) {
         char shape[128];
         shape_format(&inputs[0].shape, shape);
         return count == 1 ? error_set(err, ERROR_INVALID,
@@ -99,9 +116,11 @@ static void deal(struct columns *columns, const json_t *names) {
                                                 .rank = input->shape.rank - 1,
                                                 .dims = {(int64_t)width},
                                                 .values = &columns->values[at]};
-        for (size_t k = 0; k < width; k++, at++) {
-            columns->names[at] = names ? json_string_value(json_array_get(names, at)) : input->name;
-        }
+        at += width;
+    }
+    for (size_t i = 0; i < columns->name_count; i++) {
+        columns->names[i] =
+            names ? json_string_value(json_array_get(names, i)) : columns->inputs[i].name;
     }
 }
 
@@ -112,7 +131,10 @@ int columns_new(const struct columns_options *options, const struct feed_input *
         return -1;
     }
     struct columns *columns = x_calloc(1, sizeof *columns);
+    bool has_lists = takes_lists(inputs, count, json_array_size(options->names));
     *columns = (struct columns){.inputs = inputs,
+                                .has_lists = has_lists,
+                                .name_count = has_lists ? count : total,
                                 .input_count = count,
                                 .count = total,
                                 .names = x_calloc(total, sizeof *columns->names),
@@ -122,6 +144,12 @@ int columns_new(const struct columns_options *options, const struct feed_input *
     deal(columns, options->names);
     *ret_columns = columns;
     return 0;
+}
+
+void columns_add_names(const struct columns *columns, json_t *names) {
+    for (size_t i = 0; i < columns->name_count; i++) {
+        row_value_add_name(names, columns->names[i]);
+    }
 }
 
 void columns_free(struct columns *columns) {
@@ -252,6 +280,25 @@ static int refuse_missing(const struct columns *columns, size_t input, const cha
                      columns->inputs[input].name, columns->options.model);
 }
 
+/* The value of column `at`, which is for this input; of a list the list, with as many values as the
+ * input takes. */
+static int find_value(const struct columns *columns, size_t input, size_t at, const json_t *row,
+                      const json_t **ret_value, struct error *err) {
+    const char *name = columns->names[at];
+    const json_t *value = row_value(row, name);
+    size_t wanted = (size_t)columns->slices[input].dims[0];
+    if (!value) {
+        return refuse_missing(columns, input, name, err);
+    }
+    if (columns->has_lists && (!json_is_array(value) || json_array_size(value) != wanted)) {
+        return error_set(err, ERROR_INVALID,
+                         "column \"%.64s\" is not a list of %zu values, which %.64s takes", name,
+                         wanted, columns->inputs[input].name);
+    }
+    *ret_value = value;
+    return 0;
+}
+
 int columns_read(struct columns *columns, const json_t *row, const struct npy_slice **ret_slices,
                  struct error *err) {
     size_t at = 0;
@@ -261,16 +308,18 @@ int columns_read(struct columns *columns, const json_t *row, const struct npy_sl
     for (size_t i = 0; i < columns->input_count; i++) {
         int64_t width = columns->slices[i].dims[0];
         for (int64_t k = 0; k < width; k++, at++) {
-            const json_t *value = json_object_get(row, columns->names[at]);
+            const json_t *value = NULL;
             const char *wanted = "";
-            if (!value) {
-                return refuse_missing(columns, i, columns->names[at], err);
+            size_t name = columns->has_lists ? i : at;
+            if (find_value(columns, i, name, row, &value, err) < 0) {
+                return -1;
             }
+            value = columns->has_lists ? json_array_get(value, (size_t)k) : value;
             if (!read_value(columns, i, (size_t)k, value, &wanted)) {
                 const char *text = json_string_value(value);
                 return error_set(err, ERROR_INVALID,
                                  "column \"%.64s\" is %s%.64s%s, %s is expected",
-                                 columns->names[at], text ? "\"" : "", text ? text : "not a text",
+                                 columns->names[name], text ? "\"" : "", text ? text : "not a text",
                                  text ? "\"" : "", wanted);
             }
         }

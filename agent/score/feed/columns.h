@@ -1,16 +1,19 @@
 /* columns.h: rows of a table (row_parser.h's JSON objects) -> slices (npy.h) for the network's
  * inputs. Pure.
  *
- * A list names the columns of the first input, then those of the second, and so on; without it each
- * input takes the one column of the same name. Floats: a JSON number, or
- * a text that is exactly one number; true is 1, false 0; an empty text or null is a missing value,
- * NaN. Integers: the same, but whole; none may be missing. Booleans: true, false, 1 and 0, also as
- * strings. Strings: unchanged; a missing one is ""; JSON integers as they are spelled. The model's
- * encoders handle unknown strings. */
+ * A list names the columns of the first input, then those of the second, and so on; or one column
+ * for each input, whose values are arrays of as many values as the input takes. Without a list each
+ * input takes the one column of the same name. A name may be a JSON pointer (row_value.h). Floats:
+ * a JSON number, or a text that is exactly one number; true is 1, false 0; an empty text or null is
+ * a missing value, NaN. Integers: the same, but whole; none may be missing. Booleans: true, false,
+ * 1 and 0, also as strings. Strings: unchanged; a missing one is ""; JSON integers as they are
+ * spelled. The model's encoders handle unknown strings. */
 #pragma once
 
 #include "agent/score/feed/slices.h"
 #include "lib/tree.h"
+
+enum { COLUMNS_LIST_MAX = 1 << 20 /* values of an array */ };
 
 struct columns;
 
@@ -27,6 +30,8 @@ struct columns_options {
 NODISCARD int columns_new(const struct columns_options *options, const struct feed_input *inputs,
                           size_t count, struct columns **ret_columns, struct error *err);
 void columns_free(struct columns *columns);
+/* Adds the names of the columns that are read to an array, those that it does not have. */
+void columns_add_names(const struct columns *columns, json_t *names);
 
 /* Reads a row, an object, into one slice per input, borrowed until the next call. row NULL: it is
  * none, and has failed. INVALID, naming column and input: the item has failed. */

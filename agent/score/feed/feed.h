@@ -62,6 +62,8 @@ struct feed_kind {
     bool (*pads)(const struct feed *feed, size_t index);
     /* Adds the files that the values depend on (scorer.h). NULL: none. */
     void (*files)(const struct feed *feed, json_t *files);
+    /* Adds the names of the columns that it takes to an array. NULL: none. */
+    void (*columns)(const struct feed *feed, json_t *names);
     /* Of the taken text. NULL: not a text. */
     struct feed_span (*span)(const struct feed *feed);
     /* Where the taken picture is in the input; NULL: not a picture. */

@@ -46,6 +46,10 @@ static void columns_fill(const struct feed *feed, size_t index, const struct sha
     slices_fill(&feed->slices[index], feed->inputs[index].type, values);
 }
 
+static void columns_names(const struct feed *feed, json_t *names) {
+    columns_add_names(feed->columns, names);
+}
+
 static void columns_close(struct feed *feed) {
     if (feed) {
         columns_free(feed->columns);
@@ -59,5 +63,6 @@ const struct feed_kind feed_columns = {
     .take = columns_take,
     .measure = columns_measure,
     .fill = columns_fill,
+    .columns = columns_names,
     .free = columns_close,
 };

@@ -189,6 +189,10 @@ static void tokens_files(const struct feed *feed, json_t *files) {
     texts_add_digest(feed->texts, files);
 }
 
+static void tokens_columns(const struct feed *feed, json_t *names) {
+    texts_add_columns(feed->texts, names);
+}
+
 static struct feed_span tokens_span(const struct feed *feed) {
     return (struct feed_span){
         .count = feed->own, .all = length_of(feed), .is_last = feed->padding.is_left};
@@ -202,6 +206,7 @@ const struct feed_kind feed_tokens = {
     .fill = tokens_fill,
     .pads = tokens_pad,
     .files = tokens_files,
+    .columns = tokens_columns,
     .span = tokens_span,
     .free = tokens_free,
 };

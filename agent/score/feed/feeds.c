@@ -309,6 +309,16 @@ void feeds_files(const struct feeds *feeds, json_t *files) {
     }
 }
 
+json_t *feeds_columns(const struct feeds *feeds) {
+    json_t *names = json_array();
+    for (size_t i = 0; i < feeds->source_count; i++) {
+        if (feeds->sources[i].kind->columns) {
+            feeds->sources[i].kind->columns(feeds->sources[i].feed, names);
+        }
+    }
+    return names;
+}
+
 /* ---- items ----------------------------------------------------------------------------------- */
 
 int feeds_take(struct feeds *feeds, const struct item *item, struct error *err) {

@@ -34,6 +34,8 @@ size_t feeds_count(const struct feeds *feeds); /* of the network's inputs */
 int64_t feeds_fixed(const struct feeds *feeds);
 /* Adds the files that the values depend on (scorer.h). */
 void feeds_files(const struct feeds *feeds, json_t *files);
+/* The names of the columns of a table that the values are taken from; the caller owns them. */
+json_t *feeds_columns(const struct feeds *feeds);
 
 /* Takes an item, for which the following functions are then called; it is borrowed until the next
  * call. INVALID: it does not fit the network. */

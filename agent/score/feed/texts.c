@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/feed/texts.h"
 
+#include "agent/score/feed/row_value.h"
 #include "agent/store/local_file.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -96,6 +97,12 @@ void texts_add_digest(const struct texts *texts, json_t *files) {
     json_object_set_new(files, "scorer.onnx.tokenizer.path", json_string(texts->digest));
 }
 
+void texts_add_columns(const struct texts *texts, json_t *names) {
+    for (size_t i = 0; i < texts->column_count; i++) {
+        row_value_add_name(names, texts->columns[i]);
+    }
+}
+
 struct tokenizer_padding texts_padding(const struct texts *texts) {
     return tokenizer_padding(texts->tokenizer);
 }
@@ -105,7 +112,7 @@ struct tokenizer_padding texts_padding(const struct texts *texts) {
 static int read_column(const struct texts *texts, const json_t *row, size_t at,
                        const char **ret_text, size_t *ret_size, struct error *err) {
     const char *name = texts->columns[at];
-    const json_t *value = json_object_get(row, name);
+    const json_t *value = row_value(row, name);
     if (!row) {
         return error_set(err, ERROR_INVALID, "not an object, so its columns have no names");
     }

@@ -20,6 +20,8 @@ NODISCARD int texts_open(const json_t *spec, int64_t length, struct texts **ret_
 void texts_free(struct texts *texts); /* accepts NULL */
 /* Adds the tokenizer's SHA-256 under the name of its field. */
 void texts_add_digest(const struct texts *texts, json_t *files);
+/* Adds the names of the columns of the texts to an array. */
+void texts_add_columns(const struct texts *texts, json_t *names);
 struct tokenizer_padding texts_padding(const struct texts *texts);
 /* The item's tokens, with the padding that the file says; borrowed until the next call. INVALID,
  * naming the column: the item has failed. Other errors: its file cannot be read. */

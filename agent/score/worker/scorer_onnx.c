@@ -22,6 +22,7 @@ enum {
 
 struct scorer {
     const json_t *spec;
+    json_t *reading; /* of a Parquet table: the spec with the columns that the network takes */
     struct session *session;
     struct preprocess preprocess;
     struct post *post;
@@ -76,6 +77,7 @@ static void onnx_free(struct scorer *scorer) {
     feeds_free(scorer->feeds);
     post_free(scorer->post);
     session_free(scorer->session);
+    json_decref(scorer->reading);
     free(scorer);
 }
 
@@ -123,6 +125,19 @@ static int open_session(const struct scorer_options *options, const char *path,
         return 0;
     }
     return error_context(err, is_device ? "spec.workers.gpus" : "spec.scorer.onnx.path");
+}
+
+/* The spec for the reader: of Parquet only those columns are read that the network takes. */
+static const json_t *spec_of_reader(struct scorer *scorer) {
+    if (strcmp(tree_text(scorer->spec, "input.table.format", ""), "Parquet") != 0) {
+        return scorer->spec;
+    }
+    if (!scorer->reading) {
+        scorer->reading = json_deep_copy(scorer->spec);
+        json_object_set_new(tree_get(scorer->reading, "input.table"), "columns",
+                            feeds_columns(scorer->feeds));
+    }
+    return scorer->reading;
 }
 
 static int onnx_open(const struct scorer_options *options, struct scorer **ret_scorer,
@@ -306,7 +321,8 @@ static int try_row(struct scorer *scorer, const struct item *item, struct error 
     return error_context(err, "spec.input.table.path: %.300s", item->name);
 }
 
-/* The first item of the input. If it cannot be read, its mini-batch reports that later. */
+/* The first item of the input. If it cannot be read, its mini-batch reports that later, unless a
+ * table is not what the network takes. */
 static int try_first(struct scorer *scorer, struct error *err) {
     const struct input_kind *kind = scorer->media->lines;
     struct input_listing listing = {.spec = scorer->spec};
@@ -319,11 +335,16 @@ static int try_first(struct scorer *scorer, struct error *err) {
     (void)!kind->list(&listing, take_line, &text, &ignored);
     error_clear(&ignored);
     if (tree_parse(text.data ? text.data : "", text.size, text.size, &lines, &ignored) < 0 ||
-        kind->reader_open(scorer->spec, lines, &reader, &ignored) < 0) {
+        kind->reader_open(spec_of_reader(scorer), lines, &reader, &ignored) < 0) {
         return 0;
     }
-    bool is_there = kind->reader_next(reader, &item, &ignored) > 0 && !item.fault;
-    int result = is_there ? try_row(scorer, &item, err) : 0;
+    int got = kind->reader_next(reader, &item, &ignored);
+    bool lacks_column = got < 0 && ignored.kind == ERROR_INVALID && scorer->item == ITEM_JSON;
+    int result = got > 0 && !item.fault ? try_row(scorer, &item, err) : 0;
+    if (lacks_column) {
+        *err = ignored;
+        result = -1;
+    }
     local_file_release(&item.file);
     kind->reader_free(reader);
     return result;
@@ -342,9 +363,9 @@ static int onnx_try(struct scorer *scorer, struct error *err) {
 
 static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
     const struct media *media = scorer->media;
-    return media->lines
-               ? media->lines->reader_open(scorer->spec, task->lease.work, &scorer->lines, err)
-               : media->reader_open(scorer->spec, task->lease.work, &scorer->reader, err);
+    return media->lines ? media->lines->reader_open(spec_of_reader(scorer), task->lease.work,
+                                                    &scorer->lines, err)
+                        : media->reader_open(scorer->spec, task->lease.work, &scorer->reader, err);
 }
 
 /* 1, 0 or -1 as input_kind.reader_next; a failed item has a fault and no picture. */

@@ -291,7 +291,8 @@ static int read_settings(struct table_set *set, const json_t *fields, struct tab
     if (fields_choice(fields, "format", formats, &choice, err) < 0) {
         return -1;
     }
-    *format = (struct table_format){(enum split_format)choice, choice != SPLIT_LINES};
+    *format = (struct table_format){.split = (enum split_format)choice,
+                                    .has_header = choice != SPLIT_LINES};
     set->fills = json_object_get(fields, "missing") != NULL;
     if (set->fills && fields_number(fields, "missing", &filling, err) < 0) {
         return -1;

@@ -63,6 +63,12 @@ static int check_input(const json_t *spec, struct error *err) {
                               "the manifest names the files; take pattern out");
         }
     }
+    if (json_object_get(table, "columns") &&
+        strcmp(tree_text(table, "format", ""), "Parquet") != 0) {
+        return job_refuse(err, "input.table.columns",
+                          "is for format: Parquet, of which only these columns are read; take it "
+                          "out");
+    }
     if (json_object_get(table, "partitionKeys") && !tree_bool(table, "header", false) &&
         strcmp(tree_text(table, "format", ""), "JSONLines") != 0) {
         return job_refuse(err, "input.table.partitionKeys",
