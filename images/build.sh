@@ -9,6 +9,7 @@
 # CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from (default: as in the Containerfile; with
 #             BASE=packages one made from the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
 #             1.2 GB of cuDNN, cuBLASLt and NCCL, which are then mounted at run time)
+# CCACHE_DIR  a cache of compiled objects (ccache), which the steps that compile use too (images/compile.sh)
 # Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
 # removed.
 set -euo pipefail
@@ -67,6 +68,10 @@ build() { # NAME
     [[ $1 != *-cuda || -z ${CUDA_BASE:-} ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
     say "building $registry/windlass-$1:$version"
     cd "$here/.."
+    if [ -d "${CCACHE_DIR:-}" ]; then
+        env | grep -E '^(LANG|LC_(ALL|CTYPE|MESSAGES))=[A-Za-z0-9_.@-]+$' >"$CCACHE_DIR/build-locale" || true
+        base+=(--volume "$CCACHE_DIR:/ccache")
+    fi
     # Chroot isolation works where containers cannot be nested; the network is for apt-get alone.
     bud() {
         logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker "$@" .

@@ -19,10 +19,11 @@ finish() {
     for image in operator agent trainer; do
         buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
     done >/dev/null 2>&1
-    rm -rf "$work" "$trust"
+    b rm --all >/dev/null 2>&1
+    rm -rf "$work" "$trust" "$pulled"
 }
 trap finish EXIT
-pid=
+pid= pulled=
 # The package is unpacked, not installed: it would start a registry for all users.
 chmod 755 "$work"
 (cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
@@ -43,7 +44,11 @@ mkdir -p "$trust"
 cp "$work/ca.crt" "$trust/ca.crt"
 export REGISTRY=$host/team BASE=packages REGISTRY_AUTH_FILE=$work/auth.json
 version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' lib/base.h)
-b() { buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
+# What is pulled goes to a storage of its own. It is where images are built, since an overlay works there, which copies
+# nothing; vfs would copy an image once for each of its layers.
+mkdir -p "$cache/images"
+pulled=$(mktemp -d -p "$cache/images" pulled.XXXXXX)
+b() { buildah --root "$pulled/storage" --runroot "$pulled/run" --storage-driver overlay "$@"; }
 
 fails_to_push() { ! images/build.sh push operator >"$work/push" 2>&1 && grep -qi 'auth' "$work/push"; }
 check "without a login push fails, with the reason" fails_to_push
