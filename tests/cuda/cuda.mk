@@ -17,6 +17,7 @@ EMULATED_CONFORMANCE := $(addprefix $(EMULATED)/,$(CUDA_CONFORMANCE))
 EMULATED_PROGRAMS := $(if $(WITH_CUDA),$(if $(SANITIZE),,$(EMULATED_CONFORMANCE) $(patsubst \
 	tests/cuda/%.c,$(EMULATED)/%,$(sort $(wildcard tests/cuda/test_*.c)))))
 UNIT_PROGRAMS += $(EMULATED_PROGRAMS)
+.SECONDARY: $(patsubst %,$(EMULATED)/%.o,$(wildcard tests/cuda/*.c))
 unit-programs: $(EMULATED_PROGRAMS)
 
 $(EMULATED)/%.cu.o: %.cu
