@@ -55,7 +55,7 @@ job yolov8 "$photos"
 check "a detector" rows 'length == 4 and all(.boxes | length > 0)'
 job yolov10 "$photos" 's/Boxes}/Boxes, form: YOLOv10}/'
 check "one whose form must be named" rows 'length == 4 and all(.boxes | length > 0)'
-check "and the forms are told" [ "$(lines yolov10 | grep -c '{type: Boxes}  # form: YOLOv5 or YOLOv10')" = 1 ]
+check "and the forms are named" [ "$(lines yolov10 | grep -c '{type: Boxes}  # form: YOLOv5 or YOLOv10')" = 1 ]
 job states '{table: {path: data/texts}}'
 check "a network of texts" rows 'length == 2 and all(.embedding | length == 4)'
 job sums '{table: {path: data/rows}}' 's/constant: \[0\]/constant: [2]/'
@@ -64,5 +64,5 @@ job classes "$photos"
 check "classes of pictures" rows 'length == 4 and all(.classes | length == 3)'
 job reader "$photos" '/postprocess:/d; /^ *path:/a\        postprocess: {type: Text, labels: model/characters.txt}'
 check "a reader of lines, whose height is fixed" rows 'length == 4 and all(has("text"))'
-check "and its number of characters is told" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
+check "and its number of characters is named" [ "$(lines reader | grep -c 'if it was trained by CTC with 12 classes')" = 1 ]
 exit $((failures > 0))
