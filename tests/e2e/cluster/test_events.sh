@@ -2,7 +2,7 @@
 # Events on a real API server (Kubernetes 1.20), with the controller's clock stepped (clock.c): a job that is stuck again
 # and again has one Event of each reason in ten minutes, and then their number in its series, for kubectl and for
 # events.k8s.io/v1; a Sweep's names its trials' cause. No request is one of a deprecated version.
-# (The 1.36 server of the tests serves custom resources only, and has no Events.)
+# (On the server of 1.36, which runs no controller of jobs: test_kube_client.sh.)
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh

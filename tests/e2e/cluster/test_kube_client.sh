@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # operator/kube against real API servers: Kubernetes 1.20 (pods, leases, tokens, restarts, compaction) and the CRD
-# server of 1.36 (list, watch, apply, status), each also through a proxy that injects faults.
+# server of 1.36 (list, watch, apply, status), each also through a proxy that injects faults. The controller's Events on
+# both: the server of 1.36 has them as a custom resource with the fields and limits of events.k8s.io/v1.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 3
 build=${BUILD:-build}
-programs=("$build/tests/kube/kube_stream" "$build/tests/kube/kube_who" "$build/tests/conformance/test_cluster")
+programs=("$build/tests/kube/kube_stream" "$build/tests/kube/kube_who" "$build/tests/conformance/test_cluster" "$build/tests/kube/kube_events")
 make -s BUILD="$build" "${programs[@]}" >/dev/null || { echo "not ok kube client: make"; exit 1; }
 folder=$(mktemp -d /tmp/windlass-kube-XXXXXX)
 end() {
@@ -40,11 +41,17 @@ half_1_20() {
     WINDLASS_TEST_KUBECONFIG=$folder/1.20/kubeconfig timeout 120 "${programs[2]}" | told 1.20 || bad=1
     timeout 300 "${programs[0]}" | told 1.20 || bad=1
     timeout 120 "${programs[1]}" | told 1.20 || bad=1
+    timeout 120 "${programs[3]}" | told 1.20 || bad=1
     return $bad
 }
 half_1_36() {
+    local bad=0
     start 1.36 crd-server.sh || return 1
-    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 300 "${programs[0]}" | told 1.36
+    "$folder/1.36/curl" /apis/apiextensions.k8s.io/v1/customresourcedefinitions -X POST \
+        -H 'Content-Type: application/json' -d "@$PWD/tests/kube/events.json" >/dev/null
+    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 300 "${programs[0]}" | told 1.36 || bad=1
+    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 120 "${programs[3]}" | told 1.36 || bad=1
+    return $bad
 }
 # Both at once: they wait for deadlines most of the time.
 half_1_36 >"$folder/1.36.results" 2>&1 &

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The Events that the controller sends, on a real API server: one for each reason in ten minutes,
+ * then their number in its series, or a second Event when the notes differ. The recorder gets the
+ * times; the requests are the controller's.
+ *   WINDLASS_TEST_FOLDER   the server's folder, with a kubeconfig */
+#include "lib/file.h"
+#include "lib/time/clock.h"
+#include "operator/control/event_recorder.h"
+#include "operator/control/reconcile.h"
+#include "operator/kube/kube.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static struct cluster *cluster;
+static struct event_recorder *recorder;
+static json_t *listed; /* the items of the last answer; NULL: none yet */
+
+static void on_list(void *context UNUSED, const json_t *list, const struct error *err) {
+    if (err) {
+        printf("# %s\n", err->text);
+    }
+    json_decref(listed);
+    listed = list ? json_incref(json_object_get(list, "items")) : json_array();
+}
+
+/* The Events of the namespace that have that reason; owned. */
+static json_t *events_of(const char *reason) {
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "events.k8s.io/v1", "kind",
+                             "Event", "metadata", "namespace", "default");
+    json_decref(listed);
+    listed = NULL;
+    cluster->ops->list(cluster, like, "metadata.namespace=default", on_list, NULL);
+    while (!listed) {
+        CHECK_OK(cluster->ops->wait(cluster, 1000, NULL, NULL, &err), &err);
+    }
+    json_t *found = json_array(), *event;
+    size_t i;
+    json_array_foreach(listed, i, event) {
+        if (strcmp(tree_text(event, "reason", ""), reason) == 0) {
+            json_array_append(found, event);
+        }
+    }
+    return found;
+}
+
+/* Waits until there are so many, the first with that count in its series (0: none); owned. */
+static json_t *wait_for(const char *reason, size_t count, int series) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    for (;;) {
+        json_t *found = events_of(reason);
+        bool is_there = json_array_size(found) == count &&
+                        tree_integer(json_array_get(found, 0), "series.count", 0) == series;
+        if (is_there || clock_monotonic_ms() > end_ms) {
+            CHECK_INT(json_array_size(found), count);
+            CHECK_INT(tree_integer(json_array_get(found, 0), "series.count", 0), series);
+            return found;
+        }
+        json_decref(found);
+        CHECK_OK(cluster->ops->wait(cluster, 100, NULL, NULL, &err), &err);
+    }
+}
+
+/* A pass over the job reports it; minute: of the recorder's clock. */
+static void tell(const char *reason, const char *note, int minute) {
+    AUTO(tree_freep)
+    json_t *object = json_pack("{s:s, s:{s:s, s:s}}", "apiVersion", "windlass.dev/v1beta1",
+                               "metadata", "name", "job", "uid", "u");
+    AUTO(tree_freep) json_t *events = json_array();
+    struct reconcile request = {.kind = "BatchScore",
+                                .namespace = "default",
+                                .name = "job",
+                                .object = object,
+                                .wall_ms = clock_wall_ms() + minute * 60000LL,
+                                .events = events};
+    const struct reconcile_event event = {.type = "Warning", .reason = reason, .note = note};
+    event_recorder_add(&request, &event);
+    event_recorder_send(recorder, tree_get(json_array_get(events, 0), "event"), minute * 60000LL);
+}
+
+static void step(int minute) {
+    event_recorder_step(recorder, minute * 60000LL);
+}
+
+static void test_what_repeats_is_a_series(void) {
+    recorder = event_recorder_new(cluster);
+    for (int minute = 0; minute < 4; minute++) {
+        AUTO(text_freep) char *note = x_printf("pod job-worker-%d: exceeded quota", minute);
+        tell("QuotaExceeded", note, minute);
+        AUTO(tree_freep) json_t *one = wait_for("QuotaExceeded", 1, 0);
+        CHECK_STR(tree_text(one, "[0].note", ""), "pod job-worker-0: exceeded quota");
+        CHECK_STR(tree_text(one, "[0].regarding.name", ""), "job");
+    }
+    step(10);
+    AUTO(tree_freep) json_t *series = wait_for("QuotaExceeded", 1, 4);
+    CHECK_STR(tree_text(series, "[0].note", ""), "pod job-worker-0: exceeded quota");
+    tell("QuotaExceeded", "pod job-worker-9: exceeded quota", 12);
+    step(20);
+    AUTO(tree_freep) json_t *more = wait_for("QuotaExceeded", 1, 5);
+    CHECK(strcmp(tree_text(more, "[0].series.lastObservedTime", ""),
+                 tree_text(series, "[0].series.lastObservedTime", "")) > 0);
+    event_recorder_free(recorder);
+}
+
+static void test_other_notes_are_a_second_event(void) {
+    recorder = event_recorder_new(cluster);
+    tell("PodFailed", "exit code 3: disk full", 0);
+    AUTO(tree_freep) json_t *one = wait_for("PodFailed", 1, 0);
+    AUTO(text_freep) char *long_note = x_malloc(3001); /* longer than an Event may have */
+    memset(long_note, 'x', 3000);
+    long_note[3000] = 0;
+    tell("PodFailed", "exit code 4: no such file", 1);
+    tell("PodFailed", long_note, 2);
+    step(10);
+    AUTO(tree_freep) json_t *two = wait_for("PodFailed", 2, 0);
+    const char *first = tree_text(two, "[0].note", ""), *second = tree_text(two, "[1].note", "");
+    CHECK(text_starts(first, "(2 like it in ten minutes) xxx") ||
+          text_starts(second, "(2 like it in ten minutes) xxx"));
+    event_recorder_free(recorder);
+}
+
+int main(void) {
+    struct error err = {0};
+    const char *folder = getenv("WINDLASS_TEST_FOLDER");
+    if (!folder) {
+        printf("not ok WINDLASS_TEST_FOLDER is not set\n");
+        return 1;
+    }
+    AUTO(text_freep) char *path = file_join(folder, "kubeconfig");
+    struct kube_options options = {.config.kubeconfig = path};
+    CHECK_OK(kube_open(&options, &cluster, &err), &err);
+    TEST(test_what_repeats_is_a_series);
+    TEST(test_other_notes_are_a_second_event);
+    cluster->ops->free(cluster);
+    json_decref(listed);
+    return TEST_END();
+}
