@@ -58,6 +58,10 @@ struct lower_row {
 /* The row of an operator; NULL: none. */
 const struct lower_row *lower_row_find(int id);
 
+/* The limits of Clip, of the constants at inputs `input` and the next one, or of attributes. */
+void chain_clip_bounds(struct lower *l, int input, float bounds[static 2]);
+/* chain_gradient.c */
+int lower_unary_gradient(struct lower *l);
 /* chain_row_operators.c */
 int lower_reduce(struct lower *l);
 int lower_softmax(struct lower *l);

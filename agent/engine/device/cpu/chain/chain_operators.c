@@ -41,19 +41,8 @@ static int lower_not(struct lower *l) {
 }
 
 static int lower_clip(struct lower *l) {
-    float bounds[2] = {-INFINITY, INFINITY};
-    struct tensor tensors[2] = {{0}};
-    for (int i = 0; i < 2; i++) {
-        int slot = i + 1 < l->step->input_count ? l->step->inputs[i + 1] : -1;
-        const struct schedule_slot *from = slot < 0 ? NULL : &l->schedule->slots[slot];
-        if (from && from->place != PLACE_CONSTANT) {
-            l->failed = true;
-            return 0;
-        }
-        tensors[i].data = from ? (void *)(uintptr_t)from->constant : NULL;
-    }
-    elementwise_clip_bounds(l->step->node, tensors[0].data ? &tensors[0] : NULL,
-                            tensors[1].data ? &tensors[1] : NULL, &bounds[0], &bounds[1]);
+    float bounds[2];
+    chain_clip_bounds(l, 1, bounds);
     return lower_clip_to(l, lower_value(l, 0), bounds[0], bounds[1]);
 }
 
@@ -263,6 +252,7 @@ static const struct lower_row rows[] = {
     {OP_TAN, FORM_FUNCTION, CHAIN_FUNCTION, tanf, NULL},
     {OP_TANH, FORM_ONE, CHAIN_TANH, NULL, NULL},
     {OP_THRESHOLDED_RELU, FORM_OWN, 0, NULL, lower_thresholded_relu},
+    {OP_UNARY_GRADIENT, FORM_OWN, 0, NULL, lower_unary_gradient},
     {OP_WHERE, FORM_OWN, 0, NULL, lower_where},
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
 #include "agent/engine/device/cpu/chain/chain_lower.h"
+#include "agent/engine/ops/infer/elementwise.h"
 
 enum { NONE = -1 };
 
@@ -150,6 +153,23 @@ int lower_one(struct lower *l, enum chain_op op, int a) {
 int lower_affine(struct lower *l, int a, float p, float q) {
     return lower_emit(
         l, (struct chain_instruction){.op = CHAIN_AFFINE, .in = {a, NONE, NONE}, .p = p, .q = q});
+}
+
+void chain_clip_bounds(struct lower *l, int input, float bounds[static 2]) {
+    struct tensor tensors[2] = {{0}};
+    bounds[0] = -INFINITY;
+    bounds[1] = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        int slot = i + input < l->step->input_count ? l->step->inputs[i + input] : -1;
+        const struct schedule_slot *from = slot < 0 ? NULL : &l->schedule->slots[slot];
+        if (from && from->place != PLACE_CONSTANT) {
+            l->failed = true;
+            return;
+        }
+        tensors[i].data = from ? (void *)(uintptr_t)from->constant : NULL;
+    }
+    elementwise_clip_bounds(l->step->node, tensors[0].data ? &tensors[0] : NULL,
+                            tensors[1].data ? &tensors[1] : NULL, &bounds[0], &bounds[1]);
 }
 
 int lower_clip_to(struct lower *l, int a, float low, float high) {

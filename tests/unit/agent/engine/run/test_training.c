@@ -16,9 +16,9 @@ static int conv(struct network *network, int x, int64_t m, int64_t c) {
     return network_node(network, "Conv", (int[]){x, w, bias, -2}, pads);
 }
 
-/* Convolution, norm, relu, pool, a residual sum, a dense layer and a softmax. */
-static void build(struct network *network) {
-    network_init(network, 13);
+/* Convolution, norm, activation, pool, a residual sum, a dense layer and a softmax. */
+static void build_with(struct network *network, const char *activation) {
+    network_init(network, 14);
     int x = network_input(network, (struct shape){4, {-1, 2, 8, 8}});
     network->values[x].has_shape = true;
     x = conv(network, x, 5, 2);
@@ -31,7 +31,13 @@ static void build(struct network *network) {
                      NULL);
     network->values[scale].name = "norm.scale";
     network->values[shift].name = "norm.shift";
-    x = network_node(network, "Relu", (int[]){x, -2}, NULL);
+    if (strcmp(activation, "Clip") == 0) {
+        const struct tensor low = {.data = &(float){-0.25f}}, high = {.data = &(float){0.5f}};
+        int bounds[] = {network_keep(network, "low", low), network_keep(network, "high", high)};
+        x = network_node(network, activation, (int[]){x, bounds[0], bounds[1], -2}, NULL);
+    } else {
+        x = network_node(network, activation, (int[]){x, -2}, NULL);
+    }
     int y = conv(network, x, 5, 5);
     x = network_node(network, "Add", (int[]){x, y, -2}, NULL);
     const struct attribute pool[] = {INTS("kernel_shape", 2, 2), INTS("strides", 2, 2), {0}};
@@ -41,6 +47,10 @@ static void build(struct network *network) {
     int bias = network_constant(network, (struct shape){1, {CLASSES}}, 0.1f, 0);
     x = network_node(network, "Gemm", (int[]){x, w, bias, -2}, NULL);
     network_output(network, network_node(network, "Softmax", (int[]){x, -2}, NULL));
+}
+
+static void build(struct network *network) {
+    build_with(network, "Relu");
 }
 
 struct fixture {
@@ -74,11 +84,11 @@ static void fill_inputs(struct fixture *f) {
     *(float *)f->inputs[graph->scale].data = 1.0f / SAMPLES;
 }
 
-static void start(struct fixture *f, const char *device, int threads) {
+static void start_with(struct fixture *f, const char *activation, const char *device, int threads) {
     static const struct training_options options = {.loss = TRAINING_CROSS_ENTROPY};
     struct error err = {0};
     memset(f, 0, sizeof *f);
-    build(&f->network);
+    build_with(&f->network, activation);
     CHECK_OK(training_graph_build(&f->network.graph, &options, &f->graph, &err), &err);
     CHECK_INT(f->graph.variable_count, 8);
     fill_inputs(f);
@@ -96,6 +106,10 @@ static void start(struct fixture *f, const char *device, int threads) {
             training_bind(f->training, i, f->memory[i]);
         }
     }
+}
+
+static void start(struct fixture *f, const char *device, int threads) {
+    start_with(f, "Relu", device, threads);
 }
 
 static void end(struct fixture *f) {
@@ -342,7 +356,35 @@ static void test_dropout(void) {
     arena_release(&f.network.graph.arena);
 }
 
+/* Gradients of activations, alone and in chains with what is around them: as the plain kernels. */
+static void test_activations(void) {
+    static const char *const names[] = {
+        "Relu",    "Clip", "Elu",     "Erf",      "Exp",  "HardSigmoid", "HardSwish", "LeakyRelu",
+        "Softmax", "Selu", "Sigmoid", "Softplus", "Tanh", "Abs",         "Softsign"};
+    for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+        struct fixture fast, plain;
+        start_with(&fast, names[k], NULL, 2);
+        start_with(&plain, names[k], "reference", 1);
+        float loss = run(&fast, NULL), wanted = run(&plain, NULL);
+        CHECK(fabsf(loss - wanted) < 1e-5f * wanted);
+        for (size_t i = 0; i < fast.graph.variable_count; i++) {
+            size_t output = fast.graph.first_gradient + i;
+            const float *a = fast.memory[output], *b = plain.memory[output];
+            int64_t count = shape_count(&plain.outputs[output].shape);
+            float most = 0, apart = 0;
+            for (int64_t j = 0; j < count; j++) {
+                most = fmaxf(most, fabsf(b[j]));
+                apart = fmaxf(apart, fabsf(a[j] - b[j]));
+            }
+            CHECK(apart <= 2e-4f * most + 1e-5f); /* of a bias before a norm: rounding */
+        }
+        end(&fast);
+        end(&plain);
+    }
+}
+
 int main(void) {
+    TEST(test_activations);
     TEST(test_loss_falls);
     TEST(test_hook_tells_when_gradients_are_made);
     TEST(test_threads_change_no_bit);
