@@ -167,7 +167,8 @@ def measure(folder, trainer, out, steps, rounds, threads, *names):
         raise SystemExit(f"train_zoo.py: not the same work: {wrong}: {[result['networks'][name]['losses'] for name in wrong]}")
 
 
-if sys.argv[1] == 'peer':
-    peer(sys.argv[3], int(sys.argv[4]), sys.argv[5])
-else:
-    measure(*sys.argv[2:5], *(int(text) for text in sys.argv[5:8]), *sys.argv[8:])
+if __name__ == '__main__':
+    if sys.argv[1] == 'peer':
+        peer(sys.argv[3], int(sys.argv[4]), sys.argv[5])
+    else:
+        measure(*sys.argv[2:5], *(int(text) for text in sys.argv[5:8]), *sys.argv[8:])
