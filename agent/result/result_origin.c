@@ -173,7 +173,9 @@ static json_t *training_json(const struct result_origin *origin, const char *pat
     json_t *result = result_of(origin, "DistTrain", finished->run);
     json_object_set(result, "proof", proof);
     json_object_set_new(result, "generation", json_integer(finished->generation));
-    json_object_set_new(result, "input", json_pack("{s:s}", "settingsSHA256", finished->settings));
+    json_object_set_new(result, "input",
+                        json_pack("{s:s, s:s*}", "settingsSHA256", finished->settings, "changed",
+                                  *finished->changed ? finished->changed : NULL));
     json_object_set_new(result, "counts",
                         json_pack("{s:I, s:I}", "steps", (json_int_t)finished->step, "epochs",
                                   (json_int_t)finished->epochs));

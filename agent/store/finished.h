@@ -14,7 +14,8 @@
 
 enum {
     FINISHED_OBJECTS_MAX = 16,
-    FINISHED_NAME_MAX = 255,   /* bytes of a text of the record */
+    FINISHED_NAME_MAX = 255, /* bytes of a text of the record */
+    FINISHED_CHANGED_MAX = 12,
     FINISHED_BYTES_MAX = 16384 /* of a record */
 };
 
@@ -32,6 +33,8 @@ struct finished {
     char settings[65];                     /* SHA-256 of settings and data, as in checkpoints */
     char data[33];                         /* what is not in `settings`: test data, and sizes and
                                               times of change of files; "": not known */
+    char changed[FINISHED_CHANGED_MAX];    /* data whose files changed while it trained: "train",
+                                              "test", "train test"; "": none did */
     char objective[FINISHED_NAME_MAX + 1]; /* by which the network was chosen; "": the last one */
     char at[21];                           /* clock_format */
     size_t count;                          /* at least 1 */

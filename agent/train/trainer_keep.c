@@ -129,7 +129,8 @@ static int load(struct trainer *trainer, struct error *err) {
                                              .skipped = on_skipped,
                                              .context = trainer};
     if (checkpoint_load(&place, &wanted, &found, &loaded, err) < 0 ||
-        (found && take_state(trainer, &loaded.checkpoint, err) < 0)) {
+        (found && take_state(trainer, &loaded.checkpoint, err) < 0) ||
+        trainer_note_data(trainer, found, err) < 0) {
         return -1;
     }
     if (found) {

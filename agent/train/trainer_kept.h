@@ -3,6 +3,7 @@
  * trainer_state.h, used by the same files only. */
 #pragma once
 
+#include "agent/store/finished.h"
 #include "agent/train/best.h"
 #include "agent/train/checkpoint.h"
 
@@ -38,8 +39,10 @@ struct writer {
     struct error error; /* of the last write; reported once */
 };
 
-/* What the paths of the training led to when it began, in OUT/.windlass/RUN/. */
+/* What the paths of the training led to when it began, in OUT/.windlass/RUN/; and what its data was
+ * when it began or last went on. */
 #define TRAINER_PATHS "paths.json"
+#define TRAINER_DATA "data.json"
 
 /* trainer_paths.c. All ranks, before anything of the spec is opened: replaces the paths of
  * trainer->job that may lead elsewhere (store/moving_paths.h) by what they led to when the training
@@ -56,6 +59,14 @@ void trainer_describe_data(const struct trainer *trainer, char ret_text[static T
 /* Rank 0 only, after trainer_own and before the claim. INVALID: another job has brought this
  * training to its end, with other data. */
 NODISCARD int trainer_check_data(const struct trainer *trainer, struct error *err);
+/* Rank 0 only, after the checkpoint was loaded; goes_on: there was one. Compares the data of the
+ * steps that are left with that of the beginning: what has changed since is said, and is in
+ * trainer->has_changed from then on, also for later starts. It is not refused: a copy that each pod
+ * makes for itself (spec.prepare) has other times of change. */
+NODISCARD int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err);
+/* As finished.changed. */
+void trainer_describe_changed(const struct trainer *trainer,
+                              char ret_text[static FINISHED_CHANGED_MAX]);
 /* After the claim: removes result.json of an earlier start. */
 NODISCARD int trainer_forget_result(const struct trainer *trainer, struct error *err);
 /* trainer_keep.c. Claims the generation, loads the newest checkpoint, and copies rank 0's state to

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATHS_BYTES_MAX = 256 << 10 };
+enum { PATHS_BYTES_MAX = 256 << 10, DATA_BYTES_MAX = 1024 };
+
+static const char *const data_names[] = {"train", "test"};
 
 static const char *const fields[] = {"model.path",
                                      "data.train.idx.images",
@@ -216,4 +218,66 @@ int trainer_check_data(const struct trainer *trainer, struct error *err) {
                      "names are the same, and sizes, times of change or bytes are others): rerun "
                      "with --restart (annotation windlass.dev/restart), or choose another output",
                      is_train ? "train" : "test", finished.at);
+}
+
+/* ---- files that change while it trains ------------------------------------------------------- */
+
+void trainer_describe_changed(const struct trainer *trainer,
+                              char ret_text[static FINISHED_CHANGED_MAX]) {
+    const bool *has = trainer->has_changed;
+    snprintf(ret_text, FINISHED_CHANGED_MAX, "%s%s%s", has[0] ? data_names[0] : "",
+             has[0] && has[1] ? " " : "", has[1] ? data_names[1] : "");
+}
+
+/* *ret_then: NULL: a start of an earlier release, or none. */
+static int read_data(const struct trainer *trainer, const char *name, json_t **ret_then,
+                     struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    struct error cause = {0};
+    buffer_init(&text, DATA_BYTES_MAX);
+    *ret_then = NULL;
+    if (store_get(trainer->store, name, &text, NULL, &cause) < 0) {
+        return cause.kind == ERROR_NOT_FOUND ? 0 : error_set(err, cause.kind, "%s", cause.text);
+    }
+    return tree_parse(text.data ? text.data : "", text.size, DATA_BYTES_MAX, ret_then, err) < 0
+               ? error_context(err, "%s/%s", store_path(trainer->store), name)
+               : 0;
+}
+
+/* The two words of trainer_describe_data. */
+static void compare_data(struct trainer *trainer, const char *then, const char *now) {
+    size_t train = strcspn(then, " ");
+    const bool differs[] = {strncmp(then, now, MAX(train, strcspn(now, " "))) != 0,
+                            strcmp(then + train, now + strcspn(now, " ")) != 0};
+    for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
+        if (differs[i]) {
+            trainer->has_changed[i] = true;
+            trainer_say(
+                trainer,
+                "data.%s: files have other sizes or times of change than when this training "
+                "began, and its first steps used those: rerun with --restart (annotation "
+                "windlass.dev/restart) to train with these alone",
+                data_names[i]);
+        }
+    }
+}
+
+int trainer_note_data(struct trainer *trainer, bool goes_on, struct error *err) {
+    AUTO(text_freep) char *name = x_printf(".windlass/%s/" TRAINER_DATA, trainer->job->run);
+    AUTO(tree_freep) json_t *then = NULL;
+    char now[TRAINER_DATA_MAX], changed[FINISHED_CHANGED_MAX];
+    trainer_describe_data(trainer, now);
+    if (goes_on && read_data(trainer, name, &then, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(data_names); i++) {
+        trainer->has_changed[i] = strstr(tree_text(then, "changed", ""), data_names[i]) != NULL;
+    }
+    if (trainer->step < trainer->total_steps) {
+        compare_data(trainer, tree_text(then, "data", now), now);
+    }
+    trainer_describe_changed(trainer, changed);
+    AUTO(text_freep)
+    char *text = x_printf("{\"windlass\":1,\"data\":\"%s\",\"changed\":\"%s\"}\n", now, changed);
+    return store_put(trainer->store, name, text, strlen(text), STORE_REPLACE, err);
 }

@@ -118,6 +118,7 @@ static void describe(const struct trainer *trainer, struct finished *finished) {
     snprintf(finished->run, sizeof finished->run, "%s", trainer->job->run);
     snprintf(finished->settings, sizeof finished->settings, "%s", trainer->digest);
     trainer_describe_data(trainer, finished->data);
+    trainer_describe_changed(trainer, finished->changed);
     if (trainer->best_goal.metric >= 0) {
         char name[BEST_NAME_MAX];
         best_record_name(&trainer->best_goal, name);

@@ -98,6 +98,7 @@ struct trainer {
     /* storage */
     struct store *store; /* the output; on rank 0, and on all ranks with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
+    bool has_changed[2]; /* the files of data.train, data.test since it began; on rank 0 */
     char *digest;        /* SHA-256, in hex, of the settings and data: see struct checkpoint */
     int64_t generation;  /* the number of this start of the trainer; names of checkpoints have it */
     struct writer writer; /* writes checkpoints in a thread */

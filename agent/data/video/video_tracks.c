@@ -4,10 +4,12 @@
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
 
+#include <libavutil/pixdesc.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_MAX = 16 }; /* rows of the list; the status shows no more */
+enum { LOST_MAX = 16 }; /* rows of the list; the status has room for no more */
 
 void video_tracks_release(struct video_tracks *tracks) {
     free(TAKE(tracks->fates));
@@ -44,10 +46,17 @@ static const char *kind_name(const AVStream *stream) {
     }
 }
 
+/* The last row stands for all that have no room. */
 static void lose(struct video_tracks *tracks, const char *what, const char *why) {
-    if (json_array_size(tracks->lost) < LOST_MAX) {
-        json_array_append_new(tracks->lost, json_pack("{s:s,s:s}", "what", what, "why", why));
+    AUTO(text_freep) char *more = NULL;
+    if (json_array_size(tracks->lost) == LOST_MAX) {
+        tracks->unnamed += tracks->unnamed ? 1 : 2;
+        more = x_printf("%d others", tracks->unnamed);
+        what = more;
+        why = "tracks of the film that are not named here are left out or changed, too";
+        json_array_remove(tracks->lost, LOST_MAX - 1);
     }
+    json_array_append_new(tracks->lost, json_pack("{s:s,s:s}", "what", what, "why", why));
 }
 
 static void lose_track(struct video_tracks *tracks, const struct video_file *file, unsigned index,
@@ -235,6 +244,37 @@ static void plan_none(struct video_tracks *tracks, const struct video_file *file
     }
 }
 
+/* ---- what pictures lose ---------------------------------------------------------------------- */
+
+static bool is_transparent(const AVStream *stream) {
+    const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(stream->codecpar->format);
+    /* VP8 and VP9 have it in a second stream of their own, which only this tag shows. */
+    const AVDictionaryEntry *mode = av_dict_get(stream->metadata, "alpha_mode", NULL, 0);
+    bool has_tag = mode && strcmp(mode->value, "1") == 0;
+    return has_tag || (format && format->flags & AV_PIX_FMT_FLAG_ALPHA);
+}
+
+static void lose_of_pictures(struct video_tracks *tracks, const AVStream *stream) {
+    const AVCodecParameters *codec = stream->codecpar;
+    if (codec->field_order != AV_FIELD_UNKNOWN && codec->field_order != AV_FIELD_PROGRESSIVE) {
+        lose(tracks, "interlacing",
+             "both fields of a frame are scored as one picture, and the "
+             "film says that it is progressive");
+    }
+    if (is_transparent(stream)) {
+        lose(tracks, "transparency", "left out: networks get the colours alone");
+    }
+    if (codec->color_trc == AVCOL_TRC_SMPTE2084 || codec->color_trc == AVCOL_TRC_ARIB_STD_B67) {
+        lose(tracks, "high dynamic range",
+             "its numbers are scored and written as bytes of BT.709, without tone mapping");
+    }
+    if (av_stream_get_side_data(stream, AV_PKT_DATA_STEREO3D, NULL) ||
+        av_stream_get_side_data(stream, AV_PKT_DATA_SPHERICAL, NULL)) {
+        lose(tracks, "stereo or spherical layout",
+             "the pictures are scored as they are, and the film does not name their layout");
+    }
+}
+
 int video_tracks_plan(const struct video_file *file, enum tracks_choice choice,
                       struct video_tracks *ret_tracks, struct error *err) {
     struct video_tracks tracks = {.count = file->format->nb_streams,
@@ -256,12 +296,7 @@ int video_tracks_plan(const struct video_file *file, enum tracks_choice choice,
     if (choice == TRACKS_NONE) {
         plan_none(&tracks, file);
     }
-    enum AVFieldOrder order = file->stream->codecpar->field_order;
-    if (order != AV_FIELD_UNKNOWN && order != AV_FIELD_PROGRESSIVE) {
-        lose(&tracks, "interlacing",
-             "both fields of a frame are scored as one picture, and the "
-             "film says that it is progressive");
-    }
+    lose_of_pictures(&tracks, file->stream);
     *ret_tracks = tracks;
     return 0;
 }

@@ -13,7 +13,8 @@ struct gang_progress {
     bool is_finished;
     int code;                 /* is_finished: the job's exit code */
     const char *model_sha256; /* of a training's result, as it was checked; NULL: none */
-    const char *result_sha256, *result_message; /* of result.json; or why there is none; NULL */
+    /* Of result.json; and why it is missing, or what a reader must know about it. NULL: none. */
+    const char *result_sha256, *result_message;
 };
 
 enum { GANG_PROGRESS_TEXT_MAX = GANG_DETAIL_MAX + 200 /* bytes, NUL included */ };

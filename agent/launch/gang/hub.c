@@ -211,16 +211,26 @@ static const struct objective *shown_objective(const struct hub *hub) {
     return is_commands ? &hub->command_objective : &hub->objective;
 }
 
-/* NULL: there is one, or none was to be. */
-static const char *why_no_result(const struct hub *hub) {
-    return hub->check             ? "its files could not be read in 10 minutes"
-           : hub->stored.err.kind ? hub->stored.err.text
-                                  : NULL;
+/* Why result.json is missing, or what its readers must know; NULL: nothing. The caller frees it. */
+static char *about_result(const struct hub *hub) {
+    const char *changed = hub->stored.finished.changed;
+    if (hub->check) {
+        return x_strdup("its files could not be read in 10 minutes");
+    }
+    if (hub->stored.err.kind) {
+        return x_strdup(hub->stored.err.text);
+    }
+    return *changed
+               ? x_printf("files of trainer.data (%s) have other sizes or times of change than "
+                          "when the training began",
+                          changed)
+               : NULL;
 }
 
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
+    AUTO(text_freep) char *about = about_result(hub);
     struct gang_progress progress = {
         .facts = &facts,
         .workers = hub->options.gang.workers,
@@ -228,7 +238,7 @@ static void write_progress(struct hub *hub) {
         .is_finished = hub->is_finished,
         .model_sha256 = hub->stored.finished.count ? hub->stored.finished.objects[0].sha256 : NULL,
         .result_sha256 = *hub->stored.result_sha256 ? hub->stored.result_sha256 : NULL,
-        .result_message = why_no_result(hub),
+        .result_message = about,
         .is_storing = is_storing(hub),
         .code = hub->code};
     AUTO(tree_freep) json_t *tree = gang_progress_json(&progress);

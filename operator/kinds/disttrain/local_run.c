@@ -55,6 +55,10 @@ static void print_proof(const struct ending *ending) {
             putchar('\n');
         }
     }
+    const char *message = tree_text(ending->status, "proof.resultMessage", NULL);
+    if (message) {
+        printf("  %-8s %s\n", "result", message);
+    }
 }
 
 /* The program itself has printed the rest. */

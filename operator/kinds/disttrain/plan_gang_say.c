@@ -238,15 +238,23 @@ static char *how_bad(const struct disttrain_plan *gang) {
                : x_strdup("");
 }
 
+/* Of a training whose data has changed since it began. The caller frees it. */
+static char *how_mixed(const struct disttrain_plan *gang) {
+    const char *message = tree_text(gang->job.progress, "proof.resultMessage", NULL);
+    return message ? x_printf("; %.160s", message) : x_strdup("");
+}
+
 static char *what_is_done(const struct disttrain_plan *gang, bool is_trainer) {
     AUTO(text_freep) char *far = how_far(gang);
     AUTO(text_freep) char *time = how_long(gang);
     AUTO(text_freep) char *loss = told_figure(gang, "loss", ":");
     AUTO(text_freep) char *accuracy = told_figure(gang, "accuracy", *loss ? "," : ":");
     AUTO(text_freep) char *bad = how_bad(gang);
+    AUTO(text_freep) char *mixed = is_trainer ? how_mixed(gang) : x_strdup("");
     const char *before = is_trainer ? " for " : " after ";
-    return x_printf("%s%s%s%s%s%s%s", is_trainer ? "trained" : "the program ended with exit code 0",
-                    *far ? before : "", far, time, loss, accuracy, bad);
+    return x_printf("%s%s%s%s%s%s%s%s",
+                    is_trainer ? "trained" : "the program ended with exit code 0",
+                    *far ? before : "", far, time, loss, accuracy, bad, mixed);
 }
 
 char *disttrain_result(const struct disttrain_plan *gang, const char *message) {

@@ -33,7 +33,7 @@ for ((round = 0; round < ${SOAK_ROUNDS:-1}; round++)); do
         check "onnxruntime-node runs them" node tests/e2e/engine/classical.cjs "$runtime" "$folder" "${names[@]}"
     run "$folder"
     "$python" tests/e2e/engine/classical.py compare "$folder" || failures=$((failures + 1))
-    [ "$round" -eq 0 ] || rm -rf "$folder"
+    [ "$round" -eq 0 ] || discard "$folder"
 done
 
 ##### a BatchScore with one #######################################################################

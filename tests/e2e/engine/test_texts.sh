@@ -41,7 +41,7 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
-    rm -rf "$work/data/out" "$work/state"
+    [ -n "${again:-}" ] || discard "$work/data/out" "$work/state"
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
     [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
@@ -99,4 +99,11 @@ check "a table without a column of texts" says "spec.scorer.onnx.tokenizer.colum
 printf '{"model": {"type": "WordPiece", "vocab": [' >"$work/model/cut.json"
 tokenizer=cut job "$rows" mean ', columns: [text]'
 check "a tokenizer file that is cut" says "spec.scorer.onnx.tokenizer.path: model/cut.json: "
+wanted=0
+cp "$work/model/tokenizer.json" "$work/model/other.json"
+tokenizer=other job "$rows" mean ', columns: [text]'
+wanted=2
+echo >>"$work/model/other.json"
+again=1 tokenizer=other job "$rows" mean ', columns: [text]'
+check "run again with another tokenizer under the old name" says "begun with something else: spec.scorer.onnx.tokenizer.path: the file's SHA-256 was "
 exit $((failures > 0))

@@ -16,7 +16,7 @@ head -c 99 /dev/zero >"$work/data/in/deep/z"
 
 # job MODE OUTPUT-FIELDS MORE-OF-THE-SPEC MORE-OF-THE-COMMAND: runs a job of twelve files; its exit code is in $code.
 job() {
-    rm -rf "$work/data/out" "$work/data/marks" "$work/state"
+    discard "$work/data/out" "$work/data/marks" "$work/state"
     mkdir -p "$work/data/marks"
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1

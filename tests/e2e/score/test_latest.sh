@@ -71,7 +71,7 @@ for way in latest link; do
     # On a busy machine the run may have come to its end before it is looked at: then once more.
     for _ in 1 2 3 4 5 6; do
         point 7
-        rm -rf "$work/state" "$work/data/$way"
+        discard "$work/state" "$work/data/$way"
         launch
         end=$((SECONDS + 60))
         until compgen -G "$work/data/$way/.windlass/*/commit/000000000001" >/dev/null || [ $SECONDS -ge $end ]; do sleep 0.02; done

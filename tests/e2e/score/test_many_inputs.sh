@@ -32,7 +32,7 @@ spec:
     - {name: code, persistentVolumeClaim: {claimName: code}}
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     local start coordinator='' value
     start=$(date +%s%N) first=-1 peak=0
     timeout 3000 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &

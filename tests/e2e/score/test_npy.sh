@@ -45,7 +45,7 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }

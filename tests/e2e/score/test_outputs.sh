@@ -49,7 +49,7 @@ spec:
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-    rm -rf "$work/data/out" "$work/state"
+    [ -n "${again:-}" ] || discard "$work/data/out" "$work/state"
     timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
@@ -88,4 +88,15 @@ check "a regression's only number is a value, not a class" [ "$(rows 'keys')" = 
 printf 'a,b,c\n1,nan,3\n' >"$work/data/rows/x.csv"
 job many Values ', output: features'
 check "what is not a number is null" [ "$(rows .values)" = "[1,null,3]" ]
+
+##### labels ######################################################################################
+printf 'a,b,c\n1,2,3\n' >"$work/data/rows/x.csv"
+printf 'one\ntwo\nthree\n' >"$work/data/labels.txt"
+job many 'Classes, labels: data/labels.txt' ', output: score'
+check "labels name the classes" [ "$code $(rows '.classes[0].label')" = '0 "one"' ]
+check "and are in result.json by SHA-256" [ "$(jq -r '.files["scorer.onnx.postprocess.labels"]' "$work/data/out/result.json")" = "$(sha256sum <"$work/data/labels.txt" | cut -d' ' -f1)" ]
+printf 'one\nzwei\nthree\n' >"$work/data/labels.txt"
+again=1 job many 'Classes, labels: data/labels.txt' ', output: score'
+check "run again with other labels under the old name: refused (code $code)" says "begun with something else: spec.scorer.onnx.postprocess.labels: the file's SHA-256 was "
+check "and the result is the first one's" [ "$(rows '.classes[1].label')" = '"two"' ]
 exit $((failures > 0))

@@ -30,7 +30,7 @@ spec:
 Y
 }
 run() { # FOLDER: its code in $code
-    rm -rf "$1/data/out" "$1/state"
+    discard "$1/data/out" "$1/state"
     timeout 300 "$windlass" run -f "$1/job.yaml" --state "$1/state" >"$1/log" 2>&1 </dev/null
     code=$?
 }
@@ -53,7 +53,7 @@ for ((round = 0; round == 0 || round < rounds; round++)); do
     for name in "${names[@]}"; do
         check "$name: a BatchScore says the same, of every row" scored "$folder" "$name"
     done
-    [ "$round" -eq 0 ] || rm -rf "$folder"
+    [ "$round" -eq 0 ] || discard "$folder"
 done
 
 noted() { # the coordinator's log alone, and once

@@ -63,8 +63,16 @@ say() { grep -qF -- "$1" "$work/log" "$work"/state/*.log; }
 summary() { jq -r "$1" "$work/data/out/summary.json"; }
 # What a user gets: the results, without what is about the run.
 results() { (cd "$1" && find . -name .windlass -prune -o -type f -print | grep -vxE './(summary.json|result.*|outputs.jsonl|report.html|.*\.csv|failed.jsonl)' | LC_ALL=C sort | while read -r name; do echo "== $name"; cat "$name"; done); }
+# clear FOLDER...: below data/, where notes.txt is the user's.
+clear() {
+    local each
+    for each in "$@"; do
+        rm -f "$work/data/$each/notes.txt"
+        discard "$work/data/$each"
+    done
+}
 fresh() { # mode: what a run into an empty output makes
-    rm -rf "$work/data/fresh"
+    clear fresh
     manifest "$1" 3 "" data/fresh
     runs
     results "$work/data/fresh" >"$work/wanted"
@@ -89,7 +97,7 @@ show() {
     tail -qn 12 "$work/log" "$work"/state/*.log | sed 's/^/# /'
 }
 for mode in PerFile AppendRow; do
-    rm -rf "$work/data/in" "$work/data/out"
+    clear in out
     mkdir -p "$work/data/in/sub"
     for i in $(seq -w 0 24); do echo "file $i" >"$work/data/in/f$i"; done
     echo empty >"$work/data/in/f11"
@@ -178,7 +186,7 @@ for mode in PerFile AppendRow; do
     # A first coordinator has committed the end and died before its outputs were whole: another job makes them, then
     # scores what is new.
     manifest $mode 7 "" data/torn
-    rm -rf "$work/data/torn"
+    clear torn
     runs
     echo newest >"$work/data/in/zzz"
     sleep 0.1
@@ -236,7 +244,7 @@ for mode in PerFile AppendRow; do
 done
 
 # Orders that cannot be compared name by name need a full run.
-rm -rf "$work/data/in" "$work/data/out"
+clear in out
 mkdir -p "$work/data/in"
 for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
 sleep 0.1
@@ -267,28 +275,62 @@ for text in sys.stdin:
     asked = json.loads(text)
     print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [row["a"] for row in asked["items"]]}), flush=True)
 P
-home() { echo "$work"/data/table/.windlass/*/; }
+is_unswept() { jq -s 'map(.unswept) | any' "$work"/data/table/.windlass/*/made*; }
+# A coordinator that dies when it removes the file that $work/dies names, and windlass with it.
+mkdir "$work/bin"
+cat >"$work/dies.c" <<C
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int unlinkat(int folder, const char *name, int flags) {
+    char wanted[256] = "";
+    FILE *file = fopen("$work/dies", "r");
+    if (file && fscanf(file, "%255s", wanted) == 1 && strcmp(name, wanted) == 0 && unlink("$work/dies") == 0) {
+        kill(getppid(), SIGKILL);
+        kill(getpid(), SIGKILL);
+    }
+    if (file) fclose(file);
+    return (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+C
+gcc -shared -fPIC -o "$work/bin/dies.so" "$work/dies.c" || exit 3
+cp "$windlass" "$work/bin/"
+printf '#!/bin/sh\nLD_PRELOAD=%s exec %s-agent "$@"\n' "$work/bin/dies.so" "$windlass" >"$work/bin/windlass-agent"
+chmod +x "$work/bin/windlass-agent"
+# dies_at FILE OUTPUT [OPTIONS]: while it removes that file; nothing then says that the output is whole.
+dies_at() {
+    local windlass=$work/bin/windlass name=$1 output=$2
+    shift 2
+    echo "$name" >"$work/dies"
+    runs "$@"
+    check "killed when it is to remove $name (code $code)" [ $code -eq 137 -a ! -e "$work/dies" ]
+    check "nothing says that the output is whole" eval '! "$windlass" verify "$output" >"$work/said" 2>&1 && grep -q "has no result.json" "$work/said"'
+}
 table old.txt
 runs
 check "rows of a table (code $code)" [ "$code $(cat "$work/data/table/old.txt" | xargs)" = "0 1 2" ]
-made=$(basename "$(home)"made*)
-cp "$work/data/table/old.txt" "$work/old.txt"
-cp "$(home)$made" "$work/made"
 table new.txt
-runs --restart
-check "under another name: the old ones are gone (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 new.txt" ]
-cp "$work/old.txt" "$work/data/table/" && cp "$work/made" "$(home)$made"
-newest=$(cd "$(home)" && ls made* | grep -vx "$made")
-jq -c '.unswept = true' "$(home)$newest" >"$work/unswept" && cp "$work/unswept" "$(home)$newest"
-rm "$work/data/table/summary.json" "$work/data/table/result.json"
+dies_at old.txt "$work/data/table" --restart
+check "both files are there, and the mark says so" [ "$(cd "$work/data/table" && echo *.txt) $(is_unswept)" = "new.txt old.txt true" ]
 runs
-check "not swept: the next job removes them (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 new.txt" ]
-check "and says so in its mark" [ "$(jq .unswept "$(home)$newest")" = null ]
+check "the next job removes the old one (code $code)" [ "$code $(cd "$work/data/table" && echo *.txt)" = "0 new.txt" ]
+check "and says so in its mark" [ "$(is_unswept)" = false ]
 check "and the output is whole" "$windlass" verify "$work/data/table"
+manifest PerFile 1 "" data/gone
+runs
+rm "$work/data/in/2"
+dies_at 2.json "$work/data/gone"
+check "the result of a file that is gone is still there" [ -e "$work/data/gone/2.json" ]
+runs
+check "the next job removes it (code $code)" [ "$code" = 0 -a ! -e "$work/data/gone/2.json" -a -e "$work/data/gone/1.json" ]
+check "and that output is whole, too" "$windlass" verify "$work/data/gone"
 show
 
 # Killed when its input was listed and nothing was scored yet: the next job does not take that list for its own.
-rm -rf "$work/data/in" "$work/data/out"
+clear in out
 mkdir -p "$work/data/in"
 for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
 sleep 0.1
@@ -323,10 +365,10 @@ hurt() { # kills a pod, or windlass, at a random moment
     victim=${all[RANDOM % (${#all[@]} + 1)]:-$(pgrep -P $run -x windlass)}
     [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null
 }
-rm -rf "$work/data/fresh" # with a file of the user's
+clear fresh
 for round in $(seq "${SOAK_ROUNDS:-2}"); do
     [ $((round % 2)) = 0 ] && mode=PerFile || mode=AppendRow
-    rm -rf "$work/data/in" "$work/data/out"
+    clear in out
     mkdir -p "$work/data/in"
     for i in $(seq 40); do edit; done
     echo text >"$work/data/in/always"

@@ -46,7 +46,7 @@ spec:
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
 }
-fresh() { rm -rf "$work/data/out" "$work/state" "$work/asked" "$work/bad"; touch "$work/asked"; }
+fresh() { discard "$work/data/out" "$work/state" "$work/asked" "$work/bad"; touch "$work/asked"; }
 launch() { timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null & run=$!; }
 ends() { wait $run; code=$?; }
 # Sends Ctrl-C when that many requests or tries exist.

@@ -92,7 +92,7 @@ single() {
     check "which are few" [ "$code $(($(count .miniBatches.total) <= 64))" = "0 1" ]
     show
     for name in rows.txt summary.json; do # the results would replace the input
-        rm -rf "$work/data/out"
+        discard "$work/data/out"
         mkdir "$work/data/out"
         cp "$work/one/ü.csv" "$work/data/out/$name"
         manifest "{path: data/out/$name}" plain "miniBatchSize: 4KB"
@@ -167,7 +167,7 @@ many() {
     seq 0 99999 | awk 'BEGIN { print "n,x" } { print $1 ",a" }' >"$work/data/many/a.csv"
     printf 'n,x\n100000,b\n' >"$work/data/many/b.csv"
     manifest '{path: data/many, partitionKeys: [x]}' half 'errorThreshold: -1'
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
     committed() { cat "$work"/data/out/.windlass/*/commit/* 2>/dev/null | grep '^\["p",0,'; }
@@ -217,7 +217,7 @@ again() {
     echo "3-1,more,rows" >>"$work/data/csv/z.csv"
     run
     check "with a row more it is refused" [ "$code $(grep -cE 'mini-batches.* this run began' "$work/log")" = "2 1" ]
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
     killed=0

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 cp -r examples/trees "$work/example"
 job=$work/example/batchscore.yaml data=$work/example/data
 run() { # its exit code is in $code
-    rm -rf "$data/scores" "$work/state"
+    discard "$data/scores" "$work/state"
     timeout 300 "$windlass" run -f "$job" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }

@@ -76,7 +76,7 @@ end_all
 round() {
     local count=$((2 + $1 % 2)) codes='' winners=0 fine=yes i
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
-    rm -rf "$work/o" "$work"/*.log "$work"/*.words
+    discard "$work/o" "$work"/*.log "$work"/*.words
     for ((i = 0; i < count; i++)); do
         pod "c$i" coordinate $i
         pod "w$i" score $i

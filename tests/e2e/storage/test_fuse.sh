@@ -80,7 +80,7 @@ own() {
     mount_sick fuse || exit 1
 }
 launch() { # path of the data, seconds
-    rm -rf "$work/data/out" "$work/state"
+    discard "$work/data/out" "$work/state"
     timeout "${2:-120}" "$build/windlass" run -f "$work/job.yaml" --volume "data=$1" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
 }

@@ -87,7 +87,7 @@ check "and name and count the same" [ "$(grep -o 'bad sample: data/[a-z]*/[^:]*'
 stopped_early() { # again, until the signal comes before the last epoch, which a busy machine may delay
     local pid line code
     for ((try = 0; try < 10; try++)); do
-        rm -rf "$out/again"
+        discard "$out/again"
         timeout 300 "$trainer" train >"$work/pipe" 2>&1 &
         pid=$!
         while IFS= read -r line; do

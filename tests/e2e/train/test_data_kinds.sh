@@ -137,4 +137,21 @@ spec:
 M
 job() { timeout 120 "$build/windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/job.log" 2>&1 </dev/null && grep -q '^job succeeded .*1 bad sample left out' "$work/job.log"; }
 check "windlass run: trained from shards, one of them cut" job || tail -3 "$work/job.log" | sed 's/^/# /'
+
+# A training is stopped, and a picture replaced under its old name before it goes on: it says so, and so does its result.
+sed -i "s/name: job/name: mixed/; s/workers: 2/workers: 1/; s/epochs: 2/epochs: 400, checkpoint: {everySeconds: 1}/; s|out/job|out/mixed|
+    s|data: {augment.*|data: {augment: {size: 12}, train: {folder: {path: data/photos}}}}|" "$work/job.yaml"
+mixed() { timeout 120 "$build/windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/job.log" 2>&1 </dev/null; }
+has_checkpoint() { compgen -G "$out/mixed/.windlass/*/checkpoint/*" >/dev/null; }
+mixed &
+stopped=$!
+until_true_while $stopped 60 has_checkpoint
+for pid in $(pgrep -P $stopped); do kill "$pid"; done
+wait $stopped
+check "a training is stopped in its middle" [ $? -ne 0 -a ! -e "$out/mixed/model.onnx" ]
+cp "$data/photos/0/01.png" "$data/photos/2/01.png"
+told() { grep -qF 'files of trainer.data (train) have other sizes or times of change than when the training began' "$work/job.log" && [ "$(jq -r .input.changed "$out/mixed/result.json")" = train ]; }
+check "goes on with another picture under an old name, and says so" eval 'mixed && told && grep -rqF "data.train: files have other sizes or times of change" "$work/state"'
+check "also when it is applied once more" eval 'mixed && told'
+check "--restart trains with these alone" eval 'sed -i "s/everySeconds: 1/everySeconds: 60/; s/epochs: 400/epochs: 2/" "$work/job.yaml" && timeout 120 "$build/windlass" run -f "$work/job.yaml" --restart --state "$work/state" >"$work/job.log" 2>&1 && [ "$(jq -r .input.changed "$out/mixed/result.json")" = null ]'
 exit $((failures > 0))

@@ -88,7 +88,7 @@ killed() {
     until kill_first "killed-$1" $epochs "$more"; do
         code=$? epochs=$((epochs * 4))
         { [ $code = 1 ] && [ $epochs -le 102400 ]; } || { echo "# no checkpoint within 60 s, or always ended before"; return 1; }
-        rm -rf "${out:?}/killed-$1"
+        discard "${out:?}/killed-$1"
     done
     train "quiet-$1" mlp $epochs 2 1 "$more" && WINDLASS_RUN=00000000000000bb train "killed-$1" mlp $epochs 2 1 "$more" &&
         grep -q '^continues from the checkpoint' "$work/killed-$1.log" && cmp "$out/quiet-$1/model.onnx" "$out/killed-$1/model.onnx"

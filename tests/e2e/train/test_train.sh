@@ -56,7 +56,7 @@ follow() {
     local round watcher rate=0.01
     for ((round = 0; round == 0 || round < (rounds < 2000 ? rounds / 100 : 20); round++)); do
         [ $round -eq 0 ] || one_seed=$RANDOM
-        rm -rf "$out"/one "$out"/of-* "$work/over"
+        discard "$out"/one "$out"/of-* "$work/over"
         spec one "$smooth" 25 "\"seed\": $one_seed"
         timeout 300 "$trainer" train >"$work/one" 2>&1 || return
         [ "$(rows one | wc -l)" -eq 25 ] || return

@@ -97,6 +97,25 @@ static const struct kind {
     {"t-laced.mkv",
      "ff " AND_TONE " -vf setfield=tff -c:v mpeg2video -flags +ilme+ildct -c:a aac $OUT", "mp4",
      "interlacing;"},
+    {"t-alpha.webm",
+     "ff " SMALL " -pix_fmt yuva420p -c:v libvpx-vp9 -cpu-used 8 -deadline realtime $OUT", "mp4",
+     "transparency;"},
+    {"t-alpha.mov", "ff " SMALL " -pix_fmt yuva444p10le -c:v prores_ks -profile:v 4444 $OUT", "mp4",
+     "transparency;"},
+    {"t-hdr.mkv",
+     "ff " SMALL X264 " -pix_fmt yuv420p10le -color_primaries bt2020 -color_trc smpte2084 "
+     "-colorspace bt2020nc $OUT",
+     "mp4", "high dynamic range;"},
+    {"t-stereo.mkv", "ff " SMALL X264 " -metadata:s:v:0 stereo_mode=left_right $OUT", "mp4",
+     "stereo or spherical layout;"},
+    {"t-fonts.mkv",
+     "echo x >$OUT.ttf; ff " SMALL X264 " $(for i in $(seq 20); do echo -attach $OUT.ttf; done) "
+     "-metadata:s:t mimetype=application/x-truetype-font $OUT",
+     "mp4",
+     "attachment 1 (ttf);attachment 2 (ttf);attachment 3 (ttf);attachment 4 (ttf);"
+     "attachment 5 (ttf);attachment 6 (ttf);attachment 7 (ttf);attachment 8 (ttf);"
+     "attachment 9 (ttf);attachment 10 (ttf);attachment 11 (ttf);attachment 12 (ttf);"
+     "attachment 13 (ttf);attachment 14 (ttf);attachment 15 (ttf);5 others;"},
     {"t-joined.ts",
      "ff " AND_TONE X264 " -bf 0 -c:a mp2 one-$OUT && cat one-$OUT one-$OUT > $OUT && "
      "rm one-$OUT",
@@ -278,7 +297,8 @@ static void each_is_whole_or_told(void) {
 /* Whatever the seed: what was lost silently before. */
 static void known_losses_stay_away(void) {
     static const char *const names[] = {"t-truehd.mkv", "t-joined3.ts", "t-flac.mkv",
-                                        "t-srt.mkv",    "t-tta.mkv",    "t-flac.nut"};
+                                        "t-srt.mkv",    "t-tta.mkv",    "t-flac.nut",
+                                        "t-alpha.webm", "t-hdr.mkv",    "t-fonts.mkv"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         for (size_t j = 0; j < ARRAY_LEN(kinds) && test_takes(i, ARRAY_LEN(names)); j++) {
             if (strcmp(kinds[j].name, names[i]) == 0 &&
