@@ -141,9 +141,13 @@ static enum ledger_decision end_badly(struct ledger *ledger, struct ledger_lease
         lease->items = bad->items > 0 ? MIN(bad->items, INT32_MAX) : lease->cells;
     }
     count_end(ledger, lease, bad->fault);
-    bool is_last = lease->cells == 1 && !twin_goes_on &&
-                   (bad->is_final || cell->tries >= ledger->options.max_tries ||
-                    cell->losses >= LEDGER_LOSSES_MAX);
+    bool is_used_up =
+        lease->cells == 1 && (bad->is_final || cell->tries >= ledger->options.max_tries ||
+                              cell->losses >= LEDGER_LOSSES_MAX);
+    if (twin_goes_on && (is_used_up || (lease->cells > 1 && bad->fault != LEDGER_HANDED_BACK))) {
+        ledger->slots.leases[cell->lease_or_failed].is_only = true;
+    }
+    bool is_last = is_used_up && !twin_goes_on;
     if (is_last) {
         bool is_partial = bad->has_result && bad->failed < bad->items;
         int64_t failed = is_partial ? bad->failed : lease->items;
@@ -294,6 +298,9 @@ static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *r
         const struct queued_lease *lease = &slots->leases[i];
         if (lease->granted_ms + LEDGER_SLOW_MS >= best_ms) {
             break;
+        }
+        if (lease->is_only) {
+            continue;
         }
         const struct ledger_slot *holder = &slots->of[lease->slot];
         bool has_begun = holder->head == i;
@@ -562,10 +569,11 @@ enum ledger_decision ledger_report(struct ledger *ledger, const struct ledger_re
     measure(ledger, index, report, now_ms, is_done);
     bool goes_on = drop_lease(ledger, index, /* is_late= */ false, now_ms);
     enum ledger_decision decision = LEDGER_DONE;
+    if (goes_on && (is_done || (bad.is_final && lease.cells == 1))) {
+        supersede(ledger, lease.first, lease.first + lease.cells, now_ms);
+        goes_on = false;
+    }
     if (is_done) {
-        if (goes_on) {
-            supersede(ledger, lease.first, lease.first + lease.cells, now_ms);
-        }
         lease.items = report->items;
         accept(ledger, &lease, LEDGER_DONE, 0);
     } else {

@@ -26,7 +26,9 @@ struct queued_lease {
     int32_t older, newer;   /* neighbours in the list of leases that may get a twin, by age */
     int64_t granted_ms;
     bool is_second, is_late; /* is_second: the second run of its cells */
-    bool is_alone;           /* may get a twin: it is in the list of older and newer */
+    bool is_alone;           /* has no twin: it is in the list of older and newer */
+    bool is_only; /* its twin has ended badly, and it gets no other: its own end decides whether
+                     the cells are tried again */
 };
 
 struct ledger_slot {

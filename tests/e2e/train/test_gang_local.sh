@@ -330,7 +330,7 @@ rank_killed() {
         cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 800 of 800'
 }
 left_and_again() {
-    local run_pid code
+    local run_pid code patience=900
     trainer 800 | training left 2
     "$windlass" run -f "$work/left/job.yaml" --state "$work/left/state" >"$work/left/said" 2>&1 &
     run_pid=$!

@@ -37,6 +37,57 @@ static void test_a_slow_last_lease_runs_twice(void) {
     ledger_free(ledger);
 }
 
+/* A mini-batch that fails in each of its slow tries ends, though there is always an idle worker for
+ * a second run of it. */
+static void test_slow_tries_that_fail_come_to_an_end(void) {
+    for (int fault = LEDGER_SCORER; fault <= LEDGER_MACHINE; fault++) {
+        struct ledger *ledger = new_ledger(plain, 2);
+        int64_t now_ms = 0;
+        int count = 0;
+        join(ledger, "a");
+        join(ledger, "b");
+        struct ledger_lease leases[2], quick;
+        CHECK(ledger_grant(ledger, 0, &leases[0]));
+        CHECK(ledger_grant(ledger, 0, &quick));
+        CHECK_INT(finish(ledger, &quick, 1, 0, 1), LEDGER_DONE);
+        for (int running = 1; running > 0 && count < 100; count++) {
+            now_ms += 2 * LEDGER_SLOW_MS;
+            while (running < 2 && ledger_grant(ledger, now_ms, &leases[running])) {
+                running++;
+            }
+            fail(ledger, &leases[0], (enum ledger_fault)fault, "no", now_ms);
+            leases[0] = leases[1];
+            running -= 1;
+            while (running < 2 && ledger_grant(ledger, now_ms, &leases[running])) {
+                running++;
+            }
+        }
+        CHECK(ledger_is_accounted(ledger));
+        CHECK(count <= (fault == LEDGER_SCORER ? 4 : LEDGER_LOSSES_MAX + 1));
+        ledger_free(ledger);
+    }
+}
+
+/* What would fail again alike is not waited for. */
+static void test_a_final_failure_ends_both_runs(void) {
+    struct ledger *ledger = new_ledger(plain, 2);
+    int a = join(ledger, "a"), b = join(ledger, "b");
+    struct ledger_lease first = grant(ledger, 0, a, 0), quick = grant(ledger, 0, b, 1);
+    CHECK_INT(finish(ledger, &quick, 1, 0, 1), LEDGER_DONE);
+    struct ledger_lease second = grant(ledger, 2 * LEDGER_SLOW_MS, b, 0);
+    CHECK(second.is_second);
+    const struct ledger_report report = {.worker = a,
+                                         .lease = first.lease,
+                                         .items = 1,
+                                         .failed = 1,
+                                         .is_final = true,
+                                         .took_us = -1};
+    CHECK_INT(ledger_report(ledger, &report, 2 * LEDGER_SLOW_MS, NULL), LEDGER_FAILED);
+    check_taken(ledger, 2 * LEDGER_SLOW_MS, &second, LEDGER_IGNORED);
+    CHECK(ledger_is_accounted(ledger));
+    ledger_free(ledger);
+}
+
 /* A lease waiting ahead of a busy slot goes to an idle one after a second. */
 static void test_nothing_waits_behind_a_slow_head(void) {
     struct ledger *ledger = new_ledger(plain, 3);
@@ -234,6 +285,8 @@ static void test_a_million_cells_are_quick_and_small(void) {
 
 int main(void) {
     TEST(test_a_slow_last_lease_runs_twice);
+    TEST(test_slow_tries_that_fail_come_to_an_end);
+    TEST(test_a_final_failure_ends_both_runs);
     TEST(test_nothing_waits_behind_a_slow_head);
     TEST(test_sizes_follow_the_costs);
     TEST(test_who_is_started_anew_for_each_gets_large_ones);
