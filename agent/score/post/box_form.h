@@ -21,22 +21,24 @@ enum box_coordinates {
     BOX_CXCYWH, /* of the centre, width, height */
     BOX_COORDINATES_COUNT
 };
-enum box_units { BOX_PIXELS, BOX_UNIT, BOX_UNITS_COUNT }; /* of the input; 0 to 1 */
-enum box_background {
-    BOX_NONE,
-    BOX_FIRST,
-    BOX_LAST,
-    BOX_BACKGROUND_COUNT
-}; /* class that is none */
+enum box_units {
+    BOX_PIXELS, /* of the network's input */
+    BOX_UNIT,   /* fractions of its width and height, 0 to 1 */
+    BOX_UNITS_COUNT
+};
+/* Which class means "no object". */
+enum box_background { BOX_NONE, BOX_FIRST, BOX_LAST, BOX_BACKGROUND_COUNT };
 
 struct box_form {
-    const char *name, *needs;
+    const char *name;
+    const char *needs; /* the outputs that it reads, for messages */
     enum box_layout layout;
     enum box_coordinates coordinates;
     enum box_units units;
     enum class_scores scores;
     enum box_background background;
-    float overlap; /* the default limit for boxes that are kept; 1: they are chosen already */
+    float overlap; /* the default limit for boxes that are kept; 1: the network has already removed
+                      duplicates */
 };
 
 extern const struct box_form box_forms[];
@@ -45,9 +47,9 @@ extern const size_t box_form_count;
 /* The outputs that a form reads; borrowed. */
 struct box_source {
     struct box_form form;
-    const struct tensor *boxes, *scores, *classes; /* scores, classes: NULL: in `boxes` */
+    const struct tensor *boxes, *scores, *classes; /* scores, classes: NULL: `boxes` holds them, too */
     int64_t class_count; /* of the columns that are scores of classes; 0: all */
-    float threshold;     /* boxes below this score are left out */
+    float threshold;     /* boxes below this score are left out; set by the caller */
 };
 
 /* Finds the form's outputs among these. False: they are not there. */
@@ -56,6 +58,6 @@ bool box_form_find(const struct box_form *form, const struct post_outputs *outpu
 /* The number of classes, without the background; 0: the outputs do not say it. */
 int64_t box_form_classes(const struct box_source *source);
 /* The boxes of item `index`, in the form's units; the caller frees *ret_boxes. FAILED: a value that
- * is not a finite number, or a score that is none. */
+ * is not a finite number, or a score outside 0 to 1. */
 NODISCARD int box_form_read(const struct box_source *source, int64_t index, struct box **ret_boxes,
                             size_t *ret_count, struct error *err);

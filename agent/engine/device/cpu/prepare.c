@@ -73,7 +73,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
     chain_fuse(schedule, true);
     layout_choose(cpu->vectors, schedule);
-    chain_fuse(schedule, false); // of what has lost its kernel
+    chain_fuse(schedule, false); // steps that lost their kernel, since they only compute blocks
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         if (!step->node) {

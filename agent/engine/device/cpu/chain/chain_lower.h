@@ -1,6 +1,7 @@
-/* chain_lower.h: what the operators of chain_operators.c and chain_row_operators.c are written
- * with: values, and functions that append instructions to a chain. All accept values of an earlier
- * failure, after which nothing is appended. */
+/* chain_lower.h: what the operators of chain_operators.c and chain_row_operators.c are written with:
+ * values (by their index in the chain), and functions that append instructions. Lowering turns a
+ * node into instructions. After a failure (lower.failed) all functions accept any value, append
+ * nothing and return 0. */
 #pragma once
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
@@ -12,12 +13,12 @@ struct lower {
     bool failed; /* too many instructions or values, or an operand that does not fit */
 };
 
-/* The value of the step's input `index`: of an earlier node of this chain, a number, or an input.
- */
+/* The step's input `index`: a value of an earlier node of this chain, a constant number, or a tensor
+ * in memory. */
 int lower_value(struct lower *l, int index);
 int lower_number(struct lower *l, float number);
-/* A value in memory that is broadcast with this shape, of a slot (-1: of `owned`, which the chain
- * takes over if its number of values grows). */
+/* A tensor in memory that is broadcast with this shape: of a slot, or with slot -1 `owned`, which the
+ * chain frees if this call has added a value, and which is still the caller's otherwise. */
 int lower_input(struct lower *l, int slot, const struct shape *shape, float *owned);
 /* The shape of one number per row of the domain. */
 struct shape lower_row_shape(const struct chain *chain);
@@ -32,7 +33,7 @@ int lower_emit(struct lower *l, struct chain_instruction instruction);
 int lower_one(struct lower *l, enum chain_op op, int a);
 int lower_two(struct lower *l, enum chain_op op, int a, int b);
 int lower_with_number(struct lower *l, enum chain_op op, int a, float number);
-int lower_affine(struct lower *l, int a, float p, float q); /* a p + q */
+int lower_affine(struct lower *l, int a, float p, float q); /* a * p + q */
 int lower_clip_to(struct lower *l, int a, float low, float high);
 int lower_pick(struct lower *l, int condition, int a, int b); /* condition ? a : b */
 
