@@ -40,7 +40,8 @@ static bool is_plain(const char *data, size_t size) {
 /* A real number, or a string with escapes. */
 static void add_by_jansson(struct text *text, const json_t *value) {
     AUTO(text_freep) char *written = json_dumps(value, JSON_ENCODE_ANY);
-    add(text, written, strlen(written));
+    const char *known = written ? written : "null"; /* NULL: text that is not UTF-8 */
+    add(text, known, strlen(known));
 }
 
 static void add_string(struct text *text, const char *data, size_t size) {

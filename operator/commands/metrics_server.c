@@ -59,6 +59,9 @@ static int ask(const struct config *config, const char *path, json_t *review_new
     AUTO(text_freep) char *text = NULL;
     AUTO(tree_freep) json_t *answer = NULL;
     int status = 0;
+    if (!body) {
+        return error_set(err, ERROR_INVALID, "%s: the review is not valid UTF-8", path);
+    }
     if (read_token(config, &token, err) < 0) {
         return -1;
     }
@@ -150,13 +153,24 @@ static bool may_ask(struct metrics_server *server, int64_t now_ms) {
     return server->reviews++ < METRICS_REVIEWS_PER_S;
 }
 
+/* RFC 6750: a token is of visible ASCII characters. Others come from strangers, and are not JSON.
+ */
+static bool is_token(const char *text) {
+    for (const char *at = text; *at; at++) {
+        if (*at <= ' ' || *at > '~') {
+            return false;
+        }
+    }
+    return *text != 0;
+}
+
 static int status_of(struct metrics_server *server, const char *authorization) {
     static const char scheme[] = "Bearer ";
     struct verdict made;
     struct error err = {0};
     int64_t now_ms = clock_monotonic_ms();
     if (!authorization || !text_starts(authorization, scheme) ||
-        !authorization[sizeof scheme - 1]) {
+        !is_token(authorization + sizeof scheme - 1)) {
         return 401;
     }
     const char *token = authorization + sizeof scheme - 1;

@@ -139,6 +139,22 @@ static int read_body(struct column_reader *reader, uint8_t **ret_data, struct er
     return 0;
 }
 
+/* Bits that a plain value takes at least. */
+static size_t plain_bits(const struct parquet_leaf *column) {
+    switch (column->type) {
+    case PARQUET_BOOLEAN:
+        return 1;
+    case PARQUET_INT64:
+    case PARQUET_DOUBLE:
+        return 64;
+    case PARQUET_INT96:
+    case PARQUET_FIXED_LEN_BYTE_ARRAY:
+        return 8 * (size_t)MAX(column->width, 1);
+    default: /* of 4 bytes, or with a length of 4 */
+        return 32;
+    }
+}
+
 static int read_dictionary(struct column_reader *reader, struct error *err) {
     struct parquet_dictionary *dictionary = &reader->dictionary;
     size_t count = (size_t)reader->head.values;
@@ -152,7 +168,7 @@ static int read_dictionary(struct column_reader *reader, struct error *err) {
     if (dictionary->values) {
         return damaged(err, "a second dictionary");
     }
-    if (count > (size_t)reader->head.unpacked_bytes * 8) {
+    if (count > (size_t)reader->head.unpacked_bytes * 8 / plain_bits(reader->column)) {
         return damaged(err, "a dictionary that is longer than its page");
     }
     if (read_body(reader, &dictionary->page, err) < 0) {

@@ -111,6 +111,9 @@ static void read_group(struct footer *footer, const struct thrift_field *of,
 static int read_groups(struct footer *footer, const struct thrift_field *field, struct error *err) {
     struct parquet_file *file = footer->file;
     struct thrift_field of;
+    if (!file->schema.columns) { /* thrift allows any order, and chunks are counted by the schema */
+        return error_set(err, ERROR_INVALID, "damaged footer: row groups before the schema");
+    }
     size_t count = thrift_reader_list(&footer->reader, field, &of);
     size_t leaves = file->schema.leaves;
     if (count > 0 && leaves > PARQUET_CHUNKS_MAX / count) {
@@ -141,7 +144,7 @@ static int read_fields(struct footer *footer, struct error *err) {
     struct parquet_file *file = footer->file;
     int result = 0;
     for (struct thrift_field field = {0}; result == 0 && thrift_reader_next(reader, &field);) {
-        if (field.id == 2 && !file->schema.columns) {
+        if (field.id == 2 && !file->schema.columns && !file->groups) {
             result = parquet_schema_read(reader, &field, &file->schema, err);
         } else if (field.id == 3) {
             footer->rows_said = thrift_reader_whole(reader, &field);

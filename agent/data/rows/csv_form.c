@@ -134,6 +134,7 @@ static int give(struct rows_writer *writer, size_t most, struct error *err) {
 static int csv_row(struct rows_writer *writer, const struct row_cells *cells, struct error *err) {
     const struct row_columns *columns = writer->options.columns;
     bool is_first = true;
+    size_t wanted = 0, before = writer->text.size;
     for (size_t i = 0; i < columns->count; i++) {
         if (!is_wanted(writer, i)) {
             continue;
@@ -145,6 +146,11 @@ static int csv_row(struct rows_writer *writer, const struct row_cells *cells, st
             return -1;
         }
         is_first = false;
+        wanted++;
+    }
+    /* A line of nothing is skipped by readers, and later rows would take its place. */
+    if (wanted == 1 && writer->text.size == before && add(writer, "\"\"", 2, err) < 0) {
+        return -1;
     }
     return add(writer, "\r\n", 2, err) < 0 ? -1 : give(writer, TAKE_BYTES, err);
 }

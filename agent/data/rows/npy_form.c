@@ -154,9 +154,15 @@ static int npy_open(const struct rows_form_options *options, struct rows_writer 
 
 struct value {
     bool is_null;
+    bool is_integer; /* `integer` is exact, and `number` may be rounded */
     int64_t integer;
     double number;
 };
+
+/* Whether the double is this integer. 2^63 is beyond int64_t. */
+static bool holds(double number, int64_t integer) {
+    return number < 0x1p63 && (int64_t)number == integer;
+}
 
 /* False: the type of the elements does not hold it. */
 static bool encode(const struct rows_writer *writer, const struct value *value,
@@ -183,7 +189,7 @@ static bool encode(const struct rows_writer *writer, const struct value *value,
     case ELEMENT_COUNT:
     default:
         memcpy(bytes, &number, sizeof number);
-        return true;
+        return !value->is_integer || holds(number, value->integer);
     }
 }
 
@@ -218,7 +224,8 @@ static int npy_add(struct rows_writer *writer, const struct row_cells *cells, st
     buffer_clear(&writer->row);
     for (size_t i = 0; i < cells->columns->count && writer->list < 0; i++) {
         const struct row_cell *cell = &cells->cells[i];
-        struct value value = {!cell->is_there, cell->integer, cell->number};
+        bool is_integer = cells->columns->columns[i].type == ROW_INTEGER && cell->is_there;
+        struct value value = {!cell->is_there, is_integer, cell->integer, cell->number};
         if (!cells->columns->columns[i].is_head && put_value(writer, cells, &value, i, err) < 0) {
             return -1;
         }

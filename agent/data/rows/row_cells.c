@@ -142,6 +142,10 @@ static int read_given(struct row_cells *cells, const struct row_column *column,
         take_spelled(member, &text);
     }
     bool is_nested = *member->value == '{' || *member->value == '[';
+    if (is_text && fits && text.text_size == 0 && column->type != ROW_TEXT &&
+        column->type != ROW_JSON) { /* an empty field of CSV */
+        return 0;
+    }
     if (column->type == ROW_FLOATS) {
         return read_list(cells, column, member, cell) ? 0 : refuse(cells, column, member, err);
     }
@@ -153,9 +157,6 @@ static int read_given(struct row_cells *cells, const struct row_column *column,
         if (column->type == ROW_JSON) {
             take_spelled(member, cell);
         }
-        return 0;
-    }
-    if (text.text_size == 0) { /* an empty field of CSV */
         return 0;
     }
     cell->is_there = convert(&text, column->type, cell);

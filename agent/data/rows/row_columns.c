@@ -132,15 +132,18 @@ struct row_column *row_columns_find(const struct row_columns *columns,
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static bool is_float(const struct row_columns *columns, const struct row_number *number) {
-    return columns->are_of_network ? number->is_short_float : number->is_float;
+/* Columns of the input are not a network's: their digits say nothing about float32. */
+static bool is_float(const struct row_columns *columns, const struct row_column *column,
+                     const struct row_number *number) {
+    return columns->are_of_network && !column->is_head ? number->is_short_float : number->is_float;
 }
 
-static unsigned see_number(const struct row_columns *columns, const char *value, const char *end) {
+static unsigned see_number(const struct row_columns *columns, const struct row_column *column,
+                           const char *value, const char *end) {
     struct row_number number;
     row_number_read(value, end, &number);
     unsigned seen = number.is_integer ? SEEN_INTEGER : SEEN_FRACTION;
-    seen |= is_float(columns, &number) ? 0 : NO_FLOAT;
+    seen |= is_float(columns, column, &number) ? 0 : NO_FLOAT;
     seen |= number.is_double ? 0 : NO_DOUBLE;
     bool is_held = number.is_integer || number.is_double;
     return is_held ? seen : SEEN_OTHER;
@@ -155,7 +158,8 @@ static unsigned see_text(const char *value, size_t size) {
     return text ? SEEN_TEXT : SEEN_OTHER;
 }
 
-static unsigned see_element(const struct row_columns *columns, const char **at, const char *end) {
+static unsigned see_element(const struct row_columns *columns, const struct row_column *column,
+                            const char **at, const char *end) {
     struct row_number number;
     if (**at == 'n') {
         *at += strlen("null");
@@ -163,7 +167,7 @@ static unsigned see_element(const struct row_columns *columns, const char **at, 
     }
     *at = row_number_read(*at, end, &number);
     unsigned seen = number.is_integer ? 0 : LIST_FRACTION | LIST_NO_INTEGER;
-    seen |= is_float(columns, &number) ? 0 : LIST_NO_FLOAT;
+    seen |= is_float(columns, column, &number) ? 0 : LIST_NO_FLOAT;
     seen |= number.is_double ? 0 : LIST_NO_DOUBLE;
     return number.is_integer || number.is_double ? seen : SEEN_OTHER;
 }
@@ -178,7 +182,7 @@ static unsigned see_list(const struct row_columns *columns, const char *value, c
         if (!strchr("-0123456789n", *at)) {
             return SEEN_OTHER;
         }
-        seen |= see_element(columns, &at, end);
+        seen |= see_element(columns, column, &at, end);
         count++;
         at = jsontext_space(at, end);
         at = jsontext_space(at + (at < end && *at == ','), end);
@@ -204,7 +208,7 @@ static unsigned see_value(const struct row_columns *columns, const struct jsonte
     case '{':
         return SEEN_OTHER;
     default:
-        return see_number(columns, member->value, end);
+        return see_number(columns, column, member->value, end);
     }
 }
 

@@ -47,7 +47,8 @@ extern const size_t box_form_count;
 /* The outputs that a form reads; borrowed. */
 struct box_source {
     struct box_form form;
-    const struct tensor *boxes, *scores, *classes; /* scores, classes: NULL: `boxes` holds them, too */
+    const struct tensor *boxes, *scores,
+        *classes;        /* scores, classes: NULL: `boxes` holds them, too */
     int64_t class_count; /* of the columns that are scores of classes; 0: all */
     float threshold;     /* boxes below this score are left out; set by the caller */
 };

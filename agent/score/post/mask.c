@@ -44,8 +44,19 @@ struct grid {
     int64_t channel_step, pixel_step;
 };
 
-/* The axis of channels is the shorter one of the second and the last. False: it has another shape,
- * or both are as long. */
+/* Whether [n, a, b, c] has its channels first. Where both axes can be channels, pictures are
+ * square, or channels are much fewer than pixels; else they are first, as exporters write them. */
+static bool is_planar(const int64_t *dims) {
+    if (dims[1] > CLASSES_MAX || dims[3] > CLASSES_MAX) {
+        return dims[1] < dims[3];
+    }
+    if (dims[1] != dims[3] && (dims[1] == dims[2] || dims[2] == dims[3])) {
+        return dims[2] == dims[3];
+    }
+    return dims[3] * 2 > dims[1];
+}
+
+/* False: it has another shape, or the axes of channels and of columns are as long. */
 static bool find_grid(const struct tensor *output, int64_t items, struct grid *ret) {
     const int64_t *dims = output->shape.dims;
     int rank = output->shape.rank;
@@ -54,7 +65,7 @@ static bool find_grid(const struct tensor *output, int64_t items, struct grid *r
     }
     if (rank == 3) {
         *ret = (struct grid){1, dims[1], dims[2], 0, 1};
-    } else if (dims[1] < dims[3]) {
+    } else if (is_planar(dims)) {
         *ret = (struct grid){dims[1], dims[2], dims[3], dims[2] * dims[3], 1};
     } else {
         *ret = (struct grid){dims[3], dims[1], dims[2], 1, dims[3]};

@@ -127,15 +127,33 @@ static int open_session(const struct scorer_options *options, const char *path,
     return error_context(err, is_device ? "spec.workers.gpus" : "spec.scorer.onnx.path");
 }
 
-/* The spec for the reader: of Parquet only those columns are read that the network takes. */
+static void add_names(json_t *names, const json_t *more) {
+    size_t i, k;
+    json_t *name, *known;
+    json_array_foreach(more, i, name) {
+        bool is_new = true;
+        json_array_foreach(names, k, known) {
+            is_new = is_new && !json_equal(name, known);
+        }
+        if (is_new) {
+            json_array_append(names, name);
+        }
+    }
+}
+
+/* The spec for the reader: of Parquet only those columns are read that the network takes, or that
+ * the output carries along. */
 static const json_t *spec_of_reader(struct scorer *scorer) {
     if (strcmp(tree_text(scorer->spec, "input.table.format", ""), "Parquet") != 0) {
         return scorer->spec;
     }
     if (!scorer->reading) {
         scorer->reading = json_deep_copy(scorer->spec);
-        json_object_set_new(tree_get(scorer->reading, "input.table"), "columns",
-                            feeds_columns(scorer->feeds));
+        json_t *columns = feeds_columns(scorer->feeds);
+        add_names(columns, tree_get(scorer->spec, "output.key"));
+        add_names(columns, tree_get(scorer->spec, "output.columns"));
+        add_names(columns, tree_get(scorer->spec, "input.table.partitionKeys"));
+        json_object_set_new(tree_get(scorer->reading, "input.table"), "columns", columns);
     }
     return scorer->reading;
 }

@@ -53,6 +53,7 @@ check "who may get /metrics reads them" eval '[ "$(with "$prometheus")" = 200 ] 
 check "a token that may not: 403" eval '[ "$(with "$(token_of stranger)")" = 403 ] && ! grep -q windlass_ "$folder/page"'
 check "no token: 401" [ "$(page -k "$secure")" = 401 ]
 check "an invalid one: 401" [ "$(with "${prometheus%?????}aaaaa")" = 401 ]
+check "bytes that are not ASCII: 401" [ "$(with "$(printf '\377\376')")" = 401 ]
 check "another scheme: 401" [ "$(page -k -u a:b "$secure")" = 401 ]
 check "no other page" [ "$(page -k -H "Authorization: Bearer $prometheus" "https://127.0.0.1:$metrics/healthz")" = 404 ]
 check "nothing without TLS" [ "$(page "http://127.0.0.1:$metrics/metrics")" != 200 ]

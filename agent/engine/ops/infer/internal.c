@@ -101,7 +101,7 @@ void internal_dropout(const struct shape *x, int64_t n, struct dropout_samples *
     while (axis < x->rank && x->dims[axis] != n) {
         axis++;
     }
-    for (int i = x->rank - 1; axis == x->rank && i >= 0; i--) {
+    for (int i = 0; axis == x->rank && i < x->rank; i++) {
         axis = n > 0 && x->dims[i] > 0 && x->dims[i] % n == 0 ? i : axis;
     }
     ret_samples->samples = axis < x->rank ? n : 1;

@@ -1,7 +1,7 @@
-/* chain_lower.h: what the operators of chain_operators.c and chain_row_operators.c are written with:
- * values (by their index in the chain), and functions that append instructions. Lowering turns a
- * node into instructions. After a failure (lower.failed) all functions accept any value, append
- * nothing and return 0. */
+/* chain_lower.h: what the operators of chain_operators.c and chain_row_operators.c are written
+ * with: values (by their index in the chain), and functions that append instructions. Lowering
+ * turns a node into instructions. After a failure (lower.failed) all functions accept any value,
+ * append nothing and return 0. */
 #pragma once
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
@@ -13,12 +13,12 @@ struct lower {
     bool failed; /* too many instructions or values, or an operand that does not fit */
 };
 
-/* The step's input `index`: a value of an earlier node of this chain, a constant number, or a tensor
- * in memory. */
+/* The step's input `index`: a value of an earlier node of this chain, a constant number, or a
+ * tensor in memory. */
 int lower_value(struct lower *l, int index);
 int lower_number(struct lower *l, float number);
-/* A tensor in memory that is broadcast with this shape: of a slot, or with slot -1 `owned`, which the
- * chain frees if this call has added a value, and which is still the caller's otherwise. */
+/* A tensor in memory that is broadcast with this shape: of a slot, or with slot -1 `owned`, which
+ * the chain frees if this call has added a value, and which is still the caller's otherwise. */
 int lower_input(struct lower *l, int slot, const struct shape *shape, float *owned);
 /* The shape of one number per row of the domain. */
 struct shape lower_row_shape(const struct chain *chain);

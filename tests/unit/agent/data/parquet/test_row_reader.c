@@ -209,6 +209,24 @@ static void test_a_damaged_page_is_named(void) {
     (void)parquet_bytes_each(check_one_page);
 }
 
+/* A footer whose row groups stand before the schema by which their chunks are counted. */
+static void test_row_groups_before_the_schema_are_refused(void) {
+    static const char footer[] = "\x49\x1c\x19\x0c\x00\x26\x02\x00" /* 4: a group of one row */
+                                 "\x05\x04"                         /* 2 by its long id ... */
+                                 "\x00";
+    char data[64] = "PAR1";
+    size_t size = 4;
+    struct error err = {0};
+    struct parquet_file file = {0};
+    memcpy(data + size, footer, sizeof footer - 1);
+    size += sizeof footer - 1;
+    memcpy(data + size, (const char[]){sizeof footer - 1, 0, 0, 0, 'P', 'A', 'R', '1'}, 8);
+    struct parquet_bytes bytes = {data, size + 8};
+    struct parquet_source source = parquet_bytes_source(&bytes);
+    CHECK_INT(parquet_file_open(&source, &file, &err), -1);
+    CHECK(strstr(err.text, "row groups before the schema"));
+}
+
 int main(void) {
     load_wanted();
     TEST(test_every_value_of_three_writers);
@@ -216,6 +234,7 @@ int main(void) {
     TEST(test_files_that_are_cut_are_refused);
     TEST(test_files_that_are_damaged_do_no_harm);
     TEST(test_a_damaged_page_is_named);
+    TEST(test_row_groups_before_the_schema_are_refused);
     for (int i = 0; i < ROWS; i++) {
         free(wanted[i]);
     }

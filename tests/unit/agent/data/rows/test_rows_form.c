@@ -73,6 +73,13 @@ static void test_csv_of_heads(void) {
                   ROWS("{\"id\":1,\"row\":2,\"n\":3}"), &out, &err),
              &err);
     CHECK_STR(out.data, "id,row\r\n1,2\r\n");
+    buffer_release(&out);
+    // A line of nothing would be skipped by readers, and the next keys would move up.
+    CHECK_OK(make(&rows_csv, (struct rows_form_options){.only_heads = true}, "[\"id\"]",
+                  ROWS("{\"id\":1,\"n\":3}", "{\"id\":null,\"n\":3}", "{\"id\":2,\"n\":3}"), &out,
+                  &err),
+             &err);
+    CHECK_STR(out.data, "id\r\n1\r\n\"\"\r\n2\r\n");
 }
 
 static void check_npy(const char *number_type, const char *const *rows, enum npy_type type,
@@ -133,6 +140,8 @@ static void test_what_is_no_array(void) {
                   "file has one array: take spec.output.format: Parquet");
     check_refused(&rows_npy, "int8", ROWS("{\"v\":[128]}"),
                   "row 1, column \"v\": a number is not a value of int8");
+    check_refused(&rows_npy, NULL, ROWS("{\"v\":1,\"w\":0.1}", "{\"v\":9007199254740993,\"w\":3}"),
+                  "row 2, column \"v\": a number is not a value of float64");
     check_refused(&rows_npy, "float16", ROWS("{\"v\":[65520]}"),
                   "row 1, column \"v\": a number is not a value of float16");
 }

@@ -93,6 +93,16 @@ static void test_whole_numbers_are_classes(void) {
     close_post(&opened);
 }
 
+/* More classes than the output has rows and columns, as networks of small outputs have. */
+static void test_more_classes_than_pixels(void) {
+    float planes[2][4][3][3] = {{{{0}}}};
+    for (int i = 0; i < 9; i++) {
+        (&planes[1][2][0][0])[i] = 1;
+    }
+    const struct tensor output = {TENSOR_FLOAT32, {4, {2, 4, 3, 3}}, planes, false};
+    check(MASK(""), &output, &stretched, "2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 ");
+}
+
 static void test_shapes_that_do_not_fit(void) {
     struct opened opened = open_post(MASK(""));
     const struct tensor rows[] = {{TENSOR_FLOAT32, {4, {1, 5, 5, 5}}, NULL, false},
@@ -110,6 +120,7 @@ int main(void) {
     TEST(test_the_best_class_of_each_pixel);
     TEST(test_one_channel_has_a_threshold);
     TEST(test_whole_numbers_are_classes);
+    TEST(test_more_classes_than_pixels);
     TEST(test_shapes_that_do_not_fit);
     return TEST_END();
 }

@@ -282,6 +282,7 @@ static void test_dropout_samples(void) {
         {{2, {0, 5}}, 0, 1, 0, 0},
         {{2, {6, 12}}, 6, 1, 6, 12},
         {{1, {3}}, 1, 1, 1, 3},
+        {{3, {128, 32, 64}}, 16, 1, 16, 16384}, /* heads, and lengths that are multiples, too */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dropout_samples samples;
