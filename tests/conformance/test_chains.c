@@ -167,6 +167,57 @@ static void add_pool(struct draw *d) {
     }
 }
 
+/* Operators with numbers of their own. */
+static void add_with_numbers(struct draw *d) {
+    int at = pick(d, false, false), x = d->pool[at].value, y = 0;
+    int number = network_constant(&d->net, (struct shape){0, {0}}, 0, (float)(1 + below(d, 3)));
+    int low = network_constant(&d->net, (struct shape){0, {0}}, 0, -0.5F);
+    switch (below(d, 4)) {
+    case 0:
+        y = node(d, "Pow", positive(d, x), number);
+        y = node(d, "Tanh", y, -1);
+        break;
+    case 1:
+        y = network_node(&d->net, "Clip", (int[]){x, low, number, -2}, NULL);
+        break;
+    case 2:
+        y = node(d, "PRelu", x, low);
+        break;
+    default:
+        y = node(d, "Reciprocal", positive(d, x), -1);
+    }
+    put(d, y, d->pool[at].shape, false, false);
+}
+
+static void add_cast(struct draw *d) {
+    int at = pick(d, true, false);
+    if (at >= 0) {
+        int y = node(d, "Not", d->pool[at].value, -1);
+        y = network_node(&d->net, "Cast", (int[]){y, -2}, ATTRIBUTES(INT("to", 1)));
+        put(d, y, d->pool[at].shape, false, true);
+    }
+}
+
+static void add_norm(struct draw *d) {
+    int at = pick(d, false, true); // of nearly equal values a norm magnifies their rounding
+    const struct shape *shape = &d->pool[at].shape;
+    if (shape->rank > 2 && shape_equal(shape, &d->domain)) {
+        const struct shape channels = {1, {shape->dims[1]}};
+        int scale = network_constant(&d->net, channels, 0.5F, 1);
+        int shift = network_constant(&d->net, channels, 0.5F, 0);
+        int inputs[] = {d->pool[at].value, scale, shift, -2, -2, -2};
+        bool is_batch = below(d, 2);
+        if (is_batch) {
+            inputs[3] = network_constant(&d->net, channels, 0.2F, 0);
+            inputs[4] = network_constant(&d->net, channels, 0.4F, 1);
+        }
+        put(d,
+            network_node(&d->net, is_batch ? "BatchNormalization" : "InstanceNormalization", inputs,
+                         NULL),
+            *shape, false, false);
+    }
+}
+
 /* A convolution, whose result may be blocked. */
 static void add_conv(struct draw *d) {
     int at = pick(d, false, false);
@@ -196,9 +247,10 @@ static void add_input(struct draw *d) {
 }
 
 static void draw_network(struct draw *d, uint64_t seed) {
-    static void (*const adds[])(struct draw *) = {add_unary,     add_binary, add_binary, add_root,
-                                                  add_condition, add_where,  add_logic,  add_rows,
-                                                  add_reduction, add_conv,   add_unary,  add_pool};
+    static void (*const adds[])(struct draw *) = {
+        add_unary, add_binary, add_binary,       add_root,      add_condition,
+        add_where, add_logic,  add_rows,         add_reduction, add_conv,
+        add_unary, add_pool,   add_with_numbers, add_cast,      add_norm};
     static const struct shape domains[] = {
         {4, {2, 19, 5, 7}},  {4, {1, 32, 6, 6}}, {3, {2, 50, 24}}, {3, {3, 4, 129}}, {2, {70, 1}},
         {4, {2, 3, 17, 64}}, {1, {5000}},        {2, {3, 3000}},   {3, {1, 1, 5}},   {0, {0}}};
@@ -217,10 +269,9 @@ static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
     double largest = 1, worst = 0;
     for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
         double a = tensor_number(seen, i), b = tensor_number(wanted, i);
-        if (isfinite(b)) {
-            largest = fmax(largest, fabs(b));
-            worst = isfinite(a) ? fmax(worst, fabs(a - b)) : INFINITY;
-        }
+        largest = isfinite(b) ? fmax(largest, fabs(b)) : largest;
+        bool same = isnan(b) ? isnan(a) : a == b;
+        worst = same ? worst : isfinite(a) && isfinite(b) ? fmax(worst, fabs(a - b)) : INFINITY;
     }
     return seen->type == wanted->type && shape_equal(&seen->shape, &wanted->shape) &&
            worst <= 2e-5 * largest;
@@ -284,6 +335,63 @@ static void test_chains_avx2(void) {
 
 static void test_chains_avx512(void) {
     check_isa(ISA_AVX512);
+}
+
+/* ---- networks that went wrong ---------------------------------------------------------------- */
+
+/* A reduction without its dimension, added to values that have two equal ones: it belongs to the
+ * columns. */
+static void build_square(struct network *net) {
+    int x = network_input(net, (struct shape){2, {6, 6}});
+    int mean = network_node(net, "ReduceMean", (int[]){x, -2},
+                            ATTRIBUTES(INTS("axes", -1), INT("keepdims", 0)));
+    network_output(net, network_node(net, "Add", (int[]){x, mean, -2}, NULL));
+}
+
+/* Channels that do not fill whole blocks, and a quotient between convolutions: 0 / 0 in the lanes
+ * beyond them must not reach the second one. */
+static void build_quotient(struct network *net) {
+    int x = network_input(net, (struct shape){4, {1, 19, 5, 5}});
+    int w = network_constant(net, (struct shape){4, {19, 19, 1, 1}}, 0.2F, 0);
+    int spread = network_constant(net, (struct shape){4, {1, 19, 1, 1}}, 0.2F, 1);
+    x = network_node(net, "Conv", (int[]){x, w, -2}, NULL);
+    x = network_node(net, "Div", (int[]){x, spread, -2}, NULL);
+    network_output(net, network_node(net, "Conv", (int[]){x, w, -2}, NULL));
+}
+
+/* beta belongs to the Gemm's own row alone. */
+static void build_beta(struct network *net) {
+    int x = network_input(net, (struct shape){2, {3, 8}});
+    int w = network_constant(net, (struct shape){2, {8, 4}}, 0.5F, 0);
+    int row = network_constant(net, (struct shape){1, {4}}, 1, 0);
+    x = network_node(net, "Gemm", (int[]){x, w, -2},
+                     ATTRIBUTES({.name = "beta", .kind = ATTRIBUTE_NUMBER, .number = 0.5F}));
+    network_output(net, network_node(net, "Add", (int[]){x, row, -2}, NULL));
+}
+
+static void check_built(void (*build)(struct network *net)) {
+    struct network net;
+    struct error err = {0};
+    struct device *reference = NULL, *cpu = NULL;
+    struct tensor wanted = {0}, seen = {0};
+    network_init(&net, 14);
+    build(&net);
+    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
+    CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
+    CHECK_OK(network_run(&net, reference, 1, &wanted, &err), &err);
+    CHECK_OK(network_run(&net, cpu, 1, &seen, &err), &err);
+    CHECK(wanted.data && seen.data && agrees(&seen, &wanted));
+    tensor_release(&wanted);
+    tensor_release(&seen);
+    device_close(cpu);
+    device_close(reference);
+    arena_release(&net.graph.arena);
+}
+
+static void test_networks_that_went_wrong(void) {
+    check_built(build_square);
+    check_built(build_quotient);
+    check_built(build_beta);
 }
 
 /* ---- how many steps -------------------------------------------------------------------------- */
@@ -375,6 +483,7 @@ int main(void) {
     TEST(test_chains_plain);
     TEST(test_chains_avx2);
     TEST(test_chains_avx512);
+    TEST(test_networks_that_went_wrong);
     TEST(test_forms_become_few_steps);
     return TEST_END();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and RNN with constant weights (device/cpu/recurrent) against the plain kernel: drawn
+// LSTM, GRU and RNN with constant weights (device/cpu/rnn) against the plain kernel: drawn
 // sizes, directions, activations and states, in every instruction set of this processor.
 #include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"

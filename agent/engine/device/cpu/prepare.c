@@ -10,9 +10,11 @@
 #include "agent/engine/device/cpu/rnn/rnn.h"
 #include "agent/engine/graph/resident.h"
 
-// Whether the step has packed its weights, input 1.
-static bool has_packed(const struct step *step) {
-    return step->kernel == &fast_conv || step->kernel == &fast_gemm;
+// Whether the step has packed this input, and never reads it in a run.
+static bool has_packed(const struct step *step, int input) {
+    return input == 1 ? step->kernel == &fast_conv || step->kernel == &fast_gemm ||
+                            step->kernel == &fast_recurrent
+                      : input == 2 && step->kernel == &fast_recurrent;
 }
 
 // Whether the step packs these bytes without listing them as an input: the weights of a depthwise
@@ -23,21 +25,22 @@ static bool packs_unlisted(const struct step *step, const void *bytes) {
 }
 
 // Drops weights that are packed and that no other step reads or still has to pack.
-static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
-    const struct schedule_slot *weights = &schedule->slots[step->inputs[1]];
+static void let_go_of_weights(const struct schedule *schedule, const struct step *step, int input) {
+    int slot = step->inputs[input];
+    const struct schedule_slot *weights = &schedule->slots[slot];
     bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
     for (size_t i = 0; i < schedule->slot_count && !needed; i++) {
-        needed = schedule->slots[i].constant == weights->constant && (int)i != step->inputs[1];
+        needed = schedule->slots[i].constant == weights->constant && (int)i != slot;
     }
     for (size_t i = 0; i < schedule->step_count && !needed; i++) {
         const struct step *other = &schedule->steps[i];
         for (int k = 0; other->node && k < other->input_count; k++) {
-            needed |= other->inputs[k] == step->inputs[1] && (other != step || k != 1);
+            needed |= other->inputs[k] == slot && (other != step || k != input);
         }
         needed |= packs_unlisted(other, weights->constant);
     }
     if (!needed) {
-        graph_evict(schedule->graph, step->inputs[1]);
+        graph_evict(schedule->graph, slot);
     }
 }
 
@@ -51,7 +54,7 @@ static void hold_constants(const struct schedule *schedule) {
                 slot = schedule->slots[slot].view_of;
             }
             if (slot >= 0 && schedule->slots[slot].place == PLACE_CONSTANT &&
-                !(k == 1 && has_packed(step))) {
+                !has_packed(step, k)) {
                 graph_pin(schedule->graph, slot, schedule->slots[slot].constant);
             }
         }
@@ -105,8 +108,10 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);
         }
-        if (step->node && has_packed(step)) {
-            let_go_of_weights(schedule, step);
+        for (int k = 1; k < 3; k++) {
+            if (step->node && has_packed(step, k)) {
+                let_go_of_weights(schedule, step, k);
+            }
         }
     }
     hold_constants(schedule);

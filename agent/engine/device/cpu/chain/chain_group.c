@@ -88,11 +88,12 @@ static int result_of(const struct chain *chain, int slot) {
 // Stores the value of a slot that others need. False: too many outputs.
 static bool store_slot(const struct schedule *schedule, struct chain *chain, int slot) {
     int value = result_of(chain, slot);
+    bool is_bool = schedule->slots[slot].type == TENSOR_BOOL;
     if (value < 0 || chain->output_count == CHAIN_OUTPUTS_MAX ||
-        chain->instruction_count == CHAIN_INSTRUCTIONS_MAX) {
+        (is_bool && chain->instruction_count == CHAIN_INSTRUCTIONS_MAX)) {
         return false;
     }
-    if (schedule->slots[slot].type == TENSOR_BOOL) {
+    if (is_bool) {
         chain->instructions[chain->instruction_count++] =
             (struct chain_instruction){.op = CHAIN_STORE_BOOL,
                                        .in = {value, -1, -1},

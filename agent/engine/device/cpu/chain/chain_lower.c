@@ -87,6 +87,9 @@ static int lower_row(struct lower *l, const struct lower_row *row) {
 // float32 or bool values, one output. Comparisons are of float32 alone, logic of bool.
 static bool types_fit(const struct schedule *schedule, const struct step *step) {
     const struct schedule_slot *slots = schedule->slots;
+    if (step->input_count == 0 || step->inputs[0] < 0 || step->outputs[0] < 0) {
+        return false;
+    }
     for (int i = 0; i < step->input_count; i++) {
         // The axes of a reduction are known when it is lowered, and are not a value of the chain.
         bool is_value = i == 0 || slots[MAX(step->inputs[i], 0)].place != PLACE_CONSTANT ||
@@ -104,8 +107,7 @@ static bool types_fit(const struct schedule *schedule, const struct step *step) 
             return false;
         }
     }
-    return !is_equal_of_bools && step->input_count > 0 && step->inputs[0] >= 0 &&
-           (type == TENSOR_FLOAT32 || type == TENSOR_BOOL);
+    return !is_equal_of_bools && (type == TENSOR_FLOAT32 || type == TENSOR_BOOL);
 }
 
 bool chain_lower(const struct schedule *schedule, const struct step *step, struct chain *chain) {

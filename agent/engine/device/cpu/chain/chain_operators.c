@@ -33,7 +33,7 @@ static int lower_relu(struct lower *l) {
 }
 
 static int lower_neg(struct lower *l) {
-    return lower_affine(l, lower_value(l, 0), -1, 0);
+    return lower_with_number(l, CHAIN_MUL, lower_value(l, 0), -1); // -0 of 0
 }
 
 static int lower_not(struct lower *l) {

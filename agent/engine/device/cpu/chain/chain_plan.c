@@ -53,9 +53,34 @@ void chain_refuse_blocks(struct step *step) {
     ((struct chain *)step->state)->refuses_blocks = true;
 }
 
+// Whether lanes beyond the channels, which hold zeros or other finite numbers, may become NaN or
+// infinite: a convolution that reads them multiplies them by zeros.
+static bool is_risky(const struct chain *chain) {
+    for (int i = 0; i < chain->instruction_count; i++) {
+        const struct chain_instruction *instruction = &chain->instructions[i];
+        switch (instruction->op) {
+        case CHAIN_DIV:
+            if (chain->values[instruction->in[1]].kind != CHAIN_NUMBER) {
+                return true;
+            }
+            break;
+        case CHAIN_POW:
+        case CHAIN_LOG:
+        case CHAIN_LOG1P:
+        case CHAIN_SQRT:
+        case CHAIN_RECIPROCAL:
+        case CHAIN_FUNCTION:
+            return true;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
 bool chain_blocks_fit(const struct schedule *schedule, const struct step *step, int block) {
     const struct chain *chain = step->state;
-    bool whole = chain->domain.dims[1] % block == 0, fits = true;
+    bool whole = chain->domain.dims[1] % block == 0, fits = whole || !is_risky(chain);
     for (int i = 0; i < step->input_count && fits; i++) {
         const struct schedule_slot *slot = &schedule->slots[step->inputs[i]];
         fits = chain_is_full(schedule, step, step->inputs[i])

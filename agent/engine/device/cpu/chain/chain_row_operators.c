@@ -78,23 +78,22 @@ int lower_reduce(struct lower *l) {
     return reduce_row(l, x);
 }
 
-// e^(x - max), and its sum.
-static int exponentials(struct lower *l, int x, int *ret_sum) {
-    int e = lower_one(l, CHAIN_EXP, lower_two(l, CHAIN_SUB, x, lower_one(l, CHAIN_ROW_MAX, x)));
-    *ret_sum = lower_one(l, CHAIN_ROW_SUM, e);
-    return e;
+// x minus the row's maximum, so that no exponential is infinite.
+static int shifted(struct lower *l) {
+    int x = lower_value(l, 0);
+    return lower_two(l, CHAIN_SUB, x, lower_one(l, CHAIN_ROW_MAX, x));
 }
 
 int lower_softmax(struct lower *l) {
-    int sum, e = exponentials(l, lower_value(l, 0), &sum);
-    return lower_two(l, CHAIN_MUL, e, lower_one(l, CHAIN_RECIPROCAL, sum));
+    int e = lower_one(l, CHAIN_EXP, shifted(l));
+    return lower_two(l, CHAIN_MUL, e,
+                     lower_one(l, CHAIN_RECIPROCAL, lower_one(l, CHAIN_ROW_SUM, e)));
 }
 
 int lower_log_softmax(struct lower *l) {
-    int x = lower_value(l, 0), sum;
-    int shifted = lower_two(l, CHAIN_SUB, x, lower_one(l, CHAIN_ROW_MAX, x));
-    (void)exponentials(l, x, &sum);
-    return lower_two(l, CHAIN_SUB, shifted, lower_one(l, CHAIN_LOG, sum));
+    int y = shifted(l);
+    int sum = lower_one(l, CHAIN_ROW_SUM, lower_one(l, CHAIN_EXP, y));
+    return lower_two(l, CHAIN_SUB, y, lower_one(l, CHAIN_LOG, sum));
 }
 
 // (x - mean) / sqrt(variance + epsilon) of each row

@@ -7,8 +7,8 @@
 enum {
     CHAIN_INSTRUCTIONS_MAX = 64,
     CHAIN_VALUES_MAX = 128,
-    CHAIN_INPUTS_MAX = 24,
-    CHAIN_OUTPUTS_MAX = 12,
+    CHAIN_INPUTS_MAX = CHAIN_VALUES_MAX,
+    CHAIN_OUTPUTS_MAX = 48,
     CHAIN_ROW_ELEMENTS = 16384, /* elements of a row that is reduced: registers hold whole rows */
 };
 
@@ -26,6 +26,7 @@ struct chain_value {
     float *owned;       /* of an input that the chain has computed itself; else NULL */
     bool is_bool;       /* of an input: bytes in memory */
     bool is_row;        /* of a result: one number per row */
+    bool is_loaded;     /* of a result: an input of type bool, as numbers */
     int last_use;       /* the last instruction that reads it; -1: none */
     int output;         /* of a result: the step's output that it is stored to; -1: none */
 };

@@ -85,9 +85,10 @@ int lower_input(struct lower *l, int slot, const struct shape *shape, float *own
         return 0;
     }
     chain->instruction_count++;
-    value =
-        add_value(l, (struct chain_value){
-                         .kind = CHAIN_RESULT, .slot = slot, .is_row = lower_is_narrow(l, bytes)});
+    value = add_value(l, (struct chain_value){.kind = CHAIN_RESULT,
+                                              .slot = slot,
+                                              .is_row = lower_is_narrow(l, bytes),
+                                              .is_loaded = true});
     *load =
         (struct chain_instruction){.op = CHAIN_LOAD_BOOL, .in = {bytes, NONE, NONE}, .out = value};
     return value;
@@ -100,9 +101,14 @@ static int value_of_slot(struct lower *l, int slot) {
     for (int i = chain->value_count - 1; i >= 0; i--) {
         const struct chain_value *value = &chain->values[i];
         bool same_shape = value->kind != CHAIN_INPUT || shape_equal(&value->shape, &from->shape);
-        if (value->slot == slot && !value->is_bool && same_shape) {
-            return i;
+        if (value->slot != slot || value->is_bool || !same_shape) {
+            continue;
         }
+        // A reduction without its dimensions is broadcast along others than its rows.
+        struct shape row = lower_row_shape(chain);
+        l->failed |= value->kind == CHAIN_RESULT && !value->is_loaded &&
+                     !shape_equal(&from->shape, &chain->domain) && !shape_equal(&from->shape, &row);
+        return i;
     }
     if (from->place == PLACE_CONSTANT && from->type == TENSOR_FLOAT32 &&
         shape_count(&from->shape) == 1) {

@@ -75,7 +75,8 @@ static struct step *take_bias(struct schedule *schedule, struct step *step, int6
                               int *ret_bias) {
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
     *ret_bias = -1;
-    if (!user || user->kernel || user->node->op->id != OP_ADD || step->input_count > 2) {
+    if (!user || user->kernel || user->node->op->id != OP_ADD || step->input_count > 2 ||
+        node_number(step->node, "beta", 1) != 1) { // of a Gemm without a row of its own
         return step;
     }
     int other = user->inputs[user->inputs[0] == step->outputs[0]];

@@ -52,7 +52,7 @@ UNARY(elu, x < 0 ? a * expm1(x) : x);
 UNARY(erf, erf(x));
 UNARY(exp, exp(x));
 UNARY(floor, floor(x));
-UNARY(hard_sigmoid, fmax(0, fmin(1, a *x + b)));
+UNARY(hard_sigmoid, isnan(x) ? x : fmax(0, fmin(1, a *x + b)));
 UNARY(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)));
 UNARY(leaky_relu, x < 0 ? a * x : x);
 UNARY(log, log(x));

@@ -78,15 +78,16 @@ static bool read_params(const struct schedule *schedule, const struct step *step
 
 // W or R of a gate, [hidden, columns], with a bias.
 static const struct conv_weights *packed(struct cpu_device *cpu, const struct step *step,
-                                         const float *weights, int columns, int hidden,
-                                         const float *bias) {
-    struct weights_key key = {step->node, weights, NULL, NULL, CONV_DIRECT, true};
+                                         const struct conv_source *source, int columns, int hidden,
+                                         bool is_recurrence) {
+    // One constant may be W and R.
+    const void *which = is_recurrence ? source->weights : NULL;
+    struct weights_key key = {step->node, source->weights, NULL, which, CONV_DIRECT, true};
     struct conv_weights *made = weights_cache_get(cpu->weights, &key);
     if (!made) {
         struct conv_shape shape = {
             .n = 1, .channels_in = columns, .channels_out = hidden, .kernel_h = 1, .kernel_w = 1};
-        struct conv_source source = {.weights = weights, .bias = bias};
-        made = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
+        made = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, source);
         weights_cache_put(cpu->weights, &key, made);
     }
     return made;
@@ -112,10 +113,11 @@ static void pack(struct cpu_device *cpu, const struct schedule *schedule, const 
                 sum[i] = first + (is_apart ? 0 : second);
                 own[i] = is_apart ? second : 0;
             }
-            state->w[d][g] =
-                packed(cpu, step, w + at * r->input, (int)r->input, (int)r->hidden, sum);
-            state->recurrence[d][g] =
-                packed(cpu, step, h + at * r->hidden, (int)r->hidden, (int)r->hidden, own);
+            const struct conv_source of_x = {.weights = w + at * r->input, .bias = sum};
+            const struct conv_source of_h = {.weights = h + at * r->hidden, .bias = own};
+            int hidden = (int)r->hidden;
+            state->w[d][g] = packed(cpu, step, &of_x, (int)r->input, hidden, false);
+            state->recurrence[d][g] = packed(cpu, step, &of_h, hidden, hidden, true);
         }
     }
     free(sum);
@@ -126,7 +128,8 @@ static void plan(const struct cpu_device *cpu, struct rnn_step *state, struct st
     const struct recurrent *r = &state->r;
     int b = cpu->vectors->block, threads = threads_count(cpu->threads);
     int wanted = (threads + (int)r->directions - 1) / (int)r->directions;
-    state->parts = (int)MIN(r->batch, wanted);
+    // A part of one sequence would be summed in another order, so that bits depended on threads.
+    state->parts = (int)MAX(MIN(r->batch / 2, wanted), 1);
     state->most = (int)((r->batch + state->parts - 1) / state->parts);
     state->blocks = (int)((r->hidden + b - 1) / b);
     size_t per_step = (size_t)state->blocks * (size_t)b * (size_t)state->most;
