@@ -337,7 +337,7 @@ static void test_chains_avx512(void) {
     check_isa(ISA_AVX512);
 }
 
-/* ---- networks that went wrong ---------------------------------------------------------------- */
+/* ---- networks that failed ---------------------------------------------------------------- */
 
 /* A reduction without its dimension, added to values that have two equal ones: it belongs to the
  * columns. */
@@ -388,7 +388,7 @@ static void check_built(void (*build)(struct network *net)) {
     arena_release(&net.graph.arena);
 }
 
-static void test_networks_that_went_wrong(void) {
+static void test_networks_that_failed(void) {
     check_built(build_square);
     check_built(build_quotient);
     check_built(build_beta);
@@ -483,7 +483,7 @@ int main(void) {
     TEST(test_chains_plain);
     TEST(test_chains_avx2);
     TEST(test_chains_avx512);
-    TEST(test_networks_that_went_wrong);
+    TEST(test_networks_that_failed);
     TEST(test_forms_become_few_steps);
     return TEST_END();
 }

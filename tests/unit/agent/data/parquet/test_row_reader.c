@@ -209,7 +209,7 @@ static void test_a_damaged_page_is_named(void) {
     (void)parquet_bytes_each(check_one_page);
 }
 
-/* A footer whose row groups stand before the schema by which their chunks are counted. */
+/* A footer with row groups in front of the schema by which their chunks are counted. */
 static void test_row_groups_before_the_schema_are_refused(void) {
     static const char footer[] = "\x49\x1c\x19\x0c\x00\x26\x02\x00" /* 4: a group of one row */
                                  "\x05\x04"                         /* 2 by its long id ... */
