@@ -29,6 +29,14 @@ for account in films results; do
     tr ';' '\n' <accounts | sed -n "s/^$account:\([^:]*\).*/\1/p" >"stores/$account/azurestorageaccountkey"
 done
 mkdir -p data
+# The containers; fails if it is another program that answers on the port, which it took a moment before.
+containers() {
+    local account
+    echo "$port" >port
+    for account in films results; do
+        python3 "$here/az.py" "$folder" container "$account" tests >&2 || return 1
+    done
+}
 for _ in 1 2 3; do
     port=$(cat port 2>/dev/null) || port=$(free_port)
     export AZURITE_ACCOUNTS
@@ -36,15 +44,12 @@ for _ in 1 2 3; do
     launch azurite node "$main" --silent --blobHost 127.0.0.1 --blobPort "$port" --location "$folder/data" \
         --cert "$folder/server.crt" --key "$folder/server.key" --oauth basic --disableTelemetry ${AZURITE_OPTIONS:-}
     unset AZURITE_ACCOUNTS
-    if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"; then break; fi
+    if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" && containers; then break; fi
+    finish azurite KILL
     rm -f port
     port=
 done
 [ -n "$port" ] || fail "azurite does not start: $(tail -3 "$folder/log/azurite.log")"
-echo "$port" >port
-for account in films results; do
-    python3 "$here/az.py" "$folder" container "$account" tests >&2
-done
 [ -z "${3:-}" ] || end_with "$3"
 cat <<VARIABLES
 WINDLASS_BLOB_ENDPOINT=https://127.0.0.1:$port/ACCOUNT
