@@ -40,8 +40,17 @@ k get networkpolicies -n jobs -o json >"$work/policies.json"
 check "one policy for each job" [ "$(jq '.items | length' "$work/policies.json")" = 2 ]
 owners=$(jq -r '[.items[].metadata.ownerReferences[] | "\(.kind) \(.name)"] | sort | join(",")' "$work/policies.json")
 check "each owned by its job's Service ($owners)" [ "$owners" = "Service digits-hub,Service paint-coordinator" ]
-first_pod() { k get pods -n jobs -o json | jq '[.items[].metadata.creationTimestamp] | min'; }
-check "and older than the first pod" [ "$(jq '[.items[].metadata.creationTimestamp] | max' "$work/policies.json")" \< "$(first_pod)x" ]
+# By the job: another job's policy may come later.
+is_first() { # JOB
+    local policy pod
+    policy=$(jq --arg job "$1" '[.items[] | select(.metadata.ownerReferences[0].name | startswith($job)) |
+        .metadata.creationTimestamp] | max' "$work/policies.json")
+    pod=$(k get pods -n jobs -o json | jq --arg job "$1" '[.items[] | select(.metadata.name | startswith($job)) |
+        .metadata.creationTimestamp] | min')
+    [ "$policy" != null ] && [ "$pod" != null ] && [ "$policy" \< "${pod}x" ]
+}
+check "and older than the job's first pod" is_first paint
+check "and than the gang's" is_first digits
 
 ##### machines ########################################################################################################
 # name namespace labels; the labels of jobs' pods are those of the API server's objects

@@ -140,7 +140,7 @@ static int lower_min(struct lower *l) {
     return merge_all(l, CHAIN_MIN);
 }
 static int lower_mean(struct lower *l) {
-    return lower_affine(l, merge_all(l, CHAIN_ADD), 1 / (float)l->step->input_count, 0);
+    return lower_with_number(l, CHAIN_DIV, merge_all(l, CHAIN_ADD), (float)l->step->input_count);
 }
 
 static int lower_greater(struct lower *l) {

@@ -11,12 +11,12 @@
 enum { NONE = -1 };
 
 // Elements of a row.
-static int64_t row_elements(const struct chain *chain) {
+static float row_elements(const struct chain *chain) {
     int64_t count = 1;
     for (int i = 0; i < chain->reduced; i++) {
         count *= chain->domain.dims[chain->domain.rank - 1 - i];
     }
-    return count;
+    return (float)count;
 }
 
 // The number of last dimensions that the node reduces; 0: it reduces others, too, or none.
@@ -62,8 +62,8 @@ static int reduce_row(struct lower *l, int x) {
         return lower_one(l, CHAIN_ROW_SUM, lower_one(l, CHAIN_ABS, x));
     case OP_GLOBAL_AVERAGE_POOL:
     case OP_REDUCE_MEAN:
-        return lower_affine(l, lower_one(l, CHAIN_ROW_SUM, x), 1 / (float)row_elements(l->chain),
-                            0);
+        return lower_with_number(l, CHAIN_DIV, lower_one(l, CHAIN_ROW_SUM, x),
+                                 row_elements(l->chain));
     default:
         return lower_one(l, CHAIN_ROW_SUM, x);
     }
@@ -98,10 +98,11 @@ int lower_log_softmax(struct lower *l) {
 
 // (x - mean) / sqrt(variance + epsilon) of each row
 static int normalized(struct lower *l, int x, float epsilon) {
-    float share = 1 / (float)row_elements(l->chain);
-    int mean = lower_affine(l, lower_one(l, CHAIN_ROW_SUM, x), share, 0);
+    float count = row_elements(l->chain);
+    int mean = lower_with_number(l, CHAIN_DIV, lower_one(l, CHAIN_ROW_SUM, x), count);
     int d = lower_two(l, CHAIN_SUB, x, mean);
-    int variance = lower_affine(l, lower_one(l, CHAIN_ROW_SQUARES, d), share, epsilon);
+    int squares = lower_one(l, CHAIN_ROW_SQUARES, d);
+    int variance = lower_affine(l, lower_with_number(l, CHAIN_DIV, squares, count), 1, epsilon);
     return lower_two(l, CHAIN_MUL, d,
                      lower_one(l, CHAIN_RECIPROCAL, lower_one(l, CHAIN_SQRT, variance)));
 }
