@@ -32,7 +32,8 @@ static void build_with(struct network *network, const char *activation) {
     network->values[scale].name = "norm.scale";
     network->values[shift].name = "norm.shift";
     if (strcmp(activation, "Clip") == 0) {
-        const struct tensor low = {.data = &(float){-0.25f}}, high = {.data = &(float){0.5f}};
+        static float numbers[] = {-0.25f, 0.5f}; // the network borrows them
+        const struct tensor low = {.data = &numbers[0]}, high = {.data = &numbers[1]};
         int bounds[] = {network_keep(network, "low", low), network_keep(network, "high", high)};
         x = network_node(network, activation, (int[]){x, bounds[0], bounds[1], -2}, NULL);
     } else {
