@@ -61,18 +61,50 @@ static void hold_constants(const struct schedule *schedule) {
     }
 }
 
+// Gives products of matrices and recurrent layers their kernels, before chains are formed.
+static void choose_products(struct cpu_device *cpu, struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (step->node && !step->kernel) {
+            step_gemm_try(cpu, schedule, step);
+        }
+        if (step->node && !step->kernel) {
+            rnn_step_try(cpu, schedule, step);
+        }
+    }
+}
+
+// Lets the step's own kernel get ready for its runs; the step may turn out to need none.
+static int prepare_kernel(struct cpu_device *cpu, struct schedule *schedule, struct step *step,
+                          struct error *err) {
+    if (step->kernel == &fast_conv) {
+        step_conv_prepare(cpu, schedule, step);
+    } else if (step->kernel == &fast_combine) {
+        step_combine_prepare(schedule, step);
+    } else if (step->kernel == &fast_max_pool) {
+        step_pool_prepare(cpu, schedule, step);
+    } else if (step->kernel == &fast_norm) {
+        step_norm_prepare(schedule, step);
+    } else if (step->kernel == &fast_norm_gradient) {
+        step_norm_gradient_prepare(schedule, step);
+    } else if (step->kernel == &fast_chain) {
+        chain_prepare(cpu, schedule, step);
+    } else if (step->kernel == &onednn_planned) {
+        step->kernel = NULL;
+        onednn_step_try(cpu->onednn, schedule, step);
+        if (!step->kernel) { /* the plain kernels do not support blocks */
+            return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
+                             step->node->op->name, step->node->name);
+        }
+    }
+    return 0;
+}
+
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
     struct cpu_device *cpu = (struct cpu_device *)device;
     fuse_training(schedule);
     fuse_steps(schedule);
-    for (size_t i = 0; i < schedule->step_count; i++) {
-        if (schedule->steps[i].node && !schedule->steps[i].kernel) {
-            step_gemm_try(cpu, schedule, &schedule->steps[i]);
-        }
-        if (schedule->steps[i].node && !schedule->steps[i].kernel) {
-            rnn_step_try(cpu, schedule, &schedule->steps[i]);
-        }
-    }
+    choose_products(cpu, schedule);
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
     chain_fuse(schedule, true);
     layout_choose(cpu->vectors, schedule);
@@ -82,28 +114,8 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (!step->node) {
             continue;
         }
-        if (cpu_ml_trees_try(step, err) < 0) {
+        if (cpu_ml_trees_try(step, err) < 0 || prepare_kernel(cpu, schedule, step, err) < 0) {
             return -1;
-        }
-        if (step->kernel == &fast_conv) {
-            step_conv_prepare(cpu, schedule, step);
-        } else if (step->kernel == &fast_combine) {
-            step_combine_prepare(schedule, step);
-        } else if (step->kernel == &fast_max_pool) {
-            step_pool_prepare(cpu, schedule, step);
-        } else if (step->kernel == &fast_norm) {
-            step_norm_prepare(schedule, step);
-        } else if (step->kernel == &fast_norm_gradient) {
-            step_norm_gradient_prepare(schedule, step);
-        } else if (step->kernel == &onednn_planned) {
-            step->kernel = NULL;
-            onednn_step_try(cpu->onednn, schedule, step);
-            if (!step->kernel) { /* the plain kernels do not support blocks */
-                return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
-                                 step->node->op->name, step->node->name);
-            }
-        } else if (step->kernel == &fast_chain) {
-            chain_prepare(cpu, schedule, step);
         }
         if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);
