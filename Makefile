@@ -151,6 +151,10 @@ $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 $(BUILD)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
+# What users' programs in Python import is beside the programs that start them.
+$(BUILD)/windlass-agent $(BUILD)/windlass-shim: | $(BUILD)/python/windlass.py
+$(BUILD)/python/windlass.py: agent/score/worker/python/windlass.py
+	@install -D -m 644 $< $@
 # The linker takes from agent.a what the commands need. The linker warns about functions of glibc that load libraries
 # (libcurl and libwebsockets contain them; tests/e2e/score/test_shim.sh shows that they are not called): these
 # warnings are left out, and everything else that the linker reports is printed. Not --no-warnings, which also
@@ -172,6 +176,7 @@ install: all
 	install -D -m 755 $(BUILD)/windlass-agent $(DESTDIR)$(PREFIX)/bin/windlass-agent
 	install -m 755 $(BUILD)/windlass-shim $(DESTDIR)$(PREFIX)/bin/windlass-shim
 	install -m 755 $(BUILD)/windlass-trainer $(DESTDIR)$(PREFIX)/bin/windlass-trainer
+	install -D -m 644 agent/score/worker/python/windlass.py $(DESTDIR)$(PREFIX)/share/windlass/python/windlass.py
 	ln -sf windlass $(DESTDIR)$(PREFIX)/bin/kubectl-windlass
 
 ##### tests ######################################################################################

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/install.h"
 
+#include "agent/score/worker/python_module.h"
 #include "lib/file.h"
 #include "lib/options.h"
 
@@ -45,7 +46,7 @@ static int find_shim(char **ret_path, struct error *err) {
 
 /* The other container may run as another user, and has only what is mounted there. */
 static int copy_secrets(const char *from, const char *folder, struct error *err) {
-    static const char *const names[] = {"token", "tls.key", "signing.key"};
+    static const char *const names[] = {"token", "tls.key", "signing.key", "query.connection"};
     AUTO(text_freep) char *to = file_join(folder, "secrets");
     if (file_make_folders(to, err) < 0) {
         return -1;
@@ -59,10 +60,21 @@ static int copy_secrets(const char *from, const char *folder, struct error *err)
     return 0;
 }
 
+/* What programs in Python import, for the other container's. */
+static int copy_python(const char *folder, struct error *err) {
+    AUTO(text_freep) char *from = python_module_find();
+    if (!from) {
+        return 0;
+    }
+    AUTO(text_freep) char *path = file_join(from, PYTHON_MODULE_NAME);
+    AUTO(text_freep) char *to = file_join(folder, PYTHON_MODULE_FOLDER);
+    return file_make_folders(to, err) < 0 ? -1 : copy(path, to, PYTHON_MODULE_NAME, 0644, err);
+}
+
 static int install(const char *folder, const char *secrets, struct error *err) {
     AUTO(text_freep) char *shim = NULL;
     if (find_shim(&shim, err) < 0 || copy(AUTHORITIES, folder, "ca.crt", 0644, err) < 0 ||
-        (secrets && copy_secrets(secrets, folder, err) < 0)) {
+        copy_python(folder, err) < 0 || (secrets && copy_secrets(secrets, folder, err) < 0)) {
         return -1;
     }
     return copy(shim, folder, "windlass-shim", 0755, err);

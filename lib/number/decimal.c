@@ -16,10 +16,10 @@ static const double powers[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5, 
 #define PLAIN_MIN 1e-5
 #define PLAIN_MAX 1e7
 
-static size_t print_any(float value, char *ret_text) {
+static size_t print_any(float value, int digits_min, char *ret_text) {
     char text[DECIMAL_BYTES];
     int size = 0;
-    for (int digits = DIGITS_MIN; digits <= DIGITS_MAX; digits++) {
+    for (int digits = digits_min; digits <= DIGITS_MAX; digits++) {
         size = snprintf(text, sizeof text, "%.*g", digits, (double)value);
         float back = 0;
         if (sscanf(text, "%f", &back) == 1 && back == value) {
@@ -49,9 +49,9 @@ static int find_point(double value) {
 }
 
 /* value is about whole / 10^shift, with few digits. */
-static uint32_t find_whole(float value, int point, int *ret_shift) {
+static uint32_t find_whole(float value, int point, int digits_min, int *ret_shift) {
     uint32_t whole = 0;
-    for (int digits = DIGITS_MIN; digits <= DIGITS_MAX; digits++) {
+    for (int digits = digits_min; digits <= DIGITS_MAX; digits++) {
         *ret_shift = digits - point; /* 0 to 13 */
         whole = (uint32_t)((double)value * powers[*ret_shift] + 0.5);
         if ((float)((double)whole / powers[*ret_shift]) == value) {
@@ -68,7 +68,7 @@ static uint32_t find_whole(float value, int point, int *ret_shift) {
     return whole;
 }
 
-size_t decimal_from_float(float value, char *ret_text) {
+static size_t print(float value, int digits_min, char *ret_text) {
     float size = fabsf(value);
     int shift = 0;
     char digits[DECIMAL_BYTES], *at = ret_text;
@@ -78,9 +78,9 @@ size_t decimal_from_float(float value, char *ret_text) {
         return (size_t)(3 + !!signbit(value));
     }
     if (!((double)size >= PLAIN_MIN && (double)size < PLAIN_MAX)) {
-        return print_any(value, ret_text);
+        return print_any(value, digits_min, ret_text);
     }
-    uint32_t whole = find_whole(size, find_point((double)size), &shift);
+    uint32_t whole = find_whole(size, find_point((double)size), digits_min, &shift);
     for (; count <= shift || whole > 0; whole /= 10) { /* the last digit first */
         digits[count++] = (char)('0' + whole % 10);
     }
@@ -94,4 +94,20 @@ size_t decimal_from_float(float value, char *ret_text) {
         *at++ = digits[--count];
     }
     return (size_t)(at - ret_text);
+}
+
+size_t decimal_from_float(float value, char *ret_text) {
+    return print(value, DIGITS_MIN, ret_text);
+}
+
+size_t decimal_nine_from_float(float value, char *ret_text) {
+    return print(value, DIGITS_MAX, ret_text);
+}
+
+size_t decimal_from_double(double value, char *ret_text) {
+    int size = snprintf(ret_text, DECIMAL_BYTES, "%.17g", value);
+    if (strcspn(ret_text, ".e") == (size_t)size) {
+        size += snprintf(ret_text + size, 3, ".0");
+    }
+    return (size_t)size;
 }

@@ -302,9 +302,13 @@ static void swap_bytes(char *data, size_t width, int64_t count) {
     }
 }
 
-/* Converts backwards if elements grow: the bytes that were read are at the front of the values'
+/* Goes backwards if elements grow: the bytes that were read are at the front of the values'
  * memory. */
-static void convert(enum npy_type type, void *data, int64_t count) {
+void npy_convert(const struct npy *npy, void *data, int64_t count) {
+    enum npy_type type = npy->type;
+    if (npy->is_big_endian) {
+        swap_bytes(data, types[type].bytes, count);
+    }
     if (type == NPY_FLOAT16) {
         for (int64_t i = count; i-- > 0;) {
             uint16_t half;
@@ -404,10 +408,7 @@ int npy_read(const struct npy_object *object, struct npy_range range, void **ret
                  : read_exactly(object, range.first * npy->slice_bytes, values, wanted, err) < 0) {
         return -1;
     }
-    if (npy->is_big_endian) {
-        swap_bytes(values, types[npy->type].bytes, range.count * slice_values);
-    }
-    convert(npy->type, values, range.count * slice_values);
+    npy_convert(npy, values, range.count * slice_values);
     *ret_values = TAKE(values);
     return 0;
 }

@@ -68,6 +68,10 @@ struct npy_object {
     const char *token; /* the object's change token (store.h) */
 };
 
+/* Makes of `count` elements as they are in the file, in C order, values as npy_read returns them,
+ * at the same place, which must have room for these. */
+void npy_convert(const struct npy *npy, void *elements, int64_t count);
+
 /* Reads slices [first, first + count), which must exist, as contiguous values; booleans are 0 or 1.
  * The caller frees *ret_values. CONFLICT: the object has changed, or is shorter now; INVALID: the
  * slices exceed NPY_SLICES_BYTES. */

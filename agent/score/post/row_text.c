@@ -55,14 +55,8 @@ static size_t print_float(float value, char *ret_text) {
 }
 
 static size_t print_double(double value, char *ret_text) {
-    if (!isfinite(value)) {
-        return print_float((float)value, ret_text);
-    }
-    int size = snprintf(ret_text, NUMBER_BYTES, "%.17g", value);
-    if (strcspn(ret_text, ".e") == (size_t)size) {
-        size += snprintf(ret_text + size, 3, ".0");
-    }
-    return (size_t)size;
+    return isfinite(value) ? decimal_from_double(value, ret_text)
+                           : print_float((float)value, ret_text);
 }
 
 static size_t print_element(const struct tensor *tensor, int64_t index, char *ret_text) {

@@ -23,9 +23,7 @@ enum {
 struct asked {
     bool is_asked;
     int64_t id;
-    size_t count;
-    char *line; /* its answer, once it has come */
-    size_t size;
+    struct command_answer answer;
 };
 
 struct command {
@@ -37,9 +35,9 @@ struct command {
     struct command_lines lines;
     struct command_output said;
     struct asked asked[COMMAND_AHEAD];
-    char *refusal; /* an error without an id, received before it was ready */
+    char *refusal;      /* an error without an id, received before it was ready */
+    struct asked *body; /* whose arrays come next; NULL: of none that is open */
     struct command_answer answer;
-    char *answer_line;
     int64_t started_ms, asked_ms; /* asked_ms: since when an answer is outstanding */
     int64_t not_before_ms;
     int short_lives, failed_inits;
@@ -66,6 +64,24 @@ static void on_noise(struct command *command, const char *text, size_t size) {
     command_output_noise(&command->said, text, size, clock_monotonic_ms());
 }
 
+/* The request of that id whose answer is not whole. NULL: there is none. */
+static struct asked *find_open(struct command *command, int64_t id) {
+    for (size_t i = 0; i < COMMAND_AHEAD; i++) {
+        struct asked *asked = &command->asked[i];
+        if (asked->is_asked && !asked->answer.is_whole && asked->id == id) {
+            return asked;
+        }
+    }
+    return NULL;
+}
+
+static void note_answer(struct command *command, const struct asked *asked) {
+    if (asked && asked->answer.is_whole) {
+        command->asked_ms = clock_monotonic_ms();
+        command->has_answered = true;
+    }
+}
+
 /* A line that may be an answer. */
 static void on_object(struct command *command, const char *line, size_t size) {
     struct command_message message;
@@ -81,18 +97,24 @@ static void on_object(struct command *command, const char *line, size_t size) {
         command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
         return;
     }
-    for (size_t i = 0; message.has_id && i < COMMAND_AHEAD; i++) {
-        struct asked *asked = &command->asked[i];
-        if (asked->is_asked && !asked->line && asked->id == message.id) {
-            asked->line = x_malloc(size + 1);
-            memcpy(asked->line, line, size);
-            asked->size = size;
-            command->asked_ms = clock_monotonic_ms();
-            command->has_answered = true;
-            return;
-        }
+    struct asked *asked = message.has_id ? find_open(command, message.id) : NULL;
+    if (!asked) {
+        on_noise(command, line, size); /* a second answer, an unknown id */
     }
-    on_noise(command, line, size); /* a second answer, an unknown id */
+    int64_t bytes = command_answer_line(asked ? &asked->answer : NULL, &message);
+    if (bytes > 0) {
+        command_lines_expect(&command->lines, bytes);
+    }
+    command->body = asked && !asked->answer.is_whole ? asked : NULL;
+    note_answer(command, asked);
+}
+
+static void on_body(struct command *command, const char *bytes, size_t size) {
+    struct asked *asked = TAKE(command->body);
+    if (asked) {
+        command_answer_body(&asked->answer, bytes, size);
+        note_answer(command, asked);
+    }
 }
 
 /* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line that is too long. */
@@ -113,8 +135,13 @@ static int read_stdout(struct command *command, struct error *err) {
         case COMMAND_LINE_NOISE:
             on_noise(command, line, size);
             break;
+        case COMMAND_LINE_BODY:
+            on_body(command, line, size);
+            break;
         case COMMAND_LINE_TOO_LONG:
-            return error_set(err, ERROR_FAILED, "a line of more than %zu bytes on stdout",
+            return error_set(err, ERROR_FAILED,
+                             "a line of more than %zu bytes on stdout; answer in several lines, "
+                             "with \"more\": true",
                              command->lines.held.max);
         case COMMAND_LINE_MORE:
             break;
@@ -161,9 +188,10 @@ static void write_out(struct command *command) {
 
 static void forget(struct command *command) {
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
-        free(command->asked[i].line);
+        command_answer_release(&command->asked[i].answer);
         command->asked[i] = (struct asked){0};
     }
+    command->body = NULL;
     buffer_release(&command->out);
     command->out_at = 0;
 }
@@ -218,7 +246,7 @@ typedef bool is_done(const struct command *command, int64_t id);
 static bool is_answered(const struct command *command, int64_t id) {
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
         if (command->asked[i].is_asked && command->asked[i].id == id) {
-            return command->asked[i].line != NULL;
+            return command->asked[i].answer.is_whole;
         }
     }
     return false;
@@ -436,16 +464,17 @@ int command_send(struct command *command, const struct command_request *request,
     }
     buffer_release(&line);
     if (result == 0) {
-        *asked = (struct asked){.is_asked = true, .id = request->id, .count = request->count};
-        command->asked_ms = other && !other->line ? command->asked_ms : clock_monotonic_ms();
+        *asked = (struct asked){.is_asked = true, .id = request->id};
+        command_answer_start(&asked->answer, request->count);
+        command->asked_ms =
+            other && !other->answer.is_whole ? command->asked_ms : clock_monotonic_ms();
     }
     return result;
 }
 
 int command_wait(struct command *command, int64_t id, int64_t until_ms,
-                 const struct command_answer **ret_answer, struct error *err) {
+                 struct command_answer **ret_answer, struct error *err) {
     command_answer_release(&command->answer);
-    free(TAKE(command->answer_line));
     if (look_until(command, is_answered, id, until_ms, err) < 0) {
         if (err->kind == ERROR_TIMEOUT) {
             time_out(command, "no answer", command->asked_ms, err);
@@ -455,12 +484,8 @@ int command_wait(struct command *command, int64_t id, int64_t until_ms,
     }
     for (size_t i = 0; i < COMMAND_AHEAD; i++) {
         struct asked *asked = &command->asked[i];
-        struct command_message message;
         if (asked->is_asked && asked->id == id) {
-            command->answer_line = asked->line;
-            bool is_read = command_message_read(asked->line, asked->size, &message);
-            assert(is_read); /* it was readable when it came */
-            command_answer_read(&message, asked->count, &command->answer);
+            command->answer = asked->answer;
             *asked = (struct asked){0};
         }
     }
@@ -497,7 +522,6 @@ void command_free(struct command *command) {
         command_lines_release(&command->lines);
         command_output_release(&command->said);
         command_answer_release(&command->answer);
-        free(command->answer_line);
         free(command->refusal);
         free(command);
     }

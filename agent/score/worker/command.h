@@ -1,12 +1,12 @@
-/* command.h: a user's program as a long-lived process: requests and answers are lines of JSON
- * (docs/scorers.md). Independent of leases: usable for any program with this protocol. One thread,
- * which must live as long as the program runs. SIGPIPE must be ignored (agent/main.c does that).
- * Functions block until the given time at most. */
+/* command.h: a user's program as a long-lived process: requests and answers are lines of JSON,
+ * which arrays may follow (docs/scorers.md). Independent of leases: usable for any program with
+ * this protocol. One thread, which must live as long as the program runs. SIGPIPE must be ignored
+ * (agent/main.c does that). Functions block until the given time at most. */
 #pragma once
 
 #include "agent/launch/pod/process.h"
+#include "agent/score/worker/command_answer.h"
 #include "agent/score/worker/command_environment.h"
-#include "agent/score/worker/command_line.h"
 #include "agent/score/worker/command_output.h"
 #include "lib/tree.h"
 
@@ -68,11 +68,11 @@ struct command_request {
  * sent, the program still runs); FAILED: the program is dead. */
 NODISCARD int command_send(struct command *command, const struct command_request *request,
                            struct error *err);
-/* Waits for the answer to a request, which is borrowed until the next call; an answer that breaks
- * the protocol becomes an answer with an error. -1 with TIMEOUT, FAILED or CANCELLED: the program
- * is dead now, and all requests are lost. until_ms: by clock_monotonic_ms. */
+/* Waits for the whole answer to a request, which is borrowed until the next call; an answer that
+ * breaks the protocol becomes an answer with an error. -1 with TIMEOUT, FAILED or CANCELLED: the
+ * program is dead now, and all requests are lost. until_ms: by clock_monotonic_ms. */
 NODISCARD int command_wait(struct command *command, int64_t id, int64_t until_ms,
-                           const struct command_answer **ret_answer, struct error *err);
+                           struct command_answer **ret_answer, struct error *err);
 /* Only reads the program's output until until_ms, so that an idle program does not block on a full
  * pipe. */
 NODISCARD int command_listen(struct command *command, int64_t until_ms, struct error *err);

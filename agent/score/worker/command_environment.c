@@ -45,6 +45,23 @@ static char *device_of(int slot, int gpus) {
     return x_printf("CUDA_VISIBLE_DEVICES=%d", wanted);
 }
 
+static bool is_of(const char *variable, const char *name) {
+    size_t size = strlen(name);
+    return strncmp(variable, name, size) == 0 && variable[size] == '=';
+}
+
+/* The folder is the last one, so that a module of the user's own comes first. */
+static void add_python(struct list *list, const char *folder) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_of(list->items[i], "PYTHONPATH")) {
+            bool has_others = strlen(list->items[i]) > strlen("PYTHONPATH=");
+            list_set(list, x_printf("%s%s%s", list->items[i], has_others ? ":" : "", folder));
+            return;
+        }
+    }
+    list_set(list, x_printf("PYTHONPATH=%s", folder));
+}
+
 char **command_environment_new(const struct command_environment *environment) {
     struct list list = {x_calloc(1, sizeof *list.items), 0};
     for (char **variable = environ; variable && *variable; variable++) {
@@ -60,6 +77,9 @@ char **command_environment_new(const struct command_environment *environment) {
     }
     for (const char *const *more = environment->variables; more && *more; more++) {
         list_set(&list, x_strdup(*more));
+    }
+    if (environment->python) {
+        add_python(&list, environment->python);
     }
     return list.items;
 }

@@ -40,10 +40,43 @@ static bool hold(struct buffer *held, const char *data, size_t size) {
            buffer_append(held, data + small, size - small, &ignored) == 0;
 }
 
+void command_lines_expect(struct command_lines *lines, int64_t bytes) {
+    assert(bytes > 0 && lines->body_left == 0 && !lines->is_begun);
+    lines->body_bytes = lines->body_left = bytes;
+}
+
+static enum command_line_kind read_body(struct command_lines *lines, const char *data, size_t size,
+                                        size_t *ret_used, const char **ret_line, size_t *ret_size) {
+    struct buffer *held = &lines->held;
+    struct error ignored = {0};
+    bool is_kept = lines->body_bytes <= (int64_t)held->max;
+    bool is_first = lines->body_left == lines->body_bytes;
+    size_t taken = (size_t)MIN((int64_t)size, lines->body_left);
+    bool is_whole = (int64_t)taken == lines->body_left;
+    bool is_apart = is_kept && !(is_first && is_whole); /* it comes in pieces */
+    if (is_first) {
+        buffer_clear(held);
+    }
+    if (is_apart && buffer_append(held, data, taken, &ignored) < 0) {
+        return COMMAND_LINE_TOO_LONG; /* does not happen: it fits */
+    }
+    lines->body_left -= (int64_t)taken;
+    *ret_used = taken;
+    if (!is_whole) {
+        return COMMAND_LINE_MORE;
+    }
+    *ret_line = is_apart ? held->data : is_kept ? data : NULL;
+    *ret_size = is_kept ? (size_t)lines->body_bytes : 0;
+    return COMMAND_LINE_BODY;
+}
+
 enum command_line_kind command_lines_read(struct command_lines *lines, const char *data,
                                           size_t size, size_t *ret_used, const char **ret_line,
                                           size_t *ret_size) {
     struct buffer *held = &lines->held;
+    if (lines->body_left > 0) {
+        return read_body(lines, data, size, ret_used, ret_line, ret_size);
+    }
     if (!lines->is_begun && held->capacity > COMMAND_LINE_KEPT) {
         buffer_release(held); /* frees the room of a long answer */
     } else if (!lines->is_begun) {
@@ -71,42 +104,45 @@ enum command_line_kind command_lines_read(struct command_lines *lines, const cha
     return kind == COMMAND_LINE_OBJECT ? kind : COMMAND_LINE_NOISE;
 }
 
-static bool is_string(const struct command_slice *slice, const char *text) {
+bool command_slice_is(const struct command_slice *slice, const char *text) {
     return slice->size == strlen(text) && memcmp(slice->at, text, slice->size) == 0;
 }
 
-static bool read_id(const struct command_slice *slice, int64_t *ret_id) {
-    int64_t id = 0;
+int64_t command_slice_count(const struct command_slice *slice) {
+    int64_t count = 0;
     if (slice->size == 0 || slice->size > 18) {
-        return false;
+        return -1;
     }
     for (size_t i = 0; i < slice->size; i++) {
         if (slice->at[i] < '0' || slice->at[i] > '9') {
-            return false;
+            return -1;
         }
-        id = id * 10 + (slice->at[i] - '0');
+        count = count * 10 + (slice->at[i] - '0');
     }
-    *ret_id = id;
-    return true;
+    return count;
 }
 
 static void read_member(const struct command_slice *name, const struct command_slice *value,
                         struct command_message *message) {
-    if (is_string(name, "\"id\"")) {
-        message->has_id = read_id(value, &message->id);
-    } else if (is_string(name, "\"ready\"")) {
-        message->is_ready = is_string(value, "true");
-    } else if (is_string(name, "\"results\"")) {
+    if (command_slice_is(name, "\"id\"")) {
+        message->id = command_slice_count(value);
+        message->has_id = message->id >= 0;
+    } else if (command_slice_is(name, "\"ready\"")) {
+        message->is_ready = command_slice_is(value, "true");
+    } else if (command_slice_is(name, "\"more\"")) {
+        message->has_more = command_slice_is(value, "true");
+    } else if (command_slice_is(name, "\"npy\"")) {
+        message->npy = *value;
+    } else if (command_slice_is(name, "\"results\"")) {
         message->results = *value;
-    } else if (is_string(name, "\"failed\"")) {
+    } else if (command_slice_is(name, "\"failed\"")) {
         message->failed = *value;
-    } else if (is_string(name, "\"error\"")) {
+    } else if (command_slice_is(name, "\"error\"")) {
         message->error = *value;
     }
 }
 
-/* Reads the value at *at, and white space around it, into the slice. */
-static bool take_value(const char **at, const char *end, struct command_slice *ret_slice) {
+bool command_slice_take(const char **at, const char *end, struct command_slice *ret_slice) {
     const char *first = jsontext_space(*at, end), *last = jsontext_value(first, end);
     if (!last) {
         return false;
@@ -132,8 +168,8 @@ static bool read_members(const char *at, const char *end, struct command_message
     if (!take_byte(&at, end, '}')) {
         do {
             struct command_slice name, value;
-            if (!take_value(&at, end, &name) || *name.at != '"' || !take_byte(&at, end, ':') ||
-                !take_value(&at, end, &value)) {
+            if (!command_slice_take(&at, end, &name) || *name.at != '"' ||
+                !take_byte(&at, end, ':') || !command_slice_take(&at, end, &value)) {
                 return false;
             }
             read_member(&name, &value, message);
@@ -166,92 +202,4 @@ char *command_slice_text(const struct command_slice *slice) {
     error_set(&line, ERROR_FAILED, "%.*s", text ? 1000 : size, text ? text : slice->at);
     json_decref(value);
     return x_strdup(line.text);
-}
-
-/* Keeps at most one result per item, but counts all. */
-static size_t read_results(const struct command_slice *slice, size_t items,
-                           struct command_result *results) {
-    const char *at = slice->at + 1, *end = slice->at + slice->size;
-    size_t count = 0;
-    struct command_slice value;
-    for (at = jsontext_space(at, end); *at != ']'; at += *at == ',') {
-        bool is_there = take_value(&at, end, &value);
-        assert(is_there); /* the line was parsed before */
-        if (is_there && count < items) {
-            results[count].json = value.at;
-            results[count].size = value.size;
-        }
-        count++;
-    }
-    return count;
-}
-
-/* Reads {"1":"no such shop"}. NULL, or what is wrong with it. */
-static char *read_failed(const struct command_slice *slice, struct command_answer *answer) {
-    const char *at = slice->at, *end = slice->at + slice->size;
-    if (*at != '{') {
-        return x_strdup("failed is not an object of indexes and causes");
-    }
-    at = jsontext_space(at + 1, end);
-    while (*at != '}') {
-        struct command_slice name, value;
-        int64_t index = -1;
-        bool is_there =
-            take_value(&at, end, &name) && take_byte(&at, end, ':') && take_value(&at, end, &value);
-        assert(is_there);
-        take_byte(&at, end, ',');
-        at = jsontext_space(at, end);
-        struct command_slice digits = {name.at + 1, name.size - 2};
-        if (!is_there || !read_id(&digits, &index) || (size_t)index >= answer->count) {
-            return x_printf("failed names item %.*s, there are 0 to %lld", (int)MIN(name.size, 40),
-                            name.at, (long long)answer->count - 1);
-        }
-        struct command_result *result = &answer->results[index];
-        answer->failed += result->cause == NULL;
-        free(result->cause);
-        result->cause = command_slice_text(&value);
-    }
-    return NULL;
-}
-
-/* NULL, or what is wrong with it. */
-static char *read_answer(const struct command_message *message, size_t items,
-                         struct command_answer *answer) {
-    if (message->is_broken) {
-        return x_strdup("the answer is not JSON (NaN and Infinity are not allowed)");
-    }
-    if (message->error.at && !is_string(&message->error, "null")) {
-        return command_slice_text(&message->error);
-    }
-    if (!message->results.at || *message->results.at != '[') {
-        return x_strdup("the answer has neither results (a list) nor error");
-    }
-    answer->count = items;
-    answer->results = x_calloc(MAX(items, 1), sizeof *answer->results);
-    size_t count = read_results(&message->results, items, answer->results);
-    if (count != items) {
-        return x_printf("%zu results for %zu items", count, items);
-    }
-    bool has_failed = message->failed.at && !is_string(&message->failed, "null");
-    return has_failed ? read_failed(&message->failed, answer) : NULL;
-}
-
-void command_answer_read(const struct command_message *message, size_t items,
-                         struct command_answer *ret_answer) {
-    struct command_answer answer = {0};
-    char *error = read_answer(message, items, &answer);
-    if (error) { /* no result counts */
-        command_answer_release(&answer);
-        answer = (struct command_answer){.error = error};
-    }
-    *ret_answer = answer;
-}
-
-void command_answer_release(struct command_answer *answer) {
-    for (size_t i = 0; i < answer->count; i++) {
-        free(answer->results[i].cause);
-    }
-    free(answer->results);
-    free(answer->error);
-    *answer = (struct command_answer){0};
 }

@@ -5,6 +5,7 @@
 #include "agent/score/log/run_file.h"
 #include "agent/score/worker/code_files.h"
 #include "agent/score/worker/command.h"
+#include "agent/score/worker/python_module.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/text/jsontext.h"
 #include "lib/time/clock.h"
@@ -44,6 +45,7 @@ struct request {
 struct scorer {
     struct scorer_options options;
     struct command *command; /* NULL: only for try_out */
+    char *python;            /* the folder of windlass.py; or NULL */
     char *words[WORDS_MAX + 1];
     struct input_reader *reader;
     struct request now, next;
@@ -144,6 +146,7 @@ static void command_free_scorer(struct scorer *scorer) {
     release(&scorer->now);
     release(&scorer->next);
     json_decref(scorer->files);
+    free(scorer->python);
     for (size_t i = 0; i < ARRAY_LEN(scorer->words); i++) {
         free(scorer->words[i]);
     }
@@ -180,11 +183,13 @@ static int command_open(const struct scorer_options *options, struct scorer **re
         return -1;
     }
     if (options->worker) {
+        scorer->python = python_module_find();
         struct command_options program = {
             .words = (const char *const *)scorer->words,
             .arguments = tree_get(options->spec, "scorer.command.arguments"),
             .environment = {.job = options->job,
                             .worker = options->worker,
+                            .python = scorer->python,
                             .slot = options->slot,
                             .gpus = options->gpus},
             .init_timeout_ms = scorer_init_ms(options->spec),
@@ -381,7 +386,7 @@ static int send_request(struct scorer *scorer, const struct scorer_lease *lease,
 
 /* -1: the program is dead, and all requests are lost. */
 static int await_answer(struct scorer *scorer, struct request *request,
-                        const struct command_answer **ret_answer, struct error *err) {
+                        struct command_answer **ret_answer, struct error *err) {
     int64_t until_ms = clock_monotonic_ms() + scorer->options.timeout_ms;
     int result = command_wait(scorer->command, request->id, until_ms, ret_answer, err);
     request->is_sent = false;
@@ -404,7 +409,7 @@ static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
                         struct error *err) {
     struct request *next = &scorer->next;
     if (next->epoch != lease->epoch || next->lease != lease->lease) {
-        const struct command_answer *ignored = NULL;
+        struct command_answer *ignored = NULL;
         struct error late = {0};
         if (next->is_sent) {
             set_waits(scorer, true);
@@ -438,7 +443,7 @@ static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) 
 
 /* Sends the request, unless it was sent ahead, and waits for the answer. */
 static int ask_once(struct scorer *scorer, const struct scorer_task *task,
-                    const struct scorer_lease *ahead, const struct command_answer **ret_answer,
+                    const struct scorer_lease *ahead, struct command_answer **ret_answer,
                     struct error *err) {
     if (!scorer->now.is_sent) { /* a program that has ended since its last answer gets no request */
         struct error ended = {0};
@@ -462,7 +467,7 @@ static int ask_once(struct scorer *scorer, const struct scorer_task *task,
 /* A program that ended normally after its last answer may never have read this request, so a new
  * one is started for it. If that one ends, too, it has refused the request. */
 static int ask(struct scorer *scorer, const struct scorer_task *task,
-               const struct command_answer **ret_answer, struct error *err) {
+               struct command_answer **ret_answer, struct error *err) {
     int64_t life = command_lives(scorer->command);
     int result = ask_once(scorer, task, task->ahead, ret_answer, err);
     if (result < 0 && life == command_lives(scorer->command) &&
@@ -477,13 +482,16 @@ static int ask(struct scorer *scorer, const struct scorer_task *task,
 }
 
 /* Writes the results in the order of the items: answers and failed items. */
-static int take_answer(const struct request *request, const struct command_answer *answer,
+static int take_answer(const struct request *request, struct command_answer *answer,
                        const struct scorer_task *task, struct sink *sink,
                        struct scorer_count *count, struct error *err) {
-    size_t next = 0;
     for (size_t i = 0; i < request->count; i++) {
         const struct question *question = &request->questions[i];
-        const struct command_result *told = question->fault ? NULL : &answer->results[next++];
+        struct command_result answered = {0};
+        const struct command_result *told = question->fault ? NULL : &answered;
+        if (told && command_answer_next(answer, &answered, err) < 0) {
+            return -1;
+        }
         const char *cause = told ? told->cause : question->fault;
         bool is_final = !told && question->is_final;
         char changed[STORE_NAME_MAX + 64];
@@ -513,7 +521,7 @@ static int take_answer(const struct request *request, const struct command_answe
 
 static int command_score(struct scorer *scorer, const struct scorer_task *task,
                          struct scorer_count *ret_count, struct error *err) {
-    const struct command_answer *answer = NULL;
+    struct command_answer *answer = NULL;
     struct scorer_count count = {0};
     struct sink *sink = NULL;
     int result = -1;

@@ -1,6 +1,6 @@
 """Scores orders: asked with lines of JSON, answers with lines of JSON (docs/scorers.md).
 
-examples/command/code/windlass.py makes functions init() and run() of this; here it is as it goes over the pipes.
+`import windlass` (docs/scorers.md) makes functions init() and run() of this; here it is as it goes over the pipes.
 """
 import json, sys
 

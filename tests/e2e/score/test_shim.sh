@@ -109,7 +109,7 @@ of_shim() { sed -n '/execve("\/windlass\/windlass-shim"/,$p' "$work/trace"; }
 # termination message is where containers have it.)
 touched() {
     of_shim | grep -v ' connect(' | grep -oE '"/[^"]*"' | tr -d '"' | sort -u |
-        grep -vE "^/(windlass/windlass-shim|bin/sizes|(data|proc)(/.*)?|dev/(urandom|termination-log)|etc/localtime${1:+|$1})\$"
+        grep -vE "^/(windlass/(windlass-shim|python/windlass.py)|bin/sizes|(data|proc)(/.*)?|dev/(urandom|termination-log)|etc/localtime${1:+|$1})\$"
 }
 nothing_else() { local seen; seen=$(touched "${1:-}"); [ -z "$seen" ] || { sed 's/^/# touched: /' <<<"$seen"; return 1; }; }
 # The addresses that it connects to.

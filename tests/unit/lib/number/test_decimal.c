@@ -31,6 +31,23 @@ static void test_short_numbers_stay_short(void) {
     CHECK_STR(text_of(16777216), "16777216.0");
 }
 
+static const char *nine_of(float value) {
+    static char text[DECIMAL_BYTES + 1];
+    text[decimal_nine_from_float(value, text)] = 0;
+    return text;
+}
+
+static void test_nine_digits_say_that_it_is_a_float(void) {
+    CHECK_STR(nine_of(0.1f), "0.100000001");
+    CHECK_STR(nine_of(-0.3f), "-0.300000012");
+    CHECK_STR(nine_of(0.5f), "0.5");
+    CHECK_STR(nine_of(0), "0.0");
+    CHECK_STR(nine_of(100), "100.0");
+    CHECK_STR(nine_of(1e-7f), "1.00000001e-07");
+    CHECK_STR(nine_of(3e38f), "3.00000001e+38");
+    CHECK_STR(nine_of(9999999), "9999999.0");
+}
+
 /* Both ways that readers go: to float at once, and by a double. */
 static bool reads_back(float value) {
     const char *text = text_of(value);
@@ -67,6 +84,7 @@ static void test_every_number_reads_back(void) {
 
 int main(void) {
     TEST(test_short_numbers_stay_short);
+    TEST(test_nine_digits_say_that_it_is_a_float);
     TEST(test_every_number_reads_back);
     return TEST_END();
 }
