@@ -273,6 +273,7 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
         secret_take("WINDLASS_READ_TOKEN", &job.read_token, err) < 0 ||
         secret_take("WINDLASS_TLS_KEY", &job.key_pem, err) < 0 ||
         secret_take("WINDLASS_SIGNING_KEY", &job.signing_key_pem, err) < 0 ||
+        secret_take("WINDLASS_QUERY_CONNECTION", &job.query_connection, err) < 0 ||
         read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0 ||
         (role == JOB_COORDINATOR && read_origin(&job, err) < 0)) {
         job_release(&job);
@@ -290,6 +291,7 @@ void job_release(struct job *job) {
     secret_forget(&job->read_token);
     secret_forget(&job->key_pem);
     secret_forget(&job->signing_key_pem);
+    secret_forget(&job->query_connection);
     json_decref(TAKE(job->spec));
     json_decref(TAKE(job->manifest));
     json_decref(TAKE(job->retired));

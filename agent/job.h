@@ -22,6 +22,8 @@ struct job {
     char *key_pem;       /* coordinator only: WINDLASS_TLS_KEY */
     char
         *signing_key_pem; /* coordinator only: WINDLASS_SIGNING_KEY; NULL: results are not signed */
+    char *query_connection; /* coordinator only: WINDLASS_QUERY_CONNECTION, of
+                               input.table.query; NULL: none */
     /* Coordinator only, for result.json; owned; NULL: not given. WINDLASS_MANIFEST: the resource
      * as it was accepted, without values of variables; WINDLASS_IMAGES: role -> image, of pods. */
     json_t *manifest, *images;

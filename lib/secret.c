@@ -11,7 +11,8 @@
 /* The names of files are those of the job's Secret (operator/kinds/job/guard/pod_secrets.c). */
 static const char *const files[][2] = {{"WINDLASS_TOKEN", "token"},
                                        {"WINDLASS_TLS_KEY", "tls.key"},
-                                       {"WINDLASS_SIGNING_KEY", "signing.key"}};
+                                       {"WINDLASS_SIGNING_KEY", "signing.key"},
+                                       {"WINDLASS_QUERY_CONNECTION", "query.connection"}};
 
 static char *path_of(const char *name) {
     const char *folder = getenv("WINDLASS_SECRETS");

@@ -73,6 +73,11 @@ int run_secrets_read(const char *folder, const json_t *object, const char *withi
     if (signing_key && add_value(folder, object, signing_key, field, secrets, err) < 0) {
         return -1;
     }
+    const json_t *connection = tree_get(spec, "input.table.query.connection");
+    AUTO(text_freep) char *query = x_printf("%s.input.table.query.connection", within);
+    if (connection && add_value(folder, object, connection, query, secrets, err) < 0) {
+        return -1;
+    }
     *ret_secrets = TAKE(secrets);
     return 0;
 }

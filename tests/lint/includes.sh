@@ -40,6 +40,7 @@ agent/data/decoder agent/data/decoder/ agent/data/image/ agent/data/video/ agent
 agent/data/source agent/data/source/ agent/store/ lib/
 agent/data/text agent/data/text/ lib/
 agent/data/parquet agent/data/parquet/ lib/
+agent/data/sql agent/data/sql/ agent/data/parquet/write/ agent/data/input/input.h agent/store/ lib/
 agent/data/rows agent/data/rows/ agent/data/parquet/write/ lib/
 agent/data/input agent/data/input/ agent/data/rows/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/

@@ -46,8 +46,16 @@ struct item {
 typedef int input_line(void *context, const char *line, size_t size, const char *mark,
                        struct error *err);
 
+/* Makes the object that has the rows of spec.input.table.query as Parquet, unless it exists; store
+ * NULL: only checks the query. For coordinators. */
+struct input_query {
+    int (*make)(void *context, struct store *store, const char *name, struct error *err);
+    void *context;
+};
+
 struct input_listing {
     const json_t *spec;
+    const struct input_query *query; /* NULL: the spec has none */
     /* The caller only wants to know whether there is any input: line() ends the listing at the
      * first line, and ignores its arguments; scratch, scratch_name and kept_name may be NULL. */
     bool checks_only;

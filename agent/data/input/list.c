@@ -277,6 +277,7 @@ static int list_on(struct list *list, struct error *err) {
     AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
     AUTO(text_freep) char *after = x_strdup(list->mark);
     struct input_listing listing = {.spec = list->options.spec,
+                                    .query = list->options.query,
                                     .after = after,
                                     .scratch = list->options.output,
                                     .scratch_name = scratch,
@@ -570,6 +571,7 @@ int list_compare(struct list *list, const struct list_base *results,
     AUTO(text_freep) char *scratch = x_printf("%s/run-%s-", list->folder, list->scratch);
     AUTO(text_freep) char *kept = x_printf("%s/key-", list->folder);
     struct input_listing listing = {.spec = list->options.spec,
+                                    .query = list->options.query,
                                     .scratch = list->options.output,
                                     .scratch_name = scratch,
                                     .kept_name = kept};

@@ -24,6 +24,7 @@ struct list_options {
     const struct list_base *base; /* of a rerun: the list with which it is compared; or NULL */
     const char *scratch;          /* unique to this coordinator: its epoch */
     const json_t *spec;
+    const struct input_query *query; /* input.h; NULL: none */
     const struct input_kind *kind;
     void (*wake)(void *context); /* called by the listing thread when list_turn will return
                                     something new; NULL: not called */

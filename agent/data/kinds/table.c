@@ -128,6 +128,9 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
     if (source_list(&walk->source, pattern, last.name, on_file, walk, err) < 0) {
         return -1;
     }
+    if (!walk->lines && !after && listing->query) {
+        return error_set(err, ERROR_INVALID, "it gives no rows");
+    }
     return walk->lines || after
                ? 0
                : error_set(err, ERROR_INVALID,
@@ -138,6 +141,29 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
 /* True if the spec has partitionKeys. */
 static bool has_keys(const json_t *spec) {
     return json_array_size(tree_get(spec, "input.table.partitionKeys")) > 0;
+}
+
+#define QUERY_FIELD "spec.input.table.query"
+#define QUERY_FILE "rows.parquet"
+
+/* The rows of a query are an object of the output. */
+static int open_query(const struct input_listing *listing, struct source *ret_source,
+                      struct error *err) {
+    char *name = x_printf("%s" QUERY_FILE, listing->kept_name);
+    *ret_source = (struct source){.store = listing->scratch, .file = name}; /* borrowed */
+    return listing->query->make(listing->query->context, listing->scratch, name, err);
+}
+
+static int open_input(const struct input_listing *listing, struct source *ret_source,
+                      struct error *err) {
+    return listing->query
+               ? open_query(listing, ret_source, err)
+               : source_open(tree_text(listing->spec, "input.table.path", ""), ret_source, err);
+}
+
+static void close_input(const struct input_listing *listing, struct source *source) {
+    source->store = listing->query ? NULL : source->store;
+    source_release(source);
 }
 
 static int table_list(const struct input_listing *listing, input_line *line, void *context,
@@ -155,11 +181,15 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
     struct error cause = {0};
     int result = -1;
     buffer_init(&walk.text, INPUT_LINE_MAX);
-    if (source_open(tree_text(listing->spec, "input.table.path", ""), &walk.source, &cause) == 0) {
+    if (listing->query && listing->checks_only) {
+        result = listing->query->make(listing->query->context, NULL, NULL, &cause) < 0
+                     ? -1
+                     : line(context, "", 0, NULL, &cause);
+    } else if (open_input(listing, &walk.source, &cause) == 0) {
         result = has_keys(listing->spec) ? keys_list(listing, &walk.source, line, context, &cause)
                                          : walk_files(&walk, listing, &cause);
     }
-    source_release(&walk.source);
+    close_input(listing, &walk.source);
     table_file_release(&walk.file);
     buffer_release(&walk.text);
     free(walk.chunk);
@@ -168,7 +198,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
         *err = cause;
         /* A listing that continues behind it would have lines of two contents. */
         err->kind = cause.kind == ERROR_CONFLICT ? ERROR_INVALID : cause.kind;
-        error_context(err, "spec.input.table.path");
+        error_context(err, listing->query ? QUERY_FIELD : "spec.input.table.path");
     }
     return result;
 }
@@ -177,6 +207,7 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
 
 struct input_reader {
     struct source source;
+    bool is_query; /* then the source is the output, which has the rows */
     struct table_format format;
     struct table_file file; /* of the last block; stays open for the next one */
     bool has_keys;
@@ -190,6 +221,10 @@ struct input_reader {
     char name[STORE_NAME_MAX + 32]; /* of the item */
     struct error fault;             /* of the item */
 };
+
+static const char *reader_field(const struct input_reader *reader) {
+    return reader->is_query ? QUERY_FIELD : "spec.input.table.path";
+}
 
 static enum item_type table_item(const json_t *spec UNUSED) {
     return ITEM_JSON;
@@ -232,9 +267,13 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
         it->has_keys = has_keys(spec);
         it->output = x_strdup(tree_text(spec, "output.path", ""));
         buffer_init(&it->json, JSON_BYTES_MAX);
-        if (source_open(tree_text(spec, "input.table.path", ""), &it->source, err) < 0) {
+        it->is_query = tree_get(spec, "input.table.query") != NULL;
+        if (it->is_query
+                ? store_open(it->output, /* writes= */ false, &it->source.store, err) < 0
+                : source_open(tree_text(spec, "input.table.path", ""), &it->source, err) < 0) {
+            const char *field = reader_field(it);
             table_reader_free(it);
-            return error_context(err, "spec.input.table.path");
+            return error_context(err, "%s", field);
         }
     }
     keys_ranges_release(&it->ranges);
@@ -273,7 +312,7 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
                    strcmp(file->info.token, block->token) == 0;
     if (!is_open && table_file_open(reader->source.store, block->name, reader->format, block->token,
                                     file, err) < 0) {
-        return error_context(err, "spec.input.table.path");
+        return error_context(err, "%s", reader_field(reader));
     }
     table_rows_start(&reader->rows, reader->source.store, file, block->first, block->end);
     reader->is_begun = true;
@@ -282,11 +321,12 @@ static int begin_block(struct input_reader *reader, const struct table_block *bl
 
 /* fault: NULL, or why the row is invalid. */
 static void show(struct input_reader *reader, const char *fault, struct item *item) {
-    snprintf(reader->name, sizeof reader->name, "%s:%lld", reader->file.name,
+    const char *origin = reader->is_query ? "query" : reader->file.name;
+    snprintf(reader->name, sizeof reader->name, "%s:%lld", origin,
              (long long)table_rows_place(&reader->rows));
     *item = (struct item){.type = ITEM_JSON,
                           .name = reader->name,
-                          .origin = reader->file.name,
+                          .origin = origin,
                           .row = -1,
                           .text = reader->json.data,
                           .text_size = reader->json.size};
@@ -326,7 +366,7 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
         reader->is_begun = false;
         if (got < 0) {
             table_file_release(&reader->file);
-            return error_context(err, "spec.input.table.path");
+            return error_context(err, "%s", reader_field(reader));
         }
     }
 }

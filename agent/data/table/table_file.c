@@ -17,7 +17,7 @@ struct table_format table_file_format(const json_t *spec) {
     return (struct table_format){
         .split = split,
         .has_header = split != SPLIT_LINES && tree_bool(spec, "input.table.header", false),
-        .is_parquet = strcmp(name, "Parquet") == 0,
+        .is_parquet = strcmp(name, "Parquet") == 0 || tree_get(spec, "input.table.query"),
         .columns = columns,
         .wants_all = !columns && tree_get(spec, "scorer.command"),
     };

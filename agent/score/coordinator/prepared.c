@@ -66,8 +66,11 @@ static int try_replaced(const struct job *job, const struct media *media, const 
 static int try_apart(const struct job *job, const struct media *media, const char *field,
                      struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
-    const char *input = tree_text(fields, field, "");
+    const char *input = tree_text(fields, field, NULL);
     AUTO(text_freep) char *folder = NULL;
+    if (!input) { /* the rows of a query */
+        return 0;
+    }
     AUTO(text_freep) char *output = NULL;
     if (!store_is_local(input) || !store_is_local(job->output)) {
         return try_replaced(job, media, field, NULL, NULL, err);
@@ -193,7 +196,11 @@ static int try_lines(const struct job *job, const struct prepared_job *prepared,
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
     json_object_del(tree_get(spec, "input.table"), "partitionKeys");
-    struct input_listing listing = {.spec = spec, .checks_only = true};
+    struct query_input query;
+    struct input_listing listing = {.spec = spec,
+                                    .query =
+                                        query_input_of(job->spec, job->query_connection, &query),
+                                    .checks_only = true};
     struct error found = {0};
     if (prepared->media->lines->list(&listing, enough, NULL, &found) == 0 ||
         found.kind == ERROR_CANCELLED) {
@@ -261,12 +268,14 @@ static int open_list(const struct job *job, struct prepared_job *prepared, struc
     AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->journal.epoch);
     AUTO(text_freep)
     char *folder = generation_name(generation->home, generation->number, "list", "");
-    struct list_options options = {.output = prepared->output,
-                                   .run = generation->home,
-                                   .folder = folder,
-                                   .scratch = epoch,
-                                   .spec = job->spec,
-                                   .kind = prepared->media->lines};
+    struct list_options options = {
+        .query = query_input_of(job->spec, job->query_connection, &prepared->query),
+        .output = prepared->output,
+        .run = generation->home,
+        .folder = folder,
+        .scratch = epoch,
+        .spec = job->spec,
+        .kind = prepared->media->lines};
     if (rerun_find_base(prepared, job, &options.base, err) < 0 ||
         list_open(&options, &prepared->list, err) < 0) {
         return -1;

@@ -7,6 +7,7 @@
 #include "agent/data/input/kept_bits.h"
 #include "agent/data/input/list.h"
 #include "agent/data/input/sink.h"
+#include "agent/data/sql/query_input.h"
 #include "agent/score/coordinator/journal.h"
 #include "agent/score/log/item_name.h"
 #include "lib/signature.h"
@@ -15,6 +16,7 @@ struct prepared_job {
     const struct media *media;
     enum sink_form form;      /* what workers make of their results (sink.h) */
     struct listing *listing;  /* the input, for kinds without lines (media.h); else NULL */
+    struct query_input query; /* of input.table.query, for the list */
     struct list *list;        /* the input, for kinds with lines (input.h); it may still grow */
     struct item_names *names; /* NULL until the first prepared_name */
     int64_t items;      /* frames, files or lines that are known so far; with a listing: all */

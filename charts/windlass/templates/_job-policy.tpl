@@ -42,6 +42,7 @@ secrets listed volumes[].azureFile.secretName
 secrets listed stores[].secretName
 secrets listed secrets[].secretName
 secrets listed signingKey.secretName
+secrets listed input.table.query.connection.secretName
 secrets listed imagePullSecrets[].name
 {{- end -}}
 

@@ -101,7 +101,9 @@ json_t *batchscore_coordinator_pod(const struct batchscore_spec *spec,
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
     struct pod_secrets secrets = {.secret = endpoint->secret,
                                   .is_hub = true,
-                                  .signing_key = json_object_get(spec->job.json, "signingKey")};
+                                  .signing_key = json_object_get(spec->job.json, "signingKey"),
+                                  .connection =
+                                      tree_get(spec->job.json, "input.table.query.connection")};
     json_t *environment = environment_of_both(spec, &secrets, name);
     pod_add_secret(environment, "WINDLASS_TLS_CERTIFICATE", endpoint->secret, SECRET_CERTIFICATE);
     pod_add_field(environment, "POD_IP", "status.podIP");

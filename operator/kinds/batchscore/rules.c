@@ -47,6 +47,28 @@ static int check_written(const json_t *spec, const char *field, const char *what
 
 /* ---- input, scorer, output ---- */
 
+/* Rows are those of files, or of a query. */
+static int check_table(const json_t *spec, const json_t *table, struct error *err) {
+    static const char *const sources[] = {"path", "query"};
+    if (!job_only_one(table, sources, ARRAY_LEN(sources))) {
+        return job_refuse(err, "input.table", "exactly one of path and query must be given");
+    }
+    if (!json_object_get(table, "query")) {
+        return 0;
+    }
+    if (strcmp(tree_text(table, "format", ""), "CSV") != 0 || !tree_bool(table, "header", false) ||
+        strcmp(tree_text(table, "pattern", ""), "*") != 0) {
+        return job_refuse(err, "input.table.query",
+                          "rows of a query have names and types; take format, header and pattern "
+                          "out");
+    }
+    return strcmp(tree_text(spec, "rerun", ""), "OnChange") == 0
+               ? job_refuse(err, "rerun",
+                            "OnChange is for files and tables whose changes can be seen, not for a "
+                            "query; take schedule")
+               : 0;
+}
+
 static int check_input(const json_t *spec, struct error *err) {
     static const char *const kinds[] = {"video", "files", "table", "npy"};
     if (!job_only_one(json_object_get(spec, "input"), kinds, ARRAY_LEN(kinds))) {
@@ -62,6 +84,9 @@ static int check_input(const json_t *spec, struct error *err) {
             return job_refuse(err, "input.files.pattern",
                               "the manifest names the files; take pattern out");
         }
+    }
+    if (table && check_table(spec, table, err) < 0) {
+        return -1;
     }
     if (json_object_get(table, "columns") &&
         strcmp(tree_text(table, "format", ""), "Parquet") != 0) {

@@ -26,7 +26,7 @@ static void a_secret_leaves_nothing_where_it_was(void) {
 }
 
 static void write_secrets(const char *folder) {
-    static const char *const names[] = {"token", "tls.key", "signing.key"};
+    static const char *const names[] = {"token", "tls.key", "signing.key", "query.connection"};
     struct error err = {0};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *path = file_join(folder, names[i]);
@@ -46,7 +46,8 @@ static void files_are_removed_as_they_are_read(void) {
     char folder[] = "/tmp/windlass-secret-XXXXXX";
     static const char *const rows[][2] = {{"WINDLASS_TOKEN", "token"},
                                           {"WINDLASS_TLS_KEY", "tls.key"},
-                                          {"WINDLASS_SIGNING_KEY", "signing.key"}};
+                                          {"WINDLASS_SIGNING_KEY", "signing.key"},
+                                          {"WINDLASS_QUERY_CONNECTION", "query.connection"}};
     struct error err = {0};
     CHECK(mkdtemp(folder));
     write_secrets(folder);

@@ -31,6 +31,7 @@ static const struct row spec_rows[] = {
     {"secrets", WANT_LISTED, "stores[].secretName"},
     {"secrets", WANT_LISTED, "secrets[].secretName"},
     {"secrets", WANT_LISTED, "signingKey.secretName"},
+    {"secrets", WANT_LISTED, "input.table.query.connection.secretName"},
     {"secrets", WANT_LISTED, "imagePullSecrets[].name"},
 };
 

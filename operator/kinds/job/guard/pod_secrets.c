@@ -12,7 +12,9 @@ enum { SECRET_MODE = 0440 };
 #define VOLUME_ONCE "windlass-once"
 #define FOLDER_SECRETS POD_FOLDER "/secrets" /* where the agent reads them */
 #define FOLDER_GIVEN POD_FOLDER "/given"     /* where our init container does */
-#define FILE_SIGNING_KEY "signing.key"       /* as lib/secret.c reads it */
+/* As lib/secret.c reads them. */
+#define FILE_SIGNING_KEY "signing.key"
+#define FILE_CONNECTION "query.connection"
 
 /* An image of the user's may have an agent that knows nothing of files. */
 static bool are_files(const struct job_spec *spec) {
@@ -20,7 +22,15 @@ static bool are_files(const struct job_spec *spec) {
 }
 
 static bool are_none(const struct pod_secrets *secrets) {
-    return !secrets->secret && !secrets->signing_key;
+    return !secrets->secret && !secrets->signing_key && !secrets->connection;
+}
+
+/* from: {"secretName", "key"}, or NULL. */
+static void add_variable(json_t *environment, const char *name, const json_t *from) {
+    if (from) {
+        pod_add_secret(environment, name, tree_text(from, "secretName", ""),
+                       tree_text(from, "key", ""));
+    }
 }
 
 void pod_secrets_add_variables(const struct job_spec *spec, const struct pod_secrets *secrets,
@@ -37,11 +47,8 @@ void pod_secrets_add_variables(const struct job_spec *spec, const struct pod_sec
     if (secrets->secret && secrets->is_hub) {
         pod_add_secret(environment, "WINDLASS_TLS_KEY", secrets->secret, SECRET_KEY);
     }
-    if (secrets->signing_key) {
-        pod_add_secret(environment, "WINDLASS_SIGNING_KEY",
-                       tree_text(secrets->signing_key, "secretName", ""),
-                       tree_text(secrets->signing_key, "key", ""));
-    }
+    add_variable(environment, "WINDLASS_SIGNING_KEY", secrets->signing_key);
+    add_variable(environment, "WINDLASS_QUERY_CONNECTION", secrets->connection);
 }
 
 static json_t *item(const char *key, const char *path) {
@@ -50,6 +57,13 @@ static json_t *item(const char *key, const char *path) {
 
 static json_t *source(const char *secret, json_t *items_new) {
     return json_pack("{s:{s:s, s:o}}", "secret", "name", secret, "items", items_new);
+}
+
+static void add_source(json_t *sources, const json_t *from, const char *file) {
+    if (from) {
+        json_t *items = json_pack("[o]", item(tree_text(from, "key", ""), file));
+        json_array_append_new(sources, source(tree_text(from, "secretName", ""), items));
+    }
 }
 
 static json_t *volume_of(const struct pod_secrets *secrets) {
@@ -61,12 +75,8 @@ static json_t *volume_of(const struct pod_secrets *secrets) {
         }
         json_array_append_new(sources, source(secrets->secret, items));
     }
-    if (secrets->signing_key) {
-        json_t *items =
-            json_pack("[o]", item(tree_text(secrets->signing_key, "key", ""), FILE_SIGNING_KEY));
-        json_array_append_new(sources,
-                              source(tree_text(secrets->signing_key, "secretName", ""), items));
-    }
+    add_source(sources, secrets->signing_key, FILE_SIGNING_KEY);
+    add_source(sources, secrets->connection, FILE_CONNECTION);
     return json_pack("{s:s, s:{s:i, s:o}}", "name", VOLUME_SECRETS, "projected", "defaultMode",
                      SECRET_MODE, "sources", sources);
 }

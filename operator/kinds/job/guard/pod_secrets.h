@@ -11,6 +11,7 @@ struct pod_secrets {
     const char *secret;        /* the job's Secret; NULL: the pod gets nothing of it */
     bool is_hub;               /* the key of its certificate, too */
     const json_t *signing_key; /* {"secretName", "key"}; NULL: none */
+    const json_t *connection;  /* of a query, the same */
 };
 
 /* Where they are variables: adds them to an environment. */

@@ -43,6 +43,18 @@ static void test_each_attack(void) {
     }
 }
 
+static void test_a_databases_secret(void) {
+    AUTO(tree_freep) json_t *data = load_json("tests/data/job-policy", "cases.json");
+    AUTO(tree_freep)
+    json_t *one =
+        json_pack("{s:s, s:{s:{s:{s:{s:{s:s, s:s}}}, s:n}}}", "kind", "BatchScore", "spec", "input",
+                  "table", "query", "connection", "secretName", "others", "key", "k", "files");
+    AUTO(tree_freep) json_t *object = object_of(data, one);
+    struct error err = {0};
+    CHECK(job_policy_check(json_object_get(data, "policy"), object, &err) < 0);
+    CHECK(text_starts(err.text, "spec.input.table.query.connection.secretName: "));
+}
+
 static void test_what_is_no_policy(void) {
     static const struct {
         const char *text, *error;
@@ -83,6 +95,7 @@ static void test_an_empty_list_allows_nothing_and_no_list_everything(void) {
 
 int main(void) {
     TEST(test_each_attack);
+    TEST(test_a_databases_secret);
     TEST(test_what_is_no_policy);
     TEST(test_an_empty_list_allows_nothing_and_no_list_everything);
     return TEST_END();
