@@ -2,11 +2,8 @@
 // Chains of elementwise nodes, broadcasts and rows (device/cpu/chain) against the plain kernels:
 // random networks, in every instruction set of this processor; and how many steps real forms
 // become.
-#include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network_run.h"
-#include "tests/seed.h"
-#include "tests/test.h"
+#include "tests/conformance/network_compare.h"
 
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
 
@@ -265,32 +262,8 @@ static void draw_network(struct draw *d, uint64_t seed) {
     }
 }
 
-static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
-    double largest = 1, worst = 0;
-    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
-        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
-        largest = isfinite(b) ? fmax(largest, fabs(b)) : largest;
-        bool same = isnan(b) ? isnan(a) : a == b;
-        worst = same ? worst : isfinite(a) && isfinite(b) ? fmax(worst, fabs(a - b)) : INFINITY;
-    }
-    return seen->type == wanted->type && shape_equal(&seen->shape, &wanted->shape) &&
-           worst <= 2e-5 * largest;
-}
-
-/* The network with this value, the first of the outputs, on both devices. */
-static bool check_output(struct draw *d, int value, struct device *reference, struct device *cpu) {
-    struct error err = {0};
-    struct tensor wanted = {0}, seen = {0};
-    d->net.outputs[0] = value;
-    CHECK_OK(network_run(&d->net, reference, 1, &wanted, &err), &err);
-    CHECK_OK(network_run(&d->net, cpu, 1, &seen, &err), &err);
-    bool same = wanted.data && seen.data && agrees(&seen, &wanted);
-    tensor_release(&wanted);
-    tensor_release(&seen);
-    return same;
-}
-
-static void check_draw(uint64_t seed, struct device *reference, struct device *cpu) {
+static void check_draw(uint64_t seed, int64_t round, struct device *reference, struct device *cpu) {
+    (void)round;
     struct draw d;
     draw_network(&d, seed);
     /* The last value, one in the middle, a reduction; and one that is stored, too. */
@@ -300,7 +273,8 @@ static void check_draw(uint64_t seed, struct device *reference, struct device *c
     network_output(&d.net, outputs[0]);
     network_output(&d.net, d.pool[MAX(d.count - 3, 4)].value);
     for (int i = 0; i < 3 && d.count > 4; i++) {
-        if (!check_output(&d, outputs[i], reference, cpu)) {
+        d.net.outputs[0] = outputs[i];
+        if (!network_same(&d.net, reference, cpu)) {
             printf("# seed %llu, output %d: the devices differ\n", (unsigned long long)seed, i);
             test_failures++;
         }
@@ -308,33 +282,16 @@ static void check_draw(uint64_t seed, struct device *reference, struct device *c
     arena_release(&d.net.graph.arena);
 }
 
-static void check_isa(enum isa isa) {
-    if (!isa_runs_here(isa)) {
-        SKIP("this processor has no %s", isa_name(isa));
-    }
-    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
-    struct error err = {0};
-    struct device *reference = NULL, *cpu = NULL;
-    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
-    CHECK_OK(device_open("cpu", 3, &cpu, &err), &err);
-    for (int64_t round = 0; round < test_rounds(400); round++) {
-        check_draw(test_mix(test_seed(20261128) + (uint64_t)round), reference, cpu);
-    }
-    device_close(cpu);
-    device_close(reference);
-    unsetenv("WINDLASS_CPU_ISA");
-}
-
 static void test_chains_plain(void) {
-    check_isa(ISA_PLAIN);
+    network_rounds(ISA_PLAIN, 400, check_draw);
 }
 
 static void test_chains_avx2(void) {
-    check_isa(ISA_AVX2);
+    network_rounds(ISA_AVX2, 400, check_draw);
 }
 
 static void test_chains_avx512(void) {
-    check_isa(ISA_AVX512);
+    network_rounds(ISA_AVX512, 400, check_draw);
 }
 
 /* ---- networks that failed ---------------------------------------------------------------- */
@@ -369,29 +326,27 @@ static void build_beta(struct network *net) {
     network_output(net, network_node(net, "Add", (int[]){x, row, -2}, NULL));
 }
 
+/* As many instructions as a chain may have (3 for a HardSwish), and behind them a bool to store. */
+static void build_full(struct network *net) {
+    int x = network_input(net, (struct shape){2, {7, 33}}), y = x;
+    for (int i = 0; i < 21; i++) {
+        y = network_node(net, "HardSwish", (int[]){y, -2}, NULL);
+    }
+    network_output(net, network_node(net, "Less", (int[]){y, x, -2}, NULL));
+}
+
 static void check_built(void (*build)(struct network *net)) {
     struct network net;
-    struct error err = {0};
-    struct device *reference = NULL, *cpu = NULL;
-    struct tensor wanted = {0}, seen = {0};
     network_init(&net, 14);
     build(&net);
-    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
-    CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
-    CHECK_OK(network_run(&net, reference, 1, &wanted, &err), &err);
-    CHECK_OK(network_run(&net, cpu, 1, &seen, &err), &err);
-    CHECK(wanted.data && seen.data && agrees(&seen, &wanted));
-    tensor_release(&wanted);
-    tensor_release(&seen);
-    device_close(cpu);
-    device_close(reference);
-    arena_release(&net.graph.arena);
+    network_check(&net);
 }
 
 static void test_networks_that_failed(void) {
     check_built(build_square);
     check_built(build_quotient);
     check_built(build_beta);
+    check_built(build_full);
 }
 
 /* ---- how many steps -------------------------------------------------------------------------- */
@@ -450,7 +405,7 @@ static void check_steps(void (*build)(struct network *net), int count) {
     struct device *device = NULL;
     struct execution_plan *plan = NULL;
     struct tensor inputs[4] = {0};
-    network_init(&net, 13);
+    network_init(&net, 14);
     build(&net);
     CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     for (size_t i = 0; i < net.graph.input_count; i++) {
@@ -476,6 +431,7 @@ static void check_steps(void (*build)(struct network *net), int count) {
 static void test_forms_become_few_steps(void) {
     check_steps(build_norm_and_gelu, 1); /* of 15 nodes */
     check_steps(build_masked_softmax, 1);
+    check_steps(build_full, 1);
     check_steps(build_gated, 7); /* of 8 nodes: SiLU is one */
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN with constant weights (device/cpu/rnn) against the plain kernel: drawn
 // sizes, directions, activations and states, in every instruction set of this processor.
-#include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network_run.h"
-#include "tests/seed.h"
-#include "tests/test.h"
+#include "tests/conformance/network_compare.h"
 
 #include <fnmatch.h>
 
@@ -73,66 +70,31 @@ static void draw_network(struct draw *d, uint64_t seed, int output) {
     network_output(&d->net, first + output % (d->gates == 4 ? 3 : 2));
 }
 
-static bool agrees(const struct tensor *seen, const struct tensor *wanted) {
-    double worst = 0, largest = 1;
-    for (int64_t i = 0; i < shape_count(&wanted->shape); i++) {
-        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
-        worst = isfinite(a) ? fmax(worst, fabs(a - b)) : INFINITY;
-        largest = fmax(largest, fabs(b));
-    }
-    return shape_equal(&seen->shape, &wanted->shape) && worst <= 2e-5 * largest;
-}
-
-static void check_draw(uint64_t seed, int output, struct device *reference, struct device *cpu) {
+static void check_draw(uint64_t seed, int64_t round, struct device *reference, struct device *cpu) {
     struct draw d;
-    struct error err = {0};
-    struct tensor wanted = {0}, seen = {0};
-    draw_network(&d, seed, output);
-    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
-    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
-    if (!wanted.data || !seen.data || !agrees(&seen, &wanted)) {
-        printf("# seed %llu, output %d: the devices differ\n", (unsigned long long)seed, output);
+    draw_network(&d, seed, (int)(round % 3));
+    if (!network_same(&d.net, reference, cpu)) {
+        printf("# seed %llu, output %d: the devices differ\n", (unsigned long long)seed,
+               (int)(round % 3));
         test_failures++;
     }
-    tensor_release(&wanted);
-    tensor_release(&seen);
     arena_release(&d.net.graph.arena);
 }
 
-static void check_isa(enum isa isa) {
-    if (!isa_runs_here(isa)) {
-        SKIP("this processor has no %s", isa_name(isa));
-    }
-    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
-    struct error err = {0};
-    struct device *reference = NULL, *cpu = NULL;
-    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
-    for (int64_t round = 0; round < test_rounds(120); round++) {
-        CHECK_OK(device_open("cpu", round % 2 ? 3 : 1, &cpu, &err), &err);
-        check_draw(test_mix(test_seed(20261128) + (uint64_t)round), (int)(round % 3), reference,
-                   cpu);
-        device_close(cpu);
-    }
-    device_close(reference);
-    unsetenv("WINDLASS_CPU_ISA");
-}
-
 static void test_recurrent_plain(void) {
-    check_isa(ISA_PLAIN);
+    network_rounds(ISA_PLAIN, 120, check_draw);
 }
 
 static void test_recurrent_avx2(void) {
-    check_isa(ISA_AVX2);
+    network_rounds(ISA_AVX2, 120, check_draw);
 }
 
 static void test_recurrent_avx512(void) {
-    check_isa(ISA_AVX512);
+    network_rounds(ISA_AVX512, 120, check_draw);
 }
 
 /* A sequence whose products with W are made in several pieces, forwards and backwards. */
 static void test_long_sequences(void) {
-    struct error err = {0};
-    struct device *reference = NULL, *cpu = NULL;
     struct draw d = {.state = 3,
                      .gates = 4,
                      .directions = 2,
@@ -140,19 +102,9 @@ static void test_long_sequences(void) {
                      .batch = 9,
                      .input = 5,
                      .hidden = 70};
-    struct tensor wanted = {0}, seen = {0};
     network_init(&d.net, 14);
     network_output(&d.net, add_node(&d));
-    CHECK_OK(device_open("reference", 2, &reference, &err), &err);
-    CHECK_OK(device_open("cpu", 2, &cpu, &err), &err);
-    CHECK_OK(network_run(&d.net, reference, 1, &wanted, &err), &err);
-    CHECK_OK(network_run(&d.net, cpu, 1, &seen, &err), &err);
-    CHECK(wanted.data && seen.data && agrees(&seen, &wanted));
-    tensor_release(&wanted);
-    tensor_release(&seen);
-    arena_release(&d.net.graph.arena);
-    device_close(cpu);
-    device_close(reference);
+    network_check(&d.net);
 }
 
 /* Without this the suite would pass even if the plain kernel ran. */

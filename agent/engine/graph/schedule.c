@@ -255,3 +255,16 @@ struct step *schedule_first_user(const struct schedule *schedule, int slot) {
     }
     return NULL;
 }
+
+const struct fact *const *schedule_facts(const struct schedule *schedule, const struct node *node,
+                                         struct node_facts *ret_facts) {
+    for (int i = 0; i < (int)ARRAY_LEN(ret_facts->facts); i++) {
+        int slot = i < node->input_count ? node->inputs[i] : -1;
+        ret_facts->inputs[i] = slot < 0 ? NULL : &ret_facts->facts[i];
+        if (slot >= 0) {
+            const struct schedule_slot *from = &schedule->slots[slot];
+            ret_facts->facts[i] = (struct fact){from->type, from->shape, from->constant};
+        }
+    }
+    return ret_facts->inputs;
+}

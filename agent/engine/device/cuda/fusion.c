@@ -29,19 +29,6 @@ static bool is_op(const struct step *step, int id) {
     return step && step->node && !step->state && step->node->op->id == id;
 }
 
-static const struct fact *const *facts_of(const struct schedule *schedule, const struct node *node,
-                                          struct fact facts[8], const struct fact *inputs[8]) {
-    for (int i = 0; i < MIN(node->input_count, 8); i++) {
-        int slot = node->inputs[i];
-        inputs[i] = slot < 0 ? NULL : &facts[i];
-        if (slot >= 0) {
-            const struct schedule_slot *from = &schedule->slots[slot];
-            facts[i] = (struct fact){from->type, from->shape, from->constant};
-        }
-    }
-    return inputs;
-}
-
 /* False if the values are computed in the run. */
 static bool clip_bounds_of(const struct schedule *schedule, const struct node *node,
                            float bounds[static 2]) {
@@ -153,13 +140,12 @@ static void fuse_bounds(struct schedule *schedule, struct step *step) {
 /* How often a resize repeats each pixel in both directions (nearest neighbours); 0: another
  * resize. */
 static int repeat_of(const struct schedule *schedule, const struct step *step) {
-    struct fact facts[8];
-    const struct fact *inputs[8];
+    struct node_facts facts;
     struct resize resize;
     struct error err = {0};
     const struct shape *x = &schedule->slots[step->inputs[0]].shape;
     if (x->rank != 4 ||
-        resize_params(step->node, facts_of(schedule, step->node, facts, inputs), &resize, &err) <
+        resize_params(step->node, schedule_facts(schedule, step->node, &facts), &resize, &err) <
             0 ||
         resize.is_linear || resize.is_cubic || resize.coordinates == RESIZE_TF_CROP ||
         shape_count(x) <= 0) {
@@ -185,14 +171,13 @@ static int repeat_of(const struct schedule *schedule, const struct step *step) {
 
 /* Padding only along height and width, with zeros or with pixels of the activation. */
 static bool pad_of(const struct schedule *schedule, const struct step *step, struct fused *fused) {
-    struct fact facts[8];
-    const struct fact *inputs[8];
+    struct node_facts facts;
     struct pad pad;
     struct error err = {0};
     const struct node *node = step->node;
     const struct shape *x = &schedule->slots[step->inputs[0]].shape;
     if (x->rank != 4 || schedule->slots[step->inputs[0]].type != TENSOR_FLOAT32 ||
-        pad_params(node, facts_of(schedule, node, facts, inputs), &pad, &err) < 0 || pad.begin[0] ||
+        pad_params(node, schedule_facts(schedule, node, &facts), &pad, &err) < 0 || pad.begin[0] ||
         pad.end[0] || pad.begin[1] || pad.end[1]) {
         return false;
     }

@@ -177,18 +177,6 @@ static const struct family *const families[OP_COUNT] = {
 
 /* ---- the schedule --------------------------------------------------------------------------- */
 
-static void fill_facts(struct preparation *prepare) {
-    const struct node *node = prepare->step->node;
-    for (int i = 0; i < MIN(node->input_count, (int)ARRAY_LEN(prepare->facts)); i++) {
-        int slot = node->inputs[i];
-        prepare->inputs[i] = slot < 0 ? NULL : &prepare->facts[i];
-        if (slot >= 0) {
-            const struct schedule_slot *from = &prepare->schedule->slots[slot];
-            prepare->facts[i] = (struct fact){from->type, from->shape, from->constant};
-        }
-    }
-}
-
 /* Outputs that the kernel makes channels last keep that layout if nothing reads their bytes as
  * row-major. */
 static void keep_layouts(struct schedule *schedule, const struct step *step) {
@@ -235,7 +223,7 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
     bool is_fused = step->state != NULL;
     int result = -1;
     prepare.task = task_new(schedule, step);
-    fill_facts(&prepare);
+    prepare.inputs = schedule_facts(schedule, step->node, &prepare.facts);
     /* A step that has absorbed other nodes must have a kernel, because the host's kernel computes
      * only the first node. */
     if (family && (is_fused || (has_type(family, prepare.task) && !is_empty(prepare.task)))) {

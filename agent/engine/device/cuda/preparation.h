@@ -10,9 +10,8 @@ struct preparation {
     struct schedule *schedule;
     struct step *step;
     struct task *task;
-    struct fact facts[8]; /* of the node's first inputs, for the functions of engine/ops that read
-                             parameters */
-    const struct fact *inputs[8];
+    struct node_facts facts;
+    const struct fact *const *inputs; /* of `facts` */
 };
 
 typedef int family_prepare(struct preparation *prepare, struct error *err);

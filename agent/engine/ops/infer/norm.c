@@ -3,6 +3,8 @@
 
 #include "agent/engine/ops/infer/params.h"
 
+#include <math.h>
+
 int infer_norm(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                struct error *err) {
     if (param_rank(inputs[0], 0, 2, TENSOR_RANK_MAX, err) < 0) {
@@ -26,6 +28,16 @@ int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
         return error_set(err, ERROR_UNSUPPORTED, "statistics of the batch are not supported here");
     }
     return infer_norm(node, inputs, outputs, err);
+}
+
+void norm_batch_affine(const struct node *node, const float *const numbers[static 4],
+                       size_t channels, float *ret_scale, float *ret_shift) {
+    double epsilon = (double)node_number(node, "epsilon", 1e-5F);
+    for (size_t i = 0; i < channels; i++) {
+        double factor = (double)numbers[0][i] / sqrt((double)numbers[3][i] + epsilon);
+        ret_scale[i] = (float)factor;
+        ret_shift[i] = (float)((double)numbers[1][i] - (double)numbers[2][i] * factor);
+    }
 }
 
 int infer_lrn(const struct node *node, const struct fact *const *inputs, struct fact *outputs,

@@ -10,6 +10,10 @@ NODISCARD int infer_norm(const struct node *node, const struct fact *const *inpu
  * expanded (expand.h). */
 NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
+/* A BatchNormalization of known numbers as x scale + shift of each channel. numbers: the node's
+ * inputs 1 to 4 (scale, shift, mean, variance). */
+void norm_batch_affine(const struct node *node, const float *const numbers[static 4],
+                       size_t channels, float *ret_scale, float *ret_shift);
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 

@@ -2,16 +2,15 @@
 // Which steps become one chain. Steps are visited in their order. A step joins the open chain that
 // makes one of its inputs, or begins one. A chain runs where its last step was, so it is closed
 // when another step reads one of its values: what follows might depend on that step.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
 
-enum { STEPS_MAX = 48 };
-
 struct group {
     struct chain *chain;
-    struct step *steps[STEPS_MAX];
+    struct step *steps[CHAIN_STEPS_MAX];
     int step_count;
     struct group *next;
 };
@@ -58,22 +57,18 @@ static bool is_needed(const struct grouping *grouping, const struct group *group
            grouping->readers[slot] > reads_of_group(group, slot);
 }
 
-// The inputs that the chain's values name. False: too many.
-static bool list_inputs(struct chain *chain) {
+// The inputs that the chain's values name.
+static void list_inputs(struct chain *chain) {
     for (int i = 0; i < chain->value_count; i++) {
         const struct chain_value *value = &chain->values[i];
         bool known = value->kind != CHAIN_INPUT || value->slot < 0;
         for (int k = 0; k < chain->input_count && !known; k++) {
             known = chain->inputs[k] == value->slot;
         }
-        if (!known && chain->input_count == CHAIN_INPUTS_MAX) {
-            return false;
-        }
         if (!known) {
             chain->inputs[chain->input_count++] = value->slot;
         }
     }
-    return true;
 }
 
 static int result_of(const struct chain *chain, int slot) {
@@ -85,15 +80,11 @@ static int result_of(const struct chain *chain, int slot) {
     return value;
 }
 
-// Stores the value of a slot that others need. False: too many outputs.
-static bool store_slot(const struct schedule *schedule, struct chain *chain, int slot) {
+// Stores the value of a slot that others need. There is room for one of each step.
+static void store_slot(const struct schedule *schedule, struct chain *chain, int slot) {
     int value = result_of(chain, slot);
-    bool is_bool = schedule->slots[slot].type == TENSOR_BOOL;
-    if (value < 0 || chain->output_count == CHAIN_OUTPUTS_MAX ||
-        (is_bool && chain->instruction_count == CHAIN_INSTRUCTIONS_MAX)) {
-        return false;
-    }
-    if (is_bool) {
+    assert(value >= 0 && chain->output_count < CHAIN_OUTPUTS_MAX);
+    if (schedule->slots[slot].type == TENSOR_BOOL) {
         chain->instructions[chain->instruction_count++] =
             (struct chain_instruction){.op = CHAIN_STORE_BOOL,
                                        .in = {value, -1, -1},
@@ -103,7 +94,6 @@ static bool store_slot(const struct schedule *schedule, struct chain *chain, int
         chain->values[value].output = chain->output_count;
     }
     chain->outputs[chain->output_count++] = slot;
-    return true;
 }
 
 static int *copy_slots(struct schedule *schedule, const int *slots, int count) {
@@ -115,14 +105,12 @@ static int *copy_slots(struct schedule *schedule, const int *slots, int count) {
 static void close_group(struct grouping *grouping, struct group *group) {
     struct schedule *schedule = grouping->schedule;
     struct chain *chain = group->chain;
-    bool fits = list_inputs(chain);
-    for (int i = 0; i < group->step_count && fits; i++) {
+    list_inputs(chain);
+    for (int i = 0; i < group->step_count; i++) {
         int slot = group->steps[i]->outputs[0];
-        fits = !is_needed(grouping, group, slot) || store_slot(schedule, chain, slot);
-    }
-    if (!fits) { // each step has its own kernel, then
-        chain_free(chain);
-        return;
+        if (is_needed(grouping, group, slot)) {
+            store_slot(schedule, chain, slot);
+        }
     }
     struct step *last = group->steps[group->step_count - 1];
     const struct node *node = last->node;
@@ -178,7 +166,7 @@ static bool reads_view(const struct grouping *grouping, const struct group *grou
 }
 
 static bool join(struct grouping *grouping, struct group *group, struct step *step) {
-    if (group->step_count == STEPS_MAX || reads_view(grouping, group, step) ||
+    if (group->step_count == CHAIN_STEPS_MAX || reads_view(grouping, group, step) ||
         !chain_lower(grouping->schedule, step, group->chain)) {
         return false;
     }

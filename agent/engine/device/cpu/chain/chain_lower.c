@@ -121,7 +121,8 @@ bool chain_lower(const struct schedule *schedule, const struct step *step, struc
     int instructions = chain->instruction_count;
     if (enter(&l, row)) {
         int result = lower_row(&l, row);
-        if (!l.failed && chain->values[result].kind != CHAIN_RESULT) {
+        // The step has a result of its own, which close_group finds by its slot.
+        if (!l.failed && (result < values || chain->values[result].kind != CHAIN_RESULT)) {
             result = lower_one(&l, CHAIN_MOVE, result);
         }
         if (!l.failed) {

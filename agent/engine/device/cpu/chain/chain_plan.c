@@ -342,15 +342,16 @@ static struct chain_address operand_address(struct assigner *a, int value) {
                                 : pointer_address(chain, a->pointer[value]);
 }
 
-// Operands that are read for the last time. Their registers may be used for the result if it has
-// as many numbers: then each number is read before it is replaced.
-static void release_operands(struct assigner *a, int at, bool is_row) {
+// Gives back the registers of operands that are read for the last time: of those with one number
+// per row, of the full ones, or of both. Their addresses are in the task already.
+static void release_operands(struct assigner *a, int at, bool of_rows, bool full) {
     const struct chain *chain = a->plan->chain;
     for (int i = 0; i < 3; i++) {
         int value = chain->instructions[at].in[i];
         if (value >= 0 && a->place[value] >= 0 && chain->values[value].last_use == at &&
-            chain->values[value].is_row == is_row) {
+            (chain->values[value].is_row ? of_rows : full)) {
             a->taken[a->place[value]] = false;
+            a->place[value] = -1;
         }
     }
 }
@@ -376,15 +377,12 @@ static struct chain_address out_address(struct assigner *a, int at) {
         return pointer_address(a->plan->chain, a->first_output + from->stored_bool);
     }
     bool is_row = a->plan->chain->values[from->out].is_row;
-    bool reduces = from->op >= CHAIN_ROW_SUM && from->op <= CHAIN_ROW_MIN;
-    if (!reduces) {
-        release_operands(a, at, is_row);
+    if (!chain_reduces(from->op)) {
+        // The result may replace an operand with as many numbers: each is read before.
+        release_operands(a, at, is_row, !is_row);
     }
     struct chain_address address = result_address(a, from->out);
-    release_operands(a, at, reduces ? is_row : !is_row);
-    if (reduces) {
-        release_operands(a, at, !is_row);
-    }
+    release_operands(a, at, true, true);
     return address;
 }
 
@@ -393,7 +391,7 @@ static void add_instruction(struct assigner *a, int at) {
     const struct chain_instruction *from = &chain->instructions[at];
     struct chain_task task = {
         .op = from->op, .p = from->p, .q = from->q, .function = from->function};
-    bool reduces = from->op >= CHAIN_ROW_SUM && from->op <= CHAIN_ROW_MIN;
+    bool reduces = chain_reduces(from->op);
     int operands = 0;
     for (; operands < 3 && from->in[operands] >= 0; operands++) {
         task.in[operands] = operand_address(a, from->in[operands]);

@@ -21,23 +21,16 @@ static float row_elements(const struct chain *chain) {
 
 // The number of last dimensions that the node reduces; 0: it reduces others, too, or none.
 int lower_reduced_dims(const struct lower *l) {
-    struct fact facts[2];
-    const struct fact *inputs[2] = {0};
+    const struct node *node = l->step->node;
+    struct node_facts facts;
     struct reduce reduce;
     struct error err = {0};
-    for (int i = 0; i < MIN(l->step->node->input_count, 2); i++) {
-        int slot = l->step->node->inputs[i];
-        if (slot >= 0) {
-            const struct schedule_slot *from = &l->schedule->slots[slot];
-            facts[i] = (struct fact){from->type, from->shape, from->constant};
-            inputs[i] = &facts[i];
-        }
-    }
-    if (reduce_params(l->step->node, inputs, &reduce, &err) < 0 || reduce.is_identity) {
+    if (reduce_params(node, schedule_facts(l->schedule, node, &facts), &reduce, &err) < 0 ||
+        reduce.is_identity) {
         error_clear(&err);
         return 0;
     }
-    int rank = facts[0].shape.rank, count = 0;
+    int rank = facts.inputs[0]->shape.rank, count = 0;
     while (count < rank && reduce.is_reduced[rank - 1 - count]) {
         count++;
     }
@@ -115,14 +108,18 @@ int lower_layer_norm(struct lower *l) {
     return shifts ? lower_two(l, CHAIN_ADD, y, lower_value(l, 2)) : y;
 }
 
-// An input with one number per channel, [c], as [c, 1, ...].
-static int channel_value(struct lower *l, int index) {
-    int slot = l->step->inputs[index];
-    struct shape shape = {.rank = l->chain->domain.rank - 1};
+// One number per channel as [c, 1, ...], which broadcasts to the domain [n, c, ...].
+static struct shape channel_shape(const struct chain *chain) {
+    struct shape shape = {.rank = chain->domain.rank - 1};
     for (int i = 0; i < shape.rank; i++) {
-        shape.dims[i] = i ? 1 : l->chain->domain.dims[1];
+        shape.dims[i] = i ? 1 : chain->domain.dims[1];
     }
-    return lower_input(l, slot, &shape, NULL);
+    return shape;
+}
+
+static int channel_value(struct lower *l, int index) {
+    struct shape shape = channel_shape(l->chain);
+    return lower_input(l, l->step->inputs[index], &shape, NULL);
 }
 
 int lower_instance_norm(struct lower *l) {
@@ -134,9 +131,9 @@ int lower_instance_norm(struct lower *l) {
 // x scale + shift for each channel, with constants that are computed here.
 int lower_batch_norm(struct lower *l) {
     const struct chain *chain = l->chain;
-    const float *constants[5] = {0};
-    for (int i = 1; i < 5; i++) {
-        const struct schedule_slot *slot = &l->schedule->slots[l->step->inputs[i]];
+    const float *constants[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        const struct schedule_slot *slot = &l->schedule->slots[l->step->inputs[i + 1]];
         l->failed |= !slot->is_lasting || slot->type != TENSOR_FLOAT32;
         constants[i] = slot->constant;
     }
@@ -144,18 +141,10 @@ int lower_batch_norm(struct lower *l) {
     if (l->failed) {
         return 0;
     }
-    struct shape shape = {.rank = chain->domain.rank - 1};
-    for (int i = 0; i < shape.rank; i++) {
-        shape.dims[i] = i ? 1 : chain->domain.dims[1];
-    }
+    struct shape shape = channel_shape(chain);
     size_t channels = (size_t)shape.dims[0];
     float *scale = x_calloc(channels, sizeof *scale), *shift = x_calloc(channels, sizeof *shift);
-    double epsilon = (double)node_number(l->step->node, "epsilon", 1e-5F);
-    for (size_t i = 0; i < channels; i++) {
-        double factor = (double)constants[1][i] / sqrt((double)constants[4][i] + epsilon);
-        scale[i] = (float)factor;
-        shift[i] = (float)((double)constants[2][i] - (double)constants[3][i] * factor);
-    }
+    norm_batch_affine(l->step->node, constants, channels, scale, shift);
     int values = chain->value_count;
     int a = lower_input(l, NONE, &shape, scale), b = lower_input(l, NONE, &shape, shift);
     if (l->failed) { // the chain has what it has taken

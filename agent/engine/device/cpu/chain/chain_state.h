@@ -8,7 +8,8 @@ enum {
     CHAIN_INSTRUCTIONS_MAX = 64,
     CHAIN_VALUES_MAX = 128,
     CHAIN_INPUTS_MAX = CHAIN_VALUES_MAX,
-    CHAIN_OUTPUTS_MAX = 48,
+    CHAIN_STEPS_MAX = 48,
+    CHAIN_OUTPUTS_MAX = CHAIN_STEPS_MAX,
     CHAIN_ROW_ELEMENTS = 16384, /* elements of a row that is reduced: registers hold whole rows */
 };
 
@@ -39,6 +40,11 @@ struct chain_instruction {
     float p, q;
     float (*function)(float x);
 };
+
+/* Whether the operation makes one number of each row. */
+static inline bool chain_reduces(enum chain_op op) {
+    return op >= CHAIN_ROW_SUM && op <= CHAIN_ROW_MIN;
+}
 
 /* Where an operand of an instruction is: at bases[base] + offset; base 0 is the lane's registers,
  * the others are inputs and outputs. */
@@ -73,7 +79,8 @@ struct chain {
     bool refuses_blocks;
     int value_count, instruction_count;
     struct chain_value values[CHAIN_VALUES_MAX];
-    struct chain_instruction instructions[CHAIN_INSTRUCTIONS_MAX];
+    /* Those of nodes, and then room for one more per output, of CHAIN_STORE_BOOL. */
+    struct chain_instruction instructions[CHAIN_INSTRUCTIONS_MAX + CHAIN_OUTPUTS_MAX];
     int input_count, output_count;
     int inputs[CHAIN_INPUTS_MAX], outputs[CHAIN_OUTPUTS_MAX]; /* slots */
 

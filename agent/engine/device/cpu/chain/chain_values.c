@@ -126,10 +126,6 @@ int lower_value(struct lower *l, int index) {
     return value_of_slot(l, slot);
 }
 
-static bool is_by_row(enum chain_op op) {
-    return op >= CHAIN_ROW_SUM && op <= CHAIN_ROW_MIN;
-}
-
 // Appends an instruction; its result is one number per row if that is true of all operands.
 int lower_emit(struct lower *l, struct chain_instruction instruction) {
     struct chain *chain = l->chain;
@@ -141,9 +137,10 @@ int lower_emit(struct lower *l, struct chain_instruction instruction) {
         l->failed = true;
         return 0;
     }
-    instruction.out = add_value(
-        l, (struct chain_value){
-               .kind = CHAIN_RESULT, .slot = NONE, .is_row = narrow || is_by_row(instruction.op)});
+    instruction.out =
+        add_value(l, (struct chain_value){.kind = CHAIN_RESULT,
+                                          .slot = NONE,
+                                          .is_row = narrow || chain_reduces(instruction.op)});
     chain->instructions[chain->instruction_count++] = instruction;
     return instruction.out;
 }

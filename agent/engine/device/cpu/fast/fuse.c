@@ -8,6 +8,7 @@
 
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/ops/infer/move.h"
+#include "agent/engine/ops/infer/norm.h"
 #include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/infer/window.h"
@@ -15,24 +16,6 @@
 
 // Larger values are left to the plain kernels, because the fast ones count in ints.
 enum { BATCH_MAX = 1 << 16, CHANNELS_MAX = 1 << 16, SIDE_MAX = 1 << 24, WINDOW_MAX = 256 };
-
-struct facts {
-    struct fact facts[8];
-    const struct fact *inputs[8];
-};
-
-static const struct fact *const *facts_of(const struct schedule *schedule, const struct node *node,
-                                          struct facts *ret_facts) {
-    for (int i = 0; i < MIN(node->input_count, 8); i++) {
-        int slot = node->inputs[i];
-        ret_facts->inputs[i] = slot < 0 ? NULL : &ret_facts->facts[i];
-        if (slot >= 0) {
-            const struct schedule_slot *from = &schedule->slots[slot];
-            ret_facts->facts[i] = (struct fact){from->type, from->shape, from->constant};
-        }
-    }
-    return ret_facts->inputs;
-}
 
 bool fuse_is_activation(const struct schedule *schedule, int slot) {
     const struct schedule_slot *s = &schedule->slots[slot];
@@ -90,11 +73,11 @@ static void drop_maker(struct schedule *schedule, struct step *conv, struct step
 
 static void take_pad(struct schedule *schedule, struct step *conv, struct conv_shape *shape) {
     struct step *maker = maker_for(schedule, conv, OP_PAD);
-    struct facts facts;
+    struct node_facts facts;
     struct pad pad;
     struct error err = {0};
     if (!maker || shape->pad_top || shape->pad_left || shape->pad_bottom || shape->pad_right ||
-        pad_params(maker->node, facts_of(schedule, maker->node, &facts), &pad, &err) < 0) {
+        pad_params(maker->node, schedule_facts(schedule, maker->node, &facts), &pad, &err) < 0) {
         return;
     }
     bool whole = !pad.begin[0] && !pad.end[0] && !pad.begin[1] && !pad.end[1];
@@ -121,10 +104,11 @@ static void take_pad(struct schedule *schedule, struct step *conv, struct conv_s
 
 // Whether the resize repeats every pixel of the source twice.
 static bool doubles(const struct schedule *schedule, const struct step *step) {
-    struct facts facts;
+    struct node_facts facts;
     struct resize resize;
     struct error err = {0};
-    if (resize_params(step->node, facts_of(schedule, step->node, &facts), &resize, &err) < 0 ||
+    if (resize_params(step->node, schedule_facts(schedule, step->node, &facts), &resize, &err) <
+            0 ||
         resize.is_linear) {
         return false;
     }
@@ -168,12 +152,7 @@ static bool take_batch_norm(const struct schedule *schedule, struct conv_step *c
     }
     size_t count = (size_t)conv->shape.channels_out;
     float *scale = x_calloc(count, sizeof *scale), *shift = x_calloc(count, sizeof *shift);
-    double epsilon = (double)node_number(user->node, "epsilon", 1e-5F);
-    for (size_t i = 0; i < count; i++) {
-        double factor = (double)constants[0][i] / sqrt((double)constants[3][i] + epsilon);
-        scale[i] = (float)factor;
-        shift[i] = (float)((double)constants[1][i] - (double)constants[2][i] * factor);
-    }
+    norm_batch_affine(user->node, constants, count, scale, shift);
     conv->source.scale = scale;
     conv->source.shift = shift;
     conv->norm_key = constants[0];
@@ -241,11 +220,11 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
 
 static bool conv_shape_of(const struct schedule *schedule, const struct step *step,
                           struct conv_shape *ret_shape) {
-    struct facts facts;
+    struct node_facts facts;
     struct window window;
     struct error err = {0};
     const struct node *node = step->node;
-    if (window_of_conv(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
+    if (window_of_conv(node, schedule_facts(schedule, node, &facts), &window, &err) < 0 ||
         !fuse_window_fits(&window)) {
         return false;
     }
@@ -384,11 +363,12 @@ static void make_combine(struct schedule *schedule, struct step *step) {
 
 // Whether the reduction is the mean of each plane, as exporters write a global pool.
 static bool means_planes(const struct schedule *schedule, const struct step *step) {
-    struct facts facts;
+    struct node_facts facts;
     struct reduce reduce;
     struct error err = {0};
     if (!fuse_is_activation(schedule, step->inputs[0]) ||
-        reduce_params(step->node, facts_of(schedule, step->node, &facts), &reduce, &err) < 0) {
+        reduce_params(step->node, schedule_facts(schedule, step->node, &facts), &reduce, &err) <
+            0) {
         return false;
     }
     return !reduce.is_reduced[0] && !reduce.is_reduced[1] && reduce.is_reduced[2] &&
@@ -396,7 +376,7 @@ static bool means_planes(const struct schedule *schedule, const struct step *ste
 }
 
 static void make_pool(struct schedule *schedule, struct step *step) {
-    struct facts facts;
+    struct node_facts facts;
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
     if (!fuse_is_activation(schedule, step->inputs[0]) ||
@@ -410,8 +390,8 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     bool has_indices = step->output_count > 1 && step->outputs[1] >= 0;
     const struct window *window = &pool.window;
     if (has_indices ||
-        window_of_pool(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) <
-            0 ||
+        window_of_pool(step->node, schedule_facts(schedule, step->node, &facts), &pool.window,
+                       &err) < 0 ||
         !fuse_window_fits(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }

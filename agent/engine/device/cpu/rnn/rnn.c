@@ -55,18 +55,10 @@ static bool functions_fit(const struct recurrent *r) {
 
 static bool read_params(const struct schedule *schedule, const struct step *step,
                         struct recurrent *ret_r) {
-    struct fact facts[8];
-    const struct fact *inputs[8] = {0};
+    struct node_facts facts;
     struct error err = {0};
-    for (int i = 0; i < MIN(step->node->input_count, 8); i++) {
-        int slot = step->node->inputs[i];
-        if (slot >= 0) {
-            const struct schedule_slot *from = &schedule->slots[slot];
-            facts[i] = (struct fact){from->type, from->shape, from->constant};
-            inputs[i] = &facts[i];
-        }
-    }
-    if (recurrent_params(step->node, inputs, ret_r, &err) < 0) {
+    if (recurrent_params(step->node, schedule_facts(schedule, step->node, &facts), ret_r, &err) <
+        0) {
         error_clear(&err);
         return false;
     }

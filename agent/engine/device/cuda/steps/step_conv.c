@@ -10,6 +10,7 @@
 #include "agent/engine/device/cuda/preparation.h"
 #include "agent/engine/device/cuda/steps/step_window.h"
 
+#include "agent/engine/ops/infer/norm.h"
 #include "agent/engine/ops/table.h"
 
 #include <limits.h>
@@ -185,17 +186,12 @@ static int pack(struct preparation *prepare, struct conv *conv, bool is_depthwis
     float *scale = NULL, *shift = NULL;
     if (norm) {
         const float *numbers[4];
-        double epsilon = (double)node_number(norm, "epsilon", 1e-5f);
         scale = x_calloc((size_t)w->m, sizeof *scale);
         shift = x_calloc((size_t)w->m, sizeof *shift);
         for (int i = 0; i < 4; i++) {
             numbers[i] = preparation_weights(prepare->schedule, norm, i + 1);
         }
-        for (int64_t i = 0; i < w->m; i++) {
-            double factor = (double)numbers[0][i] / sqrt((double)numbers[3][i] + epsilon);
-            scale[i] = (float)factor;
-            shift[i] = (float)((double)numbers[1][i] - (double)numbers[2][i] * factor);
-        }
+        norm_batch_affine(norm, numbers, (size_t)w->m, scale, shift);
         pack.scale = scale;
         pack.shift = shift;
         pack.scale_key = numbers[0];
