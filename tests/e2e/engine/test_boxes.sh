@@ -5,10 +5,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}/windlass")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/model" "$work/data/photos"
+. tests/e2e/engine/onnx_job.sh
+mkdir -p "$work/data/photos"
 python3 tests/data/models/make_detectors.py "$work/model"
 printf 'cat\ndog\nbird\n' >"$work/data/labels.txt"
 python3 - "$work/data" <<'P'
@@ -21,27 +19,11 @@ for i in range(20):  # of one colour each
     png += chunk(b"IDAT", zlib.compress((b"\0" + bytes((12 * i, 9, 90)) * width) * height)) + chunk(b"IEND", b"")
     open(f"{sys.argv[1]}/photos/p{i:02}.png", "wb").write(png)
 P
-job() { # MODEL POSTPROCESS-FIELDS [PREPROCESS-FIELDS [MODE]]; its exit code is in $code
-    cat >"$work/job.yaml" <<M
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: boxes}
-spec:
-  input: {files: {path: data/photos}}
-  scorer: {onnx: {path: model/$1.onnx, postprocess: {type: Boxes$2}, preprocess: {${3:-}}}}
-  output: {path: data/out, mode: ${4:-AppendRow}}
-  miniBatchSize: 7
-  workers: {min: 2, max: 2}
-  volumes:
-    - {name: data, persistentVolumeClaim: {claimName: data}}
-    - {name: model, persistentVolumeClaim: {claimName: model}}
-M
-    rm -rf "$work/data/out" "$work/state"
-    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
-    code=$?
-    [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
+size=7
+job() { # MODEL POSTPROCESS-FIELDS [PREPROCESS-FIELDS [MODE]]
+    onnx_job '{files: {path: data/photos}}' "path: model/$1.onnx, postprocess: {type: Boxes$2}, preprocess: {${3:-}}" \
+        "mode: ${4:-AppendRow}"
 }
-says() { [ $code -ne 0 ] && grep -qF -- "$1" "$work/log" || { tail -n 3 "$work/log" | sed 's/^/# /'; false; }; }
 # Every picture's boxes are those of found(ARGUMENTS), moved back from the network's input.
 boxes() { # FORM FIT [ARGUMENTS OF found]
     PYTHONPATH=tests/data/models python3 - "$work/data/out/rows.txt" "$@" <<'P'

@@ -4,10 +4,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}/windlass")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/model" "$work/data/photos" "$work/data/rows"
+. tests/e2e/engine/onnx_job.sh
+mkdir -p "$work/data/photos" "$work/data/rows"
 python3 tests/data/models/make.py "$work/model"
 python3 - "$work/data" <<'P'
 import struct, sys, zlib
@@ -25,26 +23,11 @@ with open(f"{sys.argv[1]}/rows/a.csv", "w") as file:
 P
 photos='{files: {path: data/photos, pattern: "*.png"}}'
 rows='{table: {path: data/rows}}'
-job() { # INPUT MODEL [FIELDS-OF-ONNX]; its exit code is in $code
-    cat >"$work/job.yaml" <<M
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: inputs}
-spec:
-  input: $1
-  scorer: {onnx: {path: model/$2.onnx, postprocess: {type: Values}${3:+, $3}}}
-  output: {path: data/out, mode: AppendRow}
-  miniBatchSize: $([ "$1" = "$photos" ] && echo 7 || echo 4KB)
-  retry: {maxTries: 2, timeoutSeconds: 30}
-  workers: {min: 2, max: 2}
-  volumes:
-    - {name: data, persistentVolumeClaim: {claimName: data}}
-    - {name: model, persistentVolumeClaim: {claimName: model}}
-M
-    discard "$work/data/out" "$work/state"
-    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
-    code=$?
-    [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
+fields='  retry: {maxTries: 2, timeoutSeconds: 30}'
+job() { # INPUT MODEL [FIELDS-OF-ONNX]
+    size=4KB
+    [ "$1" != "$photos" ] || size=7
+    onnx_job "$1" "path: model/$2.onnx, postprocess: {type: Values}${3:+, $3}" 'mode: AppendRow'
 }
 # Coordinator and workers check the same, at once: on a busy machine a worker may be first, and ends the job with 1.
 says() {

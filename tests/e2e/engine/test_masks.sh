@@ -4,10 +4,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}/windlass")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/model" "$work/data/photos" "$work/data/arrays"
+. tests/e2e/engine/onnx_job.sh
+mkdir -p "$work/data/photos" "$work/data/arrays"
 PYTHONPATH=tests/data/models python3 - "$work" <<'P'
 import random, struct, sys, zlib
 from make import model, node, tensor, value
@@ -49,27 +47,10 @@ with open(f"{sys.argv[1]}/texts", "w") as file:
             before = best
         file.write(text + "\n")
 P
-job() { # INPUT MODEL POSTPROCESS-FIELDS [PREPROCESS-FIELDS]; its exit code is in $code
-    cat >"$work/job.yaml" <<M
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: masks}
-spec:
-  input: $1
-  scorer: {onnx: {path: model/$2.onnx, postprocess: {$3}, preprocess: {${4:-}}}}
-  output: {path: data/out}
-  miniBatchSize: ${size:-3}
-  workers: {min: 2, max: 2}
-  volumes:
-    - {name: data, persistentVolumeClaim: {claimName: data}}
-    - {name: model, persistentVolumeClaim: {claimName: model}}
-M
-    rm -rf "$work/data/out" "$work/state"
-    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
-    code=$?
-    [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
+size=3
+job() { # INPUT MODEL POSTPROCESS-FIELDS [PREPROCESS-FIELDS]
+    onnx_job "$1" "path: model/$2.onnx, postprocess: {$3}, preprocess: {${4:-}}"
 }
-says() { [ $code -ne 0 ] && grep -qF -- "$1" "$work/log" || { tail -n 3 "$work/log" | sed 's/^/# /'; false; }; }
 # Each mask has the size of its picture, one channel, and in each quarter the value of `values`, but for the pixels near the
 # edges between them; what FIT Crop has cut off is 0.
 masks() { # VALUES FIT

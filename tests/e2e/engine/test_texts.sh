@@ -4,11 +4,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}/windlass")
-agent=$(realpath "${BUILD:-build}/windlass-agent")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/model" "$work/data/rows" "$work/data/pairs" "$work/data/texts" "$work/data/bad"
+. tests/e2e/engine/onnx_job.sh
+mkdir -p "$work/data/rows" "$work/data/pairs" "$work/data/texts" "$work/data/bad"
 python3 tests/data/models/make_texts.py "$work/model"
 python3 - "$work/data" <<'P'
 import csv, json, random, sys
@@ -24,27 +21,10 @@ for i in range(20):
 with open(f"{sys.argv[1]}/bad/a.jsonl", "w") as file:
     file.write('{"text": "the cat"}\n{"text": 7}\n{"other": "x"}\n{"text": "' + "a" * (17 << 20) + '"}\n{"text": "sat"}\n')
 P
-job() { # INPUT MODEL TOKENIZER-FIELDS [FIELDS-OF-ONNX]; its exit code is in $code
-    cat >"$work/job.yaml" <<M
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: texts}
-spec:
-  input: $1
-  scorer:
-    onnx: {path: model/$2.onnx, tokenizer: {path: model/${tokenizer:-tokenizer}.json$3}, postprocess: {type: Values}${4:+, $4}}
-  output: {path: data/out, mode: AppendRow}
-  miniBatchSize: auto
-  errorThreshold: -1
-  workers: {min: 2, max: 2}
-  volumes:
-    - {name: data, persistentVolumeClaim: {claimName: data}}
-    - {name: model, persistentVolumeClaim: {claimName: model}}
-M
-    [ -n "${again:-}" ] || discard "$work/data/out" "$work/state"
-    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
-    code=$?
-    [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
+fields='  errorThreshold: -1'
+job() { # INPUT MODEL TOKENIZER-FIELDS [FIELDS-OF-ONNX]
+    onnx_job "$1" "path: model/$2.onnx, tokenizer: {path: model/${tokenizer:-tokenizer}.json$3}, postprocess: {type: Values}${4:+, $4}" \
+        'mode: AppendRow'
 }
 # Every row is the mean of its tokens' vectors, in order. The tokens are those of `model tokenize`.
 means() { # FILE-OF-JSON-TEXTS [--max-length N]
@@ -64,7 +44,6 @@ for i, (row, told) in enumerate(zip(rows, tokens)):
         sys.exit(f"# row {i}: {row}, not {wanted}")
 P
 }
-says() { [ $code -eq 2 ] && grep -qF -- "$1" "$work/log"; }
 rows='{table: {path: data/rows}}'
 python3 -c '
 import csv, json, sys

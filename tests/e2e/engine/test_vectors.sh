@@ -4,11 +4,8 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}/windlass")
-agent=$(realpath "${BUILD:-build}/windlass-agent")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/model" "$work/data/texts" "$work/data/files" "$work/data/rows" "$work/data/bad"
+. tests/e2e/engine/onnx_job.sh
+mkdir -p "$work/data/texts" "$work/data/files" "$work/data/rows" "$work/data/bad"
 python3 tests/data/models/make_texts.py "$work/model"
 PYTHONPATH=tests/data/models python3 - "$work" <<'P'
 import csv, json, random, sys
@@ -33,27 +30,7 @@ nodes = [node("Add", ["x", "x"], ["twice"]), node("Reshape", ["x", "grid_shape"]
 outputs = [value("twice", ["N", 3]), value("grid", ["N", 1, 3]), value("mean", ["N"]), value("whole", ["N", 3], 7), value("all", [3])]
 open(f"{sys.argv[1]}/model/rows.onnx", "wb").write(model(nodes, [value("x", ["N", 3])], outputs, [to_grid]))
 P
-job() { # INPUT ONNX-FIELDS [MODE]; its exit code is in $code
-    cat >"$work/job.yaml" <<M
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: vectors}
-spec:
-  input: $1
-  scorer: {onnx: {$2}}
-  output: {path: data/out, mode: ${3:-AppendRow}}
-  miniBatchSize: auto
-  workers: {min: 2, max: 2}
-  volumes:
-    - {name: data, persistentVolumeClaim: {claimName: data}}
-    - {name: model, persistentVolumeClaim: {claimName: model}}
-M
-    rm -rf "$work/data/out" "$work/state"
-    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
-    code=$?
-    [ $code -eq "${wanted:-0}" ] || tail -n 5 "$work/log" | sed 's/^/# /'
-}
-says() { [ $code -ne 0 ] && grep -qF -- "$1" "$work/log" || { tail -n 5 "$work/log" | sed 's/^/# /'; false; }; }
+job() { onnx_job "$1" "$2" "mode: ${3:-AppendRow}"; } # INPUT ONNX-FIELDS [MODE]
 texts='{table: {path: data/texts}}'
 rows='{table: {path: data/rows}}'
 states='path: model/states.onnx, tokenizer: {path: model/tokenizer.json, columns: [text]}'
