@@ -1,5 +1,5 @@
-/* trainer_gradients.h: device memory, and the block of all gradients. A part of trainer_state.h,
- * used by the same files only. */
+/* trainer_device.h: memory of the device, the block of all gradients in it, and what all ranks sum.
+ * A part of trainer_state.h, used by the same files only. */
 #pragma once
 
 #include "agent/comm/reducer.h"

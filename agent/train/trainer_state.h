@@ -1,7 +1,7 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
- * step), _evaluate.c (test data). Parts of this header: trainer_gradients.h (memory of the
- * device, gradients, norms), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the
+ * step), _evaluate.c (test data). Parts of this header: trainer_device.h (memory of the
+ * device, gradients, sums over ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the
  * best network). */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "agent/train/rate.h"
 #include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
-#include "agent/train/trainer_gradients.h"
+#include "agent/train/trainer_device.h"
 #include "agent/train/trainer_kept.h"
 
 #define RESULT_MODEL "model.onnx" /* in the output */
