@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 : "${SEEDS:=20}"
-program=build/tests/unit/operator/kinds/sweep/test_search
+program=build/tests/unit/operator/kinds/sweep/search/test_search
 make --no-print-directory $program
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT

@@ -1,5 +1,7 @@
-"""Folders: at most 40 files in one, at most 8 headers in agent/engine (all that others may include); but tests/data and tests/fuzz/corpus; a README.md in each below lib/, operator/ and
-agent/, whose part that is made (readmes.py) is current: it names each module, and what the folder may include."""
+"""Folders: at most 40 files in one, at most 8 headers in agent/engine (all that others may include); but tests/data and
+tests/fuzz/corpus; a README.md in each below lib/, operator/ and agent/, whose part that is made (readmes.py) is current: it
+names each module, and what the folder may include. A unit test has the path of its source: a test of another name is in a
+folder that there is, too, and a test with the name of one source alone is beside no other."""
 import os
 
 import readmes
@@ -25,4 +27,14 @@ if len(headers) > 8:
 for path, text in readmes.pages().items():
     if open(path, encoding="utf-8").read() != text:
         found[f"made {path}"] = f"{path} is not what the headers and includes.sh say: make readmes"
+places = {}  # by the name of a source: its folders
+for path in source.files():
+    places.setdefault(os.path.splitext(os.path.basename(path))[0], set()).add(os.path.dirname(path))
+for path in source.files((".c",), ("tests/unit/",)):
+    folder, name = os.path.dirname(path).removeprefix("tests/unit/"), os.path.basename(path).removesuffix(".c")
+    where = places.get(name.removeprefix("test_"), set()) if name.startswith("test_") else set()
+    if not os.path.isdir(folder):
+        found[f"place {path}"] = f"{path}: there is no {folder}/"
+    elif len(where) == 1 and folder not in where and folder.split("/")[0] == next(iter(where)).split("/")[0]:
+        found[f"place {path}"] = f"{path}: its source is in {next(iter(where))}/"
 source.finish("folders", found)

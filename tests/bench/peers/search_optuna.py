@@ -3,7 +3,7 @@
 failed ones told as such. Prints the median over seeds of the best of 60 trials (40 in the finite space), and of how many
 failed.
 
-search_optuna.py PROGRAM SEEDS: PROGRAM is build/tests/unit/operator/kinds/sweep/test_search."""
+search_optuna.py PROGRAM SEEDS: PROGRAM is build/tests/unit/operator/kinds/sweep/search/test_search."""
 import os
 import statistics
 import subprocess

@@ -12,7 +12,7 @@ check "the unit test makes pages" env REPORT_PAGES="$work/pages" \
     "${BUILD:-build}/tests/unit/agent/score/report/test_report" >"$work/log" || sed 's/^/# /' "$work/log"
 grep -v '^ok [a-z_]*$' "$work/log"
 check "and that of sweeps" env SWEEP_PAGES="$work/pages" \
-    "${BUILD:-build}/tests/unit/operator/kinds/sweep/test_sweep_html" >"$work/sweeps.log" || sed 's/^/# /' "$work/sweeps.log"
+    "${BUILD:-build}/tests/unit/operator/kinds/sweep/show/test_sweep_html" >"$work/sweeps.log" || sed 's/^/# /' "$work/sweeps.log"
 cat >"$work/check.py" <<'P'
 import pathlib, re, sys, xml.etree.ElementTree as tree
 bad, count = 0, 0

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
 (. tests/cluster/lib.sh && need_packages python3-numpy python3-sklearn) || exit 3
-program=${BUILD:-build}/tests/unit/operator/kinds/sweep/test_gaussian
+program=${BUILD:-build}/tests/unit/operator/kinds/sweep/search/test_gaussian
 make -s "$program" || exit 3
 seed=${SOAK_SEED:-1}
 echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"

@@ -14,7 +14,7 @@
 #include "lib/number/philox.h"
 #include "tests/seed.h"
 #include "tests/test.h"
-#include "tests/unit/operator/kinds/sweep/search_functions.h"
+#include "tests/unit/operator/kinds/sweep/search/search_functions.h"
 
 #include <math.h>
 #include <stdlib.h>
