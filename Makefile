@@ -37,12 +37,17 @@ PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
 PACKAGES_AGENT := libavformat libavcodec libswscale libswresample libavutil libturbojpeg libpng zlib libzstd libbrotlidec libutf8proc
 PACKAGES_MPI := ompi-c
-LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
-LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR)) -lm
+# $(call once,NAME,COMMAND): what the command prints. It runs when it is first wanted (make deps installs pkg-config), and
+# once, not for each of hundreds of programs.
+once = $(eval $(1) := $(shell $(2)))$($(1))
+LIBS_LIB = $(call once,LIBS_LIB,pkg-config --libs $(PACKAGES_LIB))
+LIBS_YAML = $(call once,LIBS_YAML,pkg-config --libs $(PACKAGES_OPERATOR))
+LIBS_OPERATOR = $(LIBS_YAML) -lm
 LIBS_CUDA = $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
-LIBS_AGENT_ALONE = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp
+LIBS_MEDIA = $(call once,LIBS_MEDIA,pkg-config --libs $(PACKAGES_AGENT))
+LIBS_AGENT_ALONE = $(LIBS_MEDIA) -ldnnl -lgomp
 LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
-LIBS_MPI = $(shell pkg-config --libs $(PACKAGES_MPI))
+LIBS_MPI = $(call once,LIBS_MPI,pkg-config --libs $(PACKAGES_MPI))
 # windlass-shim is fully static: it links archives and their dependencies (absent.c defines what no archive has).
 SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
 
@@ -183,8 +188,8 @@ install: all
 UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance 2>/dev/null -name 'test_*.c'))
 UNIT_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 # There are hundreds of programs, and gold (part of binutils) links each in a third of the time.
-$(BUILD)/tests/%: private LDFLAGS += $(if $(GOLD),-fuse-ld=gold)
-GOLD := $(shell command -v ld.gold 2>/dev/null)
+FAST_LINK := $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
+$(BUILD)/tests/%: private LDFLAGS += $(FAST_LINK)
 $(BUILD)/tests/unit/lib/%: $(OBJ)/tests/unit/lib/%.c.o $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB) -lm

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzzer, FUZZ_JOBS (one a processor) at a time, from its seeds: for FUZZ_SECONDS if it is set; otherwise the
-# parsers of foreign data (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a fifth of that (make
+# parsers of foreign data (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a tenth of that (make
 # test). Findings are kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -8,7 +8,7 @@ mkdir -p build/fuzz/findings
 one() {
     name=$1 program=build/fuzz/fuzz_$1 seconds=${FUZZ_SECONDS:-10}
     case $name in manifest | onnx | message) seconds=${FUZZ_SECONDS:-60} ;; esac
-    [ -z "${FUZZ_SHORT:-}" ] || seconds=$((seconds / 5))
+    [ -z "${FUZZ_SHORT:-}" ] || seconds=$((seconds / 10))
     mkdir -p "build/fuzz/corpus/$name"
     seeds=tests/fuzz/corpus/$name
     [ -d "$seeds" ] || seeds=

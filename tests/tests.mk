@@ -79,7 +79,7 @@ fuzz: deps-test fuzzers-build
 fuzzers: $(FUZZERS)
 define FUZZ_LINK
 	@echo "  LINK $@"
-	@$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+	@$(CC) $(ALL_LDFLAGS) $(FAST_LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
 endef
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	$(FUZZ_LINK)

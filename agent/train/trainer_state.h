@@ -1,8 +1,8 @@
 /* trainer_state.h: shared by the files of the trainer, and used by them only: trainer.c (lifetime,
  * the loop), trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one
  * step), _evaluate.c (test data). Parts of this header: trainer_device.h (memory of the
- * device, gradients, sums over ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and _best.c (the
- * best network). */
+ * device, gradients, sums over ranks), trainer_kept.h with _keep.c (checkpoints), _result.c and
+ * _best.c (the best network). */
 #pragma once
 
 #include "agent/comm/reducer.h"

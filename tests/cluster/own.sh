@@ -47,4 +47,4 @@ install_chart() {
 }
 # import ARCHIVE: makes an image available to pods.
 import() { "${ctr[@]}" images import --all-platforms=false "$1" >"$work/import" 2>&1 || { sed 's/^/# /' "$work/import"; return 1; }; }
-look_every=0.5 # until_true: each look is one or more kubectl, each a tenth of a second of a processor
+look_every=500 # until_true: each look is one or more kubectl, each a tenth of a second of a processor

@@ -27,24 +27,36 @@ side_by_side() {
     done
     rm -rf "$folder"
 }
-# until_true SECONDS COMMAND...: waits until it succeeds, and looks every $look_every seconds; 1, and the log says so: it
-# does not within that time.
-look_every=0.05
+# Waits for SECONDS without a process of its own, which a `sleep` is (the pipe never has anything to read).
+exec {silent_pipe}<> <(:)
+nap() { read -rt "$1" -u "$silent_pipe" || :; }
+# nap_since MICROSECONDS-OF-THE-START [MILLISECONDS]: between two looks: at least so long (50), and a tenth of what has been
+# waited for, up to half a second. A look may cost a hundredth of a second of a processor, or a tenth.
+nap_since() {
+    local wait=$(((${EPOCHREALTIME/[.,]/} - $1) / 10000)) text
+    [ "$wait" -le 500 ] || wait=500
+    [ "$wait" -ge "${2:-50}" ] || wait=${2:-50}
+    printf -v text '%d.%03d' $((wait / 1000)) $((wait % 1000))
+    nap "$text"
+}
+# until_true SECONDS COMMAND...: waits until it succeeds, and looks after $look_every milliseconds and then more seldom
+# (nap_since); 1, and the log says so: it does not within that time.
+look_every=50
 until_true() {
-    local end=$((SECONDS + $1))
+    local start=${EPOCHREALTIME/[.,]/} end=$((SECONDS + $1))
     shift
     until "$@" 2>/dev/null; do
         [ $SECONDS -lt $end ] || { echo "# not in time: $*" >&2; return 1; }
-        sleep "$look_every"
+        nap_since "$start" "$look_every"
     done
 }
 # until_true_while PID SECONDS COMMAND...: the same; also 1 when that process ends before.
 until_true_while() {
-    local alive=$1 end=$((SECONDS + $2))
+    local start=${EPOCHREALTIME/[.,]/} alive=$1 end=$((SECONDS + $2))
     shift 2
     until "$@"; do
         [ $SECONDS -lt $end ] && kill -0 "$alive" 2>/dev/null || return 1
-        sleep 0.05
+        nap_since "$start"
     done
 }
 # Frames that a full decode delivers.

@@ -98,7 +98,8 @@ int schedule_add_output(struct schedule *schedule, struct step *step, int slot);
 /* The first step that reads the slot; NULL: none. */
 struct step *schedule_first_user(const struct schedule *schedule, int slot);
 
-/* What is known of a node's first inputs, for the functions of engine/ops that read parameters. */
+/* What is known about a node's first inputs, for the functions of engine/ops that read parameters.
+ */
 struct node_facts {
     struct fact facts[8];
     const struct fact *inputs[8]; /* NULL: the input is absent */

@@ -25,15 +25,15 @@ export KUBECONFIG=$api/kubeconfig
 start_manager() { tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }; }
 [ "${manager:-}" = later ] || start_manager
 
-milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+milliseconds() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 # within SECONDS COMMAND...: waits until it succeeds. Most look by kubectl, a tenth of a second of a processor: a long wait
 # looks less and less often; a short one is a promise, and looks every 0.1 s.
 within() {
-    local end=$(($(milliseconds) + $1 * 1000)) pause=1 longest=$(($1 < 10 ? 1 : 4))
+    local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)) pause=1 longest=$(($1 < 10 ? 1 : 4))
     shift
     until "$@" >/dev/null 2>&1; do
-        [ "$(milliseconds)" -lt $end ] || return 1
-        sleep "0.$pause"
+        [ "${EPOCHREALTIME/[.,]/}" -lt $end ] || return 1
+        nap "0.$pause"
         pause=$((pause < longest ? pause + 1 : longest))
     done
 }

@@ -241,7 +241,7 @@ tests/cluster/api-server.sh controller-manager "$folder/old" --controllers=clust
 aggregated() {
     for _ in $(seq 100); do
         person yes anna create && person yes bert get && person no bert create && return
-        sleep 0.1
+        nap 0.1
     done
     return 1
 }
@@ -288,7 +288,7 @@ applied() { # as helm does it
     for _ in $(seq 100); do
         ask $crds/batchscores.windlass.dev | jq -e 'any(.status.conditions[]?; .type == "Established" and .status == "True") and
             all(.status.conditions[]; .type != "NonStructuralSchema")' >/dev/null && return
-        sleep 0.1
+        nap 0.1
     done
     return 1
 }

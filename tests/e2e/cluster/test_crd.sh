@@ -36,7 +36,7 @@ installed() { # NAME of a file in crds/
         ask "$crds/$1s.windlass.dev" >"$folder/answer"
         jq -e '[.status.conditions[] | select(.status == "True") | .type] | sort == ["Established", "NamesAccepted"]' \
             "$folder/answer" >/dev/null 2>&1 && return 0
-        sleep 0.1
+        nap 0.1
     done
     jq -c '.message, .status.conditions' "$folder/answer" | sed 's/^/# /'
     return 1

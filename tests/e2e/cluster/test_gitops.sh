@@ -146,7 +146,7 @@ compiled() {
     for _ in $(seq 100); do
         ask $crds/fluxes.test.windlass.dev | jq -e 'any(.status.conditions[]?; .type == "Established" and .status == "True")' \
             >/dev/null && return
-        sleep 0.1
+        nap 0.1
     done
     jq -r .message "$folder/answer" | sed 's/^/# /'
     return 1

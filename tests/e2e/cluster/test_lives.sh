@@ -143,7 +143,7 @@ waits() { # KIND LIFE
     done <"$folder/life"
     end=$complete other=$failed
     [ "$(tail -1 "$folder/life" | jq '[.status.conditions[] | select(.type == "Failed" and .status == "True")] | length')" = 0 ] || { end=$failed other=$complete; }
-    for ((step = 0; step < 600; step++)); do ended $end && break; sleep 0.1; done
+    for ((step = 0; step < 600; step++)); do ended $end && break; nap 0.1; done
     ended $end || { echo "# $name: kubectl waits on after the end"; kill $complete $failed; return 1; }
     wait $end || return
     ended $other && { echo "# $name: both waits ended"; return 1; }

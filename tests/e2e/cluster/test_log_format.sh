@@ -20,7 +20,7 @@ controller() { # FORMAT: runs it until it has logged the error
     "$build/windlass" controller --kubeconfig "$work/kubeconfig" --no-leader-election --listen 127.0.0.1:0 \
         --log-level debug --log-format "$1" 2>"$work/$1" &
     local pid=$! end=$((SECONDS + 60))
-    until grep -qs "cannot watch the cluster" "$work/$1" || [ $SECONDS -ge $end ]; do sleep 0.1; done
+    until grep -qs "cannot watch the cluster" "$work/$1" || [ $SECONDS -ge $end ]; do nap 0.1; done
     kill -TERM $pid
     wait $pid
 }

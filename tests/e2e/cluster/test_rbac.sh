@@ -27,7 +27,7 @@ helm() { KUBECONFIG=$folder/api/kubeconfig "$bin/helm" "$@"; }
 eventually() {
     for _ in $(seq 200); do
         "$@" >/dev/null 2>&1 && return
-        sleep 0.1
+        nap 0.1
     done
     "$@" >/dev/null
 }

@@ -49,7 +49,7 @@ spec:
 M
 }
 launch() { rm -rf "$work/$1/state"; timeout 120 "$windlass" run -f "$work/$1/job.yaml" --state "$work/$1/state" >"$work/$1/log" 2>&1 </dev/null & run=$!; }
-until_there() { local end=$((SECONDS + 60)); until [ -e "$1" ] || [ $SECONDS -ge $end ]; do sleep 0.05; done; }
+until_there() { local end=$((SECONDS + 60)); until [ -e "$1" ] || [ $SECONDS -ge $end ]; do nap 0.05; done; }
 summary() { jq -r "$2" "$work/$1/out/scored/summary.json"; }
 failed() { jq -r '[.item // .name, .cause // .error] | join(": ")' "$work/$1/out/scored/failed.jsonl" 2>/dev/null | sort; }
 names() { sort "$work/$1/asked" | uniq -c | awk '{print $2 ($1 > 1 ? "*" $1 : "")}' | tr '\n' ' '; }
@@ -59,7 +59,7 @@ files() { # MODE
     manifest "$name" '{files: {path: in}}' "$1"
     for i in 0 1 2 3 4 5 6; do echo "content $i" >"$work/$name/in/f$i"; done
     echo touches >"$work/$name/in/f6"
-    sleep 0.1
+    nap 0.1
     launch "$name"
     until_there "$work/$name/began"
     echo "another $((1 + 1))" >"$work/$name/in/f3"                                    # the same size
@@ -73,7 +73,7 @@ files() { # MODE
     check "$1: they are not tried again: $(names "$name")" [ "$(summary "$name" .items.retried)" = 0 ]
     check "$1: no result of them" [ -z "$(cat "$work/$name/out/scored"/rows.txt "$work/$name/out/scored"/*.json 2>/dev/null | grep -E '^"?(another|replaced|touches)')" ]
     echo "content 6" >"$work/$name/in/f6"
-    sleep 0.1
+    nap 0.1
     rm "$work/$name/asked"
     launch "$name"
     wait $run
@@ -87,7 +87,7 @@ table() {
     local code
     manifest table '{table: {path: in/a.csv}}' AppendRow 'miniBatchSize: 4KB'
     { echo name; for i in $(seq 4000); do echo "row $i"; done; } >"$work/table/in/a.csv"
-    sleep 0.1
+    nap 0.1
     launch table
     until_there "$work/table/began"
     echo "row 4001" >>"$work/table/in/a.csv"

@@ -166,7 +166,7 @@ await() { # seconds COMMAND...
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1
-        sleep 0.02
+        nap 0.02
     done
 }
 windlass_of() { pgrep -P "$1" -x windlass; } # timeout's child

@@ -74,7 +74,7 @@ for way in latest link; do
         discard "$work/state" "$work/data/$way"
         launch
         end=$((SECONDS + 60))
-        until compgen -G "$work/data/$way/.windlass/*/commit/000000000001" >/dev/null || [ $SECONDS -ge $end ]; do sleep 0.02; done
+        until compgen -G "$work/data/$way/.windlass/*/commit/000000000001" >/dev/null || [ $SECONDS -ge $end ]; do nap 0.02; done
         coordinator=$(pods BIND) workers=$(pods COORDINATOR)
         kill -STOP $coordinator $workers
         point 8

@@ -44,7 +44,7 @@ M
             value=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "${coordinator%environ}status" 2>/dev/null)
             peak=${value:-$peak}
         fi
-        sleep 0.05
+        nap 0.05
     done
     wait $run
     code=$?

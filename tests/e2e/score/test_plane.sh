@@ -61,7 +61,7 @@ pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
 ended() { # name, seconds: waits for the end and sets code; a process that does not end gives 99
     local end=$((SECONDS + $2))
     while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do
-        sleep 0.1
+        nap 0.1
     done
     if kill -0 "${pid[$1]}" 2>/dev/null; then code=99; return; fi
     wait "${pid[$1]}"

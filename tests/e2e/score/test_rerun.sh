@@ -103,7 +103,7 @@ for mode in PerFile AppendRow; do
     echo empty >"$work/data/in/f11"
     echo bad >"$work/data/in/f12"
     echo below >"$work/data/in/sub/x"
-    sleep 0.1
+    nap 0.1
     manifest $mode 4
     runs
     check "$mode: a first run (code $code)" [ "$code" = 0 -a "$(wc -l <"$work/asked")" -ge 26 ]
@@ -126,7 +126,7 @@ for mode in PerFile AppendRow; do
     echo "FILE 07" >"$work/data/in/f07"
     touch -r "$work/time" "$work/data/in/f07"
     rm "$work/data/in/f10" "$work/data/in/sub/x"
-    sleep 0.1
+    nap 0.1
     runs
     check "edited: only what is new or changed is asked: $(asked)" [ "$code $(asked)" = "0 a f02b f05 f07 z " ]
     check "it says what it found" say "data/out: 3 new, 2 changed, 0 tried again, 2 removed, 21 kept"
@@ -144,7 +144,7 @@ for mode in PerFile AppendRow; do
 
     # A changed file that fails loses its result; then it is mended.
     echo "bad now" >"$work/data/in/f03"
-    sleep 0.1
+    nap 0.1
     runs
     check "a changed file that fails: code 0, counted" [ "$code $(summary .items.failed)" = "0 1" ]
     [ $mode = AppendRow ] || check "its old result is gone" [ ! -e "$work/data/out/f03.json" ]
@@ -152,7 +152,7 @@ for mode in PerFile AppendRow; do
     runs
     check "it is tried again" [ "$code $(asked)" = "0 f03 " ]
     echo mended >"$work/data/in/f03"
-    sleep 0.1
+    nap 0.1
     runs
     check "mended: $(asked)" [ "$code $(asked) $(summary .items.failed)" = "0 f03  0" ]
     show
@@ -162,7 +162,7 @@ for mode in PerFile AppendRow; do
     runs
     check "another mini-batch size: nothing to do" [ "$code $(asked)" = "0 " ]
     echo more >"$work/data/in/zz"
-    sleep 0.1
+    nap 0.1
     runs
     check "and a new file is scored with it" [ "$code $(asked)" = "0 zz " ]
     if [ $mode = PerFile ]; then
@@ -189,7 +189,7 @@ for mode in PerFile AppendRow; do
     clear torn
     runs
     echo newest >"$work/data/in/zzz"
-    sleep 0.1
+    nap 0.1
     rm "$work/data/torn/summary.json" "$work/data/torn/result.json" "$work"/data/torn/.windlass/*/{done,made}*
     for name in outputs.jsonl rows.txt; do [ ! -e "$work/data/torn/$name" ] || echo torn >"$work/data/torn/$name"; done
     runs
@@ -247,12 +247,12 @@ done
 clear in out
 mkdir -p "$work/data/in"
 for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
-sleep 0.1
+nap 0.1
 order=', order: Modified'
 manifest PerFile 4
 runs
 echo new >"$work/data/in/9"
-sleep 0.1
+nap 0.1
 runs
 check "by time of change: refused (code $code), with both counts" say "5 items when this run began, 6 now: rerun with --restart"
 check "code 2" [ "$code $(asked)" = "2 " ]
@@ -333,17 +333,17 @@ show
 clear in out
 mkdir -p "$work/data/in"
 for i in $(seq 5); do echo "$i" >"$work/data/in/$i"; done
-sleep 0.1
+nap 0.1
 manifest PerFile 4
 touch "$work/asked.hold"
 : >"$work/asked"
 launch
-for i in $(seq 600); do [ ! -s "$work/asked" ] || break; sleep 0.1; done
+for i in $(seq 600); do [ ! -s "$work/asked" ] || break; nap 0.1; done
 kill -9 "$(pgrep -P $run -x windlass)"
 wait $run 2>/dev/null
 rm "$work/data/in/3" "$work/asked.hold"
 echo new >"$work/data/in/9"
-sleep 0.1
+nap 0.1
 runs
 check "a list of a killed job that has no result: today's input is scored (code $code)" [ "$code $(cd "$work/data/out" && echo [0-9].json)" = "0 1.json 2.json 4.json 5.json 9.json" ]
 show
@@ -376,13 +376,13 @@ for round in $(seq "${SOAK_ROUNDS:-2}"); do
     for turn in 1 2 3; do
         manifest $mode $((RANDOM % 6 + 1)) ', sleep: 0.02'
         for i in $(seq 6); do edit; done
-        sleep 0.05
+        nap 0.05
         launch
         for i in 1 2; do hurt && kills=$((kills + 1)); done
         wait $run
         [ $((RANDOM % 3)) -gt 0 ] || edit # also while a run is not over
     done
-    sleep 0.05
+    nap 0.05
     for i in 1 2 3; do # the first may be of a lock that is still held
         manifest $mode 4 ', sleep: 0.02'
         runs

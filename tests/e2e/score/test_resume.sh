@@ -51,7 +51,7 @@ launch() { timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state"
 ends() { wait $run; code=$?; }
 # Sends Ctrl-C when that many requests or tries exist.
 cancel_at() {
-    for _ in $(seq 2000); do [ "$("${@:2}")" -lt "$1" ] || break; sleep 0.01; done
+    for _ in $(seq 2000); do [ "$("${@:2}")" -lt "$1" ] || break; nap 0.01; done
     kill -INT "$(pgrep -P $run -x windlass)"
     ends
 }
@@ -151,7 +151,7 @@ sed -i 's/time.sleep(0.02)/time.sleep(0.1)/' "$work/code/count.py"
 manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow'
 fresh
 launch
-for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; sleep 0.01; done
+for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; nap 0.01; done
 timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --restart >"$work/log2" 2>&1 </dev/null
 check "--restart is refused while a coordinator lives (code $?)" grep -q 'another run of this job writes there' "$work/log2"
 ends

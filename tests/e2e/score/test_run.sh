@@ -146,7 +146,7 @@ interrupt() {
     rm -rf "$work/state"
     "$windlass" run -f "$job" --state "$work/state" >"$work/out" 2>"$work/err" </dev/null &
     local pid=$! start i
-    for i in $(seq 100); do [ "$(children)" -ge 2 ] && break; sleep 0.05; done
+    for i in $(seq 100); do [ "$(children)" -ge 2 ] && break; nap 0.05; done
     start=$(date +%s%3N)
     for i in $(seq "$2"); do kill -"$1" $pid; sleep 0.2; done
     { wait $pid; } 2>/dev/null
@@ -163,7 +163,7 @@ interrupt INT 1
 check "who ignores SIGTERM is killed after 5 s" \
     [ $code -eq 130 -a $took -ge 4500 -a $took -lt 8000 -a "$(children)" -eq 0 ]
 interrupt KILL 1 2>/dev/null
-for i in $(seq 40); do [ "$(children)" -eq 0 ] && break; sleep 0.05; done
+for i in $(seq 40); do [ "$(children)" -eq 0 ] && break; nap 0.05; done
 check "kill -9 of windlass leaves no process" [ "$(children)" -eq 0 ]
 
 ##### the terminal ###############################################################################
@@ -186,7 +186,7 @@ ffmpeg -v error -f lavfi -i testsrc2=size=1280x720:rate=24 -frames:v 120 -c:v li
 rm -rf "$work/state"
 "$windlass" run -f "$job" --state "$work/state" --workers 2 >"$work/out" 2>"$work/err" </dev/null &
 pid=$!
-for i in $(seq 400); do grep -q 'Running: [1-9]' "$work/err" && break; sleep 0.05; done
+for i in $(seq 400); do grep -q 'Running: [1-9]' "$work/err" && break; nap 0.05; done
 victim=$(pgrep -f -x "windlass-agent score" -P $pid | head -1)
 kill -9 "$victim"
 wait $pid

@@ -68,7 +68,7 @@ pod() {
 }
 ends() { # NAME: its exit code is in $code
     local end=$((SECONDS + 60))
-    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do nap 0.05; done
     code=99
     if kill -0 "${pid[$1]}" 2>/dev/null; then kill -9 "${pid[$1]}"; else wait "${pid[$1]}"; code=$?; fi
     unset "pid[$1]"
@@ -150,7 +150,7 @@ unset worker_data
 variables=$(tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; exit 1; }
 python3 tests/azurite/names.py "$azurite" &
 pid[names]=$!
-for _ in $(seq 100); do [ -s "$azurite/names.port" ] && break; sleep 0.05; done
+for _ in $(seq 100); do [ -s "$azurite/names.port" ] && break; nap 0.05; done
 more=(WINDLASS_BLOB_ENDPOINT="https://ACCOUNT.blob.windlass.test:$(cat "$azurite/port")"
     WINDLASS_NAME_SERVERS="127.0.0.1:$(cat "$azurite/names.port")")
 coordinator=(env "$(grep WINDLASS_STORES_FOLDER <<<"$variables")" WINDLASS_AUTHORITIES="$azurite/ca.crt")

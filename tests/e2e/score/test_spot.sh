@@ -20,7 +20,7 @@ spec=$(batchscore_spec "$spec")
 # The machine is vm_0; the file preempt-vm_0 announces its end.
 python3 tests/e2e/score/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
 pid[events]=$!
-for _ in $(seq 100); do [ -s "$work/events.port" ] && break; sleep 0.05; done
+for _ in $(seq 100); do [ -s "$work/events.port" ] && break; nap 0.05; done
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
 pod() { # job, name, role; more variables
     local job=$1 name=$2 role=$3
@@ -37,7 +37,7 @@ some_done() { [ "$(curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq
 # leaves NAME: it ends within 10 s; its exit code is in $code.
 leaves() {
     local end=$((SECONDS + 10))
-    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do nap 0.05; done
     code=99
     kill -0 "${pid[$1]}" 2>/dev/null || { wait "${pid[$1]}"; code=$?; unset "pid[$1]"; }
 }

@@ -173,7 +173,7 @@ many() {
     committed() { cat "$work"/data/out/.windlass/*/commit/* 2>/dev/null | grep '^\["p",0,'; }
     for _ in $(seq 300); do
         [ -z "$(committed)" ] || break
-        sleep 0.05
+        nap 0.05
     done
     check "half of the rows of one key fail: what failed is an object beside the try" \
         grep -qE '^\["p",0,1,100000,50000,.*\[\[1,"odd: 1"\]\],[0-9]+,"[0-9a-f]{8}"\]$' <(committed)

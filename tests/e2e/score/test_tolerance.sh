@@ -40,7 +40,7 @@ job() {
     wait $coordinator
     code=$?
     # A worker that has not met its coordinator would wait for the next one.
-    for _ in $(seq 50); do kill -0 $worker 2>/dev/null || break; sleep 0.1; done
+    for _ in $(seq 50); do kill -0 $worker 2>/dev/null || break; nap 0.1; done
     kill $worker 2>/dev/null
     wait $worker
     port=$((port + 1))

@@ -51,7 +51,7 @@ P
 }
 wait_for() { # name, seconds: its exit code is in $code, 99 if it still runs
     local end=$((SECONDS + $2))
-    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do nap 0.05; done
     code=99
     kill -0 "${pid[$1]}" 2>/dev/null || { wait "${pid[$1]}"; code=$?; unset "pid[$1]"; }
 }

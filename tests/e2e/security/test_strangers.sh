@@ -51,7 +51,7 @@ few_stay() {
             open_strangers >"$work/open"
             awk '{ all += $1; if ($1 > 8) bad = 1 } END { exit bad || all > 64 }' "$work/open" && break
             [ $again != 3 ] || { sed 's/^/# /' "$work/open"; return 1; }
-            sleep 0.1
+            nap 0.1
         done
         sleep 0.3
     done

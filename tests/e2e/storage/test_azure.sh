@@ -28,7 +28,7 @@ beside() { # NAME COMMAND...: a server that writes its port to $azurite/NAME
     "${@:2}" >>"$work/servers.log" 2>&1 &
     pids+=($!)
     disown
-    for _ in $(seq 100); do [ -s "$azurite/$1" ] && return; sleep 0.1; done
+    for _ in $(seq 100); do [ -s "$azurite/$1" ] && return; nap 0.1; done
     echo "not ok $2 $3 listens"
     exit 1
 }

@@ -173,7 +173,7 @@ M
 "$windlass" run -f "$work/armed.yaml" --state "$work/state/armed" >"$work/armed.log" 2>&1 </dev/null &
 armed=$!
 told_within() { # SECONDS TEXT
-    for _ in $(seq "$1"0); do grep -qF -- "$2" "$work/armed.log" && return; sleep 0.1; done
+    for _ in $(seq "$1"0); do grep -qF -- "$2" "$work/armed.log" && return; nap 0.1; done
     sed 's/^/# /' "$work/armed.log"
     return 1
 }
@@ -251,7 +251,7 @@ export WINDLASS_STORES_FOLDER=$folder
 sed -i 's/request = json.loads(line)/&\n    __import__("time").sleep(0.5)/' "$work/code/look.py"
 run slow $from - az://results/tests/made "$pictures" "$program" AppendRow &
 for _ in $(seq 30); do
-    sleep 0.1
+    nap 0.1
     for file in $(grep -lsF "TMPDIR=$work/state" /proc/[0-9]*/environ 2>/dev/null); do
         cat "$file" "${file%environ}cmdline" >>"$work/seen" 2>/dev/null
     done

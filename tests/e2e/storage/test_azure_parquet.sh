@@ -31,6 +31,9 @@ M
 timeout 120 "${BUILD:-build}/windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
 check "the job ends well" [ $? -eq 0 ]
 check "each row once and in order" diff "$work/data/out/rows.txt" \
-    <(for _ in 1 2; do jq -c '{id, tags, "/user/age": .["/user/age"]}' tests/data/parquet/rows.jsonl; done)
+    <(for _ in 1 2; do python3 -c 'import json, sys
+for line in sys.stdin:
+    print(json.dumps({key: json.loads(line)[key] for key in ("id", "tags", "/user/age")}, separators=(",", ":"), ensure_ascii=False))
+' <tests/data/parquet/rows.jsonl; done)
 [ $failures -eq 0 ] || tail -n 8 "$work/log" | sed 's/^/# /'
 exit $((failures > 0))

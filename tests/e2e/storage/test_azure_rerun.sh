@@ -187,7 +187,7 @@ M
     run latest-latest &
     until_held
     local end=$((SECONDS + 60))
-    until az list results "$place/moves-latest" | grep -q '/commit/000000000001$' || [ $SECONDS -ge $end ]; do sleep 0.05; done
+    until az list results "$place/moves-latest" | grep -q '/commit/000000000001$' || [ $SECONDS -ge $end ]; do nap 0.05; done
     local pods coordinator
     pods=$(for file in $(grep -lsaz '^WINDLASS_JOB=moves$' /proc/[0-9]*/environ); do
         tr '\0' '\n' <"/proc/${file//[!0-9]/}/cmdline" | grep -qx -e coordinate -e score && echo "${file//[!0-9]/}"

@@ -38,7 +38,7 @@ mount_sick() {
     for _ in $(seq 200); do
         is_mounted "$1" && return
         kill -0 "${pid[$1]}" 2>/dev/null || return 1
-        sleep 0.02
+        nap 0.02
     done
     return 1
 }
@@ -112,7 +112,7 @@ ends_well() { # name, what the workers must have reported
     check "$1" [ -n "$fine" ]
 }
 # In the middle of a job: when something is committed.
-middle() { for _ in $(seq 1000); do committed && return; sleep 0.01; done; }
+middle() { for _ in $(seq 1000); do committed && return; nap 0.01; done; }
 
 launch "$work/data"
 wait $run
@@ -173,7 +173,7 @@ coordinator() {
 
 # Files that describe a job, which no other file waits for: until they can be written the job has not succeeded.
 is_there() { [ -e "$work/state/ill-coordinator-$1.log" ]; }
-until_there() { until is_there "$1" || ! kill -0 $run 2>/dev/null; do sleep 0.1; done; }
+until_there() { until is_there "$1" || ! kill -0 $run 2>/dev/null; do nap 0.1; done; }
 told() {
     own told
     for name in report.html summary.json; do
@@ -243,7 +243,7 @@ before() {
     answers() { curl -sk -m 5 "https://127.0.0.1:$port/healthz" | grep -q ok; }
     for _ in $(seq 100); do
         answers && break
-        sleep 0.05
+        nap 0.05
     done
     check "its liveness probe is answered while the mount hangs" answers
     check "which is the case" kill -0 "${pid[waits]}"
@@ -277,7 +277,7 @@ forever() {
     pod c coordinate fuse 400
     for _ in $(seq 100); do
         grep -qs 'mini-batches' "$work/c.log" && break
-        sleep 0.1
+        nap 0.1
     done
     say fuse hang
     local start=$SECONDS

@@ -177,7 +177,7 @@ interrupted() {
     manifest left accuracy 600 2 <<<''
     "$windlass" run -f "$work/left/sweep.yaml" --state "$work/left/state" --workers 2 >"$work/left/said" 2>"$work/left/told" </dev/null &
     run_pid=$!
-    until [ -s "$work/left/out/1" ] && [ -s "$work/left/out/2" ]; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
+    until [ -s "$work/left/out/1" ] && [ -s "$work/left/out/2" ]; do [ $SECONDS -lt $end ] || return 1; nap 0.1; done
     kill -TERM $run_pid
     wait $run_pid
     [ $? -eq 130 ] && says left '; all processes have ended$' && ! pgrep -f "^bash $work/program.sh" && python3 tests/e2e/sweep/sweep_page.py "$work/left/state/sweep.html" 1 left-0000 left-0001
@@ -209,7 +209,7 @@ json.dump(sweep, open(sys.argv[1] + "/sweep.json", "w"))
 json.dump(trials + [stranger], open(sys.argv[1] + "/trials.json", "w"))
 P
 python3 tests/e2e/sweep/sweep_page.py --serve "$work" >"$work/port" & server=$!
-for ((n = 0; n < 100; n++)); do [ ! -s "$work/port" ] || break; sleep 0.1; done
+for ((n = 0; n < 100; n++)); do [ ! -s "$work/port" ] || break; nap 0.1; done
 cat >"$work/kubeconfig" <<Y
 apiVersion: v1
 kind: Config
@@ -247,9 +247,9 @@ followed() { # the list may be read first, and later not any more
     local end=$((SECONDS + 60)) pid
     rm "$work/denied"
     "$windlass" status -w --kubeconfig "$work/kubeconfig" >"$work/small/said" 2>"$work/small/told" & pid=$!
-    until [ -s "$work/small/said" ] || [ $SECONDS -ge $end ]; do sleep 0.1; done
+    until [ -s "$work/small/said" ] || [ $SECONDS -ge $end ]; do nap 0.1; done
     echo sweeps >"$work/denied"
-    until says small "${1//shown/followed}" || [ $SECONDS -ge $end ]; do sleep 0.1; done
+    until says small "${1//shown/followed}" || [ $SECONDS -ge $end ]; do nap 0.1; done
     kill $pid; wait $pid
     says small "${1//shown/followed}" && [ "$(grep -c 'are not followed' "$work/small/told")" = 1 ]
 }

@@ -72,7 +72,7 @@ begin() {
             [ -z "$i" ] || pids[i]=$pid
         done
         [ ${#pids[@]} -lt 4 ] || break
-        sleep 0.1
+        nap 0.1
     done
     [ ${#pids[@]} -eq 4 ]
 }
@@ -81,14 +81,14 @@ ended() {
     local i pid code
     for i in $(seq $(($1 * 10))); do
         kill -0 "$mpirun" 2>/dev/null || break
-        sleep 0.1
+        nap 0.1
     done
     ! kill -0 "$mpirun" 2>/dev/null || return 1
     wait "$mpirun"
     code=$?
     [ $code -ne 0 ] || return 1
     for i in $(seq 100); do
-        for pid in "${pids[@]}"; do ! grep -q windlass "/proc/$pid/cmdline" 2>/dev/null || { sleep 0.1; continue 2; }; done
+        for pid in "${pids[@]}"; do ! grep -q windlass "/proc/$pid/cmdline" 2>/dev/null || { nap 0.1; continue 2; }; done
         return 0
     done
     return 1

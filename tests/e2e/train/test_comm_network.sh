@@ -38,7 +38,7 @@ begin() {
     for i in $(seq 600); do
         [ "$(ranks | wc -l)" -lt 3 ] || return 0
         kill -0 $mpirun 2>/dev/null || return 1
-        sleep 0.1
+        nap 0.1
     done
     return 1
 }
@@ -46,7 +46,7 @@ gone() { # SECONDS
     local i
     for i in $(seq $(($1 * 10))); do
         [ -n "$(left)" ] || return 0
-        sleep 0.1
+        nap 0.1
     done
     return 1
 }

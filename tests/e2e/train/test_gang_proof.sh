@@ -78,7 +78,7 @@ halt() {
     fi
     python3 tests/e2e/train/halt_vm.py 127.0.0.1 "$port" "$namespace" && return
     # Its answer may be lost when it ends, and its successor must not get the message, too.
-    for _ in $(seq 600); do kill -0 "$pid" 2>/dev/null || return 0; sleep 0.1; done
+    for _ in $(seq 600); do kill -0 "$pid" 2>/dev/null || return 0; nap 0.1; done
     return 1
 }
 # Its ranks answer SIGTERM with exit code 0.

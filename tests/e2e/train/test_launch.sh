@@ -46,7 +46,7 @@ counts=() extra=()
 # ends INDEX ATTEMPT: its exit code is in $code
 ends() {
     local key=$job_name-$1-${2:-1} end=$((SECONDS + ${patience:-60}))
-    while kill -0 "${pid[$key]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    while kill -0 "${pid[$key]}" 2>/dev/null && [ $SECONDS -lt $end ]; do nap 0.05; done
     code=99
     if kill -0 "${pid[$key]}" 2>/dev/null; then kill -9 "${pid[$key]}"; else wait "${pid[$key]}"; code=$?; fi
     unset "pid[$key]"
@@ -162,7 +162,7 @@ show
 others=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; windlass-agent metric acc -0.5 --step 3 && windlass-agent metric loss nan; windlass-agent metric "two words" 1; echo $?')
 job others 2 "$(metrics "$others" '{"objective":"accuracy","goal":"Maximize"}')"
 pod 0; pod 1; all_end
-others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | tojson')" = '{"reports":0,"others":["acc","loss"],"otherReports":2}' ] && grep -qx 2 "$out/pod-0-1.out"; }
+others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | [.reports, .others, .otherReports] | tojson')" = '[0,["acc","loss"],2]' ] && grep -qx 2 "$out/pod-0-1.out"; }
 check "windlass-agent metric; other metrics are reported by name" others
 show
 

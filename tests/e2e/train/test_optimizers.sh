@@ -75,7 +75,7 @@ kill_first() {
     for ((i = 0; i < 1200; i++)); do
         compgen -G "$out/$1/.windlass/*/checkpoint/*" >/dev/null && code=0 && break
         kill -0 $pid 2>/dev/null || { code=1 && break; }
-        sleep 0.05
+        nap 0.05
     done
     pkill -9 -P "$(pgrep -P $pid -x timeout)" 2>/dev/null
     wait $pid && [ $code = 0 ] && code=1

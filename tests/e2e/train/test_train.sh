@@ -217,7 +217,7 @@ survives() {
         for _ in $(seq 600); do # after its first checkpoint
             compgen -G "$out/killed-$round/.windlass/$WINDLASS_RUN/checkpoint/*" >/dev/null && break
             kill -0 $pid 2>/dev/null || break
-            sleep 0.05
+            nap 0.05
         done
         sleep "0.$((RANDOM % 4))"
         pkill -KILL -P $pid # the ranks; mpirun ends by that
@@ -241,7 +241,7 @@ leaves() {
     pid=$!
     for _ in $(seq 600); do
         grep -q '^epoch 2 ' "$work/left" && break
-        sleep 0.1
+        nap 0.1
     done
     kill -TERM $pid
     wait $pid
@@ -293,7 +293,7 @@ best_survives() { # it is killed long after the best epoch: the next start knows
     for _ in $(seq 1200); do
         compgen -G "$out/slain/.windlass/$WINDLASS_RUN/checkpoint/*" >/dev/null && break
         kill -0 $pid 2>/dev/null || break
-        sleep 0.05
+        nap 0.05
     done
     kill -9 $pid
     wait $pid 2>/dev/null
@@ -315,7 +315,7 @@ stands() {
     pid=$!
     for _ in $(seq 600); do
         grep -q '^epoch 2 ' "$work/stands" && break
-        sleep 0.1
+        nap 0.1
     done
     rank=$(pgrep -P "$(pgrep -P $pid)" | tail -1)
     kill -STOP "$rank" || return
@@ -333,12 +333,12 @@ begin_away() {
     pid=$!
     for _ in $(seq 600); do
         grep -q '^epoch 2 ' "$work/$1" && break
-        sleep 0.05
+        nap 0.05
     done
     mv "$out/$1" "$out/$1-away"
     for _ in $(seq 1200); do
         grep -q '^the result: .*; retrying for [0-9]* s' "$work/$1" && return
-        sleep 0.1
+        nap 0.1
     done
     return 1
 }

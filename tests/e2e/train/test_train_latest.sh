@@ -46,7 +46,7 @@ runs() {
     wait $run
     code=$?
 }
-until_there() { local end=$((SECONDS + 60)); until compgen -G "$1" >/dev/null || [ $SECONDS -ge $end ]; do sleep 0.05; done; }
+until_there() { local end=$((SECONDS + 60)); until compgen -G "$1" >/dev/null || [ $SECONDS -ge $end ]; do nap 0.05; done; }
 began_with() { cat "$@" | jq -rs '[.[].paths["models/net/latest/model.onnx"]] | unique | join(" ")'; }
 says() { grep -qF -- "$2" "$work/$1/said" "$work/$1"/state/*.log; }
 show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -qn 8 "$work/$1/said" "$work/$1"/state/*.log | sed 's/^/# /'; }; }

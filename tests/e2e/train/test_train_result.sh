@@ -135,7 +135,7 @@ kill_while_hashing() { # NAME: kills its NAME-0 as soon as it is stored that all
         pid=${pid:-$(agent_of "$name" 0)}
         [ ! -e "$work/out/$name/result.json" ] || return 1
         [ -z "$pid" ] || ! is_stored "$name" 1 || break
-        sleep 0.05
+        nap 0.05
     done
     [ -n "$pid" ] && kill -9 "$pid" && [ ! -e "$work/out/$name/result.json" ]
 }
@@ -171,7 +171,7 @@ kill_at_work() {
     local turn
     for turn in $(seq 1200); do
         [ "$(wc -l 2>/dev/null <"$work/out/early/starts")" != 2 ] || break
-        sleep 0.05
+        nap 0.05
     done
     kill -9 "$(agent_of early 0)"
 }
