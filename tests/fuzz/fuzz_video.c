@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     close(fd);
     struct error err = {0};
     struct video_index index;
-    if (video_index_build(&index, "volume/film", &err) == 0) {
+    if (video_index_build(&index, "volume/film", NULL, &err) == 0) {
         video_index_release(&index);
     }
     return 0;

@@ -26,7 +26,14 @@ enum {
     READS_OF_SIZE = 16, /* a call reads so many times the video, ... */
     READ_AT_LEAST = 4096,   /* ... of which a READ counts as this many bytes ... */
     READS_MORE = 256 << 20, /* ... and so many more */
+    WRITES_OF_SIZE = 3,     /* of what may be written; MP4's index is moved once to its front */
     KEPT_BYTES = 32 << 20,  /* of the window, between calls */
+    /* A whole film may be decoded to list it: large and slow codecs take 20 s of processor time for
+     * a MiB. */
+    FILM_SILENT_MS = 600000,
+    FILM_SECONDS = 3600,
+    FILM_BYTES_A_SECOND = 32 << 10,
+    FILM_SECONDS_MAX = 1 << 30,
 };
 
 struct decoder {
@@ -263,17 +270,45 @@ static int begin(struct decoder *decoder, struct error *err) {
     return 0;
 }
 
-/* Gives a range of the video to the child. *budget: bytes that this call may still read. */
-static int serve(struct decoder *decoder, const struct decoder_source *source,
-                 const struct decoder_message *wanted, int64_t *budget, struct error *err) {
-    int64_t offset = wanted->values[0], size = wanted->values[1];
+/* What a call gives to the child, and takes from it. */
+struct service {
+    const struct decoder_source *source; /* of a lease; or NULL */
+    const struct decoder_files *files;   /* of a film; or NULL */
+    int64_t reads, writes;               /* bytes that the call may still read and write */
+};
+
+static int64_t read_for(const struct service *service, const struct decoder_message *wanted,
+                        char *to) {
+    int64_t offset = wanted->values[0];
+    size_t size = (size_t)wanted->values[1];
+    const struct decoder_source *source = service->source;
+    if (service->files) {
+        return service->files->read(service->files->context, wanted->values[2], offset, to, size);
+    }
+    size = (size_t)MIN((int64_t)size, source->size_bytes - offset);
+    return source->read(source->context, offset, to, size);
+}
+
+/* Gives a range of the video to the child, or takes one that it has made. */
+static int serve(struct decoder *decoder, struct service *service,
+                 const struct decoder_message *wanted, struct error *err) {
+    int64_t size = wanted->values[1], got;
+    bool is_write = wanted->kind == DECODER_WRITE;
+    int64_t *budget = is_write ? &service->writes : &service->reads;
+    char *range = decoder->process.window + DECODER_RANGE_AT;
     *budget -= MAX(size, (int64_t)READ_AT_LEAST);
     if (*budget < 0) {
         decoder->is_slow = true;
-        return lose(decoder, err, "the decoder read the file again and again");
+        return lose(decoder, err,
+                    is_write ? "the decoder wrote the film again and again"
+                             : "the decoder read the file again and again");
     }
-    int64_t got = source->read(source->context, offset, decoder->process.window + DECODER_RANGE_AT,
-                               (size_t)MIN(size, source->size_bytes - offset));
+    if (is_write) {
+        const struct decoder_files *files = service->files;
+        got = files->write(files->context, wanted->values[0], range, (size_t)size) < 0 ? -1 : size;
+    } else {
+        got = read_for(service, wanted, range);
+    }
     if (got < 0) {
         decoder_process_stop(&decoder->process, NULL);
         return error_set(err, ERROR_CANCELLED, "the storage failed while a video was decoded");
@@ -282,13 +317,24 @@ static int serve(struct decoder *decoder, const struct decoder_source *source,
     return say(decoder, &bytes, err);
 }
 
+static void begin_wait(struct decoder_wait *wait, struct service *service) {
+    if (service->source) {
+        wait->source_bytes = service->source->size_bytes;
+        service->reads = READS_OF_SIZE * wait->source_bytes + READS_MORE;
+    } else if (service->files) {
+        wait->source_bytes = service->files->source_bytes;
+        wait->source_count = service->files->source_count;
+        wait->write_max = service->files->write_max;
+        service->reads = READS_OF_SIZE * service->files->total_bytes + READS_MORE;
+        service->writes = WRITES_OF_SIZE * wait->write_max + READS_MORE;
+    }
+}
+
 /* One call: *message is the request, then the answer. */
-static int call(struct decoder *decoder, const struct decoder_source *source,
-                struct decoder_message *message, struct error *err) {
-    struct decoder_wait wait = {.call = message->kind,
-                                .number = ++decoder->number,
-                                .source_bytes = source ? source->size_bytes : 0};
-    int64_t budget = source ? READS_OF_SIZE * source->size_bytes + READS_MORE : 0;
+static int call(struct decoder *decoder, struct service service, struct decoder_message *message,
+                struct error *err) {
+    struct decoder_wait wait = {.call = message->kind, .number = ++decoder->number};
+    begin_wait(&wait, &service);
     decoder_process_limit(&decoder->process, decoder->patience.processor_seconds);
     if (say(decoder, message, err) < 0) {
         return -1;
@@ -303,7 +349,7 @@ static int call(struct decoder *decoder, const struct decoder_source *source,
         if (message->kind == DECODER_ANSWER) {
             return 0;
         }
-        if (serve(decoder, source, message, &budget, err) < 0) {
+        if (serve(decoder, &service, message, err) < 0) {
             return -1;
         }
     }
@@ -334,7 +380,7 @@ static int image_once(struct decoder *decoder, const void *bytes, size_t size,
         return -1;
     }
     memcpy(decoder->process.window + DECODER_FILE_AT, bytes, size);
-    int result = call(decoder, NULL, &message, err);
+    int result = call(decoder, (struct service){0}, &message, err);
     if (size > KEPT_BYTES) {
         decoder_process_forget(&decoder->process, DECODER_FILE_AT, size);
     }
@@ -358,20 +404,28 @@ int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
     return result;
 }
 
-int decoder_video_open(struct decoder *decoder, const struct decoder_source *source,
-                       const char *request, int64_t done, struct error *err) {
-    size_t size = strlen(request);
-    struct decoder_message message = {.kind = DECODER_VIDEO_OPEN,
-                                      .values = {(int64_t)size, source->size_bytes, done}};
+/* The request of a call, and the process for it. */
+static int begin_request(struct decoder *decoder, const char *request, size_t size,
+                         struct error *err) {
     if (size > DECODER_RANGE_BYTES) {
-        return error_set(err, ERROR_INVALID, "a lease of %zu bytes, at most %d are expected", size,
-                         DECODER_RANGE_BYTES);
+        return error_set(err, ERROR_INVALID, "a request of %zu bytes, at most %d are expected",
+                         size, DECODER_RANGE_BYTES);
     }
     if (begin(decoder, err) < 0) {
         return -1;
     }
     memcpy(decoder->process.window + DECODER_RANGE_AT, request, size);
-    return call(decoder, source, &message, err);
+    return 0;
+}
+
+int decoder_video_open(struct decoder *decoder, const struct decoder_source *source,
+                       const char *request, int64_t done, struct error *err) {
+    size_t size = strlen(request);
+    struct decoder_message message = {.kind = DECODER_VIDEO_OPEN,
+                                      .values = {(int64_t)size, source->size_bytes, done}};
+    return begin_request(decoder, request, size, err) < 0
+               ? -1
+               : call(decoder, (struct service){.source = source}, &message, err);
 }
 
 int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
@@ -381,11 +435,36 @@ int decoder_video_next(struct decoder *decoder, const struct decoder_source *sou
     if (decoder->process.socket < 0) {
         return error_set(err, ERROR_BUG, "a decoder without a lease is asked for a frame");
     }
-    if (call(decoder, source, &message, err) < 0) {
+    if (call(decoder, (struct service){.source = source}, &message, err) < 0) {
         return -1;
     }
     if (message.values[0] == READER_ITEM) {
         take_picture(decoder, &message, ret_picture);
     }
     return (int)message.values[0];
+}
+
+struct decoder_patience decoder_film_patience(int64_t film_bytes) {
+    int64_t seconds = FILM_SECONDS + film_bytes / FILM_BYTES_A_SECOND;
+    return (struct decoder_patience){FILM_SILENT_MS, (int)MIN(seconds, (int64_t)FILM_SECONDS_MAX)};
+}
+
+int decoder_film(struct decoder *decoder, const struct decoder_files *files, const char *request,
+                 json_t **ret_answer, struct error *err) {
+    size_t size = strlen(request);
+    struct decoder_message message = {.kind = DECODER_FILM,
+                                      .values = {(int64_t)size, files->source_bytes}};
+    if (begin_request(decoder, request, size, err) < 0 ||
+        call(decoder, (struct service){.files = files}, &message, err) < 0) {
+        return -1;
+    }
+    /* A copy, since the child can write to the window at any time. */
+    size_t answer_size = (size_t)message.values[1];
+    AUTO(text_freep) char *answer = x_malloc(answer_size + 1);
+    memcpy(answer, decoder->process.window + DECODER_RANGE_AT, answer_size);
+    struct error cause = {0};
+    if (tree_parse(answer, answer_size, DECODER_REPLY_BYTES, ret_answer, &cause) < 0) {
+        return lose(decoder, err, "the decoder's answer is not JSON");
+    }
+    return 0;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "agent/data/image/picture.h"
+#include "lib/tree.h"
 
 struct decoder;
 struct decoder_pool;
@@ -29,10 +30,12 @@ bool decoder_is_apart(void);
 struct decoder_patience {
     int silent_ms, processor_seconds;
 };
-/* For pictures, of which the largest take 3 s; for films, which may have to be decoded from their
- * start. */
+/* For pictures, of which the largest take 3 s; for frames of films, which may have to be decoded
+ * from their start. */
 #define DECODER_PICTURE_PATIENCE ((struct decoder_patience){60000, 60})
 #define DECODER_VIDEO_PATIENCE ((struct decoder_patience){60000, 600})
+/* For a call about a whole film of so many bytes, which may be decoded all. */
+struct decoder_patience decoder_film_patience(int64_t film_bytes);
 
 struct decoder *decoder_new(struct decoder_patience patience);
 void decoder_free(struct decoder *decoder); /* accepts NULL */
@@ -54,6 +57,19 @@ struct decoder_source {
     int64_t (*read)(void *context, int64_t offset, void *data, size_t size);
 };
 
+/* What a call about a whole film reads and writes. Sources are numbered from 0, the video. */
+struct decoder_files {
+    void *context;
+    int64_t source_bytes; /* of the video */
+    int64_t source_count;
+    int64_t total_bytes; /* of all sources, about: the call reads so many some times over */
+    int64_t write_max;   /* bytes of what it makes; 0: nothing */
+    /* As decoder_source's; bytes behind a source's end are none. */
+    int64_t (*read)(void *context, int64_t source, int64_t offset, void *data, size_t size);
+    /* Within write_max. -1: as a failed read. */
+    int (*write)(void *context, int64_t offset, const void *data, size_t size);
+};
+
 /* As image_decode (image.h). */
 NODISCARD int decoder_image(struct decoder *decoder, const void *bytes, size_t size,
                             struct picture *ret_picture, struct error *err);
@@ -64,6 +80,10 @@ NODISCARD int decoder_video_open(struct decoder *decoder, const struct decoder_s
 /* READER_ITEM, READER_FAULT, READER_END (media.h) or -1. */
 NODISCARD int decoder_video_next(struct decoder *decoder, const struct decoder_source *source,
                                  struct picture *ret_picture, struct error *err);
+/* Does what the request says (decoder_media.c). *ret_answer: JSON, owned, which a film that has
+ * taken over the process may have made. */
+NODISCARD int decoder_film(struct decoder *decoder, const struct decoder_files *files,
+                           const char *request, json_t **ret_answer, struct error *err);
 
 /* Decoders of pictures for many threads: at most as many processes as processors that this one may
  * use; further calls wait for one. */

@@ -39,22 +39,48 @@ static void say(const struct decoder_child *child, struct decoder_message *messa
     }
 }
 
-int64_t decoder_child_read(void *context, int64_t offset, void *data, size_t size) {
-    struct decoder_child *child = context;
-    if (offset >= child->source_bytes) {
-        return 0;
-    }
-    size = MIN(size, (size_t)DECODER_RANGE_BYTES);
-    struct decoder_message message = {.kind = DECODER_READ, .values = {offset, (int64_t)size}};
-    say(child, &message);
-    if (!hear(&message) || message.kind != DECODER_BYTES) {
+/* Asks the parent, which answers how many bytes it gave or took; -1: the storage failed. */
+static int64_t ask(const struct decoder_child *child, struct decoder_message *message) {
+    say(child, message);
+    if (!hear(message) || message->kind != DECODER_BYTES) {
         _exit(0);
     }
-    int64_t got = message.values[0];
+    return message->values[0];
+}
+
+int64_t decoder_child_read_source(void *context, int64_t source, int64_t offset, void *data,
+                                  size_t size) {
+    struct decoder_child *child = context;
+    size = MIN(size, (size_t)DECODER_RANGE_BYTES);
+    struct decoder_message message = {.kind = DECODER_READ,
+                                      .values = {offset, (int64_t)size, source}};
+    int64_t got = ask(child, &message);
     if (got > 0) {
         memcpy(data, child->window + DECODER_RANGE_AT, MIN((size_t)got, size));
     }
     return got;
+}
+
+int64_t decoder_child_read(void *context, int64_t offset, void *data, size_t size) {
+    const struct decoder_child *child = context;
+    return offset >= child->source_bytes
+               ? 0
+               : decoder_child_read_source(context, 0, offset, data, size);
+}
+
+int decoder_child_write(void *context, int64_t offset, const void *data, size_t size) {
+    struct decoder_child *child = context;
+    for (size_t done = 0; done < size;) {
+        size_t piece = MIN(size - done, (size_t)DECODER_RANGE_BYTES);
+        memcpy(child->window + DECODER_RANGE_AT, (const char *)data + done, piece);
+        struct decoder_message message = {.kind = DECODER_WRITE,
+                                          .values = {offset + (int64_t)done, (int64_t)piece}};
+        if (ask(child, &message) < 0) {
+            return -1;
+        }
+        done += piece;
+    }
+    return 0;
 }
 
 static int answer_picture(const struct decoder_child *child, struct picture *picture,
@@ -89,6 +115,26 @@ static int next_frame(const struct decoder_child *child, struct decoder_message 
     return result == READER_ITEM ? answer_picture(child, &picture, answer) : result;
 }
 
+static int do_film(struct decoder_child *child, const struct decoder_message *call,
+                   struct decoder_message *answer, struct error *err) {
+    AUTO(tree_freep) json_t *reply = NULL;
+    child->source_bytes = call->values[1];
+    /* A copy: reads and writes need its place. */
+    AUTO(text_freep)
+    char *request = x_strndup(child->window + DECODER_RANGE_AT, (size_t)call->values[0]);
+    if (child->videos->film(child, request, child->source_bytes, &reply, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *text = tree_canonical(reply);
+    size_t size = strlen(text);
+    if (size > DECODER_REPLY_BYTES) {
+        return error_set(err, ERROR_INVALID, "the film has too much to tell");
+    }
+    memcpy(child->window + DECODER_RANGE_AT, text, size);
+    answer->values[1] = (int64_t)size;
+    return READER_END;
+}
+
 static int decode(struct decoder_child *child, const struct decoder_message *call,
                   struct decoder_message *answer, struct error *err) {
     if (call->kind == DECODER_IMAGE) {
@@ -99,6 +145,7 @@ static int decode(struct decoder_child *child, const struct decoder_message *cal
     }
     return call->kind == DECODER_VIDEO_OPEN   ? open_video(child, call, err)
            : call->kind == DECODER_VIDEO_NEXT ? next_frame(child, answer, err)
+           : call->kind == DECODER_FILM       ? do_film(child, call, answer, err)
                                               : error_set(err, ERROR_UNSUPPORTED, "unknown call");
 }
 

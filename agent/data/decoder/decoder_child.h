@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/data/image/picture.h"
+#include "lib/tree.h"
 
 struct decoder_child;
 
@@ -15,6 +16,9 @@ struct decoder_videos {
                 int64_t done, struct error *err);
     /* READER_ITEM, READER_FAULT, READER_END (media.h) or -1. */
     int (*next)(struct picture *ret_picture, struct error *err);
+    /* About a whole film: decoder_film's. *ret_answer: JSON, owned. */
+    int (*film)(struct decoder_child *child, const char *request, int64_t source_bytes,
+                json_t **ret_answer, struct error *err);
 };
 
 /* The hidden command "decoder" of a program, for decoder_process.h alone: of pictures, and of
@@ -24,5 +28,9 @@ int decoder_child_media(int argc, char **argv);
 
 /* For decoder_media.c: the process itself. videos: NULL: it decodes pictures alone. */
 int decoder_child_run(const struct decoder_videos *videos);
-/* Bytes of the lease's video, from the parent; as decoder_source's. context: a decoder_child. */
+/* Bytes of the video, from the parent; as decoder_source's. context: a decoder_child. */
 int64_t decoder_child_read(void *context, int64_t offset, void *data, size_t size);
+/* Of a film's sources and what it makes; as decoder_files'. */
+int64_t decoder_child_read_source(void *context, int64_t source, int64_t offset, void *data,
+                                  size_t size);
+int decoder_child_write(void *context, int64_t offset, const void *data, size_t size);

@@ -28,14 +28,31 @@ static bool is_line(const char *text, size_t room) {
 
 static const char *check_read(const struct decoder_message *message,
                               const struct decoder_wait *wait) {
-    int64_t offset = message->values[0], size = message->values[1];
-    if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT) {
+    int64_t offset = message->values[0], size = message->values[1], source = message->values[2];
+    if (wait->call != DECODER_VIDEO_OPEN && wait->call != DECODER_VIDEO_NEXT &&
+        wait->call != DECODER_FILM) {
         return "it reads although nothing can be read";
     }
-    if (offset < 0 || offset > wait->source_bytes) {
+    if (source < 0 || (source > 0 && source >= wait->source_count)) {
+        return "it reads what there is not";
+    }
+    /* How long the other sources are, who reads them knows. */
+    if (offset < 0 || (source == 0 && offset > wait->source_bytes)) {
         return "it reads outside of the file";
     }
     return size > 0 && size <= DECODER_RANGE_BYTES ? NULL : "it reads too many bytes";
+}
+
+static const char *check_write(const struct decoder_message *message,
+                               const struct decoder_wait *wait) {
+    int64_t offset = message->values[0], size = message->values[1];
+    if (wait->call != DECODER_FILM || wait->write_max == 0) {
+        return "it writes although nothing can be written";
+    }
+    if (size <= 0 || size > DECODER_RANGE_BYTES) {
+        return "it writes too many bytes";
+    }
+    return offset >= 0 && offset <= wait->write_max - size ? NULL : "it writes outside of the file";
 }
 
 static const char *check_answer(const struct decoder_message *message,
@@ -44,6 +61,11 @@ static const char *check_answer(const struct decoder_message *message,
     struct error ignored = {0};
     if (wait->call == DECODER_VIDEO_OPEN) {
         return result == READER_END ? NULL : "it answers what was not asked";
+    }
+    if (wait->call == DECODER_FILM) {
+        return result != READER_END                         ? "it answers what was not asked"
+               : width >= 0 && width <= DECODER_REPLY_BYTES ? NULL
+                                                            : "its answer is too long";
     }
     if (wait->call == DECODER_IMAGE && result != READER_ITEM) {
         return "it answers what was not asked";
@@ -70,6 +92,8 @@ static const char *find_fault(const struct decoder_message *message, size_t size
         return is_begun ? "it begins twice" : NULL;
     case DECODER_READ:
         return check_read(message, wait);
+    case DECODER_WRITE:
+        return check_write(message, wait);
     case DECODER_ANSWER:
         return is_begun ? check_answer(message, wait) : "it answers before it has begun";
     case DECODER_FAILURE:

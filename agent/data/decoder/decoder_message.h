@@ -9,26 +9,32 @@
 
 #include <sys/types.h>
 
-/* IMAGE, VIDEO_OPEN and VIDEO_NEXT are calls of the parent; each gets one ANSWER or FAILURE. Until
- * then the child may ask for ranges of the video by READ, and the parent answers each with BYTES.
- */
+/* IMAGE, VIDEO_OPEN, VIDEO_NEXT and FILM are calls of the parent; each gets one ANSWER or FAILURE.
+ * Until then the child may ask for ranges of the video by READ, and during a FILM give the parent
+ * ranges of what it makes by WRITE; the parent answers each with BYTES. */
 enum decoder_kind {
     DECODER_HELLO = 1,  /* the child's first: values[0] is what confines it (confine.h) */
     DECODER_IMAGE,      /* [0] bytes of the file, which are at DECODER_FILE_AT */
     DECODER_VIDEO_OPEN, /* [0] bytes of the lease (JSON), which is at DECODER_RANGE_AT; [1] bytes of
                            the video; [2] frames of the lease that are done already */
     DECODER_VIDEO_NEXT, /* nothing */
-    DECODER_READ,       /* [0] offset, [1] bytes: at most DECODER_RANGE_BYTES */
-    DECODER_BYTES,      /* [0] bytes that are at DECODER_RANGE_AT; -1: the storage failed */
+    DECODER_READ,       /* [0] offset, [1] bytes: at most DECODER_RANGE_BYTES, [2] number of the
+                           source; 0: the video */
+    DECODER_BYTES,      /* [0] bytes that are at DECODER_RANGE_AT, or were taken from there; -1: the
+                           storage failed */
     DECODER_ANSWER,  /* [0] READER_END, READER_ITEM or READER_FAULT (media.h); of an item [1] width,
-                        [2] height: the pixels are at DECODER_PICTURE_AT */
+                        [2] height: the pixels are at DECODER_PICTURE_AT; of a FILM: READER_END, [1]
+                        bytes of the answer (JSON), which is at DECODER_RANGE_AT */
     DECODER_FAILURE, /* error_kind and text */
+    DECODER_FILM,    /* as VIDEO_OPEN, without [2] */
+    DECODER_WRITE,   /* [0] offset, [1] bytes that are at DECODER_RANGE_AT */
 };
 
 enum {
     DECODER_MAGIC = 0x574c4431, /* also changes with the struct */
     DECODER_VALUES = 4,
     DECODER_RANGE_BYTES = 4 << 20,
+    DECODER_REPLY_BYTES = 64 << 10, /* of the answer to a FILM */
     DECODER_RANGE_AT = 0,
     DECODER_PICTURE_AT = DECODER_RANGE_AT + DECODER_RANGE_BYTES,
     DECODER_FILE_AT = DECODER_PICTURE_AT + 3 * MEDIA_PIXELS_MAX,
@@ -49,6 +55,8 @@ struct decoder_wait {
     uint32_t call;        /* the kind of its call; DECODER_HELLO: the child begins */
     uint64_t number;      /* of that call */
     int64_t source_bytes; /* of the video; 0: the child has nothing to read */
+    int64_t source_count; /* of a FILM */
+    int64_t write_max;    /* bytes of what a FILM makes */
 };
 
 /* Whether a packet of `size` bytes may be believed. If not, *ret_why says what is wrong with it. */

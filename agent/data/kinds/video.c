@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/kinds/video.h"
 
+#include "agent/data/kinds/film_apart.h"
+#include "agent/data/kinds/video_join.h"
 #include "agent/data/kinds/video_reader.h"
-#include "agent/data/video/video_index.h"
-#include "agent/data/video/video_join.h"
 #include "agent/data/video/video_lease.h"
-#include "agent/data/video/video_tracks.h"
 #include "agent/data/video/video_write.h"
 #include "agent/store/local_file.h"
 #include "agent/store/path.h"
@@ -19,8 +18,7 @@
 static const char *const video_endings[] = {"mp4", "mkv"};
 
 struct listing {
-    struct video_index index;
-    json_t *lost; /* what the film will lack */
+    struct video_listing film;
 };
 
 static const char *input_path(const json_t *spec) {
@@ -84,39 +82,15 @@ static bool makes_film(const json_t *spec) {
     return strcmp(tree_text(spec, "output.mode", ""), "PerFile") == 0 && media_makes_pictures(spec);
 }
 
-/* Tries the film's container before anything is scored. */
-static int plan_film(const json_t *spec, struct listing *listing, struct error *err) {
-    AUTO(video_file_close) struct video_file file = {0};
-    AUTO(video_tracks_release) struct video_tracks tracks = {0};
-    listing->lost = json_array();
-    if (!makes_film(spec)) {
-        return 0;
-    }
-    if (video_file_open(&file, input_path(spec), NULL, err) < 0 ||
-        video_tracks_plan(&file, TRACKS_BEST, &tracks, err) < 0) {
-        return -1;
-    }
-    json_array_extend(listing->lost, tracks.lost);
-    if (*listing->index.damage) {
-        AUTO(text_freep)
-        char *why = x_printf("the file is damaged, so that frames may be missing from it: %s",
-                             listing->index.damage);
-        json_array_append_new(listing->lost,
-                              json_pack("{s:s,s:s}", "what", "pictures", "why", why));
-    }
-    return 0;
-}
-
-static void video_listing_free(struct listing *listing) {
+static void free_listing(struct listing *listing) {
     if (listing) {
-        video_index_release(&listing->index);
-        json_decref(listing->lost);
+        video_listing_release(&listing->film);
         free(listing);
     }
 }
 
 static const json_t *video_lost(const struct listing *listing) {
-    return listing->lost;
+    return listing->film.lost;
 }
 
 static int video_list(const json_t *spec, struct listing **ret_listing, struct error *err) {
@@ -124,12 +98,8 @@ static int video_list(const json_t *spec, struct listing **ret_listing, struct e
         return -1;
     }
     struct listing *listing = x_calloc(1, sizeof *listing);
-    if (video_index_build(&listing->index, input_path(spec), err) < 0) {
-        free(listing);
-        return error_context(err, "spec.input.video.path");
-    }
-    if (plan_film(spec, listing, err) < 0) {
-        video_listing_free(listing);
+    if (film_apart_list(input_path(spec), makes_film(spec), &listing->film, err) < 0) {
+        free_listing(listing);
         return error_context(err, "spec.input.video.path");
     }
     *ret_listing = listing;
@@ -137,11 +107,11 @@ static int video_list(const json_t *spec, struct listing **ret_listing, struct e
 }
 
 static int64_t video_count(const struct listing *listing) {
-    return listing->index.frame_count;
+    return listing->film.index.frame_count;
 }
 
 static json_t *video_work(const struct listing *listing, int64_t first, int64_t count) {
-    return video_lease_encode(&listing->index, first, count);
+    return video_lease_encode(&listing->film.index, first, count);
 }
 
 /* Parts with pictures begin with libav's magic for NUT, those with records with a brace. */
@@ -187,14 +157,14 @@ static int video_join(const struct listing *listing, const json_t *spec, struct 
         make_folders(spec, parts, &output, &folder, err) < 0) {
         return -1;
     }
-    struct video_join join = {.index = &listing->index,
+    struct video_join join = {.index = &listing->film.index,
                               .input_path = input_path(spec),
                               .parts = parts,
                               .folder = folder,
                               .output = output,
                               .stem = stem,
                               .batch_items = batch_items,
-                              .lost = listing->lost};
+                              .lost = listing->film.lost};
     int result =
         is_records ? video_join_records(&join, &name, err) : video_join_pictures(&join, &name, err);
     if (!output) {
@@ -231,7 +201,7 @@ const struct media video_media = {
     .lost = video_lost,
     .work = video_work,
     .join = video_join,
-    .listing_free = video_listing_free,
+    .listing_free = free_listing,
     .reader_open = open_reader,
     .reader_next = video_reader_next,
     .reader_free = video_reader_free,

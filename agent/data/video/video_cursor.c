@@ -6,8 +6,8 @@
 
 enum { WINDOW_BYTES = 1 << 20 };
 
-void video_cursor_init(struct video_cursor *cursor, const struct video_join *join) {
-    *cursor = (struct video_cursor){.join = join, .packet = av_packet_alloc()};
+void video_cursor_init(struct video_cursor *cursor, const struct video_film *film) {
+    *cursor = (struct video_cursor){.film = film, .packet = av_packet_alloc()};
 }
 
 static void cursor_close_part(struct video_cursor *cursor) {
@@ -24,72 +24,46 @@ void video_cursor_release(struct video_cursor *cursor) {
 
 /* ---- the parts ------------------------------------------------------------------------------ */
 
-/* Frame numbers of the part that begins with a cell; a part that is missing is one cell long. */
-static int64_t part_first(const struct video_join *join, int64_t cell) {
-    return cell * join->batch_items;
+int64_t video_film_next(const struct video_film *film, int64_t cell) {
+    return cell + MAX(film->parts[cell].cells, 1);
 }
 
-int64_t video_part_next(const struct video_join *join, int64_t cell) {
-    return cell + MAX(join->parts->places[cell].cells, 1);
+int64_t video_film_end(const struct video_film *film, int64_t cell) {
+    return MIN(video_film_next(film, cell) * film->batch_items, film->index->frame_count);
 }
 
-int64_t video_part_end(const struct video_join *join, int64_t cell) {
-    return MIN(part_first(join, video_part_next(join, cell)), join->index->frame_count);
+int64_t video_film_cells(const struct video_film *film) {
+    return (film->index->frame_count + film->batch_items - 1) / film->batch_items;
 }
 
-int64_t video_cell_count(const struct video_join *join) {
-    return (join->index->frame_count + join->batch_items - 1) / join->batch_items;
+static int64_t part_bytes(const struct video_cursor *cursor) {
+    return cursor->film->parts[cursor->cell].size_bytes;
 }
 
-int video_parts_check(const struct video_join *join, struct error *err) {
-    for (int64_t i = 0; i < video_cell_count(join); i = video_part_next(join, i)) {
-        struct part_place *place = &join->parts->places[i];
-        struct part part = parts_at(join->parts, i);
-        struct store_info info;
-        struct error cause = {0};
-        long long first = (long long)part_first(join, i),
-                  last = (long long)video_part_end(join, i) - 1;
-        if (place->is_failed) {
-            continue;
-        }
-        bool is_there = place->is_there && store_stat(part.store, part.name, &info, &cause) == 0;
-        if (cause.kind && cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_INVALID) {
-            *err = cause;
-            return -1;
-        }
-        place->is_broken = !is_there || info.size_bytes != part.size_bytes;
-        if (place->is_broken) {
-            error_set(err, ERROR_INVALID, "the part with frames %lld to %lld, %s, is missing",
-                      first, last, part.name);
-        }
-    }
-    return err->kind ? -1 : 0;
-}
-
-/* Checks also the part's bytes before they are used. */
-static int check_bytes(const struct video_join *join, int64_t cell, const struct part *part,
-                       struct error *err) {
-    return part_check(part, &join->parts->places[cell].is_broken, err);
+/* For errors. */
+static long long first_of(const struct video_cursor *cursor) {
+    return (long long)(cursor->cell * cursor->film->batch_items);
 }
 
 static int fill_window(struct video_cursor *cursor) {
-    size_t size = (size_t)MIN(cursor->source.size_bytes - cursor->position, (int64_t)WINDOW_BYTES);
+    const struct video_film_files *files = &cursor->film->files;
+    size_t size = (size_t)MIN(part_bytes(cursor) - cursor->position, (int64_t)WINDOW_BYTES);
     cursor->window_size = 0;
     if (!cursor->window) {
         cursor->window = x_malloc(WINDOW_BYTES);
     }
-    if (part_read(&cursor->source, cursor->position, cursor->window, size, &cursor->failure) < 0) {
-        return -1;
-    }
+    int64_t got = files->read(files->context, FILM_PARTS + cursor->cell, cursor->position,
+                              cursor->window, size);
+    cursor->has_failed = got < (int64_t)size;
     cursor->window_at = cursor->position;
-    cursor->window_size = size;
-    return 0;
+    cursor->window_size = (size_t)MAX(got, (int64_t)0);
+    return cursor->has_failed ? -1 : 0;
 }
 
 static int read_part(void *context, uint8_t *bytes, int size) {
     struct video_cursor *cursor = context;
     int64_t from = cursor->position - cursor->window_at;
-    if (cursor->position >= cursor->source.size_bytes) {
+    if (cursor->position >= part_bytes(cursor)) {
         return AVERROR_EOF;
     }
     if (from < 0 || from >= (int64_t)cursor->window_size) {
@@ -106,7 +80,7 @@ static int read_part(void *context, uint8_t *bytes, int size) {
 
 static int64_t seek_part(void *context, int64_t offset, int whence) {
     struct video_cursor *cursor = context;
-    int64_t size = cursor->source.size_bytes;
+    int64_t size = part_bytes(cursor);
     if (whence & AVSEEK_SIZE) {
         return size;
     }
@@ -119,13 +93,10 @@ static int64_t seek_part(void *context, int64_t offset, int whence) {
 }
 
 static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
-    cursor->source = parts_at(cursor->join->parts, cursor->cell);
     cursor->position = 0;
     cursor->window_size = 0;
-    const char *path = cursor->source.name;
     struct video_io functions = {.context = cursor, .read = read_part, .seek = seek_part};
-    if (check_bytes(cursor->join, cursor->cell, &cursor->source, err) < 0 ||
-        video_io_new(&functions, &cursor->io, err) < 0) {
+    if (video_io_new(&functions, &cursor->io, err) < 0) {
         return -1;
     }
     AVFormatContext *part = avformat_alloc_context();
@@ -134,7 +105,8 @@ static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
     int result = avformat_open_input(&part, "", av_find_input_format("nut"), NULL);
     if (result < 0 || part->nb_streams != 1) {
         avformat_close_input(&part);
-        return video_error(err, result < 0 ? result : AVERROR_INVALIDDATA, path);
+        AUTO(text_freep) char *what = x_printf("the part from frame %lld on", first_of(cursor));
+        return video_error(err, result < 0 ? result : AVERROR_INVALIDDATA, what);
     }
     cursor->part = part;
     const AVCodecParameters *codec = part->streams[0]->codecpar;
@@ -148,29 +120,30 @@ static int cursor_open_part(struct video_cursor *cursor, struct error *err) {
         codec->extradata_size != cursor->codec->extradata_size ||
         memcmp(codec->extradata, cursor->codec->extradata, (size_t)codec->extradata_size) != 0) {
         return error_set(err, ERROR_INVALID,
-                         "the part %s (%dx%d) has another codec or size than the first (%dx%d)",
-                         path, codec->width, codec->height, cursor->codec->width,
+                         "the part from frame %lld on (%dx%d) has another codec or size than the "
+                         "first (%dx%d)",
+                         first_of(cursor), codec->width, codec->height, cursor->codec->width,
                          cursor->codec->height);
     }
     return 0;
 }
 
 static int wrong_part(const struct video_cursor *cursor, const char *what, struct error *err) {
-    return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", cursor->source.name, what,
-                     (long long)cursor->frame);
+    return error_set(err, ERROR_INVALID, "the part from frame %lld on %s: frame %lld",
+                     first_of(cursor), what, (long long)cursor->frame);
 }
 
 /* When the next picture comes: mini-batches that have failed have none, and the picture before them
  * stays; at the start the one after them does. */
 static int64_t shown_until(const struct video_cursor *cursor) {
-    const struct video_join *join = cursor->join;
-    const struct video_index *index = join->index;
+    const struct video_film *film = cursor->film;
+    const struct video_index *index = film->index;
     int64_t next = cursor->frame + 1, cell = cursor->cell;
-    if (next == video_part_end(join, cell)) {
-        cell = video_part_next(join, cell);
-        while (cell < video_cell_count(join) && join->parts->places[cell].is_failed) {
-            next = video_part_end(join, cell);
-            cell = video_part_next(join, cell);
+    if (next == video_film_end(film, cell)) {
+        cell = video_film_next(film, cell);
+        while (cell < video_film_cells(film) && film->parts[cell].is_failed) {
+            next = video_film_end(film, cell);
+            cell = video_film_next(film, cell);
         }
     }
     return next < index->frame_count
@@ -179,40 +152,39 @@ static int64_t shown_until(const struct video_cursor *cursor) {
 }
 
 int video_cursor_next(struct video_cursor *cursor, struct error *err) {
-    const struct video_join *join = cursor->join;
-    while (cursor->cell < video_cell_count(join)) {
-        if (join->parts->places[cursor->cell].is_failed) {
-            cursor->frame = video_part_end(join, cursor->cell);
-            cursor->cell = video_part_next(join, cursor->cell);
+    const struct video_film *film = cursor->film;
+    while (cursor->cell < video_film_cells(film)) {
+        if (film->parts[cursor->cell].is_failed) {
+            cursor->frame = video_film_end(film, cursor->cell);
+            cursor->cell = video_film_next(film, cursor->cell);
             continue;
         }
         if (!cursor->part && cursor_open_part(cursor, err) < 0) {
             return -1;
         }
-        int64_t end = video_part_end(join, cursor->cell);
+        int64_t end = video_film_end(film, cursor->cell);
         int result = av_read_frame(cursor->part, cursor->packet);
         if (result < 0) {
-            if (cursor->failure.kind) {
-                *err = cursor->failure;
-                return -1;
+            if (cursor->has_failed) {
+                return error_set(err, ERROR_UNAVAILABLE, "the parts cannot be read");
             }
             if (cursor->frame != end) {
                 return wrong_part(cursor, "ends too early", err);
             }
             cursor_close_part(cursor);
-            cursor->cell = video_part_next(join, cursor->cell);
+            cursor->cell = video_film_next(film, cursor->cell);
             continue;
         }
         if (cursor->frame == end) {
             return wrong_part(cursor, "has too many frames", err);
         }
         AVPacket *packet = cursor->packet;
-        const struct video_frame *frame = &join->index->frames[cursor->frame];
+        const struct video_frame *frame = &film->index->frames[cursor->frame];
         if (av_compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
-                          video_rational(join->index->time_base)) != 0) {
+                          video_rational(film->index->time_base)) != 0) {
             return wrong_part(cursor, "has a frame with another timestamp", err);
         }
-        packet->pts = packet->dts = cursor->is_begun ? frame->pts : join->index->frames[0].pts;
+        packet->pts = packet->dts = cursor->is_begun ? frame->pts : film->index->frames[0].pts;
         packet->duration = shown_until(cursor) - packet->pts;
         packet->pos = -1;
         cursor->frame++;

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { IO_BUFFER_BYTES = 1 << 16 };
 
@@ -28,27 +26,6 @@ int video_threads(void) {
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-static int io_write(void *opaque, uint8_t *bytes, int size) {
-    for (int done = 0; done < size;) {
-        ssize_t put = write((int)(intptr_t)opaque, bytes + done, (size_t)(size - done));
-        if (put < 0 && errno != EINTR) {
-            return AVERROR(errno);
-        }
-        done += put > 0 ? (int)put : 0;
-    }
-    return size;
-}
-
-static int64_t io_seek(void *opaque, int64_t offset, int whence) {
-    int fd = (int)(intptr_t)opaque;
-    if (whence & AVSEEK_SIZE) {
-        struct stat status;
-        return fstat(fd, &status) < 0 ? AVERROR(errno) : status.st_size;
-    }
-    off_t at = lseek(fd, offset, whence & ~AVSEEK_FORCE);
-    return at < 0 ? AVERROR(errno) : at;
-}
-
 int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct error *err) {
     uint8_t *bytes = av_malloc(IO_BUFFER_BYTES);
     AVIOContext *io = bytes ? avio_alloc_context(bytes, IO_BUFFER_BYTES, functions->write != NULL,
@@ -61,12 +38,6 @@ int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct 
     }
     *ret_io = io;
     return 0;
-}
-
-int video_io_open(int fd, AVIOContext **ret_io, struct error *err) {
-    struct video_io functions = {
-        .context = (void *)(intptr_t)fd, .write = io_write, .seek = io_seek};
-    return video_io_new(&functions, ret_io, err);
 }
 
 void video_io_close(AVIOContext **io) {

@@ -50,8 +50,6 @@ struct video_io {
 };
 NODISCARD int video_io_new(const struct video_io *functions, AVIOContext **ret_io,
                            struct error *err);
-/* An AVIOContext that writes to a descriptor, which remains the caller's. */
-NODISCARD int video_io_open(int fd, AVIOContext **ret_io, struct error *err);
 void video_io_close(AVIOContext **io);
 
 /* WINDLASS_THREADS, at least 1 and at most 2: each further thread gains little and costs the memory

@@ -26,6 +26,7 @@ struct keep {
 
 struct scan {
     struct video_file file;
+    const struct video_origin *origin;
     struct video_index *index;
     int64_t *times; /* pts of every packet */
     int32_t packet_count;
@@ -189,7 +190,7 @@ static void mend_times(struct scan *scan) {
 static int decode_all(struct scan *scan, const char *spec_path, struct error *err) {
     video_file_close(&scan->file);
     AVCodecContext *decoder = NULL;
-    if (video_file_open(&scan->file, spec_path, NULL, err) < 0 ||
+    if (video_file_open(&scan->file, spec_path, scan->origin, err) < 0 ||
         open_counter(scan, &decoder, err) < 0) {
         return -1;
     }
@@ -477,10 +478,12 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
     return 0;
 }
 
-int video_index_build(struct video_index *index, const char *spec_path, struct error *err) {
+int video_index_build(struct video_index *index, const char *spec_path,
+                      const struct video_origin *origin, struct error *err) {
     *index = (struct video_index){0};
-    AUTO(scan_release) struct scan scan = {.index = index, .last_dts = AV_NOPTS_VALUE};
-    if (video_file_open(&scan.file, spec_path, NULL, err) < 0) {
+    AUTO(scan_release)
+    struct scan scan = {.index = index, .origin = origin, .last_dts = AV_NOPTS_VALUE};
+    if (video_file_open(&scan.file, spec_path, origin, err) < 0) {
         return -1;
     }
     scan.head.packets = x_calloc(HEAD_MAX, sizeof(AVPacket *));

@@ -52,8 +52,11 @@ struct video_index {
     int64_t section_count;
 };
 
-/* spec_path: VOLUME/path or az://... The caller releases *index. Reads the whole file. INVALID: not
- * a video that can be decoded. Errors begin with spec_path. */
+struct video_origin;
+
+/* spec_path: VOLUME/path or az://...; origin: video_source.h; NULL: the path's. The caller releases
+ * *index. Reads the whole file. INVALID: not a video that can be decoded. Errors begin with
+ * spec_path. */
 NODISCARD int video_index_build(struct video_index *index, const char *spec_path,
-                                struct error *err);
+                                const struct video_origin *origin, struct error *err);
 void video_index_release(struct video_index *index);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_child.h"
 #include "agent/data/video/video_index.h"
 #include "lib/digest.h"
 #include "tests/seed.h"
@@ -197,7 +199,12 @@ static void a_film_that_changes_is_told(void) {
     video()->listing_free(listing);
 }
 
-int main(void) {
+/* All of it runs with the decoder's process, which is this program. */
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "decoder") == 0) {
+        return decoder_child_media(argc, argv);
+    }
+    setenv(DECODER_PROGRAM, "/proc/self/exe", 1);
     fixtures_start("video");
     TEST(counts_and_leases);
     TEST(turned_films_stand_upright);

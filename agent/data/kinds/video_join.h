@@ -1,8 +1,5 @@
-/* video_join.h: joins the parts of a run to one video. Packets are copied, not encoded again: the
- * pictures come from the parts, with the times of the listing; sound, subtitles and chapters come
- * from the input, in sync, as video_tracks.h plans them. MP4 with the index first; if a sound track
- * has a codec that MP4 players do not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes
- * more codecs but rounds times to milliseconds. */
+/* video_join.h: the output of a run with a video as input: its parts become one film
+ * (video_film.h), or the lines of their records one file. */
 #pragma once
 
 #include "agent/data/parts/part.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/data/decoder/decoder.h"
+#include "agent/data/decoder/decoder_child.h"
 #include "tests/seed.h"
 #include "tests/unit/agent/data/video/films.h"
 
@@ -207,7 +209,7 @@ static void incomplete_parts_are_told(void) {
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
     CHECK_OK(write_part(&parts, 1, spec, shorter, 32, &err), &err);
     CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
-    CHECK(strstr(err.text, "try/1-1 ends too early: frame 49") != NULL);
+    CHECK(strstr(err.text, "the part from frame 25 on ends too early: frame 49") != NULL);
     CHECK_INT(json_array_size(outputs), 0);
     error_clear(&err);
     CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 32, &err), &err);
@@ -315,7 +317,39 @@ static void full_disks_are_told(void) {
     CHECK_INT(ask_number("find '%s/result/.windlass' -name '*tmp*' | wc -l", fixtures_out), 0);
 }
 
-int main(void) {
+/* A hash of the film that is made of it, in the decoder's process or in this one. */
+static char *hash_of_film(const char *name) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *outputs = json_array();
+    char to[8192];
+    CHECK_OK(make_video(name, 7, outputs, &err), &err);
+    output_of(outputs, to, sizeof to);
+    AUTO(text_freep) char *hash = x_printf("%ld", ask_number("cksum < '%s' | cut -d' ' -f1", to));
+    return TAKE(hash);
+}
+
+/* What the decoder's process lists and writes is what this process would, byte by byte: MP4, whose
+ * index is moved to its front; sound copied, encoded again, and none; streams that were cut. */
+static void apart_as_here(void) {
+    static const char *const names[] = {"bframes.mp4", "cut.ts", "vfr.mkv", "mpeg2.mpg",
+                                        "fragments.mp4"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO(text_freep) char *apart = hash_of_film(names[i]);
+        AUTO(text_freep) char *program = x_strdup(getenv(DECODER_PROGRAM));
+        CHECK(decoder_is_apart());
+        unsetenv(DECODER_PROGRAM);
+        AUTO(text_freep) char *here = hash_of_film(names[i]);
+        setenv(DECODER_PROGRAM, program, 1);
+        CHECK_STR(apart, here);
+    }
+}
+
+/* All of it runs with the decoder's process, which is this program. */
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "decoder") == 0) {
+        return decoder_child_media(argc, argv);
+    }
+    setenv(DECODER_PROGRAM, "/proc/self/exe", 1);
     fixtures_start("video-join");
     TEST(films_are_there);
     TEST(round_trips);
@@ -325,6 +359,7 @@ int main(void) {
     TEST(incomplete_parts_are_told);
     TEST(parts_may_have_any_size);
     TEST(records_become_lines);
+    TEST(apart_as_here);
     TEST(full_disks_are_told);
     return TEST_END();
 }

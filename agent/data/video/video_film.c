@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/video/video_join.h"
+#include "agent/data/video/video_film.h"
 
 #include "agent/data/video/video_cursor.h"
 #include "agent/data/video/video_sound.h"
 #include "agent/data/video/video_subtitles.h"
 #include "agent/data/video/video_track_times.h"
-#include "agent/data/video/video_tracks.h"
-#include "agent/data/video/video_write.h"
-#include "lib/digest.h"
-#include "lib/file.h"
-#include "lib/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { PIECE_BYTES = 1 << 20 };
 
 /* A track of the input on its way to the output. Times are in units of its own time base. */
 struct track {
@@ -32,8 +22,9 @@ struct track {
 };
 
 struct output {
-    char *temporary;
-    int fd;
+    const struct video_film *film;
+    int64_t position, size; /* of the output: libav's, and written so far */
+    int64_t read_at;        /* of the muxer's second look at it */
     AVIOContext *io;
     AVFormatContext *format;
     struct video_file input;
@@ -51,11 +42,6 @@ struct output {
 static void output_release(struct output *output) {
     avformat_free_context(output->format);
     video_io_close(&output->io);
-    fd_closep(&output->fd);
-    if (output->temporary) {
-        unlink(output->temporary);
-    }
-    free(output->temporary);
     for (unsigned i = 0; i < output->track_count; i++) {
         video_sound_free(output->tracks[i].sound);
         video_subtitles_free(output->tracks[i].subtitles);
@@ -160,12 +146,68 @@ static int add_chapters(struct output *output, AVRational video_base, struct err
                : error_set(err, ERROR_EXHAUSTED, "no memory for chapters");
 }
 
-static int open_muxer(struct output *output, struct error *err) {
-    output->fd = open(output->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (output->fd < 0) {
-        return error_from_errno(err, errno, "cannot create %s", output->temporary);
+static int io_write(void *context, uint8_t *bytes, int size) {
+    struct output *output = context;
+    const struct video_film_files *files = &output->film->files;
+    if (files->write(files->context, output->position, bytes, (size_t)size) < 0) {
+        return AVERROR(EIO);
     }
-    if (video_io_open(output->fd, &output->io, err) < 0) {
+    output->position += size;
+    output->size = MAX(output->size, output->position);
+    return size;
+}
+
+static int64_t seek_in(int64_t *position, int64_t size, int64_t offset, int whence) {
+    if (whence & AVSEEK_SIZE) {
+        return size;
+    }
+    whence &= ~AVSEEK_FORCE;
+    int64_t from = whence == SEEK_CUR ? *position : whence == SEEK_END ? size : 0;
+    if (offset < -from || offset > INT64_MAX - from) {
+        return AVERROR(EINVAL);
+    }
+    return *position = from + offset;
+}
+
+static int64_t io_seek(void *context, int64_t offset, int whence) {
+    struct output *output = context;
+    return seek_in(&output->position, output->size, offset, whence);
+}
+
+static int io_read_again(void *context, uint8_t *bytes, int size) {
+    struct output *output = context;
+    const struct video_film_files *files = &output->film->files;
+    int64_t got = files->read(files->context, FILM_OUTPUT, output->read_at, bytes, (size_t)size);
+    output->read_at += MAX(got, (int64_t)0);
+    return got > 0 ? (int)got : got == 0 ? AVERROR_EOF : AVERROR(EIO);
+}
+
+static int64_t io_seek_again(void *context, int64_t offset, int whence) {
+    struct output *output = context;
+    return seek_in(&output->read_at, output->size, offset, whence);
+}
+
+/* The index is moved to the front at the end, for which the muxer opens its own output to read. */
+static int open_again(AVFormatContext *format, AVIOContext **io, const char *url UNUSED, int flags,
+                      AVDictionary **options UNUSED) {
+    struct output *output = format->opaque;
+    struct video_io functions = {.context = output, .read = io_read_again, .seek = io_seek_again};
+    struct error ignored = {0};
+    if (flags != AVIO_FLAG_READ) {
+        return AVERROR(EPERM);
+    }
+    output->read_at = 0;
+    return video_io_new(&functions, io, &ignored) < 0 ? AVERROR(ENOMEM) : 0;
+}
+
+static int close_again(AVFormatContext *format UNUSED, AVIOContext *io) {
+    video_io_close(&io);
+    return 0;
+}
+
+static int open_muxer(struct output *output, struct error *err) {
+    struct video_io functions = {.context = output, .write = io_write, .seek = io_seek};
+    if (video_io_new(&functions, &output->io, err) < 0) {
         return -1;
     }
     int result = avformat_alloc_output_context2(&output->format, NULL, output->plan.format, NULL);
@@ -175,16 +217,17 @@ static int open_muxer(struct output *output, struct error *err) {
     AVFormatContext *format = output->format;
     format->pb = output->io;
     format->flags |= AVFMT_FLAG_CUSTOM_IO;
+    format->opaque = output;
+    format->io_open = open_again;
+    format->io_close2 = close_again;
     video_tracks_allow(format);
-    /* The index is moved to the front at the end, for which the muxer opens the file again. */
-    AUTO(text_freep) char *url = x_printf("file:%s", output->temporary);
-    format->url = av_strdup(url);
+    format->url = av_strdup("");
     return 0;
 }
 
-static int open_output(struct output *output, const struct video_join *join,
-                       const AVCodecParameters *codec, struct error *err) {
-    AVRational base = video_rational(join->index->time_base);
+static int open_output(struct output *output, const AVCodecParameters *codec, struct error *err) {
+    const struct video_index *index = output->film->index;
+    AVRational base = video_rational(index->time_base);
     if (open_muxer(output, err) < 0) {
         return -1;
     }
@@ -199,7 +242,7 @@ static int open_output(struct output *output, const struct video_join *join,
         add_chapters(output, base, err) < 0) {
         return -1;
     }
-    format->streams[0]->avg_frame_rate = video_rational(join->index->frame_rate);
+    format->streams[0]->avg_frame_rate = video_rational(index->frame_rate);
     format->streams[0]->sample_aspect_ratio = codec->sample_aspect_ratio;
     av_dict_copy(&format->metadata, output->input.format->metadata, 0);
     AVDictionary *options = NULL;
@@ -334,7 +377,7 @@ static int write_side(struct output *output, const struct video_index *index, st
 /* Writes the tracks up to the picture, so that the muxer buffers little. */
 static int write_sides(struct output *output, const struct video_cursor *cursor,
                        struct error *err) {
-    const struct video_index *index = cursor->join->index;
+    const struct video_index *index = cursor->film->index;
     while (output->has_side) {
         AVRational base = output->input.format->streams[output->side->stream_index]->time_base;
         if (av_compare_ts(output->side->dts, base, cursor->packet->dts,
@@ -366,7 +409,7 @@ static int end_tracks(struct output *output, const struct video_index *index, st
 }
 
 static int copy_all(struct output *output, struct video_cursor *cursor, struct error *err) {
-    const struct video_index *index = cursor->join->index;
+    const struct video_index *index = cursor->film->index;
     AVRational base = video_rational(index->time_base);
     if (next_side(output, index, err) < 0) {
         return -1;
@@ -386,202 +429,52 @@ static int copy_all(struct output *output, struct video_cursor *cursor, struct e
     return result < 0 ? -1 : end_tracks(output, index, err);
 }
 
-/* The sound must come from the same file whose pictures were listed. */
-static int open_input(struct output *output, const struct video_join *join, struct error *err) {
-    if (video_file_open(&output->input, join->input_path, NULL, err) < 0) {
-        return error_context(err, "spec.input.video.path");
-    }
-    return video_file_is_listed(&output->input, join->index->size_bytes, join->index->core)
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "spec.input.video.path: %s: has changed since it was listed",
-                           join->input_path);
+static int64_t read_input(void *context, int64_t offset, void *data, size_t size) {
+    const struct video_film *film = context;
+    return film->files.read(film->files.context, FILM_INPUT, offset, data, size);
+}
+
+static int open_input(struct output *output, struct error *err) {
+    const struct video_film *film = output->film;
+    struct video_origin origin = {
+        .context = (void *)(uintptr_t)film, .size_bytes = film->input_bytes, .read = read_input};
+    return video_file_open(&output->input, film->input_path, &origin, err) < 0
+               ? error_context(err, "spec.input.video.path")
+               : 0;
 }
 
 static int write_video(struct output *output, struct video_cursor *cursor, struct error *err) {
-    const struct video_join *join = cursor->join;
     if (video_cursor_next(cursor, err) <= 0) {
         return err->kind ? -1 : error_set(err, ERROR_INVALID, "no part holds a picture");
     }
-    output->origin = find_origin(output, join->index);
-    if (open_output(output, join, cursor->codec, err) < 0 || copy_all(output, cursor, err) < 0) {
+    output->origin = find_origin(output, output->film->index);
+    if (open_output(output, cursor->codec, err) < 0 || copy_all(output, cursor, err) < 0) {
         return -1;
     }
     int result = av_write_trailer(output->format);
     avio_flush(output->io);
     result = result < 0 ? result : output->io->error;
-    if (result < 0) {
-        return refused(output, result, err);
-    }
-    return fsync(output->fd) < 0 ? error_from_errno(err, errno, "cannot write the video") : 0;
+    return result < 0 ? refused(output, result, err) : 0;
 }
 
-/* The output has a temporary name until it is complete. */
-static char *temporary_name(const struct video_join *join) {
-    AUTO(text_freep) char *random = digest_random(8);
-    return x_printf("%s/%s.tmp", join->folder, random);
-}
-
-static int upload(const struct video_join *join, const char *temporary, const char *name,
-                  struct error *err) {
-    AUTO(fd_closep) int fd = open(temporary, O_RDONLY | O_CLOEXEC);
-    AUTO(store_upload_freep) struct store_upload *upload = NULL;
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    ssize_t got = -1;
-    if (fd < 0) {
-        return error_from_errno(err, errno, "%s", temporary);
-    }
-    if (store_upload_open(join->parts->store, name, &upload, err) < 0) {
-        return -1;
-    }
-    while ((got = read(fd, piece, PIECE_BYTES)) > 0) {
-        if (store_upload_add(upload, piece, (size_t)got, err) < 0) {
-            return -1;
-        }
-    }
-    return got < 0 ? error_from_errno(err, errno, "%s", temporary)
-                   : store_upload_commit(upload, STORE_REPLACE, err);
-}
-
-static int put_in_place(const struct video_join *join, const char *temporary, const char *name,
-                        struct error *err) {
-    if (!join->output) {
-        return upload(join, temporary, name, err) < 0 ? error_context(err, "spec.output.path") : 0;
-    }
-    AUTO(text_freep) char *path = file_join(join->output, name);
-    if (rename(temporary, path) < 0) {
-        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
-    }
-    AUTO(fd_closep) int folder = open(join->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* EINVAL: this file system cannot sync a folder. */
-    return folder >= 0 && fsync(folder) < 0 && errno != EINVAL
-               ? error_from_errno(err, errno, "spec.output.path: %s", join->output)
-               : 0;
-}
-
-/* What the film lacks is known from the listing, unless another container had to be taken. */
-static void tell_lost(const struct video_join *join, const struct video_tracks *plan) {
-    size_t i;
-    json_t *row;
-    json_array_foreach(plan->lost, i, row) {
-        if (join->lost && !tree_find(join->lost, "what", tree_text(row, "what", ""))) {
-            json_array_append(join->lost, row);
-        }
-    }
-}
-
-/* *ret_refused: the muxer refused what the plan holds. */
-static int join_planned(const struct video_join *join, enum tracks_choice choice, char **ret_name,
-                        bool *ret_refused, struct error *err) {
-    AUTO(output_release) struct output output = {.fd = -1};
+int video_film_write(const struct video_film *film, enum tracks_choice choice,
+                     struct video_film_result *ret_result, struct error *err) {
+    AUTO(output_release) struct output output = {.film = film};
     AUTO(video_cursor_release) struct video_cursor cursor;
-    video_cursor_init(&cursor, join);
-    if (open_input(&output, join, err) < 0 ||
+    *ret_result = (struct video_film_result){0};
+    video_log_quiet();
+    video_cursor_init(&cursor, film);
+    if (open_input(&output, err) < 0 ||
         video_tracks_plan(&output.input, choice, &output.plan, err) < 0) {
         return -1;
     }
     output.side = av_packet_alloc();
     output.encoded = av_packet_alloc();
-    output.temporary = temporary_name(join);
     if (write_video(&output, &cursor, err) < 0) {
-        *ret_refused = output.is_refused;
-        return error_context(err, "spec.output.path: %s", store_path(join->parts->store));
+        ret_result->is_refused = output.is_refused;
+        return error_context(err, "spec.output.path: %s", film->output_path);
     }
-    bool is_mp4 = strcmp(output.plan.format, "mp4") == 0;
-    AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
-    if (put_in_place(join, output.temporary, name, err) < 0) {
-        return -1;
-    }
-    if (join->output) { /* it has been renamed */
-        free(TAKE(output.temporary));
-    }
-    tell_lost(join, &output.plan);
-    *ret_name = TAKE(name);
-    return 0;
-}
-
-int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
-    video_log_quiet();
-    if (video_parts_check(join, err) < 0) {
-        return -1;
-    }
-    for (enum tracks_choice choice = TRACKS_BEST;; choice++) {
-        bool is_refused = false;
-        if (join_planned(join, choice, ret_name, &is_refused, err) == 0) {
-            return 0;
-        }
-        if (!is_refused || choice + 1 == TRACKS_CHOICES) {
-            return -1;
-        }
-        log_event(LOG_WARNING, "%s; another container is tried", err->text);
-        error_clear(err);
-    }
-}
-
-/* ---- records -------------------------------------------------------------------------------- */
-
-/* Appends a part's bytes and checks that it has a line for every frame. */
-static int copy_lines(struct store_upload *to, const struct part *part, int64_t wanted,
-                      struct error *err) {
-    AUTO(text_freep) char *bytes = x_malloc(PIECE_BYTES);
-    int64_t lines = 0;
-    for (int64_t at = 0; at < part->size_bytes;) {
-        size_t size = (size_t)MIN(part->size_bytes - at, (int64_t)PIECE_BYTES);
-        if (part_read(part, at, bytes, size, err) < 0 ||
-            store_upload_add(to, bytes, size, err) < 0) {
-            return -1;
-        }
-        for (size_t i = 0; i < size; i++) {
-            lines += bytes[i] == '\n';
-        }
-        at += (int64_t)size;
-    }
-    return lines == wanted ? 0
-                           : error_set(err, ERROR_INVALID, "the part %s has %lld of %lld records",
-                                       part->name, (long long)lines, (long long)wanted);
-}
-
-/* The lines of a mini-batch that has failed as a whole. */
-static int add_failed_lines(struct store_upload *to, int64_t first, int64_t end,
-                            struct error *err) {
-    for (int64_t frame = first; frame < end; frame++) {
-        AUTO(text_freep) char *line = video_write_failed_line(frame);
-        if (store_upload_add(to, line, strlen(line), err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int write_lines(const struct video_join *join, const char *name, struct error *err) {
-    AUTO(store_upload_freep) struct store_upload *upload = NULL;
-    if (store_upload_open(join->parts->store, name, &upload, err) < 0) {
-        return -1;
-    }
-    for (int64_t i = 0; i < video_cell_count(join); i = video_part_next(join, i)) {
-        struct part part = parts_at(join->parts, i);
-        if (join->parts->places[i].is_failed) {
-            if (add_failed_lines(upload, i * join->batch_items, video_part_end(join, i), err) < 0) {
-                return -1;
-            }
-            continue;
-        }
-        if (part_check(&part, &join->parts->places[i].is_broken, err) < 0 ||
-            copy_lines(upload, &part, video_part_end(join, i) - i * join->batch_items, err) < 0) {
-            return -1;
-        }
-    }
-    return store_upload_commit(upload, STORE_REPLACE, err);
-}
-
-int video_join_records(const struct video_join *join, char **ret_name, struct error *err) {
-    AUTO(text_freep) char *name = x_printf("%s.jsonl", join->stem);
-    if (video_parts_check(join, err) < 0) {
-        return -1;
-    }
-    if (write_lines(join, name, err) < 0) {
-        return error_context(err, "spec.output.path: %s", store_path(join->parts->store));
-    }
-    *ret_name = TAKE(name);
+    ret_result->is_mp4 = strcmp(output.plan.format, "mp4") == 0;
+    ret_result->lost = TAKE(output.plan.lost);
     return 0;
 }

@@ -1,0 +1,16 @@
+/* film_apart.h: lists a film and writes one in the decoder's process (decoder.h), or in this one
+ * where nothing is apart. What that process answers is checked. */
+#pragma once
+
+#include "agent/data/video/video_film.h"
+#include "agent/data/video/video_listing.h"
+
+/* As video_listing_build of the path's file. */
+NODISCARD int film_apart_list(const char *spec_path, bool makes_film, struct video_listing *listing,
+                              struct error *err);
+
+/* As video_film_write, with at most output_max bytes. A failed read or write of film->files fails
+ * it with CANCELLED or UNAVAILABLE: the caller knows why. */
+NODISCARD int film_apart_write(const struct video_film *film, enum tracks_choice choice,
+                               int64_t output_max, struct video_film_result *ret_result,
+                               struct error *err);
